@@ -1,0 +1,135 @@
+"""The bridge: requests go from the GUI thread to the worker, answers come back as a signal in the GUI thread."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
+
+from explorer.compute.mailbox import LOAD, Mailbox
+from explorer.compute.worker import EngineLike, Worker, open_engine
+from explorer.session.intents import Arrived, Busy
+from explorer.session.session import Session
+from models.requests import Progress, Request, Result
+
+PATIENCE_SECONDS = 0.3
+"""Work that ends sooner than this says nothing about its progress: a label that flashes cannot be read."""
+
+
+class Bridge(QObject):
+    """Owns the mailbox and the worker. Every method is called in the GUI thread.
+
+    The thread starts with the first request, so that torch is imported after the window is up.
+    """
+
+    arrived = Signal(object)
+    """A `Result` whose request is still current: a `Progress`, or the one answer."""
+    busy_changed = Signal(object)
+    """A frozenset of the lanes whose newest request has no answer yet."""
+
+    _delivered = Signal(object)  # emitted in the worker's thread
+
+    def __init__(
+        self,
+        engine_factory: Callable[[], EngineLike] = open_engine,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._mailbox = Mailbox()
+        self._worker = Worker(self._mailbox, self._delivered.emit, engine_factory)
+        self._started = False
+        self._stopped = False
+        self._unanswered: dict[str, tuple[int, float]] = {}  # lane -> its newest ticket, and when that was posted
+        self._held: dict[str, Progress] = {}  # lane -> progress of work that may yet end within the patience
+        self._announced: frozenset[str] = frozenset()
+        self._patience = QTimer(self)
+        self._patience.setSingleShot(True)
+        self._patience.timeout.connect(self._release_progress)
+        self._delivered.connect(self._receive, Qt.ConnectionType.QueuedConnection)
+
+    @property
+    def busy(self) -> frozenset[str]:
+        """The lanes whose newest request has no answer yet."""
+        return frozenset(self._unanswered)
+
+    def post(self, request: Request) -> None:
+        """Ask the engine. The answer comes through `arrived`, unless a newer request takes this one's place."""
+        if self._stopped:
+            return
+        ticketed = self._mailbox.post(request)
+        lane = request.lane
+        known = self._unanswered.get(lane)
+        if known is None or known[0] != ticketed.ticket:
+            if lane == LOAD:  # the mailbox called off everything else, which nobody will answer
+                self._unanswered.clear()
+                self._held.clear()
+            self._unanswered[lane] = (ticketed.ticket, time.monotonic())
+            self._held.pop(lane, None)
+        self._announce_busy()
+        if not self._started:
+            self._started = True
+            self._worker.start()
+
+    def stop(self, timeout: float = 5.0) -> bool:
+        """Call off all work and wait for the thread, at most `timeout` seconds. Returns whether it has ended.
+
+        Nothing arrives afterwards, and later requests are ignored.
+        """
+        self._stopped = True
+        self._patience.stop()
+        self._held.clear()
+        self._unanswered.clear()
+        ended = self._worker.stop(timeout)
+        self._announce_busy()
+        return ended
+
+    @Slot(object)
+    def _receive(self, result: Result) -> None:
+        if not self._mailbox.is_current(result.request):
+            return
+        if isinstance(result, Progress):
+            self._receive_progress(result)
+            return
+        self._unanswered.pop(result.request.lane, None)
+        self._held.pop(result.request.lane, None)
+        self.arrived.emit(result)
+        self._announce_busy()  # after the answer, which may ask for more: the lanes in between do not flicker
+
+    def _receive_progress(self, progress: Progress) -> None:
+        entry = self._unanswered.get(progress.request.lane)
+        if entry is None:
+            return
+        remaining = entry[1] + PATIENCE_SECONDS - time.monotonic()
+        if remaining <= 0:
+            self._held.pop(progress.request.lane, None)
+            self.arrived.emit(progress)
+            return
+        self._held[progress.request.lane] = progress
+        if not self._patience.isActive():
+            self._patience.start(_milliseconds(remaining))
+
+    def _release_progress(self) -> None:
+        now = time.monotonic()
+        due = {lane: self._unanswered[lane][1] + PATIENCE_SECONDS for lane in self._held}
+        ripe = [self._held.pop(lane) for lane, at in due.items() if at <= now]
+        if self._held:
+            self._patience.start(_milliseconds(min(due[lane] for lane in self._held) - now))
+        for progress in ripe:
+            self.arrived.emit(progress)
+
+    def _announce_busy(self) -> None:
+        if self.busy != self._announced:
+            self._announced = self.busy
+            self.busy_changed.emit(self.busy)
+
+
+def connect(session: Session, bridge: Bridge) -> None:
+    """Let `bridge` answer what `session` asks. `session.start()` then sets things going."""
+    session.requested.connect(bridge.post)
+    bridge.arrived.connect(lambda result: session.dispatch(Arrived(result)))
+    bridge.busy_changed.connect(lambda lanes: session.dispatch(Busy(lanes)))
+
+
+def _milliseconds(seconds: float) -> int:
+    return int(seconds * 1000) + 1

@@ -1,0 +1,1 @@
+"""One file a panel. A panel renders the state and emits intents; it knows no other panel."""

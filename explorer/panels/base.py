@@ -1,0 +1,113 @@
+"""What every panel does: it renders while it can be seen, and asks the engine for what it shows, once."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QWidget
+
+from explorer.session.hover import Hover, Pointed
+from explorer.session.intents import Intent
+from explorer.session.session import Session
+from explorer.session.state import State
+from explorer.theme import LIGHT, Theme
+from models.requests import HeadRequest, Request
+
+
+class Panel(QWidget):
+    """Subclasses set `name` and `title`, build their widgets in `__init__`, and say what they want and draw.
+
+    A hidden panel only remembers that it is stale: it draws nothing and asks for nothing until it is shown.
+    """
+
+    name: ClassVar[str]  # in settings files
+    title: ClassVar[str]
+    hint: ClassVar[str] = ""  # what the panel is for, in a sentence
+
+    def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.session = session
+        self.hover = hover
+        self.theme: Theme = LIGHT
+        self._rendered: State | None = None
+        self._asked: Request | None = None
+        session.changed.connect(self._on_changed)
+        hover.changed.connect(self._on_hover)
+
+    # for subclasses
+
+    def wants(self, state: State) -> Request | None:
+        """What this panel needs from the engine to show `state`; None where it has all it needs."""
+        return None
+
+    def render_state(self, state: State, old: State | None) -> None:
+        """Show `state`. `old` is what was last shown, None at first."""
+        raise NotImplementedError
+
+    def render_hover(self, pointed: Pointed) -> None:
+        """Show where the pointer is, in this panel or elsewhere. Must not compute, scroll or resize."""
+
+    def set_theme(self, theme: Theme) -> None:
+        """Hand the theme on to the widgets inside."""
+        self.theme = theme
+        for child in self.findChildren(QWidget):
+            take = getattr(child, "set_theme", None)
+            if callable(take) and not isinstance(child, Panel):
+                take(theme)
+
+    # the life of a panel
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._refresh()
+
+    def _on_changed(self, _old: State, _new: State) -> None:
+        if self.isVisible():
+            self._refresh()
+
+    def _on_hover(self, pointed: Pointed) -> None:
+        if self.isVisible():
+            self.render_hover(pointed)
+
+    def _refresh(self) -> None:
+        state = self.session.state
+        if state is not self._rendered:
+            old, self._rendered = self._rendered, state
+            self.render_state(state, old)
+        request = self.wants(state)
+        if request is not None and request != self._asked:
+            self._asked = request
+            self.session.request(request)
+
+    def dispatch(self, intent: Intent) -> None:
+        self.session.dispatch(intent)
+
+
+def wanted_head(state: State) -> HeadRequest | None:
+    """The weights of the selected head, unless they are here."""
+    ran, site, head = state.ran, state.site, state.selection.head
+    if ran is None or site is None:
+        return None
+    view = state.results.head
+    if view is not None and (view.run, view.site, view.head) == (ran.run, site.ref, head):
+        return None
+    return HeadRequest(run=ran.run, site=site.ref, head=head)
+
+
+def head_name(state: State) -> str:
+    """"Layer 5, head 5", with the stack where a model has several."""
+    site, ran = state.site, state.ran
+    if site is None or ran is None:
+        return "No head"
+    several = len({s.stack for s in ran.sites}) > 1
+    prefix = {"encoder": "Encoder layer", "decoder": "Decoder layer", "cross": "Cross-attention layer"}[site.stack]
+    return f"{prefix if several else 'Layer'} {site.layer}, head {state.selection.head}"
+
+
+def token_word(state: State, position: int) -> str:
+    """The token at `position` as it is called in a sentence: "to"."""
+    ran = state.ran
+    if ran is None or not 0 <= position < len(ran.tokens):
+        return ""
+    return ran.tokens[position].word

@@ -1,0 +1,107 @@
+"""What the model says: its likeliest tokens at the selected position, or at every mask."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+
+from explorer.panels.base import Panel
+from explorer.session.hover import Hover
+from explorer.session.session import Session
+from explorer.session.state import State
+from explorer.widgets.bar_list import BarGroup, BarList, BarRow
+from explorer.widgets.card import Card
+from models.requests import Candidate, Prediction, PredictionRequest, Ran, Request
+
+
+class NextTokenPanel(Panel):
+    name = "next"
+    title = "Next token"
+    hint = "The tokens that the model finds likeliest, with probability, logit and rank."
+
+    def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
+        super().__init__(session, hover, parent)
+        self.bars = BarList()
+        self.bars.set_empty_text("The model's likeliest tokens appear here when it has run.")
+        scroll = QScrollArea()
+        scroll.setWidget(self.bars)
+        scroll.setWidgetResizable(True)
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        self.card = Card(self.title)
+        self.card.set_content(scroll)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.card)
+
+    def wants(self, state: State) -> Request | None:
+        ran, view = state.ran, state.results.prediction
+        if ran is None or not _has_words(state):
+            return None
+        positions = _positions(state, ran)
+        request = PredictionRequest(run=ran.run, positions=positions, top=state.document.view.top)
+        if view is not None and isinstance(view.request, PredictionRequest):
+            asked = view.request
+            if (asked.run, asked.positions, asked.top) == (request.run, request.positions, request.top):
+                return None
+        return request
+
+    def render_state(self, state: State, old: State | None) -> None:
+        view, ran = state.results.prediction, state.ran
+        masked = _is_masked(state)
+        self.card.set_title("Masked tokens" if masked else self.title)
+        if not _has_words(state):
+            self.bars.set_groups(())
+            self.bars.set_empty_text("This model gives vectors, not words: it has no output head.")
+            return
+        if view is None or ran is None:
+            self.bars.set_groups(())
+            return
+        if view.run != ran.run or (old is not None and view is old.results.prediction):
+            return
+        self.bars.set_groups([_group(prediction, ran, masked) for prediction in view.predictions])
+        self.card.set_subtitle(_subtitle(view.predictions, ran, masked))
+
+
+def _is_masked(state: State) -> bool:
+    loaded = state.results.loaded
+    return loaded is not None and loaded.info.family == "masked"
+
+
+def _has_words(state: State) -> bool:
+    loaded = state.results.loaded
+    return loaded is None or loaded.info.family != "encoder"
+
+
+def _positions(state: State, ran: Ran) -> tuple[int, ...]:
+    return ran.masks if ran.masks else (min(state.selection.query, len(ran.tokens) - 1),)
+
+
+def _subtitle(predictions: tuple[Prediction, ...], ran: Ran, masked: bool) -> str:
+    if len(predictions) != 1:
+        return f"at each of {len(predictions)} masks"
+    prediction = predictions[0]
+    word, where = ran.tokens[prediction.position].word, f"position {prediction.position}"
+    return f"at “{word}” ({where})" if masked else f"after “{word}” ({where})"
+
+
+def _group(prediction: Prediction, ran: Ran, masked: bool) -> BarGroup:
+    word = ran.tokens[prediction.position].word
+    heading = f"{'at' if masked else 'after'} “{word}”, position {prediction.position}"
+    rows = [_row(candidate, prediction.actual) for candidate in prediction.candidates]
+    actual = prediction.actual
+    if actual is not None and all(actual.id != candidate.id for candidate in prediction.candidates):
+        rows.append(_row(actual, actual))
+    return BarGroup(f"{heading} · {prediction.entropy:.2f} bits", tuple(rows))
+
+
+def _row(candidate: Candidate, actual: Candidate | None) -> BarRow:
+    stands = actual is not None and actual.id == candidate.id
+    percent = f"{100 * candidate.probability:.1f} %" if candidate.probability >= 0.0005 else f"{candidate.probability:.1e}"
+    return BarRow(
+        label=candidate.label,
+        value=candidate.probability,
+        text=percent,
+        detail=f"logit {candidate.logit:.2f} · rank {candidate.rank:,}" + (" · in the text" if stands else ""),
+        emphasis=stands,
+        tooltip=f"“{candidate.piece}”, id {candidate.id}: probability {candidate.probability:.6g}, "
+        f"logit {candidate.logit:.4f}, rank {candidate.rank:,}",
+    )

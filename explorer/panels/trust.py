@@ -1,0 +1,81 @@
+"""Whether the numbers on screen can be believed: eval mode, rows that sum to 1, equality with the model's own eager."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QHBoxLayout, QWidget
+
+from explorer.panels.base import Panel
+from explorer.session.hover import Hover
+from explorer.session.session import Session
+from explorer.session.state import State
+from explorer.widgets.status_chip import StatusChip
+from models.requests import TrustRequest
+
+ROW_TOLERANCE = 1e-5
+
+
+class TrustStrip(Panel):
+    name = "trust"
+    title = "Trust"
+
+    def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
+        super().__init__(session, hover, parent)
+        self.mode, self.rows, self.equal = StatusChip(), StatusChip(), StatusChip()
+        self.equal.set_clickable(True)
+        self.equal.clicked.connect(self.measure)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(14)
+        for chip in (self.mode, self.rows, self.equal):
+            row.addWidget(chip)
+
+    def measure(self) -> None:
+        """Compare the run on screen with the model's own eager attention, now."""
+        if self.session.state.ran is not None:
+            self.session.request(TrustRequest(run=self.session.state.ran.run))
+
+    def render_state(self, state: State, old: State | None) -> None:
+        self._render_mode(state)
+        self._render_rows(state)
+        self._render_equal(state)
+
+    def _render_mode(self, state: State) -> None:
+        loaded = state.results.loaded
+        if loaded is None:
+            self.mode.set_status("pending", "no model yet", "A checkpoint is being opened.")
+        elif loaded.eval_mode:
+            self.mode.set_status("ok", "eval mode", "Dropout is off: nothing is thrown away at random.")
+        else:
+            self.mode.set_status("error", "train mode", "Dropout is on: weights change from run to run.")
+
+    def _render_rows(self, state: State) -> None:
+        atlas, ran = state.results.atlas, state.ran
+        if atlas is None or ran is None or atlas.run != ran.run:
+            self.rows.set_status("pending", "rows not summed yet", "Summed when all heads are drawn.")
+            return
+        text = f"Largest deviation of a row's sum from 1, over every row of every head: {atlas.row_error:.1e}."
+        if atlas.row_error <= ROW_TOLERANCE:
+            self.rows.set_status("ok", "rows sum to 1", text)
+        else:
+            self.rows.set_status("error", f"rows miss 1 by {atlas.row_error:.0e}", text)
+
+    def _render_equal(self, state: State) -> None:
+        report = state.results.trust
+        again = "Click to measure again on the text on screen."
+        if TrustRequest.lane in state.busy:
+            self.equal.set_status("pending", "comparing with the model", "Running the model's own eager attention.")
+        elif report is None:
+            self.equal.set_status(
+                "pending", "compare with the model", "Click to run the model's own eager attention on this text."
+            )
+        else:
+            worst = max(report.logit_difference, report.weight_difference)
+            text = (
+                f"Against the model's own eager attention: weights differ by at most {report.weight_difference:.1e}, "
+                f"logits by {report.logit_difference:.1e} of the largest; {report.tolerance:.0e} is allowed. {again}"
+            )
+            difference = "exactly" if worst == 0 else f"{worst:.0e}"
+            if report.holds:
+                self.equal.set_status("ok", f"equals the model ({difference})", text)
+            else:
+                self.equal.set_status("error", f"differs from the model ({difference})", text)

@@ -1,0 +1,198 @@
+"""What each answer of the engine does to the state. Pure.
+
+The mailbox already drops answers that a newer request replaced; here an answer is also ignored when it speaks of a
+run, a text or a checkpoint that the state has left behind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import singledispatch
+
+from explorer.session.defaults import default_selection, followed_query
+from explorer.session.intents import SetText
+from explorer.session.state import Notice, Results, Selection, State, clamped, site_of
+from models.requests import (
+    AtlasView,
+    Failure,
+    ForwardRequest,
+    HeadView,
+    Loaded,
+    LoadRequest,
+    PredictionView,
+    Progress,
+    Ran,
+    Result,
+    Stepped,
+    TrustReport,
+)
+
+
+def arrive(state: State, result: Result) -> State:
+    """The state once `result` is in.
+
+    Raises:
+        TypeError: no rule for this kind of result.
+    """
+    return _arrive(result, state)
+
+
+@singledispatch
+def _arrive(result: object, state: State) -> State:
+    raise TypeError(f"No rule says what {type(result).__name__} does to the state.")
+
+
+@_arrive.register
+def _(result: Progress, state: State) -> State:
+    others = tuple(p for p in state.progress if p.request.lane != result.request.lane)
+    return replace(state, progress=(*others, result))
+
+
+@_arrive.register
+def _(result: Loaded, state: State) -> State:
+    state = _without_progress(state, result)
+    if not _is_wanted_load(state, result):
+        return state
+    state = _without_notice(state, result)
+    document, before = state.document, state.results.loaded
+    text, selection = document.text, document.selection
+    if not text or (not state.restored and before is not None and text == before.info.example):
+        text = result.info.example
+    if not state.restored and before is not None:
+        selection = Selection()  # another model's heads mean something else: the first run chooses
+    document = replace(document, checkpoint=result.info.reference, text=text, selection=selection)
+    return replace(state, document=document, results=Results(loaded=result), loading=None, refused=None)
+
+
+@_arrive.register
+def _(result: Ran, state: State) -> State:
+    state = _without_notice(_without_progress(state, result), result)
+    results = replace(state.results, ran=result, trust=None)
+    if state.restored and result.text != state.document.text:
+        return replace(state, results=results)  # the restored text runs next, and the selection is for that
+    document = replace(state.document, selection=_selection_after(state, result))
+    return replace(state, document=document, results=results, restored=False)
+
+
+def _selection_after(state: State, ran: Ran) -> Selection:
+    selection, before = state.document.selection, state.ran
+    exists = site_of(ran, selection.site) is not None
+    if selection.site is None or (before is None and not exists):
+        return default_selection(ran, state.document.checkpoint)
+    if not exists:
+        default = default_selection(ran, state.document.checkpoint)
+        selection = replace(selection, site=default.site, head=default.head)
+    if before is not None and not state.restored:
+        selection = replace(selection, query=followed_query(selection.query, before, ran))
+    return clamped(selection, ran)
+
+
+@_arrive.register
+def _(result: HeadView, state: State) -> State:
+    state = _without_progress(state, result)
+    selection = state.document.selection
+    if not _is_of_this_run(state, result) or (result.site, result.head) != (selection.site, selection.head):
+        return state
+    return replace(_without_notice(state, result), results=replace(state.results, head=result))
+
+
+@_arrive.register
+def _(result: AtlasView, state: State) -> State:
+    state = _without_progress(state, result)
+    if not _is_of_this_run(state, result):
+        return state
+    return replace(_without_notice(state, result), results=replace(state.results, atlas=result))
+
+
+@_arrive.register
+def _(result: PredictionView, state: State) -> State:
+    state = _without_progress(state, result)
+    if not _is_of_this_run(state, result):
+        return state
+    return replace(_without_notice(state, result), results=replace(state.results, prediction=result))
+
+
+@_arrive.register
+def _(result: TrustReport, state: State) -> State:
+    state = _without_progress(state, result)
+    if not _is_of_this_run(state, result):
+        return state
+    return replace(_without_notice(state, result), results=replace(state.results, trust=result))
+
+
+@_arrive.register
+def _(result: Stepped, state: State) -> State:
+    state = _without_progress(state, result)
+    if not _is_of_this_run(state, result) or not state.up_to_date:
+        return state  # what the person typed meanwhile stands
+    state = _without_notice(state, result)
+    if not result.ended:
+        return replace(state.with_document(text=result.text), restored=False)
+    chosen = result.chosen
+    sentence = (
+        f"The model ends the text here: its likeliest next token is {chosen.label} ({100 * chosen.probability:.0f} %)."
+    )
+    return replace(state, notice=Notice("info", sentence, lane=result.request.lane))
+
+
+# --------------------------------------------------------------------------- failures
+
+
+@_arrive.register
+def _(result: Failure, state: State) -> State:
+    state = _without_progress(state, result)
+    request = result.request
+    if result.stale or _speaks_of_the_past(state, result):
+        return state
+    if isinstance(request, LoadRequest):
+        loaded = state.results.loaded
+        if loaded is not None:
+            state = state.with_document(checkpoint=loaded.info.reference)
+        state = replace(state, loading=None)
+    if isinstance(request, ForwardRequest):
+        state = replace(state, refused=request.text)
+    return replace(state, notice=_notice(result))
+
+
+def _speaks_of_the_past(state: State, failure: Failure) -> bool:
+    request = failure.request
+    if isinstance(request, LoadRequest):
+        return not _is_wanted_load(state, failure)
+    if isinstance(request, ForwardRequest):
+        return request.text != state.document.text
+    run = getattr(request, "run", None)
+    return run is not None and (state.ran is None or run != state.ran.run)
+
+
+def _notice(failure: Failure) -> Notice:
+    request = failure.request
+    if failure.cut_to is None:
+        return Notice("error", failure.sentence, lane=request.lane)
+    if not isinstance(request, ForwardRequest):
+        return Notice("warning", failure.sentence, lane=request.lane)
+    keep = SetText(request.text[: failure.cut_to])
+    return Notice("warning", failure.sentence, action_label="Keep what fits", action=keep, lane=request.lane)
+
+
+# --------------------------------------------------------------------------- shared
+
+
+def _is_wanted_load(state: State, result: Result) -> bool:
+    request = result.request
+    return isinstance(request, LoadRequest) and request.reference == state.document.checkpoint
+
+
+def _is_of_this_run(state: State, result: HeadView | AtlasView | PredictionView | TrustReport | Stepped) -> bool:
+    return state.ran is not None and result.run == state.ran.run
+
+
+def _without_progress(state: State, result: Result) -> State:
+    """An answer ends its lane's progress."""
+    progress = tuple(p for p in state.progress if p.request.lane != result.request.lane)
+    return state if len(progress) == len(state.progress) else replace(state, progress=progress)
+
+
+def _without_notice(state: State, result: Result) -> State:
+    """An answer that is no failure ends what was said about its lane."""
+    notice = state.notice
+    return replace(state, notice=None) if notice is not None and notice.lane == result.request.lane else state

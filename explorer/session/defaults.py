@@ -1,0 +1,53 @@
+"""Where to look first: the selection a checkpoint starts with, and how it follows a growing text."""
+
+from __future__ import annotations
+
+from explorer.session.state import Selection, clamped, site_of
+from models.requests import Ran, SiteRef
+
+DEFAULT_HEADS: dict[str, tuple[SiteRef, int]] = {
+    # Finds the name that is not the giver: on the example it looks from " to" back to "Tom", the word the model says.
+    "story-gpt": (SiteRef("decoder", 5), 5),
+}
+"""The most telling (site, head) of a shipped checkpoint on its own example, by the name it is opened under."""
+
+DEPTH = 0.65
+"""How far up the stack to look in a model nobody has listed: past the heads that only copy neighbours."""
+
+
+def default_selection(ran: Ran, checkpoint: str = "") -> Selection:
+    """The selection for the first run of `checkpoint`.
+
+    A listed head, else head 0 at about two thirds of the first decoder or encoder stack; from the first mask or the
+    last token that stands for text, to the first token that does. The site is None for a model that kept none.
+    """
+    site, head = DEFAULT_HEADS.get(checkpoint, (None, 0))
+    if site_of(ran, site) is None:
+        site, head = _middle_late(ran), 0
+    query = ran.masks[0] if ran.masks else last_token(ran)
+    return clamped(Selection(site=site, head=head, query=query, key=_first_token(ran)), ran)
+
+
+def last_token(ran: Ran) -> int:
+    """The position of the last token that is not special, of the last one where all are."""
+    plain = [position for position, token in enumerate(ran.tokens) if not token.special]
+    return plain[-1] if plain else max(0, len(ran.tokens) - 1)
+
+
+def followed_query(query: int, before: Ran, ran: Ran) -> int:
+    """Where `query` of the run `before` stands in the next one: on the first mask or at the end if it stood there."""
+    if before.masks and ran.masks and query == before.masks[0]:
+        return ran.masks[0]
+    if query == last_token(before):
+        return last_token(ran)
+    return query
+
+
+def _first_token(ran: Ran) -> int:
+    return next((position for position, token in enumerate(ran.tokens) if not token.special), 0)
+
+
+def _middle_late(ran: Ran) -> SiteRef | None:
+    stack = next((site.stack for site in ran.sites if site.stack in ("decoder", "encoder")), None)
+    refs = [site.ref for site in ran.sites if site.stack == stack]
+    return refs[min(round(DEPTH * len(refs)), len(refs) - 1)] if refs else None

@@ -1,0 +1,39 @@
+"""Which requests follow from a change of state. Pure; panels ask for their own pictures, the session for these.
+
+- A checkpoint was chosen: load it.
+- The text is not the one that ran, and the checkpoint it is meant for is open: run it. While another one loads nothing
+  runs, since the text may be meant for a model that is not there yet.
+- A checkpoint ran for the first time: check it against its own attention. If the text changes before the answer, the
+  next run is checked instead.
+"""
+
+from __future__ import annotations
+
+from explorer.session.state import State
+from models.requests import ForwardRequest, LoadRequest, Request, TrustRequest
+
+
+def initial_requests(state: State) -> tuple[Request, ...]:
+    """What to ask for when the window opens."""
+    return (LoadRequest(reference=state.document.checkpoint),)
+
+
+def effects(old: State, new: State) -> tuple[Request, ...]:
+    """What to ask for now that `old` became `new`."""
+    requests: list[Request] = []
+    if new.loading is not None and new.loading != old.loading:
+        requests.append(LoadRequest(reference=new.loading))
+    forward = _wanted_forward(new)
+    is_new_model = new.results.loaded is not old.results.loaded
+    if forward is not None and (is_new_model or forward != _wanted_forward(old)):
+        requests.append(forward)
+    if new.ran is not None and new.ran is not old.ran and (old.ran is None or TrustRequest.lane in old.busy):
+        requests.append(TrustRequest(run=new.ran.run))
+    return tuple(requests)
+
+
+def _wanted_forward(state: State) -> ForwardRequest | None:
+    text = state.document.text
+    if state.results.loaded is None or state.loading is not None or state.up_to_date or text == state.refused:
+        return None
+    return ForwardRequest(text=text)

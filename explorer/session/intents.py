@@ -1,0 +1,99 @@
+"""Everything a person, a lesson or the engine can ask of the session: small frozen values, one a thing to do.
+
+`merge` names a run of intents that undo takes back as one step (typing, walking with the arrow keys); intents with
+an empty `merge` each make a step of their own. Intents that change no `Document` make no step at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from explorer.session.state import Document, Notice
+from models.requests import Result, SiteRef
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    merge: ClassVar[str] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCheckpoint(Intent):
+    """A shipped name or a folder. The text becomes the checkpoint's example unless the person has typed one."""
+
+    reference: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetText(Intent):
+    merge: ClassVar[str] = "text"
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SelectHead(Intent):
+    """A head that ran; any other is refused with ValueError."""
+
+    merge: ClassVar[str] = "select"
+    site: SiteRef
+    head: int
+
+
+@dataclass(frozen=True, slots=True)
+class SelectQuery(Intent):
+    """The token that looks. Clamped to the tokens there are."""
+
+    merge: ClassVar[str] = "select"
+    query: int
+
+
+@dataclass(frozen=True, slots=True)
+class SelectKey(Intent):
+    """The token that is looked at."""
+
+    merge: ClassVar[str] = "select"
+    key: int
+
+
+@dataclass(frozen=True, slots=True)
+class SelectCell(Intent):
+    merge: ClassVar[str] = "select"
+    query: int
+    key: int
+
+
+@dataclass(frozen=True, slots=True)
+class SetView(Intent):
+    """Change one of `ViewOptions`' fields; a name or value it does not have is refused with ValueError."""
+
+    option: str
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreDocument(Intent):
+    """Everything a person chose at once: a session file, a lesson, an undo."""
+
+    document: Document
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arrived(Intent):
+    """The engine answered."""
+
+    result: Result
+
+
+@dataclass(frozen=True, slots=True)
+class Busy(Intent):
+    """Which lanes have requests without an answer."""
+
+    lanes: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Show(Intent):
+    """Put a sentence before the person, or take it away (None)."""
+
+    notice: Notice | None

@@ -1,0 +1,182 @@
+"""`reduce(state, intent)`: the only place where one state becomes the next. Pure: nothing is posted, drawn or changed.
+
+Where an intent changes nothing, the very same state comes back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import singledispatch
+from typing import Literal, get_args, get_origin, get_type_hints
+
+from explorer.session.arrivals import arrive
+from explorer.session.intents import (
+    Arrived,
+    Busy,
+    Intent,
+    OpenCheckpoint,
+    RestoreDocument,
+    SelectCell,
+    SelectHead,
+    SelectKey,
+    SelectQuery,
+    SetText,
+    SetView,
+    Show,
+)
+from explorer.session.state import State, ViewOptions, clamped, site_of
+from models.requests import SiteRef
+
+TEXT_LANES = frozenset({"forward", "decode"})
+"""Lanes whose notices speak of the text: changing it answers them."""
+
+
+def reduce(state: State, intent: Intent) -> State:
+    """The state after `intent`.
+
+    Raises:
+        TypeError: no rule for this kind of intent.
+        ValueError: the intent names a head, a view option or a value that does not exist; the sentence says which.
+    """
+    return _reduce(intent, state)
+
+
+@singledispatch
+def _reduce(intent: object, state: State) -> State:
+    raise TypeError(f"No rule says what {type(intent).__name__} does to the state.")
+
+
+# --------------------------------------------------------------------------- checkpoint and text
+
+
+@_reduce.register
+def _(intent: OpenCheckpoint, state: State) -> State:
+    opened = _choose(state, intent.reference)
+    return opened if opened is state else replace(opened, restored=False)
+
+
+@_reduce.register
+def _(intent: SetText, state: State) -> State:
+    if intent.text == state.document.text:
+        return state
+    return replace(_another_text(state).with_document(text=intent.text), restored=False)
+
+
+@_reduce.register
+def _(intent: RestoreDocument, state: State) -> State:
+    if intent.document == state.document:
+        return state
+    chosen = _choose(state, intent.document.checkpoint)
+    if intent.document.text != state.document.text:
+        chosen = _another_text(chosen)
+    # Not clamped: the restored selection belongs to the restored text, which has yet to run.
+    return replace(chosen, document=intent.document, restored=True)
+
+
+def _choose(state: State, reference: str) -> State:
+    """Ask for another checkpoint; what is open stays open until it arrives."""
+    loaded = state.results.loaded
+    underway = state.loading or (loaded.info.reference if loaded else None)
+    if reference == underway:
+        return state
+    return replace(_without_notice(state.with_document(checkpoint=reference), {"load"}), loading=reference)
+
+
+def _another_text(state: State) -> State:
+    """What was said about the last text no longer matters."""
+    return replace(_without_notice(state, TEXT_LANES), refused=None)
+
+
+def _without_notice(state: State, lanes: frozenset[str] | set[str]) -> State:
+    return replace(state, notice=None) if state.notice is not None and state.notice.lane in lanes else state
+
+
+# --------------------------------------------------------------------------- selection
+
+
+@_reduce.register
+def _(intent: SelectHead, state: State) -> State:
+    site = site_of(state.ran, intent.site)
+    if site is None:
+        raise ValueError(_no_such_site(state, intent.site))
+    if not 0 <= intent.head < site.heads:
+        raise ValueError(
+            f"There is no head {intent.head} in {site.stack} layer {site.layer}: its heads are 0 to {site.heads - 1}."
+        )
+    return _select(state, site=intent.site, head=intent.head)
+
+
+@_reduce.register
+def _(intent: SelectQuery, state: State) -> State:
+    return _select(state, query=intent.query)
+
+
+@_reduce.register
+def _(intent: SelectKey, state: State) -> State:
+    return _select(state, key=intent.key)
+
+
+@_reduce.register
+def _(intent: SelectCell, state: State) -> State:
+    return _select(state, query=intent.query, key=intent.key)
+
+
+def _select(state: State, **changes: object) -> State:
+    selection = replace(state.document.selection, **changes)  # type: ignore[arg-type]
+    return state.with_document(selection=clamped(selection, state.ran))
+
+
+def _no_such_site(state: State, ref: SiteRef) -> str:
+    if state.ran is None:
+        return f"There is no {ref.stack} layer {ref.layer} to select: no text has run yet."
+    layers = [site.layer for site in state.ran.sites if site.stack == ref.stack]
+    if not layers:
+        return f"There is no {ref.stack} layer {ref.layer}: this model has no {ref.stack} attention to look at."
+    return f"There is no {ref.stack} layer {ref.layer}: the {ref.stack} layers are {min(layers)} to {max(layers)}."
+
+
+# --------------------------------------------------------------------------- view
+
+_VIEW_TYPES = get_type_hints(ViewOptions)
+
+
+@_reduce.register
+def _(intent: SetView, state: State) -> State:
+    if intent.option not in _VIEW_TYPES:
+        raise ValueError(f"There is no view option {intent.option!r}: there are {', '.join(_VIEW_TYPES)}.")
+    _check_view_value(intent.option, intent.value)
+    return state.with_document(view=replace(state.document.view, **{intent.option: intent.value}))  # type: ignore[arg-type]
+
+
+def _check_view_value(option: str, value: object) -> None:
+    kind = _VIEW_TYPES[option]
+    if get_origin(kind) is Literal:
+        if value not in get_args(kind):
+            choices = ", ".join(map(repr, get_args(kind)))
+            raise ValueError(f"The view option {option} cannot be {value!r}: it is one of {choices}.")
+    elif type(value) is not kind:  # not isinstance: True is an int
+        raise ValueError(f"The view option {option} cannot be {value!r}: it is a {kind.__name__}.")
+    elif option == "top" and value < 1:  # type: ignore[operator]
+        raise ValueError(f"The view option top cannot be {value!r}: at least one candidate is listed.")
+
+
+# --------------------------------------------------------------------------- the engine and the window
+
+
+@_reduce.register
+def _(intent: Arrived, state: State) -> State:
+    return arrive(state, intent.result)
+
+
+@_reduce.register
+def _(intent: Busy, state: State) -> State:
+    if intent.lanes == state.busy:
+        return state
+    # A request that was called off is never answered, so its progress ends here.
+    progress = tuple(p for p in state.progress if p.request.lane in intent.lanes)
+    return replace(state, busy=intent.lanes, progress=progress)
+
+
+@_reduce.register
+def _(intent: Show, state: State) -> State:
+    return state if intent.notice == state.notice else replace(state, notice=intent.notice)

@@ -1,0 +1,130 @@
+"""`Session`: holds the state, and is the only object that replaces it."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, Signal
+
+from explorer.session.effects import effects, initial_requests
+from explorer.session.history import History
+from explorer.session.intents import Arrived, Intent, RestoreDocument
+from explorer.session.reduce import reduce
+from explorer.session.state import Document, State
+from models.requests import Request, Stepped
+
+
+class Session(QObject):
+    """One session of looking at one model. Lives in the GUI thread; every method is called there."""
+
+    changed = Signal(object, object)
+    """(old state, new state), after each intent that changed something."""
+    requested = Signal(object)
+    """A `Request` to post to the engine."""
+    history_changed = Signal()
+    """`can_undo` or `can_redo` is another one now."""
+
+    def __init__(
+        self,
+        state: State | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        parent: QObject | None = None,
+    ) -> None:
+        """Begin with `state`. `clock`, in seconds, decides which steps undo takes back together."""
+        super().__init__(parent)
+        self._state = state or State()
+        self._history = History(clock)
+        self._known_history = (False, False)
+        self._queue: deque[Callable[[], None]] = deque()
+        self._draining = False
+
+    @property
+    def state(self) -> State:
+        return self._state
+
+    @property
+    def can_undo(self) -> bool:
+        return self._history.can_undo
+
+    @property
+    def can_redo(self) -> bool:
+        return self._history.can_redo
+
+    def start(self) -> None:
+        """Ask for the checkpoint of the document. Called once, when the bridge is connected."""
+        for request in initial_requests(self._state):
+            self.request(request)
+
+    def request(self, request: Request) -> None:
+        """Ask the engine on behalf of whoever shows the answer: it comes back as a change of state."""
+        self.requested.emit(request)
+
+    def dispatch(self, intent: Intent) -> None:
+        """Let `intent` change the state. From within a `changed` slot it waits for its turn.
+
+        Raises:
+            TypeError, ValueError: from `reduce`; the state stays as it was. An intent that had to wait raises from
+                the outermost call, after everything else that waited.
+        """
+        self._in_turn(lambda: self._apply(intent))
+
+    def undo(self) -> None:
+        """Go back one step; nothing happens where there is none."""
+        self._in_turn(lambda: self._restore(self._history.undo))
+
+    def redo(self) -> None:
+        """Take back the last undo; nothing happens where there is none."""
+        self._in_turn(lambda: self._restore(self._history.redo))
+
+    def _in_turn(self, action: Callable[[], None]) -> None:
+        self._queue.append(action)
+        if self._draining:
+            return
+        self._draining = True
+        refused: Exception | None = None
+        try:
+            while self._queue:
+                try:
+                    self._queue.popleft()()
+                except (TypeError, ValueError) as error:
+                    refused = refused or error
+        finally:
+            self._draining = False
+        if refused is not None:
+            raise refused
+
+    def _apply(self, intent: Intent) -> None:
+        old, new = self._state, reduce(self._state, intent)
+        if new.document != old.document:
+            if _is_step(intent):
+                self._history.record(old.document, intent.merge)
+            self._history.settle(new.document)
+        self._replace(new)
+
+    def _restore(self, walk: Callable[[Document], Document | None]) -> None:
+        document = walk(self._state.document)
+        if document is None:
+            return
+        self._history.settle(document)
+        self._replace(reduce(self._state, RestoreDocument(document)))
+
+    def _replace(self, new: State) -> None:
+        old = self._state
+        if new is old:
+            return
+        self._state = new
+        self.changed.emit(old, new)
+        for request in effects(old, new):
+            self.request(request)
+        history = (self.can_undo, self.can_redo)
+        if history != self._known_history:
+            self._known_history = history
+            self.history_changed.emit()
+
+
+def _is_step(intent: Intent) -> bool:
+    """Whether undo takes it back: what a person did, and the token the model wrote when they asked for one."""
+    return not isinstance(intent, Arrived) or isinstance(intent.result, Stepped)

@@ -1,0 +1,136 @@
+"""The one frozen `State`: what is on screen. Only `reduce` makes a new one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from models.requests import (
+    AtlasView,
+    HeadView,
+    Loaded,
+    PredictionView,
+    Progress,
+    Ran,
+    Site,
+    SiteRef,
+    TrustReport,
+)
+
+Normalisation = Literal["none", "row", "column"]
+ThemeName = Literal["system", "light", "dark"]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What every panel looks at: one head of one site, and one cell of it. None where nothing was chosen yet."""
+
+    site: SiteRef | None = None
+    head: int = 0
+    query: int = 0
+    key: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ViewOptions:
+    """How things are drawn; never what is computed."""
+
+    normalisation: Normalisation = "none"
+    colour_map: str = "viridis"
+    mean_column: bool = False  # the mean over heads beside each layer's heads
+    dim_special: bool = True
+    pooling: Literal["max", "mean"] = "max"
+    top: int = 10  # candidates listed in the next-token bars
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What a person chose. Undo walks through these; a session file is one of these."""
+
+    checkpoint: str = "story-gpt"
+    text: str = ""
+    selection: Selection = field(default_factory=Selection)
+    view: ViewOptions = field(default_factory=ViewOptions)
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A sentence for the person; `action` names what its button does."""
+
+    kind: Literal["info", "warning", "error"]
+    text: str
+    action_label: str = ""
+    action: object | None = None  # an intent, dispatched by the button
+    lane: str = ""  # whose answer it is; it goes when that lane's input changes or its next answer comes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Results:
+    """What the engine last answered. Compared by identity: `new.results.ran is not old.results.ran`."""
+
+    loaded: Loaded | None = None
+    ran: Ran | None = None
+    head: HeadView | None = None
+    atlas: AtlasView | None = None
+    prediction: PredictionView | None = None
+    trust: TrustReport | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class State:
+    document: Document = field(default_factory=Document)
+    results: Results = field(default_factory=Results)
+    notice: Notice | None = None
+    progress: tuple[Progress, ...] = ()  # work that takes longer than a moment, newest last
+    busy: frozenset[str] = frozenset()  # lanes with unanswered requests
+    loading: str | None = None  # the checkpoint chosen since the last one that opened; no text runs meanwhile
+    refused: str | None = None  # the text that the open model could not run: not tried again unless asked
+    restored: bool = False  # the document came whole: the next load keeps its text, the next run its selection
+
+    @property
+    def selection(self) -> Selection:
+        """What the panels look at: the document's selection, within what ran.
+
+        The document's own may lie outside for a moment: a restored text whose run has not ended yet is longer.
+        """
+        return clamped(self.document.selection, self.results.ran)
+
+    @property
+    def ran(self) -> Ran | None:
+        return self.results.ran
+
+    @property
+    def site(self) -> Site | None:
+        """The selected site as it ran, None before the first run or where the model has no such site."""
+        return site_of(self.results.ran, self.document.selection.site)
+
+    @property
+    def up_to_date(self) -> bool:
+        """Whether what is shown was computed from the text in the input."""
+        return self.ran is not None and self.ran.text == self.document.text
+
+    def with_document(self, **changes: object) -> State:
+        """The state with some of the document's fields changed; this very state where nothing changes."""
+        document = replace(self.document, **changes)  # type: ignore[arg-type]
+        return self if document == self.document else replace(self, document=document)
+
+
+def site_of(ran: Ran | None, ref: SiteRef | None) -> Site | None:
+    """The site named `ref` as it ran, None where it did not."""
+    if ran is None or ref is None:
+        return None
+    return next((site for site in ran.sites if site.ref == ref), None)
+
+
+def clamped(selection: Selection, ran: Ran | None) -> Selection:
+    """`selection` with its head, query and key among those that ran; only made non-negative before the first run."""
+    if ran is None:
+        return replace(selection, query=max(0, selection.query), key=max(0, selection.key))
+    site = site_of(ran, selection.site)
+    queries, keys = (site.queries, site.keys) if site else (len(ran.tokens), len(ran.tokens))
+    return Selection(
+        site=selection.site,
+        head=max(0, min(selection.head, site.heads - 1)) if site else selection.head,
+        query=max(0, min(selection.query, queries - 1)),
+        key=max(0, min(selection.key, keys - 1)),
+    )

@@ -1,0 +1,277 @@
+"""The look of the application: two themes, one style sheet, and the colour maps.
+
+Two accents mean the same thing everywhere: `query` for what looks, `key` for what is looked at. Nothing else uses them
+for another meaning, so the focus ring is a neutral of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from string import Template
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtGui import QColor, QPalette
+from PySide6.QtWidgets import QApplication
+
+ColourTable = NDArray[np.uint8]  # (256, 3): red, green, blue
+
+SEQUENTIAL_MAPS = ("viridis", "cividis", "magma", "inferno", "plasma")
+SMALLEST_FONT = 10.0  # points: what still reads from the back of a room
+
+
+@dataclass(frozen=True)
+class Theme:
+    """Colours by role, as "#rrggbb". Text roles keep a contrast of at least 4.5 to 1 on every surface."""
+
+    name: str
+    is_dark: bool
+    window: str
+    surface: str
+    surface_alt: str
+    surface_hover: str
+    border: str
+    border_strong: str
+    text: str
+    text_dim: str
+    query: str
+    key: str
+    on_accent: str  # text drawn upon the query, key or bar colour
+    ok: str
+    warning: str
+    error: str
+    hatch: str  # lines over cells that the mask hides
+    bar: str
+    focus: str
+
+
+LIGHT = Theme(
+    name="light",
+    is_dark=False,
+    window="#eef0f3",
+    surface="#ffffff",
+    surface_alt="#f3f5f8",
+    surface_hover="#e6eaf0",
+    border="#dfe3e9",
+    border_strong="#949dab",
+    text="#1b2027",
+    text_dim="#596270",
+    query="#b54a04",
+    key="#0b63ce",
+    on_accent="#ffffff",
+    ok="#14713a",
+    warning="#7d5200",
+    error="#b3261e",
+    hatch="#cfd5dd",
+    bar="#2c7fd2",
+    focus="#39424f",
+)
+
+DARK = Theme(
+    name="dark",
+    is_dark=True,
+    window="#14161a",
+    surface="#1b1e24",
+    surface_alt="#232833",
+    surface_hover="#2d3441",
+    border="#2f3540",
+    border_strong="#667081",
+    text="#e8ebf0",
+    text_dim="#a0a9b8",
+    query="#ffb454",
+    key="#5cc0f5",
+    on_accent="#14161a",
+    ok="#74d68c",
+    warning="#ecd35a",
+    error="#ff938a",
+    hatch="#414957",
+    bar="#53b1e1",
+    focus="#d3dae4",
+)
+
+
+def contrast(first: str, second: str) -> float:
+    """The WCAG contrast ratio of two colours, 1 (the same) to 21 (black on white)."""
+    lighter, darker = sorted((_luminance(first), _luminance(second)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    channels = np.array([int(colour[start : start + 2], 16) for start in (1, 3, 5)]) / 255
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return float(linear @ np.array([0.2126, 0.7152, 0.0722]))
+
+
+@cache
+def sequential(name: str = "viridis") -> ColourTable:
+    """A perceptually uniform map from low to high, read-only, (256, 3) uint8.
+
+    Raises ValueError when `name` is not one of SEQUENTIAL_MAPS.
+    """
+    if name not in SEQUENTIAL_MAPS:
+        raise ValueError(f"There is no colour map {name!r}. Choose one of {', '.join(SEQUENTIAL_MAPS)}.")
+    return _lookup_table(name)
+
+
+@cache
+def diverging() -> ColourTable:
+    """Blue below zero, pale at zero, red above; for a range of -high to high. Read-only, (256, 3) uint8."""
+    return _lookup_table("CET-D1A")
+
+
+def _lookup_table(name: str) -> ColourTable:
+    from pyqtgraph import colormap  # costs more to import than the rest of the window's look
+
+    table = np.ascontiguousarray(colormap.get(name).getLookupTable(nPts=256)[:, :3], dtype=np.uint8)
+    table.setflags(write=False)
+    return table
+
+
+def palette(theme: Theme) -> QPalette:
+    """The Qt palette of a theme, for every control that the style sheet leaves to Fusion."""
+    result = QPalette()
+    role = QPalette.ColorRole
+    for target, colour in (
+        (role.Window, theme.window),
+        (role.WindowText, theme.text),
+        (role.Base, theme.surface),
+        (role.AlternateBase, theme.surface_alt),
+        (role.Text, theme.text),
+        (role.PlaceholderText, theme.text_dim),
+        (role.Button, theme.surface_alt),
+        (role.ButtonText, theme.text),
+        (role.BrightText, theme.error),
+        (role.ToolTipBase, theme.surface),
+        (role.ToolTipText, theme.text),
+        (role.Highlight, theme.key),
+        (role.HighlightedText, theme.on_accent),
+        (role.Accent, theme.key),
+        (role.Link, theme.key),
+        (role.LinkVisited, theme.key),
+        (role.Light, theme.surface_hover),
+        (role.Midlight, theme.surface_alt),
+        (role.Mid, theme.border_strong),
+        (role.Dark, theme.border_strong),
+        (role.Shadow, theme.border),
+    ):
+        result.setColor(target, QColor(colour))
+    for target in (role.WindowText, role.Text, role.ButtonText):
+        result.setColor(QPalette.ColorGroup.Disabled, target, QColor(theme.border_strong))
+    return result
+
+
+def apply(app: QApplication, theme: Theme) -> None:
+    """Give the whole application a theme. Painted widgets take theirs through their own `set_theme`."""
+    if app.style().name() != "fusion":
+        app.setStyle("Fusion")  # native styles ignore half of a style sheet, each a different half
+    font = app.font()
+    if 0 < font.pointSizeF() < SMALLEST_FONT:
+        font.setPointSizeF(SMALLEST_FONT)
+        app.setFont(font)
+    app.setPalette(palette(theme))
+    app.setStyleSheet(stylesheet(theme))
+
+
+def stylesheet(theme: Theme) -> str:
+    """The style sheet of the application.
+
+    Labels take their look from a dynamic property: role = "title", "heading", "dim" or "mono"; a push button with
+    role = "primary" carries the query accent, one with role = "flat" has no frame.
+    """
+    colours = {name: value for name, value in vars(theme).items() if isinstance(value, str)}
+    return _SHEET.substitute(colours)
+
+
+_SHEET = Template(
+    """
+QMainWindow, QDialog { background: $window; }
+QMainWindow::separator { background: $window; width: 8px; height: 8px; }
+QMainWindow::separator:hover { background: $border_strong; }
+
+Card { background: $surface; border: 1px solid $border; border-radius: 8px; }
+QLabel[role="title"] { font-weight: 600; }
+QLabel[role="heading"] { font-weight: 600; font-size: 15pt; }
+QLabel[role="dim"] { color: $text_dim; }
+QLabel[role="mono"] { font-family: "DejaVu Sans Mono", "Menlo", "Consolas", monospace; }
+
+QPushButton, QToolButton, QComboBox {
+  background: $surface_alt; color: $text; border: 1px solid $border; border-radius: 6px;
+  padding: 4px 12px; min-height: 20px;
+}
+QToolButton { padding: 2px 8px; }
+QPushButton:hover, QToolButton:hover, QComboBox:hover { background: $surface_hover; border-color: $border_strong; }
+QPushButton:pressed, QToolButton:pressed { background: $border; }
+QPushButton:checked, QToolButton:checked { background: $surface_hover; border-color: $query; }
+QPushButton:disabled, QToolButton:disabled, QComboBox:disabled { color: $border_strong; }
+QPushButton[role="primary"] { border-color: $query; }
+QPushButton[role="flat"], QToolButton[role="flat"] { background: transparent; border-color: transparent; }
+QPushButton[role="flat"]:hover, QToolButton[role="flat"]:hover { background: $surface_hover; }
+QPushButton:focus, QToolButton:focus, QComboBox:focus { border: 2px solid $focus; padding: 3px 11px; }
+QToolButton:focus { padding: 1px 7px; }
+QComboBox QAbstractItemView {
+  background: $surface; color: $text; border: 1px solid $border_strong; padding: 4px; outline: 0;
+  selection-background-color: $surface_hover; selection-color: $text;
+}
+
+QLineEdit, QPlainTextEdit, QTextEdit, QSpinBox, QDoubleSpinBox {
+  background: $surface_alt; color: $text; border: 1px solid $border; border-radius: 6px; padding: 4px 8px;
+  selection-background-color: $key; selection-color: $on_accent;
+}
+QLineEdit:hover, QPlainTextEdit:hover, QTextEdit:hover { border-color: $border_strong; }
+QLineEdit:focus, QPlainTextEdit:focus, QTextEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus {
+  border: 2px solid $focus; padding: 3px 7px;
+}
+QLineEdit:disabled, QPlainTextEdit:disabled, QTextEdit:disabled { color: $border_strong; }
+
+QTabWidget::pane { border: 0; }
+QTabBar { background: transparent; }
+QTabBar::tab {
+  background: transparent; color: $text_dim; border: 0; border-bottom: 3px solid transparent;
+  padding: 6px 4px 5px 4px; margin: 0 10px;
+}
+QTabBar::tab:hover { color: $text; border-bottom-color: $border_strong; }
+QTabBar::tab:selected { color: $text; font-weight: 600; border-bottom-color: $query; }
+QTabBar::tab:focus { color: $text; background: $surface_hover; }
+
+QDockWidget { color: $text; font-weight: 600; }
+QDockWidget::title { background: $surface; border: 1px solid $border; border-radius: 6px; padding: 5px 10px; }
+
+QMenuBar { background: $window; color: $text; }
+QMenuBar::item { background: transparent; padding: 4px 10px; border-radius: 4px; }
+QMenuBar::item:selected { background: $surface_hover; }
+QMenu { background: $surface; color: $text; border: 1px solid $border_strong; padding: 4px; }
+QMenu::item { padding: 5px 24px 5px 20px; border-radius: 4px; }
+QMenu::item:selected { background: $surface_hover; }
+QMenu::item:disabled { color: $border_strong; }
+QMenu::separator { height: 1px; background: $border; margin: 4px 8px; }
+QToolTip { background: $surface; color: $text; border: 1px solid $border_strong; padding: 4px 6px; }
+
+QCheckBox::indicator, QRadioButton::indicator {
+  width: 12px; height: 12px; border: 2px solid $border_strong; border-radius: 4px; background: $surface_alt;
+}
+QRadioButton::indicator { border-radius: 8px; }
+QCheckBox::indicator:hover, QRadioButton::indicator:hover { border-color: $text_dim; }
+QCheckBox::indicator:checked, QRadioButton::indicator:checked { background: $key; border-color: $key; }
+QCheckBox::indicator:disabled, QRadioButton::indicator:disabled { border-color: $border; }
+QCheckBox, QRadioButton { spacing: 6px; padding: 2px; border: 2px solid transparent; border-radius: 4px; }
+QCheckBox:focus, QRadioButton:focus { border-color: $focus; }
+
+QScrollArea, QScrollArea > QWidget > QWidget { background: transparent; }
+QScrollArea { border: 0; }
+QScrollBar:vertical { background: transparent; width: 12px; margin: 0; }
+QScrollBar:horizontal { background: transparent; height: 12px; margin: 0; }
+QScrollBar::handle { background: $border_strong; border-radius: 4px; margin: 2px; }
+QScrollBar::handle:vertical { min-height: 28px; }
+QScrollBar::handle:horizontal { min-width: 28px; }
+QScrollBar::handle:hover { background: $text_dim; }
+QScrollBar::add-line, QScrollBar::sub-line { width: 0; height: 0; }
+QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
+
+QSplitter::handle { background: transparent; }
+QSplitter::handle:hover { background: $border_strong; }
+QStatusBar { background: $window; color: $text_dim; }
+QStatusBar::item { border: 0; }
+QHeaderView::section { background: $surface_alt; color: $text_dim; border: 0; padding: 4px 8px; }
+"""
+)

@@ -1,0 +1,232 @@
+"""Labelled bars, largest first: what the model would say next, with its probability."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from explorer.widgets.themed import ThemedWidget
+
+_WIDEST_LABEL = 150.0
+_NARROWEST_GROUP = 300.0  # pixels below which groups stand under each other
+_GROUP_GAP = 24.0
+_PAD = 8.0
+
+
+@dataclass(frozen=True)
+class BarRow:
+    """One bar. `value` is between 0 and 1; `text` stands after the bar, `detail` dim at the right end."""
+
+    label: str
+    value: float
+    text: str
+    detail: str = ""
+    emphasis: bool = False
+    tooltip: str = ""
+
+
+@dataclass(frozen=True)
+class BarGroup:
+    """Rows under a heading."""
+
+    heading: str
+    rows: tuple[BarRow, ...]
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """The widths that the rows of one group share."""
+
+    label: float
+    text: float
+    detail: float
+
+
+class BarList(ThemedWidget):
+    """Bars in one group or several; groups stand beside each other where there is room.
+
+    Put it in a QScrollArea where its height may lack: a row that does not fit wholly is not drawn. Rows are counted
+    through all groups. A click or Enter activates a row, Up and Down move between rows.
+    """
+
+    row_activated = Signal(int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("Bars", parent)
+        self.setMouseTracking(True)
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+        self._groups: tuple[BarGroup, ...] = ()
+        self._rows: tuple[BarRow, ...] = ()
+        self._rects: list[QRectF] = []
+        self._headings: list[QRectF] = []
+        self._hover = -1
+        self._current = -1
+
+    def set_rows(self, rows: Sequence[BarRow], title: str = "") -> None:
+        """Show one group of rows, under a title if there is one."""
+        self.set_groups([BarGroup(title, tuple(rows))] if rows else [])
+
+    def set_groups(self, groups: Sequence[BarGroup]) -> None:
+        """Show several groups, each under its heading."""
+        self._groups = tuple(groups)
+        self._rows = tuple(row for group in self._groups for row in group.rows)
+        self._hover = self._hover if self._hover < len(self._rows) else -1
+        self._current = self._current if self._current < len(self._rows) else -1
+        summary = (f"{row.label.strip()} {row.text}" for row in self._rows[:10])
+        self.setAccessibleDescription(", ".join(summary))
+        self._look_changed()
+
+    def row_rect(self, row: int) -> QRectF:
+        """Where a row lies; an empty rectangle when there is no such row."""
+        return self._rects[row] if 0 <= row < len(self._rects) else QRectF()
+
+    # geometry
+
+    def sizeHint(self) -> QSize:
+        return QSize(420, self.heightForWidth(max(self.width(), 420)))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(220, round(4 * self._row_height()))
+
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        return round(max(self._place(width)[2], 3 * self._row_height()))
+
+    def _row_height(self) -> float:
+        return QFontMetricsF(self.font()).height() + 7
+
+    def _place(self, width: float) -> tuple[list[QRectF], list[QRectF], float]:
+        """Rectangles of the headings and of the rows, and the height of all."""
+        beside = max(1, min(len(self._groups), int((width + _GROUP_GAP) / (_NARROWEST_GROUP + _GROUP_GAP))))
+        group_width = (width - (beside - 1) * _GROUP_GAP) / beside
+        height = self._row_height()
+        headings: list[QRectF] = []
+        rows: list[QRectF] = []
+        top = bottom = 0.0
+        for index, group in enumerate(self._groups):
+            if index and index % beside == 0:
+                top = bottom + _PAD
+            x, y = (index % beside) * (group_width + _GROUP_GAP), top
+            headings.append(QRectF(x, y, group_width, height if group.heading else 0))
+            y += headings[-1].height()
+            for _ in group.rows:
+                rows.append(QRectF(x, y, group_width, height))
+                y += height
+            bottom = max(bottom, y)
+        return headings, rows, bottom
+
+    def _look_changed(self) -> None:
+        self._headings, self._rects, _ = self._place(self.width())
+        super()._look_changed()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._headings, self._rects, _ = self._place(self.width())
+
+    def _columns(self, group: BarGroup) -> _Columns:
+        plain, bold = QFontMetricsF(self.font()), QFontMetricsF(self.bold_font())
+        label = max((bold.horizontalAdvance(row.label) for row in group.rows), default=0.0)
+        text = max((bold.horizontalAdvance(row.text) for row in group.rows), default=0.0)
+        detail = max((plain.horizontalAdvance(row.detail) for row in group.rows), default=0.0)
+        return _Columns(min(label, _WIDEST_LABEL), text, detail)
+
+    # painting
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if not self._rows:
+            self._draw_empty_text(painter)
+        index = 0
+        for group, heading in zip(self._groups, self._headings, strict=True):
+            if group.heading:
+                painter.setFont(self.font())
+                painter.setPen(QColor(self._theme.text_dim))
+                rect = heading.adjusted(_PAD, 0, 0, 0)
+                shown = QFontMetricsF(self.font()).elidedText(group.heading, Qt.TextElideMode.ElideRight, rect.width())
+                painter.drawText(rect, Qt.AlignmentFlag.AlignVCenter, shown)
+            columns = self._columns(group)
+            for row in group.rows:
+                rect = self._rects[index]
+                if rect.bottom() <= self.height() and rect.intersects(QRectF(event.rect())):  # whole rows only
+                    self._draw_row(painter, row, rect, columns, lit=index in (self._hover, self._current))
+                index += 1
+        self._draw_focus_ring(painter)
+
+    def _draw_row(self, painter: QPainter, row: BarRow, rect: QRectF, columns: _Columns, lit: bool) -> None:
+        theme = self._theme
+        if lit:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(theme.surface_hover))
+            painter.drawRoundedRect(rect.adjusted(0, 1, 0, -1), 5, 5)
+        font = self.bold_font() if row.emphasis else self.font()
+        metrics = QFontMetricsF(font)
+        middle, right = Qt.AlignmentFlag.AlignVCenter, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignAbsolute
+        painter.setFont(font)
+        painter.setPen(QColor(theme.text))
+        label = metrics.elidedText(row.label, Qt.TextElideMode.ElideRight, columns.label + 1)
+        label_rect = QRectF(rect.left() + _PAD, rect.top(), columns.label + 1, rect.height())
+        painter.drawText(label_rect, middle | right, label)
+        start = label_rect.right() + _PAD
+        detail = columns.detail + (_PAD if columns.detail else 0)
+        full = max(8.0, rect.right() - start - columns.text - 2 * _PAD - detail)
+        length = max(2.0, full * min(1.0, max(0.0, row.value)))
+        bar = QRectF(start, rect.top() + 4, length, rect.height() - 8)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(theme.query if row.emphasis else theme.bar))
+        painter.drawRoundedRect(bar, min(3.0, length / 2), 3)
+        painter.setPen(QColor(theme.text if row.emphasis else theme.text_dim))
+        text_rect = QRectF(bar.right() + _PAD, rect.top(), columns.text + 2, rect.height())
+        painter.drawText(text_rect, middle, row.text)
+        painter.setFont(self.font())
+        painter.setPen(QColor(theme.text_dim))
+        painter.drawText(rect.adjusted(0, 0, -_PAD, 0), middle | right, row.detail)
+
+    # pointer and keyboard
+
+    def _row_at(self, position: QPointF) -> int:
+        return next((index for index, rect in enumerate(self._rects) if rect.contains(position)), -1)
+
+    def _light(self, row: int) -> None:
+        if row != self._hover:
+            self._hover = row
+            self.setToolTip(self._rows[row].tooltip if row >= 0 else "")
+            self.update()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        self._light(self._row_at(event.position()))
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self._light(-1)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        row = self._row_at(event.position())
+        if row < 0 or event.button() != Qt.MouseButton.LeftButton:
+            event.ignore()
+            return
+        self._current = row
+        self.update()
+        self.row_activated.emit(row)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        key = event.key()
+        if not self._rows:
+            event.ignore()
+        elif key in (Qt.Key.Key_Up, Qt.Key.Key_Down):
+            step = 1 if key == Qt.Key.Key_Down else -1
+            self._current = min(max(self._current + step, 0), len(self._rows) - 1)
+            self._keep_visible(self._rects[self._current])
+            self.update()
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space) and self._current >= 0:
+            self.row_activated.emit(self._current)
+        else:
+            event.ignore()

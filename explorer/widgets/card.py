@@ -1,0 +1,74 @@
+"""A titled surface that holds one panel's content."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+
+from explorer.theme import Theme
+
+
+class Card(QFrame):
+    """A bold title with a dim subtitle, small controls at the right, and the content below.
+
+    Its own colours come from the application's style sheet.
+    """
+
+    def __init__(self, title: str = "", parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._title = QLabel()
+        self._title.setProperty("role", "title")
+        self._subtitle = QLabel()
+        self._subtitle.setProperty("role", "dim")
+        self._subtitle.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        for label in (self._title, self._subtitle):
+            label.setTextFormat(Qt.TextFormat.PlainText)  # a token may look like mark-up
+        self._controls = QHBoxLayout()
+        self._controls.setSpacing(6)
+        self._head = QWidget()
+        head = QHBoxLayout(self._head)
+        head.setContentsMargins(0, 0, 0, 0)
+        head.setSpacing(10)
+        head.addWidget(self._title)
+        head.addWidget(self._subtitle, 1)
+        head.addLayout(self._controls)
+        self._content: QWidget | None = None
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(14, 10, 14, 12)
+        self._column.setSpacing(8)
+        self._column.addWidget(self._head)
+        self.set_title(title)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Hand the theme to every child that paints itself."""
+        for child in self.findChildren(QWidget):
+            take = getattr(child, "set_theme", None)
+            if callable(take):
+                take(theme)
+
+    def set_title(self, title: str) -> None:
+        """The bold title, which also names the card to a screen reader. Without title and controls there is no head."""
+        self._title.setText(title)
+        self.setAccessibleName(title)
+        self._show_head()
+
+    def set_subtitle(self, subtitle: str) -> None:
+        """The dim text beside the title. It is cut where there is no room for it, and whole in its tooltip."""
+        self._subtitle.setText(subtitle)
+        self._subtitle.setToolTip(subtitle)
+
+    def add_control(self, widget: QWidget) -> None:
+        """Put a small control at the right end of the title line."""
+        self._controls.addWidget(widget)
+        self._show_head()
+
+    def set_content(self, widget: QWidget) -> None:
+        """Show a widget below the title; the one before is deleted."""
+        if self._content is not None:
+            self._column.removeWidget(self._content)
+            self._content.deleteLater()
+        self._content = widget
+        self._column.addWidget(widget, 1)
+
+    def _show_head(self) -> None:
+        self._head.setVisible(bool(self._title.text()) or self._controls.count() > 0)

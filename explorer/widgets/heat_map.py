@@ -1,0 +1,360 @@
+"""One head's weights as a map: queries down, keys across, a value under the pointer.
+
+The text of a value always comes from the float array that was given, never from the colour on screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPixmap, QResizeEvent, QWheelEvent
+from PySide6.QtWidgets import QApplication, QWidget
+
+from explorer.theme import ColourTable, sequential
+from explorer.widgets import cell_image
+from explorer.widgets.heat_map_paint import HINT, Frame, HeatMapPainter, frame_for, label_at
+from explorer.widgets.heat_map_view import MapView
+from explorer.widgets.number_text import value_text
+from explorer.widgets.themed import ThemedWidget
+
+_NOWHERE = (-1, -1)
+_KEY_ZOOM = 1.4
+_ARROWS = {
+    Qt.Key.Key_Up: (-1, 0),
+    Qt.Key.Key_Down: (1, 0),
+    Qt.Key.Key_Left: (0, -1),
+    Qt.Key.Key_Right: (0, 1),
+}
+
+
+class HeatMap(ThemedWidget):
+    """A zoomable map of one value a (query, key) pair, with token labels on both axes.
+
+    Click selects, arrows move the selection, the wheel or + and - zoom, dragging pans, 0 or a double click shows all.
+    """
+
+    cell_selected = Signal(int, int)  # query, key: chosen here, by pointer or keyboard
+    hovered = Signal(int, int)  # query, key under the pointer; -1, -1 when it leaves the map
+    map_span_changed = Signal(int, int)  # top and height of the map in pixels, for a colour bar beside it
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("Attention heat map", parent)
+        self.setMouseTracking(True)
+        self.setAccessibleDescription("Arrow keys move the selected cell, plus and minus zoom, 0 shows the whole map.")
+        self._values: NDArray[np.float32] | None = None  # (queries, keys)
+        self._masked: NDArray[np.bool_] | None = None  # (queries, keys)
+        self._row_labels: tuple[str, ...] = ()
+        self._column_labels: tuple[str, ...] = ()
+        self._range = (0.0, 1.0)
+        self._table = sequential()
+        self._codes: cell_image.Codes | None = None  # (queries, keys)
+        self._has_gaps = False
+        self._selection = _NOWHERE
+        self._hover = _NOWHERE
+        self._background: QPixmap | None = None
+        self._press: tuple[QPointF, MapView] | None = None
+        self._dragging = False
+        self._span = (0, 0)
+        self._frame, self._view = self._fitted()
+
+    # what to show
+
+    def set_values(
+        self,
+        values: NDArray[np.float32] | None,
+        masked: NDArray[np.bool_] | None,
+        row_labels: Sequence[str],
+        column_labels: Sequence[str],
+        low: float,
+        high: float,
+    ) -> None:
+        """Show values (queries, keys), coloured from low to high; None shows the empty text.
+
+        `masked` (queries, keys) marks the cells that the mask hides; a NaN counts as not computed. Both are hatched.
+        The zoom is kept while the shape stays the same. Raises ValueError when the shapes do not agree.
+        """
+        if values is not None:
+            values = np.asarray(values, dtype=np.float32)
+            if values.ndim != 2 or values.shape != (len(row_labels), len(column_labels)):
+                raise ValueError(
+                    f"The map has shape {values.shape}, its labels name "
+                    f"{len(row_labels)} queries and {len(column_labels)} keys."
+                )
+            if masked is not None and masked.shape != values.shape:
+                raise ValueError(f"The mask has shape {masked.shape}, the map has shape {values.shape}.")
+            if values.size == 0:
+                values = None
+        old_shape = None if self._values is None else self._values.shape
+        labels_changed = (tuple(row_labels), tuple(column_labels)) != (self._row_labels, self._column_labels)
+        self._values, self._masked, self._range = values, masked, (low, high)
+        self._row_labels, self._column_labels = tuple(row_labels), tuple(column_labels)
+        self._codes = None if values is None else cell_image.encode(values, low, high, masked)
+        self._has_gaps = self._codes is not None and not bool(self._codes.all())
+        if values is None or values.shape != old_shape:
+            self._press = None
+            self._lay_out(keep_zoom=False)
+        elif labels_changed:
+            self._lay_out()
+        self._selection = self._within(self._selection)
+        self._hover = self._within(self._hover)
+        self._repaint()
+
+    def set_selection(self, query: int, key: int) -> None:
+        """Frame a cell and name its tokens in the accents; -1, -1 for none. Emits nothing."""
+        if self._within((query, key)) != self._selection:
+            self._selection = self._within((query, key))
+            self.update()
+
+    def set_hover(self, query: int, key: int) -> None:
+        """Show the crosshair of a cell pointed at elsewhere; -1 on an axis leaves its line out. Emits nothing."""
+        rows, columns = len(self._row_labels), len(self._column_labels)
+        hover = (query if 0 <= query < rows else -1, key if 0 <= key < columns else -1)
+        if hover != self._hover:
+            self._hover = hover
+            self.update()
+
+    def set_colour_map(self, table: ColourTable) -> None:
+        """Colour by another table, (256, 3) uint8, from low to high."""
+        self._table = table
+        self._repaint()
+
+    def scroll_to_cell(self, query: int, key: int) -> None:
+        """Bring a cell into the zoomed view, moving it as little as possible."""
+        if self._within((query, key)) != _NOWHERE:
+            self._set_view(self.view.showing(query, key))
+
+    # what is shown
+
+    @property
+    def selection(self) -> tuple[int, int]:
+        """The selected (query, key), or (-1, -1)."""
+        return self._selection
+
+    @property
+    def view(self) -> MapView:
+        """Where the cells lie now; one cell while there are no values."""
+        return self._view
+
+    def readout(self, query: int, key: int) -> str:
+        """The sentence about one cell, as the strip below the map shows it."""
+        return "".join(text for text, _ in self._readout_parts(query, key))
+
+    def cell_rect(self, query: int, key: int) -> QRectF:
+        """Where a cell lies, in the widget's coordinates, also when it is scrolled out of view."""
+        view = self.view
+        x, y = view.columns.edge(key), view.rows.edge(query)
+        return QRectF(x, y, view.columns.size, view.rows.size)
+
+    def _readout_parts(self, query: int, key: int) -> list[tuple[str, str]]:
+        """Pieces of the readout with the theme role of each."""
+        if self._values is None or self._within((query, key)) == _NOWHERE:
+            return []
+        looks, looked_at = f"“{self._row_labels[query]}”", f"“{self._column_labels[key]}”"
+        if self._masked is not None and self._masked[query, key]:
+            return [(looks, "query"), (" cannot look at ", "text_dim"), (looked_at, "key"), (": masked", "text")]
+        value = value_text(float(self._values[query, key]))
+        return [(looks, "query"), (" looks at ", "text_dim"), (looked_at, "key"), (": ", "text_dim"), (value, "text")]
+
+    def _within(self, cell: tuple[int, int]) -> tuple[int, int]:
+        if self._values is None:
+            return _NOWHERE
+        rows, columns = self._values.shape
+        return cell if 0 <= cell[0] < rows and 0 <= cell[1] < columns else _NOWHERE
+
+    # geometry and painting
+
+    def sizeHint(self) -> QSize:
+        return QSize(560, 460)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(260, 220)
+
+    def _fitted(self) -> tuple[Frame, MapView]:
+        frame = frame_for(self.font(), self.bold_font(), self.size(), self._row_labels, self._column_labels)
+        rows, columns = max(1, len(self._row_labels)), max(1, len(self._column_labels))
+        pixel = 1 / self.devicePixelRatioF()
+        room = frame.room
+        return frame, MapView.fit(rows, columns, room.x(), room.y(), room.width(), room.height(), pixel)
+
+    def _lay_out(self, keep_zoom: bool = True) -> None:
+        """Measure the labels and fit the map; a zoomed view keeps its zoom and its first cells."""
+        old = self._view
+        self._frame, view = self._fitted()
+        self._view = view.like(old) if keep_zoom else view
+        self._background = None
+        self.update()
+        span = (round(view.rows.origin), round(view.rows.extent))
+        if span != self._span:
+            self._span = span
+            self.map_span_changed.emit(*span)
+
+    def _set_view(self, view: MapView) -> None:
+        if view != self._view:
+            self._view = view
+            self._repaint()
+
+    def _repaint(self) -> None:
+        self._background = None
+        self.update()
+
+    def _look_changed(self) -> None:
+        self._lay_out()
+        super()._look_changed()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._lay_out()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        if self._codes is None:
+            self._draw_empty_text(painter)
+        else:
+            artist = HeatMapPainter(self._theme, self._frame, self._view, self._row_labels, self._column_labels)
+            if self._background is None or self._background.devicePixelRatio() != self.devicePixelRatioF():
+                self._background = self._draw_background(artist)
+            painter.drawPixmap(0, 0, self._background)
+            artist.draw_labels(painter, self._selection, self._hover)
+            artist.draw_selection(painter, *self._selection, self.devicePixelRatioF())
+            artist.draw_hover(painter, *self._hover, self.devicePixelRatioF())
+            cell = self._hover if self._within(self._hover) != _NOWHERE else self._selection
+            artist.draw_strip(painter, self._readout_parts(*cell))
+        self._draw_focus_ring(painter)
+
+    def _draw_background(self, artist: HeatMapPainter) -> QPixmap:
+        """What follows neither the pointer nor the selection, kept until it changes."""
+        assert self._codes is not None
+        ratio = self.devicePixelRatioF()
+        pixmap = QPixmap(self.size() * ratio)
+        pixmap.setDevicePixelRatio(ratio)
+        pixmap.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(pixmap)
+        view = artist.view
+        pixels = self._codes
+        for index, axis in enumerate((view.rows, view.columns)):
+            length = max(1, round(axis.extent * ratio))
+            pixels = cell_image.stretch(pixels, index, axis.offset, axis.size * ratio, length)
+        image = cell_image.to_image(pixels, cell_image.colours(self._table, *self._range))
+        image.setDevicePixelRatio(ratio)
+        artist.draw_map(painter, image, self._has_gaps)
+        artist.draw_titles(painter)
+        painter.end()
+        return pixmap
+
+    # pointer
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if self._codes is None or event.button() not in (Qt.MouseButton.LeftButton, Qt.MouseButton.MiddleButton):
+            event.ignore()
+            return
+        self._press = (event.position(), self.view)
+        self._dragging = event.button() == Qt.MouseButton.MiddleButton
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self._codes is None:
+            return
+        if self._press is not None and event.buttons() != Qt.MouseButton.NoButton:
+            start, view = self._press
+            moved = event.position() - start
+            if not self._dragging and view.zoom > 1:
+                self._dragging = moved.manhattanLength() >= QApplication.startDragDistance()
+            if self._dragging:
+                self.setCursor(Qt.CursorShape.ClosedHandCursor)
+                self._set_view(view.panned(moved.x(), moved.y()))
+        else:
+            self.setToolTip(self._tool_tip_at(event.position()))
+        self._point_at(self.view.cell_at(event.position().x(), event.position().y()))
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        was_dragging, self._dragging = self._dragging, False
+        self.unsetCursor()
+        if self._press is None:
+            return
+        self._press = None
+        if not was_dragging and event.button() == Qt.MouseButton.LeftButton:
+            self._choose(self.view.cell_at(event.position().x(), event.position().y()))
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton:
+            self.reset_view()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        turned = event.angleDelta().y()
+        if self._codes is None or turned == 0:
+            event.ignore()
+            return
+        where = event.position()
+        self._set_view(self.view.zoomed(1.2 ** (turned / 120), where.x(), where.y()))
+        self._point_at(self.view.cell_at(where.x(), where.y()))
+        event.accept()
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self._point_at(_NOWHERE)
+
+    def _point_at(self, cell: tuple[int, int]) -> None:
+        if cell != self._hover:
+            self._hover = cell
+            self.hovered.emit(*cell)
+            self.update()
+
+    def _choose(self, cell: tuple[int, int]) -> None:
+        if cell != _NOWHERE and cell != self._selection:
+            self.set_selection(*cell)
+            self.cell_selected.emit(*cell)
+
+    # keyboard
+
+    def reset_view(self) -> None:
+        """Show the whole map again."""
+        if self._codes is not None:
+            self._set_view(self.view.zoomed(0.0, 0.0, 0.0))
+
+    def zoom_by(self, factor: float) -> None:
+        """Zoom about the selected cell, or about the middle when there is none or it is out of view."""
+        if self._codes is None:
+            return
+        view = self.view
+        query, key = self._selection
+        x = view.columns.centre(key) if key in view.columns.visible() else view.columns.origin + view.columns.extent / 2
+        y = view.rows.centre(query) if query in view.rows.visible() else view.rows.origin + view.rows.extent / 2
+        self._set_view(view.zoomed(factor, x, y))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        modifiers = event.modifiers() & ~(Qt.KeyboardModifier.KeypadModifier | Qt.KeyboardModifier.ShiftModifier)
+        key = Qt.Key(event.key())
+        if self._codes is None or modifiers != Qt.KeyboardModifier.NoModifier:
+            event.ignore()
+        elif key in _ARROWS:
+            self._move(*_ARROWS[key])
+        elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal):
+            self.zoom_by(_KEY_ZOOM)
+        elif key in (Qt.Key.Key_Minus, Qt.Key.Key_Underscore):
+            self.zoom_by(1 / _KEY_ZOOM)
+        elif key in (Qt.Key.Key_0, Qt.Key.Key_Home):
+            self.reset_view()
+        else:
+            event.ignore()
+
+    def _move(self, down: int, right: int) -> None:
+        assert self._values is not None
+        rows, columns = self._values.shape
+        query, key = self._selection
+        if self._selection == _NOWHERE:
+            cell = (0, 0)
+        else:
+            cell = (min(max(query + down, 0), rows - 1), min(max(key + right, 0), columns - 1))
+        self._choose(cell)
+        self.scroll_to_cell(*cell)
+
+    def _tool_tip_at(self, position: QPointF) -> str:
+        """The whole of a label, which its axis may elide, or what the pointer does; nothing over the map."""
+        if self._frame.strip.contains(position):
+            return f"Click selects, {HINT}"
+        side, index = label_at(self._frame, self._view, position)
+        if side == "row":
+            return f"query {index}: {self._row_labels[index]}"
+        return f"key {index}: {self._column_labels[index]}" if side == "column" else ""

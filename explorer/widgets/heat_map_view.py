@@ -1,0 +1,172 @@
+"""Where the cells of a heat map lie: fitting, zooming and panning. Pure geometry, no widget.
+
+All positions are in logical pixels; a cell has an index, and the left or top edge of cell i lies at edge(i).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+LARGEST_FITTED = 120.0  # pixels a cell takes at most before anybody zooms
+LARGEST_ZOOMED = 96.0  # pixels beyond which zooming in stops
+SMALLEST_BAND = 24.0  # pixels a cell may take whatever its aspect, so that one row of 300 keys is still a band
+ASPECT = 1.4  # how far cells may leave the square to fill the room
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis: `count` cells of `size` pixels from `origin`, in `room` pixels, `offset` cells scrolled past."""
+
+    count: int
+    origin: float
+    room: float
+    fitted: float  # the size at which the whole axis shows
+    size: float
+    offset: float = 0.0
+
+    @property
+    def extent(self) -> float:
+        """Pixels that the visible cells take."""
+        return min(self.room, self.count * self.size)
+
+    @property
+    def end(self) -> float:
+        return self.origin + self.extent
+
+    def edge(self, cell: float) -> float:
+        return self.origin + (cell - self.offset) * self.size
+
+    def centre(self, cell: int) -> float:
+        return self.edge(cell + 0.5)
+
+    def cell_at(self, position: float) -> int:
+        """The cell under a position, or -1 outside the visible part."""
+        if not self.origin <= position < self.end:
+            return -1
+        return min(self.count - 1, int(self.offset + (position - self.origin) / self.size))
+
+    def visible(self) -> range:
+        """The cells of which at least a part shows."""
+        last = math.ceil(self.offset + self.extent / self.size - 1e-6)
+        return range(int(self.offset + 1e-6), min(self.count, last))
+
+    def panned(self, pixels: float) -> Axis:
+        """Moved by `pixels`: a positive number brings earlier cells in."""
+        return self._at(self.size, self.offset - pixels / self.size)
+
+    def resized(self, size: float, about: float) -> Axis:
+        """With cells of another size; what lies at the position `about` stays there as far as the ends allow."""
+        inside = min(max(about, self.origin), self.end) - self.origin
+        return self._at(size, self.offset + inside / self.size - inside / size)
+
+    def showing(self, cell: int) -> Axis:
+        """Scrolled by as little as brings `cell` wholly in."""
+        shown = self.extent / self.size
+        if cell < self.offset:
+            return self._at(self.size, cell)
+        if cell + 1 > self.offset + shown:
+            return self._at(self.size, cell + 1 - shown)
+        return self
+
+    def _at(self, size: float, offset: float) -> Axis:
+        hidden = self.count - min(self.room, self.count * size) / size
+        return replace(self, size=size, offset=min(max(offset, 0.0), max(hidden, 0.0)))
+
+
+@dataclass(frozen=True)
+class MapView:
+    """What part of the map shows, and how large."""
+
+    rows: Axis
+    columns: Axis
+    zoom: float = 1.0
+
+    @classmethod
+    def fit(
+        cls, rows: int, columns: int, left: float, top: float, width: float, height: float, pixel: float = 1.0
+    ) -> MapView:
+        """The whole map in a room of width by height, centred across, on whole device pixels of size `pixel`."""
+        x, y = _snapped(left, pixel), _snapped(top, pixel)
+        right = max(_snapped(left + width, pixel), x + pixel)
+        bottom = max(_snapped(top + height, pixel), y + pixel)
+        width, height = right - x, bottom - y
+        wide, high = width / columns, height / rows
+        reach = max(min(wide, high) * ASPECT, SMALLEST_BAND)
+        cell_width = min(wide, reach, LARGEST_FITTED)
+        cell_height = min(high, reach, LARGEST_FITTED)
+        x += math.floor((width - columns * cell_width) / 2 / pixel + 1e-9) * pixel
+        return cls(
+            Axis(rows, y, height, cell_height, cell_height),
+            Axis(columns, x, right - x, cell_width, cell_width),
+        )
+
+    @property
+    def largest_zoom(self) -> float:
+        return max(1.0, LARGEST_ZOOMED / min(self.rows.fitted, self.columns.fitted))
+
+    def zoomed(self, factor: float, x: float, y: float) -> MapView:
+        """Larger by `factor`, between the whole map and LARGEST_ZOOMED; the point (x, y) stays where it is."""
+        zoom = min(max(self.zoom * factor, 1.0), self.largest_zoom)
+        return MapView(
+            self.rows.resized(_zoomed_size(self.rows.fitted, zoom), y),
+            self.columns.resized(_zoomed_size(self.columns.fitted, zoom), x),
+            zoom,
+        )
+
+    def like(self, other: MapView) -> MapView:
+        """Zoomed as another view is, with the same first cells."""
+        if other.zoom <= 1:
+            return self
+        view = self.zoomed(other.zoom, self.columns.origin, self.rows.origin)
+        return view.panned(-other.columns.offset * view.columns.size, -other.rows.offset * view.rows.size)
+
+    def panned(self, right: float, down: float) -> MapView:
+        return replace(self, rows=self.rows.panned(down), columns=self.columns.panned(right))
+
+    def showing(self, row: int, column: int) -> MapView:
+        return replace(self, rows=self.rows.showing(row), columns=self.columns.showing(column))
+
+    def cell_at(self, x: float, y: float) -> tuple[int, int]:
+        """The (row, column) under a point, or (-1, -1) off the map."""
+        row, column = self.rows.cell_at(y), self.columns.cell_at(x)
+        return (row, column) if row >= 0 and column >= 0 else (-1, -1)
+
+
+def _zoomed_size(fitted: float, zoom: float) -> float:
+    return max(fitted, min(fitted * zoom, LARGEST_ZOOMED))
+
+
+def _snapped(position: float, pixel: float) -> float:
+    return round(position / pixel) * pixel
+
+
+def labelled(axis: Axis, spacing: float, emphasised: Sequence[int] = ()) -> list[int]:
+    """The visible cells that get a label when labels need `spacing` pixels.
+
+    The emphasised ones come first, in their order; one that would overlap an earlier one is left out.
+    """
+    step = _round_step(spacing / axis.size)
+    visible = axis.visible()
+    first = -(-visible.start // step) * step
+    kept: list[int] = []
+    for cell in emphasised:
+        if cell in visible and all(abs(cell - other) * axis.size >= spacing for other in kept):
+            kept.append(cell)
+    clear = [
+        cell
+        for cell in range(first, visible.stop, step)
+        if all(abs(cell - other) * axis.size >= spacing for other in kept)
+    ]
+    return sorted([*kept, *clear])
+
+
+def _round_step(least: float) -> int:
+    """The smallest of 1, 2, 5, 10, 20, 50 ... that is not below `least`."""
+    power = 1
+    while True:
+        for factor in (1, 2, 5):
+            if factor * power >= least - 1e-9:
+                return factor * power
+        power *= 10

@@ -1,0 +1,50 @@
+"""How numbers are written on screen, and where a scale puts its ticks."""
+
+from __future__ import annotations
+
+import math
+
+MINUS = "\N{MINUS SIGN}"
+
+
+def value_text(value: float) -> str:
+    """At least three significant digits, more decimals as the value shrinks: 27.66, 0.268, 0.00312, 4.1e-7."""
+    size = abs(value)
+    if math.isnan(value):
+        return "not computed"
+    if math.isinf(value):
+        text = "∞"
+    elif size == 0:
+        text = "0"
+    elif size >= 10_000 or size < 1e-4:
+        mantissa, exponent = f"{size:.2e}".split("e")
+        text = f"{mantissa}e{int(exponent)}"
+    elif size >= 1:
+        text = f"{size:.{max(1, 3 - int(math.log10(size)))}f}"
+    else:
+        text = f"{size:.{max(3, 2 - math.floor(math.log10(size)))}f}"
+    return MINUS + text if value < 0 else text
+
+
+def nice_ticks(low: float, high: float, most: int) -> list[float]:
+    """At most `most` round values from low to high, a step of 1, 2 or 5 times a power of ten apart."""
+    span = high - low
+    if not (math.isfinite(span) and span > 0) or most < 2:
+        return [low]
+    rough = span / (most - 1)
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * (1 - 1e-9))
+    first = math.ceil(low / step - 1e-9)
+    last = math.floor(high / step + 1e-9)
+    return [index * step for index in range(first, last + 1)]
+
+
+def tick_texts(ticks: list[float]) -> list[str]:
+    """The ticks with as many decimals as their step needs, the same number for all."""
+    if len(ticks) < 2:
+        return [value_text(tick) for tick in ticks]
+    step = ticks[1] - ticks[0]
+    if max(abs(ticks[0]), abs(ticks[-1])) >= 1e5 or step < 1e-4:
+        return [f"{tick:.2g}".replace("-", MINUS) for tick in ticks]
+    decimals = max(0, -math.floor(math.log10(step) + 1e-9))
+    return [f"{tick + 0.0:.{decimals}f}".replace("-", MINUS) for tick in ticks]

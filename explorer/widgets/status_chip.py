@@ -1,0 +1,92 @@
+"""One promise of the program, and whether it holds: "✓ rows sum to 1"."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from explorer.widgets.themed import ThemedWidget
+
+StatusKind = Literal["ok", "pending", "warning", "error"]
+_SIGNS = {"ok": "✓", "pending": "…", "warning": "!", "error": "✕"}
+_ROLES = {"ok": "ok", "pending": "text_dim", "warning": "warning", "error": "error"}
+_SPOKEN = {"ok": "holds", "pending": "being measured", "warning": "warning", "error": "does not hold"}
+
+
+class StatusChip(ThemedWidget):
+    """A short text after a sign that tells its state without colour."""
+
+    clicked = Signal()  # only when set_clickable(True)
+
+    def __init__(self, text: str = "", kind: StatusKind = "pending", parent: QWidget | None = None) -> None:
+        super().__init__(text, parent)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self._text = text
+        self._kind: StatusKind = kind
+        self.set_clickable(False)
+        self.set_status(kind, text)
+
+    def set_status(self, kind: StatusKind, text: str, tooltip: str = "") -> None:
+        """Show a state, with the whole story in the tooltip."""
+        self._kind, self._text = kind, text
+        self.setToolTip(tooltip)
+        self.setAccessibleName(f"{text}: {_SPOKEN[kind]}")
+        self.setAccessibleDescription(tooltip)
+        self.updateGeometry()
+        self.update()
+
+    def set_clickable(self, clickable: bool) -> None:
+        """Whether a click, Enter or Space emits `clicked`, and the keyboard reaches the chip."""
+        self._clickable = clickable
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if clickable else Qt.FocusPolicy.NoFocus)
+        if clickable:
+            self.setCursor(Qt.CursorShape.PointingHandCursor)
+        else:
+            self.unsetCursor()
+
+    @property
+    def text(self) -> str:
+        """The sign and the text, as drawn."""
+        return f"{_SIGNS[self._kind]} {self._text}"
+
+    @property
+    def kind(self) -> StatusKind:
+        return self._kind
+
+    def sizeHint(self) -> QSize:
+        metrics = QFontMetricsF(self.font())
+        return QSize(round(metrics.horizontalAdvance(self.text)) + 18, round(metrics.height()) + 8)
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        area = QRectF(self.rect())
+        if self._clickable and self.underMouse():
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(self._theme.surface_hover))
+            painter.drawRoundedRect(area, 6, 6)
+        painter.setPen(QColor(getattr(self._theme, _ROLES[self._kind])))
+        painter.drawText(area, Qt.AlignmentFlag.AlignCenter, self.text)
+        self._draw_focus_ring(painter)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        inside = self.rect().contains(event.position().toPoint())
+        if self._clickable and inside and event.button() == Qt.MouseButton.LeftButton:
+            self.clicked.emit()
+        else:
+            event.ignore()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        event.setAccepted(self._clickable)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if self._clickable and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
+            self.clicked.emit()
+        else:
+            event.ignore()

@@ -1,0 +1,62 @@
+"""A token strip in a scroll area of a bounded height."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QSize, Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QWidget
+
+from explorer.theme import Theme
+from explorer.widgets.token_strip import Chip, TokenStrip
+
+
+class TokenStripArea(QScrollArea):
+    """Holds a `strip`, as high as its tokens need up to `most_lines` lines; beyond them it scrolls."""
+
+    def __init__(self, most_lines: int = 3, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._most_lines = most_lines
+        self.strip = TokenStrip()
+        self.setWidget(self.strip)
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the strip inside takes the keyboard
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.viewport().setAutoFillBackground(False)
+        self.strip.setAutoFillBackground(False)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def set_theme(self, theme: Theme) -> None:
+        self.strip.set_theme(theme)
+
+    def set_tokens(self, tokens: Sequence[Chip]) -> None:
+        """Show these tokens and take the height they need. Use this rather than the strip's own."""
+        self.strip.set_tokens(tokens)
+        self._fit_height()
+
+    def sizeHint(self) -> QSize:
+        return QSize(480, self.height())
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(160, 60)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_height()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._fit_height()
+
+    def _fit_height(self) -> None:
+        layout = self.strip.flow_for(self.width())
+        if len(layout.lines) > self._most_lines:
+            layout = self.strip.flow_for(self.width() - self.verticalScrollBar().sizeHint().width())
+            height = layout.line_rect(self._most_lines - 1).bottom()
+        else:
+            height = layout.height
+        if round(height) != self.height():
+            self.setFixedHeight(round(height))

@@ -1,0 +1,157 @@
+"""Where the chips of a token strip lie, and the paths of the arcs between them. Pure geometry, no widget.
+
+Every line of chips has a gutter above it. Arcs run in the gutters only, so that they never cross a token's text: an arc
+to another line leaves through its own gutter, follows the nearer margin, and comes back through the other gutter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtGui import QPainterPath
+
+_TURN = 9.0  # radius of the turns of an arc between lines
+
+
+@dataclass(frozen=True)
+class Spacing:
+    """Distances in logical pixels."""
+
+    gap: float = 6.0  # between chips
+    margin: float = 16.0  # left and right of the chips, where arcs pass from line to line
+    pad: float = 2.0  # above the first gutter and below the last line
+    tall_gutter: float = 46.0  # above a single line
+    low_gutter: float = 24.0  # above each of several lines
+
+
+@dataclass(frozen=True)
+class StripLayout:
+    """Chips placed on lines. Lines are (first chip, one past the last)."""
+
+    chips: tuple[QRectF, ...]
+    lines: tuple[tuple[int, int], ...]
+    line_of: tuple[int, ...]
+    gutter: float
+    width: float
+    height: float
+    spacing: Spacing
+
+    def chip_at(self, position: QPointF) -> int:
+        """The chip under a position, or -1."""
+        for first, end in self.lines:
+            if self.chips[first].top() <= position.y() <= self.chips[first].bottom():
+                hits = (chip for chip in range(first, end) if self.chips[chip].contains(position))
+                return next(hits, -1)
+        return -1
+
+    def line_rect(self, line: int) -> QRectF:
+        """A line with its gutter, over the whole width."""
+        chip = self.chips[self.lines[line][0]]
+        return QRectF(0, chip.top() - self.gutter, self.width, chip.height() + self.gutter + self.spacing.pad)
+
+    def neighbour(self, chip: int, lines_down: int) -> int:
+        """The chip nearest below (or above) `chip`, or `chip` itself at the first and last line."""
+        line = self.line_of[chip] + lines_down
+        if not 0 <= line < len(self.lines):
+            return chip
+        x = self.chips[chip].center().x()
+        return min(range(*self.lines[line]), key=lambda other: abs(self.chips[other].center().x() - x))
+
+    def arc(self, source: int, target: int) -> QPainterPath:
+        """The path from the top of one chip to the top of another."""
+        start, end = _top(self.chips[source]), _top(self.chips[target])
+        if source == target:
+            return _loop(start, self.gutter)
+        if self.line_of[source] == self.line_of[target]:
+            return _bow(start, end, self.gutter)
+        return self._around(start, end)
+
+    def _around(self, start: QPointF, end: QPointF) -> QPainterPath:
+        """Up into the gutter, along it to the nearer margin, along the margin, and the same way back."""
+        inset = self.spacing.margin / 2
+        by_left = start.x() + end.x() <= 2 * self.width - start.x() - end.x()
+        margin = inset if by_left else self.width - inset
+        lift = self.gutter * 0.55
+        corners = [
+            QPointF(start.x(), start.y() - lift),
+            QPointF(margin, start.y() - lift),
+            QPointF(margin, end.y() - lift),
+            QPointF(end.x(), end.y() - lift),
+        ]
+        return _rounded(start, corners, end)
+
+
+def flow(widths: Sequence[float], available: float, chip_height: float, spacing: Spacing | None = None) -> StripLayout:
+    """Place chips of the given widths on as many lines of `available` pixels as they need."""
+    spacing = spacing or Spacing()
+    limit = available - 2 * spacing.margin
+    lines: list[list[int]] = []
+    used = 0.0
+    for index, width in enumerate(widths):
+        if not lines or used + spacing.gap + min(width, limit) > limit:
+            lines.append([])
+            used = -spacing.gap
+        lines[-1].append(index)
+        used += spacing.gap + min(width, limit)
+    gutter = spacing.tall_gutter if len(lines) <= 1 else spacing.low_gutter
+    chips: list[QRectF] = []
+    line_of: list[int] = []
+    for number, members in enumerate(lines):
+        y = spacing.pad + gutter + number * (gutter + chip_height)
+        x = spacing.margin
+        for index in members:
+            width = max(1.0, min(widths[index], limit))
+            chips.append(QRectF(x, y, width, chip_height))
+            line_of.append(number)
+            x += width + spacing.gap
+    height = 2 * spacing.pad + max(1, len(lines)) * (gutter + chip_height)
+    spans = tuple((members[0], members[-1] + 1) for members in lines)
+    return StripLayout(tuple(chips), spans, tuple(line_of), gutter, available, height, spacing)
+
+
+def _top(chip: QRectF) -> QPointF:
+    return QPointF(chip.center().x(), chip.top())
+
+
+def _bow(start: QPointF, end: QPointF, gutter: float) -> QPainterPath:
+    """Half an ellipse: the farther apart, the higher, up to the top of the gutter."""
+    span = abs(end.x() - start.x())
+    rise = min(gutter - 3, 8 + span * 0.09)
+    box = QRectF(min(start.x(), end.x()), start.y() - rise, span, 2 * rise)
+    path = QPainterPath(start)
+    leftwards = end.x() < start.x()
+    path.arcTo(box, 0 if leftwards else 180, 180 if leftwards else -180)
+    return path
+
+
+def _loop(top: QPointF, gutter: float) -> QPainterPath:
+    """A token that looks at itself."""
+    size = min(14.0, gutter - 6)
+    path = QPainterPath(QPointF(top.x() + size * 0.35, top.y()))
+    path.cubicTo(
+        QPointF(top.x() + size, top.y() - size * 1.4),
+        QPointF(top.x() - size, top.y() - size * 1.4),
+        QPointF(top.x() - size * 0.35, top.y()),
+    )
+    return path
+
+
+def _rounded(start: QPointF, corners: list[QPointF], end: QPointF) -> QPainterPath:
+    """Straight runs between the corners, each corner turned with a curve."""
+    path = QPainterPath(start)
+    stops = [start, *corners, end]
+    for before, corner, after in zip(stops, stops[1:], stops[2:], strict=False):
+        path.lineTo(_toward(corner, before))
+        path.quadTo(corner, _toward(corner, after))
+    path.lineTo(end)
+    return path
+
+
+def _toward(corner: QPointF, other: QPointF) -> QPointF:
+    """The point on the way from a corner to another, a turn's radius (or half the way) off."""
+    dx, dy = other.x() - corner.x(), other.y() - corner.y()
+    length = max((dx * dx + dy * dy) ** 0.5, 1e-6)
+    part = min(_TURN / length, 0.5)
+    return QPointF(corner.x() + dx * part, corner.y() + dy * part)

@@ -1,0 +1,252 @@
+"""The one attention function: every attention weight of the program comes from here.
+
+For one head, with query q_i, key k_j, value v_j (row vectors):
+
+    score    s_ij = scale * q_i . k_j          scale = 1/sqrt(d_k): Vaswani et al. 2017, equation 1
+             s_ij + b_ij                       a position bias: Raffel et al. 2020 (T5), section 2.1
+             c * tanh(s_ij / c)                a soft cap: Gemma Team 2024 (Gemma 2), section 2
+    weight   w_ij = exp(s_ij) / Z_i            over the keys j that the mask lets i look at, else exactly 0
+             Z_i = sum_j exp(s_ij) [+ exp(sink)]
+    output   o_i = sum_j w_ij v_j
+
+Any part of the weights is computed from the kept inputs when somebody looks at it. Outputs of up to `EXACT_KEYS` keys
+are computed in the order of transformers' eager attention and equal it bit for bit; longer ones go through torch's
+fused kernel, which never builds the weights and agrees to rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+Rows = slice | list[int] | None
+Pooling = Literal["max", "mean"]
+
+# Beyond this many keys building the weights costs more than the fused kernel (measured: 1.05 at 512, 1.3 at 1,024).
+EXACT_KEYS = 512
+
+# Weights held at once, in elements: while pooling (64 MB of float32), and while mixing values (a processor's cache).
+_BLOCK = 1 << 24
+_CACHE_BLOCK = 1 << 19
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AttentionInputs:
+    """Everything that the weights of one attention module depend on, as the module passed it on.
+
+    Queries and keys carry whatever the model did to them before (rotation, normalisation).
+    """
+
+    query: Tensor  # (batch, heads, queries, head_dim)
+    key: Tensor  # (batch, key_heads, keys, head_dim); heads is a multiple of key_heads
+    value: Tensor  # (batch, key_heads, keys, value_dim)
+    scale: float
+    causal: bool = False  # no mask tensor, but query i may only look at keys up to its own place
+    mask: Tensor | None = None  # broadcasts to (batch, heads, queries, keys): bool, True may be looked at; or added
+    bias: Tensor | None = None  # broadcasts to (batch, heads, queries, keys), added to the scaled scores
+    softcap: float | None = None
+    sinks: Tensor | None = None  # (heads,): a score that takes its share of each row and gives no value
+
+    @property
+    def heads(self) -> int:
+        return self.query.shape[1]
+
+    @property
+    def queries(self) -> int:
+        return self.query.shape[2]
+
+    @property
+    def keys(self) -> int:
+        return self.key.shape[2]
+
+    @property
+    def group(self) -> int:
+        """Query heads that share one key/value head (1 unless grouped-query: Ainslie et al. 2023)."""
+        return self.query.shape[1] // self.key.shape[1]
+
+
+def scores(x: AttentionInputs, heads: list[int] | None = None, rows: Rows = None, out: Tensor | None = None) -> Tensor:
+    """What enters the softmax, before the mask: scaled, biased, soft-capped. (batch, heads, rows, keys) float32."""
+    query = _take(x.query, heads, rows).float()  # (batch, heads, rows, head_dim)
+    s = torch.matmul(query, _shared(x.key, x, heads).float().mT, out=out)  # (batch, heads, rows, keys)
+    s.mul_(x.scale)
+    if x.bias is not None:
+        s += _take(x.bias, heads, rows)
+    if x.softcap is not None:
+        s.div_(x.softcap).tanh_().mul_(x.softcap)
+    if x.mask is not None and x.mask.dtype != torch.bool:
+        added = _take(x.mask, heads, rows)
+        s += added.masked_fill(added <= _blocked_below(x.mask), 0.0)
+    return s
+
+
+def blocked(x: AttentionInputs, heads: list[int] | None = None, rows: Rows = None) -> Tensor | None:
+    """Which keys each query may not look at: bool, broadcasts to (batch, heads, rows, keys); None where all may be."""
+    if x.mask is not None:
+        mask = _take(x.mask, heads, rows)
+        return ~mask if mask.dtype == torch.bool else mask <= _blocked_below(x.mask)
+    if x.causal:
+        return (_future(x, rows) < 0)[None, None]
+    return None
+
+
+def weights(x: AttentionInputs, heads: list[int] | None = None, rows: Rows = None, out: Tensor | None = None) -> Tensor:
+    """Attention weights, (batch, heads, rows, keys) float32: rows sum to 1 (less a sink's share), masked cells are 0.
+
+    A row that may look at nothing is all 0, as in torch's fused kernel. `out` is room to compute in.
+    """
+    s = scores(x, heads, rows, out)
+    shut = None
+    if x.mask is not None:
+        shut = blocked(x, heads, rows)
+        s.masked_fill_(shut, -torch.inf)
+    elif x.causal:
+        s += _future(x, rows)
+    if x.sinks is not None:
+        sink = x.sinks.float() if heads is None else x.sinks[heads].float()
+        s = torch.cat([s, sink[None, :, None, None].expand(*s.shape[:-1], 1)], dim=-1)
+    # in place where no gradient is wanted: a second buffer costs the forward pass a tenth
+    w = torch.softmax(s, dim=-1) if s.requires_grad else torch.softmax(s, dim=-1, out=s)
+    if x.sinks is not None:
+        w = w[..., :-1]
+    if shut is not None:
+        w.masked_fill_(shut.all(dim=-1, keepdim=True), 0.0)
+    return w
+
+
+def output(x: AttentionInputs) -> Tensor:
+    """Each head's mix of values, (batch, heads, queries, value_dim), in the inputs' dtype."""
+    needs_weights = x.softcap is not None or x.sinks is not None  # the fused kernel can do neither
+    if needs_weights or (x.keys <= EXACT_KEYS and x.query.dtype == torch.float32):
+        return _mixed(x)
+    mask, causal = x.mask, x.causal
+    if x.bias is not None:
+        shut = blocked(x)
+        mask, causal = (x.bias if shut is None else x.bias.masked_fill(shut, -torch.inf)), False
+        if x.mask is not None and x.mask.dtype != torch.bool:
+            mask = mask + x.mask
+    return F.scaled_dot_product_attention(
+        x.query,
+        _shared(x.key, x, None),
+        _shared(x.value, x, None),
+        attn_mask=mask,
+        is_causal=causal,
+        scale=x.scale,
+    )
+
+
+def _mixed(x: AttentionInputs) -> Tensor:
+    """Weights times values, a few heads at a time so that their weights stay in the cache."""
+    step = max(1, _CACHE_BLOCK // (x.query.shape[0] * x.queries * x.keys))
+    if step >= x.heads:
+        return _mix(x, None)
+    if _wants_gradient(x):
+        return torch.cat([_mix(x, [head]) for head in range(x.heads)], dim=1)
+    # the same room for all of them: fresh memory for each costs a tenth of the time
+    batch, device = x.query.shape[0], x.query.device
+    scratch = torch.empty(batch, step, x.queries, x.keys, device=device)
+    mixed = torch.empty(batch, x.heads, x.queries, x.value.shape[-1], device=device, dtype=x.value.dtype)
+    for start in range(0, x.heads, step):
+        stop = min(start + step, x.heads)
+        _mix(x, list(range(start, stop)), scratch[:, : stop - start], mixed[:, start:stop])
+    return mixed
+
+
+def _mix(x: AttentionInputs, heads: list[int] | None, scratch: Tensor | None = None, out: Tensor | None = None) -> Tensor:
+    w = weights(x, heads, out=scratch).to(x.value.dtype)
+    return torch.matmul(w, _shared(x.value, x, heads), out=out)
+
+
+def _wants_gradient(x: AttentionInputs) -> bool:
+    return torch.is_grad_enabled() and (x.query.requires_grad or x.key.requires_grad)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PooledHeads:
+    images: Tensor  # (heads, rows, columns) float32
+    mean: Tensor  # (rows, columns): the mean over heads, pooled likewise
+    row_error: float  # largest |sum of a row - 1|
+    cell: int  # each pixel pools cell x cell weights
+
+
+def pooled(x: AttentionInputs, size: int, heads: list[int] | None = None, how: Pooling = "max") -> PooledHeads:
+    """The weights of `heads` (of batch row 0) in at most `size` x `size` pixels, streamed over blocks of rows.
+
+    Each pixel is the largest (or the mean) of a square of `cell` x `cell` weights, the last ones of what is left.
+    Never holds more than a few blocks of rows: 64 MB.
+    """
+    cell = max(1, -(-max(x.queries, x.keys) // size))
+    images, means, row_error = [], [], 0.0
+    for rows in _row_blocks(x, len(heads) if heads is not None else x.heads, cell):
+        w = weights(x, heads, rows)[0]  # (heads, rows, keys)
+        row_error = max(row_error, _row_error(x, w))
+        images.append(_pool(w, cell, how))
+        means.append(_pool(w.mean(dim=0, keepdim=True), cell, how)[0])
+    return PooledHeads(torch.cat(images, dim=1), torch.cat(means, dim=0), row_error, cell)
+
+
+def _row_error(x: AttentionInputs, w: Tensor) -> float:
+    sums = w.sum(dim=-1)
+    # a row that may look at nothing sums to 0; a sink takes a share that is not shown
+    off = torch.where(sums == 0, 0.0, sums - 1)
+    off = off.clamp(min=0) if x.sinks is not None else off.abs()
+    return float(off.max())
+
+
+def _row_blocks(x: AttentionInputs, heads: int, cell: int) -> Iterator[slice]:
+    step = max(cell, _BLOCK // (heads * x.keys) // cell * cell)
+    for start in range(0, x.queries, step):
+        yield slice(start, min(start + step, x.queries))
+
+
+def _pool(w: Tensor, cell: int, how: Pooling) -> Tensor:
+    if cell == 1:
+        return w
+    pool = F.max_pool2d if how == "max" else F.avg_pool2d
+    return pool(w[None], kernel_size=cell, ceil_mode=True)[0]
+
+
+def _take(t: Tensor, heads: list[int] | None, rows: Rows) -> Tensor:
+    """Heads (dim 1) and rows (dim 2) of `t`; a dimension of size 1 is broadcast, so left as it is."""
+    if heads is not None and t.shape[1] != 1:
+        run = heads == list(range(heads[0], heads[0] + len(heads)))
+        t = t[:, heads[0] : heads[0] + len(heads)] if run else t[:, heads]  # a slice is a view, a list a copy
+    if rows is not None and t.shape[2] != 1:
+        t = t[:, :, rows]
+    return t
+
+
+def _shared(t: Tensor, x: AttentionInputs, heads: list[int] | None) -> Tensor:
+    """Keys or values, one for each query head: (batch, heads, keys, dim)."""
+    if heads is not None:
+        return _take(t, [head // x.group for head in heads], None)
+    return t if x.group == 1 else t.repeat_interleave(x.group, dim=1)
+
+
+def _future(x: AttentionInputs, rows: Rows) -> Tensor:
+    """Added to causal scores, (rows, keys): 0 up to the query's own place, -inf beyond.
+
+    As torch's kernel has it, the first query sees the first key only.
+    """
+    if x.keys <= EXACT_KEYS:
+        return _future_table(x.queries, x.keys, x.query.device)[slice(None) if rows is None else rows]
+    i = torch.arange(x.queries, device=x.query.device)[slice(None) if rows is None else rows]
+    later = torch.arange(x.keys, device=x.query.device) > i[:, None]
+    return torch.zeros(later.shape, device=x.query.device).masked_fill_(later, -torch.inf)
+
+
+@lru_cache(maxsize=2)
+def _future_table(queries: int, keys: int, device: torch.device) -> Tensor:
+    """Kept, since every layer of a forward pass adds the same."""
+    return torch.full((queries, keys), -torch.inf, device=device).triu_(1)
+
+
+def _blocked_below(mask: Tensor) -> float:
+    """Added masks say "not here" by the dtype's lowest number (or -inf); half of it parts it from any bias."""
+    return torch.finfo(mask.dtype).min / 2

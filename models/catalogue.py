@@ -1,0 +1,53 @@
+"""The checkpoints that ship with the program, listed from their cards alone: no torch, no weights read."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+WEIGHTS = Path(__file__).parent / "weights"
+
+# in the order of the menu; one appears as soon as there is a panel that can show it
+SHIPPED = ("story-gpt", "story-bert")
+
+_CARD_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """`explorer.json` of a checkpoint folder: how the program presents it."""
+
+    name: str
+    folder: Path
+    title: str
+    summary: str = ""
+    example: str = ""
+    prefix: str = ""  # put before every text, where training did so and the tokenizer does not
+
+
+def shipped() -> tuple[Card, ...]:
+    return tuple(read_card(WEIGHTS / name) for name in SHIPPED)
+
+
+def folder_of(reference: str) -> Path:
+    """Where the checkpoint called `reference` lies: a shipped name, else a path."""
+    shipped_folder = WEIGHTS / reference
+    if reference in {entry.name for entry in WEIGHTS.iterdir()} and shipped_folder.is_dir():
+        return shipped_folder
+    return Path(reference).expanduser()
+
+
+def read_card(folder: Path) -> Card:
+    """The card in `folder`, or one that says only its name. Never raises: a card is a courtesy, not a requirement."""
+    card: dict[str, Any] = {}
+    path = folder / "explorer.json"
+    try:
+        if path.stat().st_size <= _CARD_BYTES:
+            read = json.loads(path.read_text(encoding="utf-8"))
+            card = read if isinstance(read, dict) else {}
+    except (OSError, ValueError):
+        pass
+    texts = {key: card[key] for key in ("title", "summary", "example", "prefix") if isinstance(card.get(key), str)}
+    return Card(**{"name": folder.name, "folder": folder, "title": folder.name, **texts})

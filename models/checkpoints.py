@@ -1,0 +1,347 @@
+"""What can be opened, what is in it, and why something can not be.
+
+A checkpoint is a folder as transformers writes it: `config.json`, `*.safetensors`, a tokenizer. Everything that can
+be said from the config and the headers is said, and every bound checked, before a weight is read. No pickle is ever
+loaded and no code that comes with a checkpoint is ever run.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from transformers import AutoConfig, AutoTokenizer
+
+from models.capture import IMPLEMENTATION
+from models.catalogue import WEIGHTS, Card, folder_of, read_card
+from models.errors import CheckpointError
+from models.model import Model
+from models.requests import CheckpointInfo, StackInfo
+
+_JSON_BYTES = 16 << 20  # an index of a very large model has some MB
+_HEADER_BYTES = 100 << 20  # the format's own bound
+
+# how transformers names the classes with the heads that we can show, by the end of the class's name
+_FAMILIES = {
+    "ForCausalLM": "causal",
+    "LMHeadModel": "causal",
+    "ForMaskedLM": "masked",
+    "ForPreTraining": "masked",
+    "ForConditionalGeneration": "seq2seq",
+    "MTModel": "seq2seq",
+    "ForImageClassification": "vision",
+}
+_AUTO = {
+    "causal": "AutoModelForCausalLM",
+    "masked": "AutoModelForMaskedLM",
+    "seq2seq": "AutoModelForSeq2SeqLM",
+    "vision": "AutoModelForImageClassification",
+    "encoder": "AutoModel",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Tensors:
+    """What the headers of all weight files say."""
+
+    shapes: dict[str, tuple[int, ...]]
+    file_bytes: int
+
+    @property
+    def parameters(self) -> int:
+        return sum(math.prod(shape) for shape in self.shapes.values())
+
+
+def describe(reference: str) -> CheckpointInfo:
+    """Everything that can be said of a checkpoint without reading its weights.
+
+    Raises:
+        CheckpointError: it can not be opened; the sentence says what is wrong, where and what to do.
+    """
+    return _examine(reference)[0]
+
+
+def open_checkpoint(reference: str | Path) -> Model:
+    """Open a shipped checkpoint by name, or any checkpoint folder, in float32 on the CPU, in eval mode.
+
+    Raises:
+        CheckpointError: it can not be opened; the sentence says what is wrong, where and what to do.
+    """
+    info, config = _examine(str(reference))
+    folder = Path(info.folder)
+    if info.family == "vision":
+        raise CheckpointError(f"{info.name} looks at pictures; the panels for that are not part of this version.")
+    tokenizer = _tokenizer(folder)
+    _check_vocabulary(folder, tokenizer, info)
+    return Model(_with_tokenizer(info, tokenizer), _weights(folder, config, info), tokenizer)
+
+
+# --------------------------------------------------------------------------- before loading
+
+
+def _examine(reference: str) -> tuple[CheckpointInfo, Any]:
+    folder = folder_of(reference)
+    if not folder.is_dir():
+        raise CheckpointError(
+            f"There is no checkpoint called “{reference}”: it is neither a shipped one nor a folder. "
+            "Choose a folder that holds config.json and model.safetensors."
+        )
+    raw = _json(folder / "config.json", "Choose the folder that holds the model's config.json.")
+    if "auto_map" in raw:
+        raise CheckpointError(
+            f"{folder.name} needs program code that comes with it (auto_map in config.json). "
+            "Code from a checkpoint is never run here; use a checkpoint of a family that transformers knows."
+        )
+    tensors = _tensors(folder)
+    model_type = raw.get("model_type")
+    if not isinstance(model_type, str) or model_type not in transformers.CONFIG_MAPPING:
+        raise CheckpointError(
+            f"{folder.name}: config.json names the model type “{model_type}”, which transformers "
+            f"{transformers.__version__} does not know. Check model_type, or update transformers."
+        )
+    try:
+        config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except Exception as cause:
+        raise CheckpointError(f"{folder.name}: config.json can not be understood: {_brief(cause)}.") from cause
+    info = _info(reference, folder, raw, config, tensors, read_card(folder))
+    _check_size(folder, config, info, tensors)
+    return info, config
+
+
+def _json(path: Path, advice: str) -> dict[str, Any]:
+    if not path.is_file():
+        raise CheckpointError(f"{path.parent.name} has no {path.name}. {advice}")
+    if path.stat().st_size > _JSON_BYTES:
+        raise CheckpointError(f"{path} is larger than {_JSON_BYTES >> 20} MB; no such file is. It was not read.")
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as cause:
+        raise CheckpointError(f"{path} can not be read as JSON: {_brief(cause)}. Fetch the file again.") from cause
+    if not isinstance(value, dict):
+        raise CheckpointError(f"{path} holds no table of settings. Fetch the file again.")
+    return value
+
+
+def _tensors(folder: Path) -> _Tensors:
+    index = folder / "model.safetensors.index.json"
+    single = folder / "model.safetensors"
+    if single.is_file():
+        files = [single]
+    elif index.is_file():
+        table = _json(index, "").get("weight_map")
+        if not isinstance(table, dict) or not all(isinstance(name, str) for name in table.values()):
+            raise CheckpointError(f"{index} lists no weight files. Fetch it again.")
+        names = sorted(set(table.values()))
+        strange = [name for name in names if Path(name).name != name]
+        if strange:
+            raise CheckpointError(f"{index} points outside its folder ({strange[0]}). It was not followed.")
+        missing = [name for name in names if not (folder / name).is_file()]
+        if missing:
+            raise CheckpointError(
+                f"{folder.name} is incomplete: {len(missing)} of its {len(names)} weight files are missing, "
+                f"{missing[0]} first. Fetch them again."
+            )
+        files = [folder / name for name in names]
+    else:
+        pickles = sorted(p.name for pattern in ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl") for p in folder.glob(pattern))
+        if pickles:
+            raise CheckpointError(
+                f"{folder.name} has its weights only as a pickle ({pickles[0]}), and loading a pickle can run any "
+                "program. Convert it to model.safetensors where you trust it, with transformers' save_pretrained."
+            )
+        raise CheckpointError(f"{folder.name} has no model.safetensors: the folder holds no weights. Fetch the file.")
+    shapes: dict[str, tuple[int, ...]] = {}
+    for file in files:
+        shapes.update(_header(file))
+    return _Tensors(shapes, sum(file.stat().st_size for file in files))
+
+
+def _header(file: Path) -> dict[str, tuple[int, ...]]:
+    """Names and shapes in a safetensors file; checks that the file is as long as its header says."""
+    size = file.stat().st_size
+    damaged = f"{file} is damaged or was not fetched whole"
+    try:
+        with file.open("rb") as stream:
+            start = stream.read(8)
+            length = struct.unpack("<Q", start)[0] if len(start) == 8 else size
+            if 8 + length > size or length > _HEADER_BYTES:
+                raise CheckpointError(f"{damaged}: {size:,} bytes hold no complete header. Fetch it again.")
+            header = json.loads(stream.read(length))
+        header.pop("__metadata__", None)
+        shapes = {name: tuple(int(n) for n in entry["shape"]) for name, entry in header.items()}
+        end = max((entry["data_offsets"][1] for entry in header.values()), default=0)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as cause:
+        raise CheckpointError(f"{damaged}: its header can not be read. Fetch it again.") from cause
+    if 8 + length + end != size:
+        raise CheckpointError(
+            f"{damaged}: its header describes {8 + length + end:,} bytes, the file has {size:,}. Fetch it again."
+        )
+    return shapes
+
+
+def _info(
+    reference: str, folder: Path, raw: dict[str, Any], config: Any, tensors: _Tensors, card: Card
+) -> CheckpointInfo:
+    architectures = raw.get("architectures") or []
+    architecture = architectures[0] if architectures and isinstance(architectures[0], str) else ""
+    family = _family(architecture, config)
+    text = config.get_text_config()
+    return CheckpointInfo(
+        reference=reference,
+        name=card.title,
+        folder=str(folder),
+        family=family,
+        model_type=config.model_type,
+        architecture=architecture or type(config).__name__.removesuffix("Config"),
+        stacks=_stacks(config, text, family),
+        width=int(getattr(text, "hidden_size", 0) or 0),
+        context=_context(text),
+        vocabulary=int(getattr(text, "vocab_size", 0) or 0),
+        parameters=tensors.parameters,
+        file_bytes=tensors.file_bytes,
+        summary=card.summary,
+        example=card.example,
+        prefix=card.prefix,
+        shipped=folder.parent == WEIGHTS,
+    )
+
+
+def _family(architecture: str, config: Any) -> str:
+    for ending, family in _FAMILIES.items():
+        if architecture.endswith(ending):
+            # BertLMHeadModel, T5ForConditionalGeneration: the config has the last word on the stacks
+            return "seq2seq" if getattr(config, "is_encoder_decoder", False) and family != "vision" else family
+    return "seq2seq" if getattr(config, "is_encoder_decoder", False) else "encoder"
+
+
+def _stacks(config: Any, text: Any, family: str) -> tuple[StackInfo, ...]:
+    heads = int(getattr(text, "num_attention_heads", 0) or 0)
+    layers = int(getattr(text, "num_hidden_layers", 0) or 0)
+    if family != "seq2seq":
+        shared = int(getattr(text, "num_key_value_heads", None) or heads)
+        return (StackInfo("decoder" if family == "causal" else "encoder", layers, heads, shared),)
+    encoder_layers = int(getattr(config, "encoder_layers", layers) or layers)
+    encoder_heads = int(getattr(config, "encoder_attention_heads", heads) or heads)
+    decoder_layers = int(getattr(config, "decoder_layers", None) or getattr(config, "num_decoder_layers", None) or layers)
+    decoder_heads = int(getattr(config, "decoder_attention_heads", heads) or heads)
+    return (
+        StackInfo("encoder", encoder_layers, encoder_heads, encoder_heads),
+        StackInfo("decoder", decoder_layers, decoder_heads, decoder_heads),
+        StackInfo("cross", decoder_layers, decoder_heads, decoder_heads),
+    )
+
+
+def _context(text: Any) -> int | None:
+    """Tokens that fit; None for a model that states no bound (T5's relative positions)."""
+    limit = getattr(text, "max_position_embeddings", None)
+    if not isinstance(limit, int) or limit < 1:
+        return None
+    if text.model_type in ("roberta", "xlm-roberta", "camembert"):
+        return limit - int(getattr(text, "pad_token_id", None) or 0) - 1  # positions count from the padding's id
+    return limit
+
+
+def _check_size(folder: Path, config: Any, info: CheckpointInfo, tensors: _Tensors) -> None:
+    """Refuse a config that asks for far more than the files hold, before anything is built from it."""
+    layers = sum(stack.layers for stack in info.stacks)
+    if layers > max(len(tensors.shapes), 1):
+        raise CheckpointError(
+            f"{folder.name}: config.json describes {layers:,} layers, but the weight files hold only "
+            f"{len(tensors.shapes):,} tensors. The two do not belong together."
+        )
+    try:
+        with torch.device("meta"):
+            described = sum(p.numel() for p in _auto(info.family).from_config(config).parameters())
+    except Exception as cause:
+        raise CheckpointError(f"{folder.name}: no model can be built from its config.json: {_brief(cause)}.") from cause
+    # tied weights are stored once, heads may be left out: a factor of two covers both
+    if described > 2 * tensors.parameters + 1_000_000:
+        raise CheckpointError(
+            f"{folder.name}: config.json describes {described:,} parameters, but the weight files hold only "
+            f"{tensors.parameters:,}. The two do not belong together."
+        )
+
+
+# --------------------------------------------------------------------------- loading
+
+
+def _auto(family: str) -> Any:
+    return getattr(transformers, _AUTO[family])
+
+
+def _tokenizer(folder: Path) -> Any:
+    if not any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")):
+        raise CheckpointError(f"{folder.name} has no tokenizer (tokenizer.json), so no text can be read. Add the file.")
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False, use_fast=True)
+    except Exception as cause:
+        raise CheckpointError(f"{folder.name}: its tokenizer can not be read: {_brief(cause)}. Fetch it again.") from cause
+    if not tokenizer.is_fast:
+        raise CheckpointError(
+            f"{folder.name} has a tokenizer that does not tell which characters a token covers. "
+            "Save it again as tokenizer.json."
+        )
+    return tokenizer
+
+
+def _check_vocabulary(folder: Path, tokenizer: Any, info: CheckpointInfo) -> None:
+    if info.vocabulary and len(tokenizer) > info.vocabulary:
+        raise CheckpointError(
+            f"{folder.name}: its tokenizer knows {len(tokenizer):,} tokens, the model only {info.vocabulary:,}. "
+            "They do not belong together."
+        )
+
+
+def _with_tokenizer(info: CheckpointInfo, tokenizer: Any) -> CheckpointInfo:
+    bound = tokenizer.model_max_length
+    context = info.context
+    if isinstance(bound, int) and 0 < bound < 1 << 30:
+        context = bound if context is None else min(bound, context)
+    mask = tokenizer.mask_token if info.family == "masked" else None
+    return replace(info, context=context, mask_token=mask)
+
+
+def _weights(folder: Path, config: Any, info: CheckpointInfo) -> torch.nn.Module:
+    try:
+        module, report = _auto(info.family).from_pretrained(
+            folder,
+            config=config,
+            local_files_only=True,
+            trust_remote_code=False,
+            use_safetensors=True,
+            weights_only=True,
+            dtype=torch.float32,
+            attn_implementation=IMPLEMENTATION,
+            output_loading_info=True,
+        )
+    except Exception as cause:
+        raise CheckpointError(f"{folder.name} can not be loaded: {_brief(cause)}.") from cause
+    missing = sorted(report.get("missing_keys", ()))
+    mismatched = sorted(report.get("mismatched_keys", ()))
+    if mismatched:
+        name, found, wanted = mismatched[0] if isinstance(mismatched[0], tuple) else (mismatched[0], "?", "?")
+        raise CheckpointError(
+            f"{folder.name}: {len(mismatched)} tensors have another shape than config.json says; {name} is "
+            f"{tuple(found)} in the file and should be {tuple(wanted)}. The two do not belong together."
+        )
+    if missing:
+        # transformers would fill them with random numbers; a picture of those would be a picture of noise
+        raise CheckpointError(
+            f"{folder.name} is incomplete: {len(missing)} tensors are not in its files, {missing[0]} first. "
+            "They would have to be made up at random, so the model was not opened."
+        )
+    assert isinstance(module, torch.nn.Module)
+    return module
+
+
+def _brief(cause: BaseException) -> str:
+    """The first line of an error, short enough for a sentence."""
+    text = str(cause).strip().splitlines()
+    line = text[0] if text else type(cause).__name__
+    return (line if len(line) <= 200 else line[:199] + "…").rstrip(".")

@@ -1,0 +1,193 @@
+"""Answers requests, one at a time, for one open model. Runs in a worker thread, but knows nothing of threads."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable
+from functools import singledispatchmethod
+
+import numpy as np
+import torch
+
+from models.capture import run
+from models.checkpoints import open_checkpoint
+from models.errors import ExplorerError, InputError
+from models.model import Model
+from models.predictions import predict
+from models.requests import (
+    AtlasRequest,
+    AtlasView,
+    Cancelled,
+    Failure,
+    ForwardRequest,
+    HeadRequest,
+    HeadView,
+    Loaded,
+    LoadRequest,
+    PredictionRequest,
+    PredictionView,
+    Ran,
+    Request,
+    Result,
+    StepRequest,
+    Stepped,
+    TrustReport,
+    TrustRequest,
+)
+from models.trace import Trace
+from models.trust import compare_with_eager
+from models.writing import write_next
+
+ShouldStop = Callable[[], bool]
+Report = Callable[[str, float | None], None]
+
+
+class StaleRunError(Exception):
+    """Asked about a run that is no longer held."""
+
+
+class Engine:
+    """Holds the open model and its last run. `run` never raises but `Cancelled`: what goes wrong is a `Failure`.
+
+    A load that fails leaves the open model as it was; so does a text that the model can not take.
+    """
+
+    def __init__(self) -> None:
+        self._model: Model | None = None
+        self._trace: Trace | None = None
+        self._text = ""
+        self._run = 0  # the forward request's ticket: what later requests call this run
+
+    def run(self, request: Request, should_stop: ShouldStop, report: Report) -> Result:
+        """Answer `request`.
+
+        Args:
+            should_stop: polled between blocks of work; when true, `Cancelled` is raised.
+            report: told what is being done and how far it is (0 to 1, or None where that is unknown).
+        """
+        try:
+            return self._answer(request, should_stop, report)
+        except Cancelled:
+            raise
+        except StaleRunError:
+            return Failure(request=request, sentence="", stale=True)
+        except InputError as error:
+            return Failure(request=request, sentence=str(error), cause=_cause(error), cut_to=error.cut_to)
+        except ExplorerError as error:
+            return Failure(request=request, sentence=str(error), cause=_cause(error))
+        except (torch.OutOfMemoryError, MemoryError) as error:
+            sentence = "There is not enough memory for this. Shorten the text, or open a smaller checkpoint."
+            return Failure(request=request, sentence=sentence, cause=_cause(error))
+
+    @singledispatchmethod
+    def _answer(self, request: Request, should_stop: ShouldStop, report: Report) -> Result:
+        raise TypeError(f"The engine has no answer to a {type(request).__name__}.")
+
+    @_answer.register
+    def _load(self, request: LoadRequest, should_stop: ShouldStop, report: Report) -> Result:
+        started = time.perf_counter()
+        report(f"Opening {request.reference}", None)
+        model = open_checkpoint(request.reference)
+        if should_stop():
+            raise Cancelled
+        self._model, self._trace, self._run = model, None, 0
+        return Loaded(
+            request=request,
+            info=model.info,
+            device=model.device.type.upper(),
+            dtype=str(model.dtype).removeprefix("torch."),
+            eval_mode=not any(module.training for module in model.module.modules()),
+            seconds=time.perf_counter() - started,
+        )
+
+    @_answer.register
+    def _forward(self, request: ForwardRequest, should_stop: ShouldStop, report: Report) -> Result:
+        if self._model is None:
+            raise InputError("No checkpoint is open yet. Open one first.")
+        report("Running the model", None)
+        started = time.perf_counter()
+        trace = run(self._model, request.text, should_stop=should_stop)
+        self._trace, self._text, self._run = trace, request.text, request.ticket
+        mask = self._model.info.mask_token
+        return Ran(
+            request=request,
+            run=request.ticket,
+            text=request.text,
+            tokens=trace.tokens,
+            sites=trace.sites,
+            masks=tuple(i for i, token in enumerate(trace.tokens) if mask is not None and token.piece == mask),
+            seconds=time.perf_counter() - started,
+            trace_bytes=trace.nbytes,
+        )
+
+    @_answer.register
+    def _head(self, request: HeadRequest, should_stop: ShouldStop, report: Report) -> Result:
+        _, trace = self._held(request.run)
+        masked = trace.masked(request.site, request.head)
+        return HeadView(
+            request=request,
+            run=request.run,
+            site=request.site,
+            head=request.head,
+            weights=_frozen(trace.weights(request.site, request.head)),
+            masked=None if masked is None else _frozen(masked),
+        )
+
+    @_answer.register
+    def _atlas(self, request: AtlasRequest, should_stop: ShouldStop, report: Report) -> Result:
+        _, trace = self._held(request.run)
+        report("Drawing all heads", None)
+        started = time.perf_counter()
+        atlas = trace.atlas_view(request.size, "mean" if request.pooling == "mean" else "max", should_stop)
+        return AtlasView(
+            request=request,
+            run=request.run,
+            images=_frozen(atlas.images),
+            mean=_frozen(atlas.mean),
+            row_error=atlas.row_error,
+            cell=atlas.cell,
+            pooling=request.pooling,
+            seconds=time.perf_counter() - started,
+        )
+
+    @_answer.register
+    def _predict(self, request: PredictionRequest, should_stop: ShouldStop, report: Report) -> Result:
+        model, trace = self._held(request.run)
+        predictions = predict(model, trace, request.positions, request.top)
+        return PredictionView(request=request, run=request.run, predictions=predictions)
+
+    @_answer.register
+    def _trust(self, request: TrustRequest, should_stop: ShouldStop, report: Report) -> Result:
+        model, trace = self._held(request.run)
+        report("Comparing with the model's own eager attention", None)
+        started = time.perf_counter()
+        found = compare_with_eager(model, model.encode(self._text), trace, should_stop)
+        return TrustReport(
+            request=request,
+            run=request.run,
+            logit_difference=found.logit_difference,
+            weight_difference=found.weight_difference,
+            tolerance=found.tolerance,
+            seconds=time.perf_counter() - started,
+        )
+
+    @_answer.register
+    def _step(self, request: StepRequest, should_stop: ShouldStop, report: Report) -> Result:
+        model, trace = self._held(request.run)
+        written = write_next(model, trace, self._text)
+        return Stepped(request=request, run=request.run, text=written.text, chosen=written.chosen, ended=written.ended)
+
+    def _held(self, run_ticket: int) -> tuple[Model, Trace]:
+        if self._model is None or self._trace is None or run_ticket != self._run:
+            raise StaleRunError
+        return self._model, self._trace
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    array.flags.writeable = False
+    return array
+
+
+def _cause(error: BaseException) -> str:
+    return "".join(traceback.format_exception(error))

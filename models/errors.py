@@ -1,0 +1,19 @@
+"""Errors that carry a sentence for the person: what was wrong, where, and what to do."""
+
+from __future__ import annotations
+
+
+class ExplorerError(Exception):
+    """`str(error)` is the sentence shown; the technical cause, if any, is chained (`raise ... from cause`)."""
+
+
+class CheckpointError(ExplorerError):
+    """A checkpoint that cannot be opened, or must not be."""
+
+
+class InputError(ExplorerError):
+    """A text that the model cannot take. `cut_to` is how many of its characters would fit, where that helps."""
+
+    def __init__(self, sentence: str, cut_to: int | None = None) -> None:
+        super().__init__(sentence)
+        self.cut_to = cut_to

@@ -1,0 +1,162 @@
+"""An open model: its module, its tokenizer, and how a text becomes its input."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from models.capture import watch_blocks
+from models.errors import InputError
+from models.requests import CheckpointInfo, Token
+from models.tokens import label_tokens, piece_label, special_label
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Encoded:
+    """A text as the model takes it."""
+
+    inputs: dict[str, Tensor]  # each (1, tokens)
+    tokens: tuple[Token, ...]  # of the stack that predicts
+    source: tuple[Token, ...] = ()  # of the encoder, in an encoder-decoder model
+
+
+class Model:
+    """A loaded checkpoint, in eval mode, ready to be run with its attention captured.
+
+    Made by `open_checkpoint`. `module` is transformers' own model, `tokenizer` its own tokenizer.
+    """
+
+    def __init__(self, info: CheckpointInfo, module: nn.Module, tokenizer: Any) -> None:
+        self.info = info
+        self.module = module.eval().requires_grad_(False)
+        self.tokenizer = tokenizer
+        self.config: Any = module.config
+        self.seq2seq = info.family == "seq2seq"
+        self.module_names: Mapping[nn.Module, str] = {child: name for name, child in module.named_modules()}
+        accepted = inspect.signature(module.forward).parameters
+        self.forward_options: dict[str, Any] = {"use_cache": False} if "use_cache" in accepted else {}
+        self._accepted = frozenset(accepted)
+        decoder = getattr(getattr(tokenizer, "backend_tokenizer", None), "decoder", None)
+        self._byte_level = decoder is not None and b"ByteLevel" in decoder.__getstate__()
+        named = {tokenizer.unk_token_id, tokenizer.mask_token_id}
+        # tokens that stand for no text; a mask or an unknown word does stand for some
+        self._hidden_ids = frozenset(tokenizer.all_special_ids) - named
+        watch_blocks(module, self.seq2seq, info.family == "causal")
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.module.parameters()).device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return next(self.module.parameters()).dtype
+
+    @property
+    def start_id(self) -> int:
+        """What an encoder-decoder model's decoder begins with."""
+        generation = getattr(self.module, "generation_config", None)
+        for config in (self.config, generation):
+            for name in ("decoder_start_token_id", "bos_token_id", "pad_token_id"):
+                value = getattr(config, name, None)
+                if isinstance(value, int):
+                    return value
+        raise InputError(f"{self.info.name} does not say with which token its decoder starts.")
+
+    def encode(self, text: str | list[int], target: str | list[int] | None = None) -> Encoded:
+        """Turn a text (or ids as they are) into the model's input.
+
+        Raises:
+            InputError: nothing to run, or more than the model's context takes.
+        """
+        tokens = self.tokenize(text)
+        ids = torch.tensor([[token.id for token in tokens]], device=self.device)  # (1, tokens)
+        inputs = {"input_ids": ids}
+        if "attention_mask" in self._accepted:
+            inputs["attention_mask"] = torch.ones_like(ids)
+        if not self.seq2seq:
+            return Encoded(inputs, tokens)
+        written = self.tokenize(target, special=False) if target else ()
+        start = Token(self.start_id, self.piece(self.start_id), "", 0, 0, special=True, label="⟨start⟩")
+        inputs["decoder_input_ids"] = torch.tensor([[self.start_id, *(t.id for t in written)]], device=self.device)
+        return Encoded(inputs, (start, *written), tokens)
+
+    def tokenize(self, text: str | list[int], special: bool = True) -> tuple[Token, ...]:
+        """The tokens of `text`, those that the model expects around it included if `special`.
+
+        Raises:
+            InputError: no text, no token left of it, or more tokens than fit.
+        """
+        if isinstance(text, list):
+            return self._labelled([self._token(id_) for id_ in text])
+        if not text:
+            raise InputError("The input is empty. Type a sentence for the model to read.")
+        ids, spans = self._read(text, special)
+        if all(start == end for start, end in spans):
+            raise InputError(
+                f"{self.info.name}'s tokenizer leaves nothing of this text: it has only characters that it drops "
+                "(control characters, say). Type a word."
+            )
+        limit = self.info.context
+        if limit is not None and len(ids) > limit:
+            raise InputError(
+                f"This text is {len(ids):,} tokens long; {self.info.name} takes {limit:,}. "
+                f"Nothing was cut. Shorten it, or keep the first {limit:,} tokens.",
+                cut_to=self._fitting(text, spans, limit, special),
+            )
+        return self._labelled(
+            [self._token(id_, text[start:end], start, end) for id_, (start, end) in zip(ids, spans, strict=True)]
+        )
+
+    def piece_label(self, id_: int) -> str:
+        """What to draw for a vocabulary entry on its own."""
+        piece = self.piece(id_)
+        if id_ in self._hidden_ids:
+            return special_label(piece, False, self._named("bos_token"), self._named("eos_token"))
+        return piece_label(piece, self._byte_level)
+
+    def piece(self, id_: int) -> str:
+        """A vocabulary entry as it is spelled there; "⟨id 99⟩" where the tokenizer has none (a padded vocabulary)."""
+        return self.tokenizer.convert_ids_to_tokens(id_) or f"⟨id {id_}⟩"
+
+    def _read(self, text: str, special: bool) -> tuple[list[int], list[tuple[int, int]]]:
+        """Ids and the characters each covers (start, end); what stands for no text covers (0, 0)."""
+        # half of a surrogate pair (a broken paste) can't be encoded; its stand-in keeps every offset where it was
+        safe = _SURROGATES.sub("\ufffd", text)
+        encoding = self.tokenizer(safe, return_offsets_mapping=True, add_special_tokens=special, verbose=False)
+        prefix = self.tokenizer(self.info.prefix, add_special_tokens=False)["input_ids"] if special else []
+        return [*prefix, *encoding["input_ids"]], [(0, 0)] * len(prefix) + list(encoding["offset_mapping"])
+
+    def _token(self, id_: int, text: str = "", start: int = 0, end: int = 0) -> Token:
+        return Token(id_, self.piece(id_), text, start, end, special=id_ in self._hidden_ids)
+
+    def _labelled(self, tokens: list[Token]) -> tuple[Token, ...]:
+        return label_tokens(
+            tokens,
+            start=self._named("bos_token"),
+            end=self._named("eos_token"),
+            unknown=self._named("unk_token"),
+            byte_level=self._byte_level,
+        )
+
+    def _named(self, name: str) -> str | None:
+        value = getattr(self.tokenizer, name, None)
+        return value if isinstance(value, str) else None
+
+    def _fitting(self, text: str, spans: list[tuple[int, int]], limit: int, special: bool) -> int:
+        """How many characters of `text` make at most `limit` tokens."""
+        read = [span for span in spans if span[0] < span[1]]
+        for count in range(limit - (len(spans) - len(read)), 0, -1):
+            # not through the middle of a character that several tokens share
+            cut = min(read[count - 1][1], read[count][0])
+            # a cut can split a word differently; then a token less is kept
+            if cut and len(self._read(text[:cut], special)[0]) <= limit:
+                return cut
+        return 0

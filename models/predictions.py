@@ -1,0 +1,58 @@
+"""What the model says at a position: its likeliest tokens, and where the token that stands there ranks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+
+from models.model import Model
+from models.requests import Candidate, Prediction
+from models.trace import Trace
+
+
+@torch.no_grad()
+def predict(model: Model, trace: Trace, positions: Sequence[int], top: int = 10) -> tuple[Prediction, ...]:
+    """The `top` likeliest tokens at each of `positions`, with probability softmax(logits) over the whole vocabulary.
+
+    A causal model (and a decoder) says the next token, a masked one the token at the position itself.
+
+    Raises:
+        ValueError: the model has no output head.
+        IndexError: no such position.
+    """
+    if trace.output_logits is None:
+        raise ValueError(f"{model.info.name} has no output head: it gives vectors, not words.")
+    for position in positions:
+        if not 0 <= position < len(trace.tokens):
+            raise IndexError(f"Position {position} does not exist: the run has {len(trace.tokens)} tokens.")
+    return tuple(_at(model, trace, position, top) for position in positions)
+
+
+def _at(model: Model, trace: Trace, position: int, top: int) -> Prediction:
+    assert trace.output_logits is not None
+    logits = trace.output_logits[position].float()  # (vocabulary,)
+    log_p = logits.double().log_softmax(dim=-1)
+    best = torch.topk(logits, min(top, len(logits)))
+
+    def candidate(id_: int) -> Candidate:
+        return Candidate(
+            id=id_,
+            label=model.piece_label(id_),
+            piece=model.piece(id_),
+            probability=math.exp(float(log_p[id_])),
+            logit=float(logits[id_]),
+            rank=1 + int((logits > logits[id_]).sum()),
+        )
+
+    there = position if model.info.family == "masked" else position + 1
+    token = trace.tokens[there] if there < len(trace.tokens) else None
+    shown = token is not None and not (model.info.mask_token and token.piece == model.info.mask_token)
+    entropy = -float((log_p.exp() * log_p).nan_to_num(0.0).sum()) / math.log(2)
+    return Prediction(
+        position=position,
+        candidates=tuple(candidate(int(id_)) for id_ in best.indices),
+        actual=candidate(token.id) if shown and token is not None else None,
+        entropy=entropy,
+    )

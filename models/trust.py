@@ -1,0 +1,89 @@
+"""Holds a run against transformers' own eager attention, layer by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from models import attention
+from models.capture import IMPLEMENTATION, never
+from models.model import Encoded, Model
+from models.requests import Cancelled
+from models.trace import Trace
+
+# Largest difference that rounding explains, by dtype: the mission's 1e-5 in float32, in half precision what one unit
+# in the last place of a weight near 1 amounts to over a dozen layers.
+TOLERANCE = {torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 8e-2}
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    logit_difference: float  # largest |ours - eager|, relative to the largest |logit| where that exceeds 1
+    weight_difference: float  # largest |ours - eager| over every weight of every head
+    tolerance: float
+
+
+@torch.no_grad()
+def compare_with_eager(
+    model: Model, encoded: Encoded, trace: Trace, should_stop: Callable[[], bool] = never
+) -> Comparison:
+    """Run the same module once more with transformers' eager attention, and measure how far `trace` is from it.
+
+    The eager weights are compared and let go one layer at a time, so that no more than one layer's is ever held.
+
+    Raises:
+        Cancelled: `should_stop()` was true between two layers.
+    """
+    worst = [0.0]
+    by_module: dict[str, list[int]] = {}
+    for i, site in enumerate(trace.sites):
+        by_module.setdefault(site.module, []).append(i)
+    handles = [
+        child.register_forward_hook(_weights_hook(by_module[name], trace, worst, should_stop))
+        for child, name in model.module_names.items()
+        if name in by_module
+    ]
+    module: Any = model.module
+    try:
+        module.set_attn_implementation("eager")
+        out = module(**encoded.inputs, **model.forward_options)
+    finally:
+        module.set_attn_implementation(IMPLEMENTATION)
+        for handle in handles:
+            handle.remove()
+    logits = getattr(out, "logits", None)
+    difference = 0.0
+    if logits is not None and trace.output_logits is not None:
+        size = max(1.0, float(logits.abs().max()))
+        difference = _largest(logits[0].float() - trace.output_logits.float()) / size
+    return Comparison(difference, worst[0], TOLERANCE.get(model.dtype, 1e-5))
+
+
+def _weights_hook(
+    sites: list[int], trace: Trace, worst: list[float], should_stop: Callable[[], bool]
+) -> Callable[..., None]:
+    calls = iter(sites)  # a module that runs many times (ALBERT) has one site for each
+
+    def hook(_module: nn.Module, _args: Any, out: Any) -> None:
+        if should_stop():
+            raise Cancelled
+        x = trace.inputs[next(calls)]
+        shape = (x.heads, x.queries, x.keys)
+        for part in out if isinstance(out, tuple) else ():
+            if isinstance(part, Tensor) and part.dim() == 4 and part.shape[1:] == shape:
+                for head in range(x.heads):
+                    ours = attention.weights(x, [head])[0, 0]
+                    worst[0] = max(worst[0], _largest(part[0, head].float() - ours))
+                return
+
+    return hook
+
+
+def _largest(difference: Tensor) -> float:
+    """Largest absolute value; a NaN on either side counts as infinitely far."""
+    value = float(difference.abs().max())
+    return value if value == value else float("inf")

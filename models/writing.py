@@ -1,0 +1,80 @@
+"""One more token: what the model would write after a text, or in the place of its surest mask."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from models.errors import InputError
+from models.model import Model
+from models.predictions import predict
+from models.requests import Candidate
+from models.trace import Trace
+
+# a character of several byte tokens is written whole: UTF-8 has at most four
+_CHARACTER_TOKENS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    text: str
+    chosen: Candidate
+    ended: bool = False  # the model chose to end the text; `text` is as it was
+
+
+def write_next(model: Model, trace: Trace, text: str) -> Written:
+    """The text with the likeliest token in it: at its end (causal), or in the surest mask (masked models).
+
+    Raises:
+        InputError: the context is full, there is no mask to fill, or the model writes nothing.
+    """
+    if model.info.family == "masked":
+        return _fill_mask(model, trace, text)
+    if model.info.family != "causal":
+        raise InputError(f"{model.info.name} writes no text after its input.")
+    limit = model.info.context
+    if limit is not None and len(trace.tokens) >= limit:
+        raise InputError(
+            f"The context is full: {model.info.name} reads at most {limit:,} tokens, and the text has them all. "
+            "Take some text away to let it write on."
+        )
+    chosen = predict(model, trace, [len(trace.tokens) - 1], top=1)[0].candidates[0]
+    if chosen.id == model.tokenizer.eos_token_id:
+        return Written(text, chosen, ended=True)
+    return Written(text + _written(model, trace, chosen.id), chosen)
+
+
+def _written(model: Model, trace: Trace, first: int) -> str:
+    """What the chosen token adds to the text; where it is part of a character, with the tokens that complete it."""
+    from models.capture import run
+
+    ids = [token.id for token in trace.tokens]
+    before = _decode(model, ids)
+    ids.append(first)
+    for _ in range(_CHARACTER_TOKENS):
+        added = _decode(model, ids)[len(before) :]
+        if added and not added.endswith("\ufffd"):
+            return added
+        if model.info.context is not None and len(ids) >= model.info.context:
+            break
+        ids.append(int(run(model, ids).logits[-1].argmax()))
+    return added
+
+
+def _decode(model: Model, ids: list[int]) -> str:
+    text: str = model.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+    return text
+
+
+def _fill_mask(model: Model, trace: Trace, text: str) -> Written:
+    masks = [i for i, token in enumerate(trace.tokens) if token.piece == model.info.mask_token]
+    if not masks:
+        raise InputError(
+            f"There is no {model.info.mask_token} to fill. Select a word and press Mask, then Step lets the model "
+            "fill it."
+        )
+    surest = max(predict(model, trace, masks, top=1), key=lambda prediction: prediction.candidates[0].probability)
+    token, chosen = trace.tokens[surest.position], surest.candidates[0]
+    # a piece that goes on with the word before it (##ing) joins it
+    joins = chosen.piece.startswith("##")
+    before = text[: token.start].rstrip() if joins else text[: token.start]
+    return Written(before + chosen.piece.removeprefix("##") + text[token.end :], chosen)

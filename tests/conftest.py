@@ -1,0 +1,138 @@
+"""What holds for every test: headless, offline, in a folder of its own, and nothing left behind.
+
+A test fails when an exception escapes a slot or a thread, when Qt logs a warning (`qt_log_level_fail` in
+pyproject.toml), and when a thread or a top-level window outlives it.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from types import TracebackType
+
+import pytest
+from PySide6.QtCore import QCoreApplication, QEvent
+from PySide6.QtWidgets import QApplication, QWidget
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")  # a caller under Xvfb says xcb
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["TRANSFORMERS_OFFLINE"] = "1"
+
+THREAD_GRACE_SECONDS = 2.0
+"""How long a thread that was told to stop may take to end before it counts as leaked."""
+
+call_failed = pytest.StashKey[bool]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # huggingface_hub reads HF_HOME once, when it is imported, so that one cannot be set test by test.
+    hub = tempfile.TemporaryDirectory(prefix="attention-explorer-hub-")
+    os.environ["HF_HOME"] = hub.name
+    config.add_cleanup(hub.cleanup)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.when == "call":
+        item.stash[call_failed] = report.failed
+    return report
+
+
+@pytest.fixture(autouse=True)
+def settings_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty settings folder for this test alone; caches go below it too."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.setenv("ATTENTION_EXPLORER_HOME", str(folder))
+    for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(name, str(folder / name.lower()))
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a test that passed but leaves a running thread or a top-level window.
+
+    After a failure nothing is checked: the traceback itself keeps widgets alive.
+    """
+    threads_before = set(threading.enumerate())
+    windows_before = top_level_windows()
+    yield
+    if request.node.stash.get(call_failed, False):
+        return
+    threads = leaked_threads(threads_before)
+    windows = leaked_windows(windows_before)
+    if threads:
+        pytest.fail("threads still running after the test: " + ", ".join(sorted(t.name for t in threads)))
+    if windows:
+        pytest.fail("top-level windows left after the test: " + ", ".join(describe(w) for w in windows))
+
+
+@pytest.fixture(autouse=True)
+def unhandled_exceptions(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[BaseException]]:
+    """Exceptions that reached `sys.excepthook` (slots, virtual methods) or `threading.excepthook`; they fail the test.
+
+    A test that provokes one on purpose asks for this fixture, checks the list and clears it.
+    """
+    caught: list[BaseException] = []
+
+    def from_slot(_: type[BaseException], error: BaseException, __: TracebackType | None) -> None:
+        caught.append(error)
+
+    def from_thread(args: threading.ExceptHookArgs) -> None:
+        if args.exc_value is not None and not isinstance(args.exc_value, SystemExit):
+            caught.append(args.exc_value)
+
+    monkeypatch.setattr(sys, "excepthook", from_slot)
+    monkeypatch.setattr(threading, "excepthook", from_thread)
+    yield caught
+    if caught:
+        pytest.fail("exceptions nobody handled:\n" + "\n".join("".join(traceback.format_exception(e)) for e in caught))
+
+
+def top_level_windows() -> list[QWidget]:
+    """The application's top-level widgets; none where no QApplication was made."""
+    return QApplication.topLevelWidgets() if QApplication.instance() is not None else []
+
+
+def leaked_threads(before: set[threading.Thread]) -> list[threading.Thread]:
+    """Threads started since `before` that do not end within the grace."""
+    deadline = time.monotonic() + THREAD_GRACE_SECONDS
+    new = [t for t in threading.enumerate() if t not in before and not is_permanent(t)]
+    for thread in new:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    return [t for t in new if t.is_alive()]
+
+
+def is_permanent(thread: threading.Thread) -> bool:
+    """Threads that live as long as the process by design, none of them ours.
+
+    A `_DummyThread` stands for a thread that Qt or torch made and that once called Python; tqdm keeps one monitor.
+    """
+    return type(thread).__name__ in ("_DummyThread", "TMonitor")
+
+
+def leaked_windows(before: list[QWidget]) -> list[QWidget]:
+    """Top-level windows opened since `before` that neither a deferred delete nor the garbage collector removes."""
+    if QApplication.instance() is None:
+        return []
+    for _ in range(2):  # a collected wrapper may post one more deferred delete
+        QApplication.processEvents()
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+        if not any(w not in before for w in QApplication.topLevelWidgets()):
+            return []
+        gc.collect()
+    return [w for w in QApplication.topLevelWidgets() if w not in before]
+
+
+def describe(window: QWidget) -> str:
+    """Class and title or object name of a window, for a failure message."""
+    return f"{type(window).__name__} {window.windowTitle() or window.objectName()!r}"

@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+import threading
+from itertools import pairwise
+
+import pytest
+
+from explorer.compute.mailbox import Mailbox
+from models.requests import (
+    AtlasRequest,
+    ForwardRequest,
+    HeadRequest,
+    LoadRequest,
+    Request,
+    SiteRef,
+    StepRequest,
+    TrustRequest,
+)
+
+
+@pytest.fixture
+def mailbox() -> Mailbox:
+    return Mailbox()
+
+
+def head(number: int) -> HeadRequest:
+    return HeadRequest(run=1, site=SiteRef("decoder", 0), head=number)
+
+
+def take_all(mailbox: Mailbox) -> list[Request]:
+    taken = []
+    while (request := mailbox.take(timeout=0)) is not None:
+        mailbox.done()
+        taken.append(request)
+    return taken
+
+
+def test_tickets_grow_and_the_request_stays_the_same(mailbox):
+    first, second = mailbox.post(head(1)), mailbox.post(head(2))
+    assert second.ticket > first.ticket > 0
+    assert (first.run, first.site, first.head) == (1, SiteRef("decoder", 0), 1)
+
+
+def test_the_newest_of_a_lane_is_the_only_one_handed_out(mailbox):
+    older, newer = mailbox.post(ForwardRequest(text="a")), mailbox.post(ForwardRequest(text="b"))
+    assert mailbox.superseded(older)
+    assert mailbox.is_current(newer)
+    assert take_all(mailbox) == [newer]
+
+
+def test_lanes_do_not_replace_each_other(mailbox):
+    posted = [mailbox.post(head(1)), mailbox.post(AtlasRequest(run=1, size=8)), mailbox.post(TrustRequest(run=1))]
+    assert all(mailbox.is_current(request) for request in posted)
+    assert take_all(mailbox) == posted
+
+
+def test_a_load_comes_first_then_the_text_then_whoever_waits_longest(mailbox):
+    load = mailbox.post(LoadRequest(reference="a"))
+    step = mailbox.post(StepRequest(run=1))
+    mailbox.post(head(1))
+    forward = mailbox.post(ForwardRequest(text="a"))
+    atlas = mailbox.post(AtlasRequest(run=1, size=8))
+    newest_head = mailbox.post(head(2))  # keeps the place of the one it replaces
+    assert take_all(mailbox) == [load, forward, step, newest_head, atlas]
+
+
+def test_a_load_supersedes_everything_older_in_every_lane(mailbox):
+    older = [mailbox.post(ForwardRequest(text="a")), mailbox.post(head(1)), mailbox.post(LoadRequest(reference="a"))]
+    running = mailbox.take(timeout=0)
+    assert running == older[-1]
+    load = mailbox.post(LoadRequest(reference="b"))
+    later = mailbox.post(ForwardRequest(text="a"))
+    assert all(mailbox.superseded(request) for request in older)
+    assert mailbox.is_current(load)
+    assert mailbox.is_current(later)
+    assert take_all(mailbox) == [load, later]
+
+
+def test_other_lanes_do_not_supersede_a_load(mailbox):
+    load = mailbox.post(LoadRequest(reference="a"))
+    mailbox.post(ForwardRequest(text="a"))
+    assert mailbox.is_current(load)
+
+
+def test_the_same_request_is_not_posted_twice_while_it_waits_or_runs(mailbox):
+    first = mailbox.post(head(1))
+    assert mailbox.post(head(1)) is first
+    assert mailbox.take(timeout=0) is first
+    assert mailbox.post(head(1)) is first
+    assert mailbox.take(timeout=0) is None
+
+
+def test_the_same_request_is_posted_again_once_it_is_answered(mailbox):
+    first = mailbox.post(head(1))
+    mailbox.take(timeout=0)
+    mailbox.done()
+    again = mailbox.post(head(1))
+    assert again.ticket > first.ticket
+    assert take_all(mailbox) == [again]
+
+
+def test_a_running_request_that_was_replaced_does_not_stand_for_a_new_one(mailbox):
+    first = mailbox.post(head(1))
+    mailbox.take(timeout=0)
+    mailbox.post(head(2))
+    again = mailbox.post(head(1))
+    assert mailbox.superseded(first)
+    assert take_all(mailbox) == [again]
+
+
+def test_a_running_request_that_a_load_called_off_does_not_stand_for_a_new_one(mailbox):
+    mailbox.post(head(1))
+    mailbox.take(timeout=0)
+    load = mailbox.post(LoadRequest(reference="a"))
+    again = mailbox.post(head(1))
+    assert take_all(mailbox) == [load, again]
+
+
+def test_taking_from_an_empty_box_times_out(mailbox):
+    assert mailbox.take(timeout=0.001) is None
+
+
+def test_closing_calls_everything_off(mailbox):
+    waiting = mailbox.post(head(1))
+    mailbox.close()
+    late = mailbox.post(head(2))
+    assert mailbox.superseded(waiting)
+    assert mailbox.superseded(late)
+    assert mailbox.take() is None
+
+
+def test_closing_wakes_a_waiting_thread(mailbox):
+    taken: list[Request | None] = []
+    thread = threading.Thread(target=lambda: taken.append(mailbox.take()))
+    thread.start()
+    mailbox.close()
+    thread.join(timeout=10)
+    assert taken == [None]
+
+
+def test_many_threads_post_and_the_newest_of_each_lane_is_taken_last(mailbox):
+    threads, posts = 8, 300
+    posted: list[list[Request]] = [[] for _ in range(threads)]
+    taken: list[Request] = []
+    start = threading.Barrier(threads + 1)
+
+    def post(number: int) -> None:
+        start.wait()
+        for i in range(posts):
+            request = ForwardRequest(text=f"{number}.{i}") if i % 2 else head(number * posts + i)
+            posted[number].append(mailbox.post(request))
+
+    def take() -> None:
+        while (request := mailbox.take()) is not None:
+            mailbox.done()
+            taken.append(request)
+
+    posters = [threading.Thread(target=post, args=(number,)) for number in range(threads)]
+    taker = threading.Thread(target=take)
+    for thread in (*posters, taker):
+        thread.start()
+    start.wait()
+    for thread in posters:
+        thread.join()
+    newest = {
+        lane: max((r for own in posted for r in own if r.lane == lane), key=lambda r: r.ticket)
+        for lane in ("forward", "view:head")
+    }
+    while any(r not in taken for r in newest.values()):
+        threading.Event().wait(0.001)
+    mailbox.close()
+    taker.join(timeout=10)
+
+    tickets = [request.ticket for own in posted for request in own]
+    assert len(set(tickets)) == threads * posts
+    for lane, request in newest.items():
+        in_lane = [r.ticket for r in taken if r.lane == lane]
+        assert in_lane[-1] == request.ticket
+        assert all(a < b for a, b in pairwise(in_lane))

@@ -1,0 +1,141 @@
+"""Small answers of an engine, and the states they lead to, for tests that need no engine."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from explorer.session.intents import Arrived, Intent
+from explorer.session.reduce import reduce
+from explorer.session.state import State
+from models.requests import (
+    AtlasRequest,
+    AtlasView,
+    Candidate,
+    CheckpointInfo,
+    Failure,
+    ForwardRequest,
+    HeadRequest,
+    HeadView,
+    Loaded,
+    LoadRequest,
+    Prediction,
+    PredictionRequest,
+    PredictionView,
+    Progress,
+    Ran,
+    Request,
+    Result,
+    Site,
+    SiteRef,
+    StackInfo,
+    Stepped,
+    StepRequest,
+    Token,
+    TrustReport,
+    TrustRequest,
+)
+
+TO = Candidate(id=7, label="␣to", piece="Ġto", probability=0.684, logit=9.5, rank=1)
+END = Candidate(id=0, label="⟨end⟩", piece="<|endoftext|>", probability=0.684, logit=9.5, rank=1)
+
+
+def loaded(reference: str = "story-gpt", example: str = "Tom and Anna went") -> Loaded:
+    info = CheckpointInfo(
+        reference=reference,
+        name=reference,
+        folder="",
+        family="causal",
+        model_type="gpt2",
+        architecture="GPT2LMHeadModel",
+        stacks=(StackInfo("decoder", layers=8, heads=8, key_heads=8),),
+        width=256,
+        context=512,
+        vocabulary=8192,
+        parameters=1,
+        file_bytes=4,
+        example=example,
+    )
+    return Loaded(
+        request=LoadRequest(reference=reference), info=info, device="CPU", dtype="float32", eval_mode=True, seconds=0.1
+    )
+
+
+def ran(
+    run: int = 1,
+    text: str = "Tom and Anna went",
+    *,
+    layers: int = 8,
+    heads: int = 8,
+    stack: str = "decoder",
+    framed: bool = False,
+) -> Ran:
+    """A run with a token a word; `framed` puts a special token before and after, as masked models do."""
+    tokens, start = [], 0
+    for word in text.split():
+        start = text.index(word, start)
+        tokens.append(Token(id=1, piece=word, text=word, start=start, end=start + len(word), label=word))
+        start += len(word)
+    if framed:
+        tokens.insert(0, Token(id=2, piece="[CLS]", text="", start=0, end=0, special=True))
+        tokens.append(Token(id=3, piece="[SEP]", text="", start=len(text), end=len(text), special=True))
+    count = len(tokens)
+    return Ran(
+        request=ForwardRequest(text=text),
+        run=run,
+        text=text,
+        tokens=tuple(tokens),
+        sites=tuple(Site(stack, n, heads, heads, 32, queries=count, keys=count) for n in range(layers)),
+        masks=tuple(position for position, token in enumerate(tokens) if token.piece == "[MASK]"),
+        seconds=0.1,
+        trace_bytes=1,
+    )
+
+
+def head_view(run: int = 1, site: SiteRef = SiteRef("decoder", 5), head: int = 5) -> HeadView:  # noqa: B008
+    weights = np.eye(4, dtype=np.float32)
+    return HeadView(
+        request=HeadRequest(run=run, site=site, head=head), run=run, site=site, head=head, weights=weights, masked=None
+    )
+
+
+def atlas_view(run: int = 1) -> AtlasView:
+    return AtlasView(
+        request=AtlasRequest(run=run, size=4),
+        run=run,
+        images=np.zeros((8, 8, 4, 4), np.float32),
+        mean=np.zeros((8, 4, 4), np.float32),
+        row_error=0.0,
+        cell=1,
+        pooling="max",
+        seconds=0.1,
+    )
+
+
+def prediction_view(run: int = 1) -> PredictionView:
+    prediction = Prediction(position=3, candidates=(TO,), actual=None, entropy=1.5)
+    return PredictionView(request=PredictionRequest(run=run, positions=(3,)), run=run, predictions=(prediction,))
+
+
+def trust_report(run: int = 1) -> TrustReport:
+    return TrustReport(
+        request=TrustRequest(run=run), run=run, logit_difference=0.0, weight_difference=0.0, tolerance=1e-5, seconds=0.1
+    )
+
+
+def stepped(run: int = 1, text: str = "Tom and Anna went to", *, ended: bool = False) -> Stepped:
+    return Stepped(request=StepRequest(run=run), run=run, text=text, chosen=END if ended else TO, ended=ended)
+
+
+def failure(request: Request, sentence: str = "It did not work.", **details: object) -> Failure:
+    return Failure(request=request, sentence=sentence, **details)  # type: ignore[arg-type]
+
+
+def progress(request: Request, label: str = "Reading weights", fraction: float | None = 0.5) -> Progress:
+    return Progress(request=request, label=label, fraction=fraction)
+
+
+def after(state: State, *steps: Intent | Result) -> State:
+    """The state after intents, and after results that arrive."""
+    for step in steps:
+        state = reduce(state, step if isinstance(step, Intent) else Arrived(step))
+    return state

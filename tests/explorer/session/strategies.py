@@ -1,0 +1,83 @@
+"""Hypothesis strategies: any intent a person or an engine may send, sensible or not."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from explorer.session.intents import (
+    Arrived,
+    Busy,
+    Intent,
+    OpenCheckpoint,
+    RestoreDocument,
+    SelectCell,
+    SelectHead,
+    SelectKey,
+    SelectQuery,
+    SetText,
+    SetView,
+    Show,
+)
+from explorer.session.state import Document, Notice, Selection
+from models.requests import ForwardRequest, LoadRequest, Result, SiteRef, StepRequest
+from tests.explorer.session import answers
+
+CHECKPOINTS = st.sampled_from(["story-gpt", "story-bert", "b"])
+TEXTS = st.sampled_from(["", "Tom and Anna went", "a b", "a b c d e f g", "x [MASK] y"])
+RUNS = st.integers(1, 3)
+POSITIONS = st.integers(-2, 9)
+SITES = st.builds(SiteRef, st.sampled_from(["decoder", "encoder"]), st.integers(0, 8))
+SELECTIONS = st.builds(Selection, st.none() | SITES, st.integers(0, 8), POSITIONS, POSITIONS)
+DOCUMENTS = st.builds(Document, CHECKPOINTS, TEXTS, SELECTIONS)
+REQUESTS = st.one_of(
+    st.builds(LoadRequest, reference=CHECKPOINTS),
+    st.builds(ForwardRequest, text=TEXTS),
+    st.builds(StepRequest, run=RUNS),
+)
+
+
+def steps() -> st.SearchStrategy[Intent]:
+    """What a person, a lesson or a session file asks for."""
+    return st.one_of(
+        st.builds(OpenCheckpoint, CHECKPOINTS),
+        st.builds(SetText, TEXTS),
+        st.builds(SelectHead, SITES, st.integers(-1, 8)),
+        st.builds(SelectQuery, POSITIONS),
+        st.builds(SelectKey, POSITIONS),
+        st.builds(SelectCell, POSITIONS, POSITIONS),
+        st.builds(
+            SetView,
+            st.sampled_from(["top", "normalisation", "mean_column", "nothing"]),
+            st.sampled_from([3, "row", True, None]),
+        ),
+        st.builds(RestoreDocument, DOCUMENTS),
+        st.builds(Show, st.none() | st.builds(Notice, st.just("info"), TEXTS)),
+        st.builds(Busy, st.frozensets(st.sampled_from(["load", "forward", "trust"]))),
+    )
+
+
+def results() -> st.SearchStrategy[Result]:
+    """What an engine answers."""
+    return st.one_of(
+        st.builds(answers.loaded, CHECKPOINTS, TEXTS),
+        st.builds(
+            answers.ran,
+            RUNS,
+            TEXTS,
+            layers=st.integers(0, 8),
+            stack=st.sampled_from(["decoder", "encoder"]),
+            framed=st.booleans(),
+        ),
+        st.builds(answers.head_view, RUNS, SITES, st.integers(0, 8)),
+        st.builds(answers.atlas_view, RUNS),
+        st.builds(answers.prediction_view, RUNS),
+        st.builds(answers.trust_report, RUNS),
+        st.builds(answers.stepped, RUNS, TEXTS, ended=st.booleans()),
+        st.builds(answers.progress, REQUESTS),
+        st.builds(answers.failure, REQUESTS, cut_to=st.none() | st.integers(0, 3), stale=st.booleans()),
+    )
+
+
+def intents() -> st.SearchStrategy[Intent]:
+    """Anything that may be dispatched."""
+    return st.one_of(steps(), st.builds(Arrived, results()))

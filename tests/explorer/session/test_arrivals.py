@@ -1,0 +1,272 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from explorer.session.intents import (
+    Intent,
+    OpenCheckpoint,
+    RestoreDocument,
+    SelectCell,
+    SelectHead,
+    SelectKey,
+    SelectQuery,
+    SetText,
+)
+from explorer.session.state import Document, Notice, Selection, State
+from models.requests import ForwardRequest, LoadRequest, Result, SiteRef
+from tests.explorer.session import answers
+from tests.explorer.session.answers import after
+
+# --------------------------------------------------------------------------- a checkpoint arrives
+
+
+def test_a_first_load_brings_its_example():
+    state = after(State(), answers.loaded(example="Once upon"))
+    assert state.document.text == "Once upon"
+    assert state.results.loaded is not None
+
+
+def test_a_text_of_ones_own_survives_a_switch(running):
+    state = after(running, SetText("Mine"), OpenCheckpoint("b"), answers.loaded("b", "Theirs"))
+    assert state.document.text == "Mine"
+
+
+def test_an_example_gives_way_to_the_next_checkpoints(running):
+    state = after(running, OpenCheckpoint("b"), answers.loaded("b", "Theirs"))
+    assert state.document.text == "Theirs"
+    assert state.loading is None
+
+
+def test_an_empty_text_takes_the_example_even_when_restored(running):
+    state = after(running, RestoreDocument(Document("b")), answers.loaded("b", "Theirs"))
+    assert state.document.text == "Theirs"
+
+
+def test_nothing_of_the_old_model_stays_once_the_new_one_is_there(running):
+    state = after(running, answers.head_view(), OpenCheckpoint("b"))
+    assert state.results.head is not None
+    state = after(state, answers.loaded("b"))
+    assert (state.ran, state.results.head, state.document.selection) == (None, None, Selection())
+
+
+def test_a_restored_document_keeps_its_text_and_selection_through_load_and_run(running):
+    there = Document("b", "Tom and Anna went", Selection(SiteRef("decoder", 1), head=2, query=1, key=1))
+    state = after(running, RestoreDocument(there), answers.loaded("b", "Theirs"), answers.ran(2))
+    assert state.document == there
+    assert not state.restored
+
+
+def test_a_checkpoint_nobody_waits_for_is_ignored(running):
+    opening = after(running, OpenCheckpoint("c"))
+    assert after(opening, answers.loaded("b")) is opening
+
+
+def test_a_failed_load_goes_back_to_what_is_open(running):
+    failed = after(running, OpenCheckpoint("b"), answers.failure(LoadRequest(reference="b"), "No such folder."))
+    assert failed.document == running.document
+    assert failed.results is running.results
+    assert failed.loading is None
+    assert failed.notice == Notice("error", "No such folder.", lane="load")
+
+
+def test_a_failed_load_that_was_replaced_is_ignored(running):
+    opening = after(running, OpenCheckpoint("b"), OpenCheckpoint("c"))
+    assert after(opening, answers.failure(LoadRequest(reference="b"))) is opening
+
+
+def test_the_next_checkpoint_takes_the_sentence_of_the_failed_one_away(running):
+    failed = after(running, OpenCheckpoint("b"), answers.failure(LoadRequest(reference="b")))
+    assert after(failed, OpenCheckpoint("c")).notice is None
+
+
+# --------------------------------------------------------------------------- a run arrives
+
+
+def test_the_first_run_chooses_where_to_look(running):
+    assert running.document.selection == Selection(SiteRef("decoder", 5), head=5, query=3, key=0)
+
+
+def test_the_first_run_keeps_a_selection_that_came_with_the_document():
+    document = Document(text="Tom and Anna went", selection=Selection(SiteRef("decoder", 2), 3, query=1, key=1))
+    assert after(State(document), answers.loaded(), answers.ran()).document == document
+
+
+def test_a_first_run_replaces_a_selection_the_model_does_not_have():
+    document = Document("b", text="Tom and Anna went", selection=Selection(SiteRef("encoder", 2), 3, query=1, key=1))
+    state = after(State(document), answers.loaded("b"), answers.ran(layers=4))
+    assert state.document.selection == Selection(SiteRef("decoder", 3), head=0, query=3, key=0)
+
+
+def test_a_later_run_without_the_site_replaces_the_head_only(running):
+    state = after(running, SelectQuery(1), answers.ran(2, layers=4))
+    assert state.document.selection == Selection(SiteRef("decoder", 3), head=0, query=1, key=0)
+
+
+def test_the_query_at_the_end_follows_the_end(running):
+    longer = after(running, SetText("a b c d e f"), answers.ran(2, "a b c d e f"))
+    assert longer.document.selection.query == 5
+    shorter = after(longer, SetText("a b"), answers.ran(3, "a b"))
+    assert shorter.document.selection.query == 1
+
+
+def test_a_query_elsewhere_stays_and_is_clamped(running):
+    state = after(running, SelectCell(2, 2), SetText("a b c d e"), answers.ran(2, "a b c d e"))
+    assert state.document.selection.query == 2
+    state = after(state, SetText("a"), answers.ran(3, "a"))
+    assert (state.document.selection.query, state.document.selection.key) == (0, 0)
+
+
+def test_the_selection_of_a_restored_text_does_not_follow_anything(running):
+    there = replace(running.document, text="a b c d e f", selection=replace(running.document.selection, query=3))
+    state = after(running, RestoreDocument(there), answers.ran(2, "a b c d e f"))
+    assert state.document == there
+
+
+def test_a_run_of_another_text_leaves_a_restored_selection_alone(running):
+    there = replace(running.document, text="a b c d e f", selection=replace(running.document.selection, query=5))
+    state = after(running, RestoreDocument(there), answers.ran(2, "a b"))
+    assert state.document is there
+    assert state.ran is not None
+    assert state.ran.run == 2
+    assert after(state, answers.ran(3, "a b c d e f")).document == there
+
+
+def test_a_run_keeps_the_last_pictures_and_drops_the_trust(running):
+    shown = after(running, answers.head_view(), answers.atlas_view(), answers.prediction_view(), answers.trust_report())
+    state = after(shown, answers.ran(2))
+    assert state.results.head is shown.results.head
+    assert state.results.atlas is shown.results.atlas
+    assert state.results.prediction is shown.results.prediction
+    assert state.results.trust is None
+
+
+def test_a_run_ends_what_was_said_about_the_one_before(running):
+    failed = after(running, SetText("a"), answers.failure(ForwardRequest(text="a")))
+    assert failed.notice is not None
+    assert after(failed, answers.ran(2, "a")).notice is None
+
+
+@pytest.mark.parametrize("step", [SetText("Tom and Anna went to"), answers.stepped(text="Tom and Anna went to")])
+def test_after_a_restored_text_was_changed_the_query_follows_again(running, step):
+    moved = after(running, SelectKey(2))
+    restored = after(moved, RestoreDocument(running.document))
+    state = after(restored, step, answers.ran(2, "Tom and Anna went to"))
+    assert state.document.selection.query == 4
+
+
+def test_opening_after_restoring_is_like_any_opening(running):
+    restored = after(running, SelectKey(2), RestoreDocument(running.document))
+    state = after(restored, OpenCheckpoint("b"), answers.loaded("b", "Theirs"))
+    assert (state.document.text, state.document.selection) == ("Theirs", Selection())
+
+
+# --------------------------------------------------------------------------- views of a run arrive
+
+VIEWS: dict[str, Callable[..., Result]] = {
+    "head": answers.head_view,
+    "atlas": answers.atlas_view,
+    "prediction": answers.prediction_view,
+    "trust": answers.trust_report,
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_view_of_this_run_is_kept(running, name):
+    view = VIEWS[name](run=1)
+    assert getattr(after(running, view).results, name) is view
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_view_of_another_run_is_ignored(running, name):
+    assert after(running, VIEWS[name](run=7)) is running
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_view_ends_its_lanes_progress_and_failure(running, name):
+    view = VIEWS[name](run=1)
+    state = after(running, answers.failure(view.request), answers.progress(view.request))
+    assert state.notice is not None
+    assert state.progress
+    state = after(state, view)
+    assert state.notice is None
+    assert not state.progress
+
+
+def test_a_head_that_is_no_longer_selected_is_ignored(running):
+    moved = after(running, SelectHead(SiteRef("decoder", 5), 4))
+    assert after(moved, answers.head_view(head=5)) is moved
+
+
+# --------------------------------------------------------------------------- a step arrives
+
+
+def test_a_step_lengthens_the_text_and_the_query_follows_on_the_next_run(running):
+    state = after(running, answers.stepped(text="Tom and Anna went to"))
+    assert state.document.text == "Tom and Anna went to"
+    state = after(state, answers.ran(2, "Tom and Anna went to"))
+    assert state.document.selection.query == 4
+
+
+def test_a_model_that_ends_the_text_says_so(running):
+    state = after(running, answers.stepped(ended=True))
+    assert state.document == running.document
+    assert state.notice == Notice(
+        "info", "The model ends the text here: its likeliest next token is ⟨end⟩ (68 %).", lane="decode"
+    )
+
+
+def test_a_step_never_overwrites_what_was_typed_meanwhile(running):
+    typed = after(running, SetText("Mine"))
+    assert after(typed, answers.stepped()) is typed
+
+
+def test_a_step_of_another_run_is_ignored(running):
+    assert after(running, answers.stepped(run=7)) is running
+
+
+# --------------------------------------------------------------------------- progress and failures arrive
+
+
+def test_progress_is_replaced_lane_by_lane_newest_last(running):
+    load, trust = LoadRequest(reference="b"), answers.trust_report().request
+    newest = answers.progress(load, "Building the model")
+    state = after(running, answers.progress(load), answers.progress(trust), newest)
+    assert [p.request for p in state.progress] == [trust, load]
+    assert state.progress[-1] is newest
+
+
+def test_a_text_that_is_too_long_offers_to_keep_what_fits(running):
+    request = ForwardRequest(text="a b c d")
+    state = after(running, SetText("a b c d"), answers.failure(request, "Too long.", cut_to=3))
+    assert state.notice == Notice("warning", "Too long.", "Keep what fits", SetText("a b"), lane="forward")
+    assert isinstance(state.notice.action, Intent)
+    kept = after(state, state.notice.action)
+    assert (kept.document.text, kept.notice) == ("a b", None)
+
+
+def test_a_step_beyond_the_context_has_nothing_to_cut(running):
+    state = after(running, answers.failure(answers.stepped().request, "The context is full.", cut_to=3))
+    assert state.notice == Notice("warning", "The context is full.", lane="decode")
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        answers.failure(answers.head_view().request, stale=True),
+        answers.failure(answers.head_view(run=7).request),
+        answers.failure(ForwardRequest(text="what was there before")),
+        answers.failure(LoadRequest(reference="another")),
+    ],
+)
+def test_failures_nobody_needs_to_hear_of_only_end_their_progress(running, failure):
+    state = after(running, answers.progress(failure.request), failure)
+    assert (state.notice, state.progress) == (None, ())
+    assert state.document is running.document
+
+
+def test_a_result_without_a_rule_is_a_type_error(running):
+    with pytest.raises(TypeError, match="Result"):
+        after(running, Result(request=LoadRequest(reference="b")))
