@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QApplication
 
+from explorer.paths import resource
+
 ColourTable = NDArray[np.uint8]  # (256, 3): red, green, blue
 
 SEQUENTIAL_MAPS = ("viridis", "cividis", "magma", "inferno", "plasma")
@@ -180,7 +182,7 @@ def stylesheet(theme: Theme) -> str:
     role = "primary" carries the query accent, one with role = "flat" has no frame.
     """
     colours = {name: value for name, value in vars(theme).items() if isinstance(value, str)}
-    return _SHEET.substitute(colours)
+    return _SHEET.substitute(colours, arrow=resource(f"icons/arrow-{theme.name}.svg").as_posix())
 
 
 _SHEET = Template(
@@ -209,6 +211,8 @@ QPushButton[role="flat"], QToolButton[role="flat"] { background: transparent; bo
 QPushButton[role="flat"]:hover, QToolButton[role="flat"]:hover { background: $surface_hover; }
 QPushButton:focus, QToolButton:focus, QComboBox:focus { border: 2px solid $focus; padding: 3px 11px; }
 QToolButton:focus { padding: 1px 7px; }
+QComboBox::drop-down { border: 0; width: 22px; }
+QComboBox::down-arrow { image: url("$arrow"); width: 10px; height: 6px; border: 0; }
 QComboBox QAbstractItemView {
   background: $surface; color: $text; border: 1px solid $border_strong; padding: 4px; outline: 0;
   selection-background-color: $surface_hover; selection-color: $text;

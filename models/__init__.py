@@ -15,15 +15,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from models.capture import Trace as Trace
     from models.capture import run as run
     from models.checkpoints import open_checkpoint as open_checkpoint
     from models.model import Model as Model
+    from models.trace import Trace as Trace
 
 _HOMES = {
     "open_checkpoint": "models.checkpoints",
     "run": "models.capture",
-    "Trace": "models.capture",
+    "Trace": "models.trace",
     "Model": "models.model",
 }
 

@@ -16,6 +16,7 @@ fused kernel, which never builds the weights and agrees to rounding.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -79,7 +80,7 @@ def scores(x: AttentionInputs, heads: list[int] | None = None, rows: Rows = None
     if x.bias is not None:
         s += _take(x.bias, heads, rows)
     if x.softcap is not None:
-        s.div_(x.softcap).tanh_().mul_(x.softcap)
+        s = s.div_(x.softcap).tanh_() * x.softcap  # a new tensor: tanh's gradient needs its own result
     if x.mask is not None and x.mask.dtype != torch.bool:
         added = _take(x.mask, heads, rows)
         s += added.masked_fill(added <= _blocked_below(x.mask), 0.0)
@@ -102,9 +103,8 @@ def weights(x: AttentionInputs, heads: list[int] | None = None, rows: Rows = Non
     A row that may look at nothing is all 0, as in torch's fused kernel. `out` is room to compute in.
     """
     s = scores(x, heads, rows, out)
-    shut = None
-    if x.mask is not None:
-        shut = blocked(x, heads, rows)
+    shut = blocked(x, heads, rows) if x.mask is not None else None
+    if shut is not None:
         s.masked_fill_(shut, -torch.inf)
     elif x.causal:
         s += _future(x, rows)
@@ -116,7 +116,8 @@ def weights(x: AttentionInputs, heads: list[int] | None = None, rows: Rows = Non
     if x.sinks is not None:
         w = w[..., :-1]
     if shut is not None:
-        w.masked_fill_(shut.all(dim=-1, keepdim=True), 0.0)
+        nothing = shut.all(dim=-1, keepdim=True)
+        w = w.masked_fill(nothing, 0.0) if w.requires_grad else w.masked_fill_(nothing, 0.0)
     return w
 
 
@@ -158,13 +159,16 @@ def _mixed(x: AttentionInputs) -> Tensor:
     return mixed
 
 
-def _mix(x: AttentionInputs, heads: list[int] | None, scratch: Tensor | None = None, out: Tensor | None = None) -> Tensor:
+def _mix(
+    x: AttentionInputs, heads: list[int] | None, scratch: Tensor | None = None, out: Tensor | None = None
+) -> Tensor:
     w = weights(x, heads, out=scratch).to(x.value.dtype)
     return torch.matmul(w, _shared(x.value, x, heads), out=out)
 
 
 def _wants_gradient(x: AttentionInputs) -> bool:
-    return torch.is_grad_enabled() and (x.query.requires_grad or x.key.requires_grad)
+    parts = (x.query, x.key, x.value, x.bias, x.mask, x.sinks)
+    return torch.is_grad_enabled() and any(part is not None and part.requires_grad for part in parts)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -196,7 +200,8 @@ def _row_error(x: AttentionInputs, w: Tensor) -> float:
     # a row that may look at nothing sums to 0; a sink takes a share that is not shown
     off = torch.where(sums == 0, 0.0, sums - 1)
     off = off.clamp(min=0) if x.sinks is not None else off.abs()
-    return float(off.max())
+    error = float(off.max())
+    return math.inf if math.isnan(error) else error
 
 
 def _row_blocks(x: AttentionInputs, heads: int, cell: int) -> Iterator[slice]:

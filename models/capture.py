@@ -8,7 +8,7 @@ residual stream after each block. Without one the function only computes.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -39,7 +39,7 @@ def never() -> bool:
 class Recorder:
     """What one forward pass left behind."""
 
-    names: dict[nn.Module, str]
+    names: Mapping[nn.Module, str]
     seq2seq: bool = False
     should_stop: Callable[[], bool] = never
     inputs: list[AttentionInputs] = field(default_factory=list)
@@ -195,7 +195,7 @@ def run(
         The `Trace`: tokens, sites in the order in which they ran, weights on demand, logits.
 
     Raises:
-        InputError: an empty text, or one that is longer than the model's context.
+        InputError: an empty text, one that is longer than the model's context, or ids that it does not know.
         Cancelled: `should_stop()` was true.
     """
     from models.trace import Trace

@@ -47,7 +47,7 @@ def read_card(folder: Path) -> Card:
         if path.stat().st_size <= _CARD_BYTES:
             read = json.loads(path.read_text(encoding="utf-8"))
             card = read if isinstance(read, dict) else {}
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         pass
     texts = {key: card[key] for key in ("title", "summary", "example", "prefix") if isinstance(card.get(key), str)}
     return Card(**{"name": folder.name, "folder": folder, "title": folder.name, **texts})

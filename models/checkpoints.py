@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,7 @@ from models.requests import CheckpointInfo, StackInfo
 
 _JSON_BYTES = 16 << 20  # an index of a very large model has some MB
 _HEADER_BYTES = 100 << 20  # the format's own bound
+_NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
 
 # how transformers names the classes with the heads that we can show, by the end of the class's name
 _FAMILIES = {
@@ -86,8 +89,12 @@ def open_checkpoint(reference: str | Path) -> Model:
 
 
 def _examine(reference: str) -> tuple[CheckpointInfo, Any]:
-    folder = folder_of(reference)
-    if not folder.is_dir():
+    try:
+        folder = folder_of(reference)
+        found = folder.is_dir()
+    except (OSError, RuntimeError):  # a name too long, a folder that may not be read, the home of nobody ("~nobody")
+        found = False
+    if not found:
         raise CheckpointError(
             f"There is no checkpoint called “{reference}”: it is neither a shipped one nor a folder. "
             "Choose a folder that holds config.json and model.safetensors."
@@ -149,7 +156,9 @@ def _tensors(folder: Path) -> _Tensors:
             )
         files = [folder / name for name in names]
     else:
-        pickles = sorted(p.name for pattern in ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl") for p in folder.glob(pattern))
+        pickles = sorted(
+            p.name for pattern in ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl") for p in folder.glob(pattern)
+        )
         if pickles:
             raise CheckpointError(
                 f"{folder.name} has its weights only as a pickle ({pickles[0]}), and loading a pickle can run any "
@@ -175,8 +184,8 @@ def _header(file: Path) -> dict[str, tuple[int, ...]]:
             header = json.loads(stream.read(length))
         header.pop("__metadata__", None)
         shapes = {name: tuple(int(n) for n in entry["shape"]) for name, entry in header.items()}
-        end = max((entry["data_offsets"][1] for entry in header.values()), default=0)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as cause:
+        end = max((int(entry["data_offsets"][1]) for entry in header.values()), default=0)
+    except (OSError, ValueError, LookupError, ArithmeticError, TypeError, AttributeError, RecursionError) as cause:
         raise CheckpointError(f"{damaged}: its header can not be read. Fetch it again.") from cause
     if 8 + length + end != size:
         raise CheckpointError(
@@ -188,8 +197,9 @@ def _header(file: Path) -> dict[str, tuple[int, ...]]:
 def _info(
     reference: str, folder: Path, raw: dict[str, Any], config: Any, tensors: _Tensors, card: Card
 ) -> CheckpointInfo:
-    architectures = raw.get("architectures") or []
-    architecture = architectures[0] if architectures and isinstance(architectures[0], str) else ""
+    architectures = raw.get("architectures")
+    named = architectures[0] if isinstance(architectures, list) and architectures else ""
+    architecture = named if isinstance(named, str) else ""
     family = _family(architecture, config)
     text = config.get_text_config()
     return CheckpointInfo(
@@ -228,7 +238,9 @@ def _stacks(config: Any, text: Any, family: str) -> tuple[StackInfo, ...]:
         return (StackInfo("decoder" if family == "causal" else "encoder", layers, heads, shared),)
     encoder_layers = int(getattr(config, "encoder_layers", layers) or layers)
     encoder_heads = int(getattr(config, "encoder_attention_heads", heads) or heads)
-    decoder_layers = int(getattr(config, "decoder_layers", None) or getattr(config, "num_decoder_layers", None) or layers)
+    decoder_layers = int(
+        getattr(config, "decoder_layers", None) or getattr(config, "num_decoder_layers", None) or layers
+    )
     decoder_heads = int(getattr(config, "decoder_attention_heads", heads) or heads)
     return (
         StackInfo("encoder", encoder_layers, encoder_heads, encoder_heads),
@@ -250,6 +262,8 @@ def _context(text: Any) -> int | None:
 def _check_size(folder: Path, config: Any, info: CheckpointInfo, tensors: _Tensors) -> None:
     """Refuse a config that asks for far more than the files hold, before anything is built from it."""
     layers = sum(stack.layers for stack in info.stacks)
+    if any(stack.layers < 1 for stack in info.stacks):
+        raise CheckpointError(f"{folder.name}: config.json describes no layers. Check the number of layers in it.")
     if layers > max(len(tensors.shapes), 1):
         raise CheckpointError(
             f"{folder.name}: config.json describes {layers:,} layers, but the weight files hold only "
@@ -257,7 +271,8 @@ def _check_size(folder: Path, config: Any, info: CheckpointInfo, tensors: _Tenso
         )
     try:
         with torch.device("meta"):
-            described = sum(p.numel() for p in _auto(info.family).from_config(config).parameters())
+            empty = _auto(info.family).from_config(config)
+            described = sum(p.numel() for p in empty.parameters())
     except Exception as cause:
         raise CheckpointError(f"{folder.name}: no model can be built from its config.json: {_brief(cause)}.") from cause
     # tied weights are stored once, heads may be left out: a factor of two covers both
@@ -265,6 +280,11 @@ def _check_size(folder: Path, config: Any, info: CheckpointInfo, tensors: _Tenso
         raise CheckpointError(
             f"{folder.name}: config.json describes {described:,} parameters, but the weight files hold only "
             f"{tensors.parameters:,}. The two do not belong together."
+        )
+    if not empty._can_set_attn_implementation():
+        raise CheckpointError(
+            f"{folder.name}: transformers' {info.model_type} computes its attention where it can not be looked into, "
+            "so there would be nothing to show. Open a checkpoint of another family."
         )
 
 
@@ -276,12 +296,17 @@ def _auto(family: str) -> Any:
 
 
 def _tokenizer(folder: Path) -> Any:
-    if not any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")):
+    if not any(
+        (folder / name).is_file()
+        for name in ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
+    ):
         raise CheckpointError(f"{folder.name} has no tokenizer (tokenizer.json), so no text can be read. Add the file.")
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False, use_fast=True)
     except Exception as cause:
-        raise CheckpointError(f"{folder.name}: its tokenizer can not be read: {_brief(cause)}. Fetch it again.") from cause
+        raise CheckpointError(
+            f"{folder.name}: its tokenizer can not be read: {_brief(cause)}. Fetch it again."
+        ) from cause
     if not tokenizer.is_fast:
         raise CheckpointError(
             f"{folder.name} has a tokenizer that does not tell which characters a token covers. "
@@ -319,6 +344,7 @@ def _weights(folder: Path, config: Any, info: CheckpointInfo) -> torch.nn.Module
             dtype=torch.float32,
             attn_implementation=IMPLEMENTATION,
             output_loading_info=True,
+            ignore_mismatched_sizes=True,  # they are refused below, in a sentence that names one
         )
     except Exception as cause:
         raise CheckpointError(f"{folder.name} can not be loaded: {_brief(cause)}.") from cause
@@ -337,7 +363,19 @@ def _weights(folder: Path, config: Any, info: CheckpointInfo) -> torch.nn.Module
             "They would have to be made up at random, so the model was not opened."
         )
     assert isinstance(module, torch.nn.Module)
+    left_over = _left_over_layers(report.get("unexpected_keys", ()), module)
+    if left_over:
+        raise CheckpointError(
+            f"{folder.name}: its files hold more layers than config.json describes; {left_over[0]} would be left out. "
+            "The two do not belong together."
+        )
     return module
+
+
+def _left_over_layers(unexpected: Iterable[str], module: torch.nn.Module) -> list[str]:
+    """Of the tensors that the model has no place for, those that are one more of what it has (h.8 beside h.0)."""
+    known = {_NUMBER.sub("#", name) for name in module.state_dict()}
+    return sorted(name for name in unexpected if _NUMBER.sub("#", name) in known)
 
 
 def _brief(cause: BaseException) -> str:

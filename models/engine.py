@@ -9,16 +9,20 @@ from functools import singledispatchmethod
 
 import numpy as np
 import torch
+from transformers.utils import logging as transformers_logging
 
 from models.capture import run
 from models.checkpoints import open_checkpoint
 from models.errors import ExplorerError, InputError
+from models.export import save_weights
 from models.model import Model
 from models.predictions import predict
 from models.requests import (
     AtlasRequest,
     AtlasView,
     Cancelled,
+    Exported,
+    ExportRequest,
     Failure,
     ForwardRequest,
     HeadRequest,
@@ -30,8 +34,8 @@ from models.requests import (
     Ran,
     Request,
     Result,
-    StepRequest,
     Stepped,
+    StepRequest,
     TrustReport,
     TrustRequest,
 )
@@ -48,12 +52,15 @@ class StaleRunError(Exception):
 
 
 class Engine:
-    """Holds the open model and its last run. `run` never raises but `Cancelled`: what goes wrong is a `Failure`.
+    """Holds the open model and its last run. A checkpoint, a text or a shortage of memory that fails is a `Failure`.
 
     A load that fails leaves the open model as it was; so does a text that the model can not take.
     """
 
     def __init__(self) -> None:
+        # both would write to a standard error that a windowed build does not have
+        transformers_logging.disable_progress_bar()
+        transformers_logging.set_verbosity_error()
         self._model: Model | None = None
         self._trace: Trace | None = None
         self._text = ""
@@ -65,6 +72,10 @@ class Engine:
         Args:
             should_stop: polled between blocks of work; when true, `Cancelled` is raised.
             report: told what is being done and how far it is (0 to 1, or None where that is unknown).
+
+        Raises:
+            Cancelled: the work was called off.
+            Exception: a fault of the program, or a request for a head or position that the run does not have.
         """
         try:
             return self._answer(request, should_stop, report)
@@ -76,9 +87,11 @@ class Engine:
             return Failure(request=request, sentence=str(error), cause=_cause(error), cut_to=error.cut_to)
         except ExplorerError as error:
             return Failure(request=request, sentence=str(error), cause=_cause(error))
-        except (torch.OutOfMemoryError, MemoryError) as error:
+        except (RuntimeError, MemoryError) as error:
+            if not _out_of_memory(error):
+                raise
             sentence = "There is not enough memory for this. Shorten the text, or open a smaller checkpoint."
-            return Failure(request=request, sentence=sentence, cause=_cause(error))
+            return Failure(request=request, sentence=sentence, cause="".join(traceback.format_exception(error)))
 
     @singledispatchmethod
     def _answer(self, request: Request, should_stop: ShouldStop, report: Report) -> Result:
@@ -178,6 +191,12 @@ class Engine:
         written = write_next(model, trace, self._text)
         return Stepped(request=request, run=request.run, text=written.text, chosen=written.chosen, ended=written.ended)
 
+    @_answer.register
+    def _export(self, request: ExportRequest, should_stop: ShouldStop, report: Report) -> Result:
+        _, trace = self._held(request.run)
+        report("Writing the weights", None)
+        return Exported(request=request, run=request.run, path=request.path, size=save_weights(trace, request.path))
+
     def _held(self, run_ticket: int) -> tuple[Model, Trace]:
         if self._model is None or self._trace is None or run_ticket != self._run:
             raise StaleRunError
@@ -189,5 +208,11 @@ def _frozen(array: np.ndarray) -> np.ndarray:
     return array
 
 
+def _out_of_memory(error: Exception) -> bool:
+    # on the CPU torch has no error of its own for this
+    return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or "DefaultCPUAllocator" in str(error)
+
+
 def _cause(error: BaseException) -> str:
-    return "".join(traceback.format_exception(error))
+    """For the log: what lies behind the error. What a person did wrong has nothing behind it."""
+    return "".join(traceback.format_exception(error)) if error.__cause__ is not None else ""

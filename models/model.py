@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from models.capture import watch_blocks
 from models.errors import InputError
 from models.requests import CheckpointInfo, Token
-from models.tokens import label_tokens, piece_label, special_label
+from models.tokens import label_tokens, piece_label, special_label, whole_characters
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -92,9 +92,10 @@ class Model:
         """The tokens of `text`, those that the model expects around it included if `special`.
 
         Raises:
-            InputError: no text, no token left of it, or more tokens than fit.
+            InputError: no text, no token left of it, more tokens than fit, or ids outside the vocabulary.
         """
         if isinstance(text, list):
+            self._check_ids(text, special)
             return self._labelled([self._token(id_) for id_ in text])
         if not text:
             raise InputError("The input is empty. Type a sentence for the model to read.")
@@ -104,7 +105,7 @@ class Model:
                 f"{self.info.name}'s tokenizer leaves nothing of this text: it has only characters that it drops "
                 "(control characters, say). Type a word."
             )
-        limit = self.info.context
+        limit = self._limit(special)
         if limit is not None and len(ids) > limit:
             raise InputError(
                 f"This text is {len(ids):,} tokens long; {self.info.name} takes {limit:,}. "
@@ -115,10 +116,14 @@ class Model:
             [self._token(id_, text[start:end], start, end) for id_, (start, end) in zip(ids, spans, strict=True)]
         )
 
+    def stands_for_no_text(self, id_: int) -> bool:
+        """Whether it is one of the tokenizer's special tokens, but neither its mask nor its unknown word."""
+        return id_ in self._hidden_ids
+
     def piece_label(self, id_: int) -> str:
         """What to draw for a vocabulary entry on its own."""
         piece = self.piece(id_)
-        if id_ in self._hidden_ids:
+        if self.stands_for_no_text(id_):
             return special_label(piece, False, self._named("bos_token"), self._named("eos_token"))
         return piece_label(piece, self._byte_level)
 
@@ -126,16 +131,40 @@ class Model:
         """A vocabulary entry as it is spelled there; "⟨id 99⟩" where the tokenizer has none (a padded vocabulary)."""
         return self.tokenizer.convert_ids_to_tokens(id_) or f"⟨id {id_}⟩"
 
+    def _limit(self, special: bool) -> int | None:
+        # what a decoder has written comes without special tokens, and after its start token
+        limit = self.info.context
+        return limit if limit is None or special else limit - 1
+
+    def _check_ids(self, ids: list[int], special: bool) -> None:
+        limit, vocabulary = self._limit(special), self.info.vocabulary
+        if not ids:
+            raise InputError("There are no tokens to run. Give at least one id.")
+        if limit is not None and len(ids) > limit:
+            raise InputError(f"These are {len(ids):,} tokens; {self.info.name} takes {limit:,}. Give fewer.")
+        strange = next((id_ for id_ in ids if not 0 <= id_ < vocabulary), None)
+        if strange is not None:
+            raise InputError(f"{self.info.name} has no token {strange}: its ids go from 0 to {vocabulary - 1:,}.")
+
     def _read(self, text: str, special: bool) -> tuple[list[int], list[tuple[int, int]]]:
         """Ids and the characters each covers (start, end); what stands for no text covers (0, 0)."""
         # half of a surrogate pair (a broken paste) can't be encoded; its stand-in keeps every offset where it was
         safe = _SURROGATES.sub("\ufffd", text)
         encoding = self.tokenizer(safe, return_offsets_mapping=True, add_special_tokens=special, verbose=False)
         prefix = self.tokenizer(self.info.prefix, add_special_tokens=False)["input_ids"] if special else []
-        return [*prefix, *encoding["input_ids"]], [(0, 0)] * len(prefix) + list(encoding["offset_mapping"])
+        ids, spans = encoding["input_ids"], encoding["offset_mapping"]
+        spans = whole_characters(text, self._without_invented_space(ids, spans))
+        return [*prefix, *ids], [(0, 0)] * len(prefix) + spans
+
+    def _without_invented_space(self, ids: list[int], spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """A lone "▁" that SentencePiece put before the text claims its first character; it stands for none."""
+        return [
+            (start, start) if nxt[0] == start < min(end, nxt[1]) and self.piece(id_) == "▁" else (start, end)
+            for id_, (start, end), nxt in zip(ids, spans, [*spans[1:], (0, 0)], strict=True)
+        ]
 
     def _token(self, id_: int, text: str = "", start: int = 0, end: int = 0) -> Token:
-        return Token(id_, self.piece(id_), text, start, end, special=id_ in self._hidden_ids)
+        return Token(id_, self.piece(id_), text, start, end, special=self.stands_for_no_text(id_))
 
     def _labelled(self, tokens: list[Token]) -> tuple[Token, ...]:
         return label_tokens(

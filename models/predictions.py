@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import torch
 
+from models.errors import ExplorerError
 from models.model import Model
 from models.requests import Candidate, Prediction
 from models.trace import Trace
@@ -19,11 +20,11 @@ def predict(model: Model, trace: Trace, positions: Sequence[int], top: int = 10)
     A causal model (and a decoder) says the next token, a masked one the token at the position itself.
 
     Raises:
-        ValueError: the model has no output head.
+        ExplorerError: the model has no output head.
         IndexError: no such position.
     """
     if trace.output_logits is None:
-        raise ValueError(f"{model.info.name} has no output head: it gives vectors, not words.")
+        raise ExplorerError(f"{model.info.name} has no output head: it gives vectors, not words.")
     for position in positions:
         if not 0 <= position < len(trace.tokens):
             raise IndexError(f"Position {position} does not exist: the run has {len(trace.tokens)} tokens.")
@@ -49,7 +50,7 @@ def _at(model: Model, trace: Trace, position: int, top: int) -> Prediction:
     there = position if model.info.family == "masked" else position + 1
     token = trace.tokens[there] if there < len(trace.tokens) else None
     shown = token is not None and not (model.info.mask_token and token.piece == model.info.mask_token)
-    entropy = -float((log_p.exp() * log_p).nan_to_num(0.0).sum()) / math.log(2)
+    entropy = max(0.0, -float((log_p.exp() * log_p).nan_to_num(0.0).sum()) / math.log(2))  # never -0.0
     return Prediction(
         position=position,
         candidates=tuple(candidate(int(id_)) for id_ in best.indices),

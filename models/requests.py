@@ -172,6 +172,15 @@ class StepRequest(Request):
     run: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportRequest(Request):
+    """Write all weights of run `run` to the .npz file `path`. Answered by `Exported`."""
+
+    lane: ClassVar[str] = "export"
+    run: int
+    path: str
+
+
 # --------------------------------------------------------------------------- results
 
 
@@ -290,3 +299,10 @@ class Stepped(Result):
     text: str
     chosen: Candidate
     ended: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Exported(Result):
+    run: int
+    path: str
+    size: int  # bytes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,6 +12,11 @@ from models.requests import Token
 
 _SPACES = {" ": "␣", "\n": "⏎", "\r": "␍", "\t": "⇥", "\u00a0": "⍽", "\u3000": "␣"}
 _CONTINUES = "‿"  # drawn before a piece that goes on with the word before it, where the vocabulary says so (WordPiece)
+
+# characters of other categories that draw nothing: joiners, fillers, variation selectors, the blank Braille pattern
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U00016fe4\U000e0100-\U000e01ef]"
+)
 
 
 def visible(text: str) -> str:
@@ -24,13 +30,31 @@ def visible(text: str) -> str:
             glyphs.append(chr(0x2400 + ord(char)))  # Unicode's control pictures
         elif char == "\x7f":
             glyphs.append("␡")
-        elif category in ("Cc", "Cf", "Zs", "Zl", "Zp", "Cn", "Co", "Cs") or char in "\ufe0e\ufe0f":
+        elif category in ("Cc", "Cf", "Zs", "Zl", "Zp", "Cn", "Co", "Cs") or _INVISIBLE.match(char):
             glyphs.append(f"⟨{ord(char):04X}⟩")
         elif category.startswith("M") and i == 0:
             glyphs.append("◌" + char)  # a combining mark needs something to sit on
         else:
             glyphs.append(char)
     return "".join(glyphs)
+
+
+def whole_characters(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Spans with the marks that a tokenizer composed with the character before them (NFC), or dropped after it."""
+    covered = set[int]()
+    for start, end in spans:
+        covered.update(range(start, end))
+    whole = []
+    for start, end in spans:
+        if start < end:
+            while end < len(text) and end not in covered and _joins_before(text[end]):
+                end += 1
+        whole.append((start, end))
+    return whole
+
+
+def _joins_before(char: str) -> bool:
+    return unicodedata.category(char).startswith("M") or "\u1160" <= char <= "\u11ff"  # vowels and finals of Hangul
 
 
 def special_label(piece: str, first: bool, start: str | None, end: str | None) -> str:
@@ -105,7 +129,7 @@ def label_tokens(
             label = f"⟨unk {visible(token.text)}⟩" if token.text else "⟨unk⟩"
         elif data is not None:
             label = bytes_label(data)
-        elif token.piece.startswith("##") and token.text != token.piece:
+        elif token.piece.startswith("##") and token.text != token.piece and not byte_level:
             label = _CONTINUES + visible(token.text)
         else:
             label = visible(token.text) or piece_label(token.piece, byte_level)

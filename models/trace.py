@@ -96,7 +96,8 @@ class Trace:
         shut = attention.blocked(x, [head], rows)
         if shut is None:
             return None
-        array: np.ndarray = shut[0, 0].expand(-1, x.keys).cpu().numpy()
+        count = x.queries if rows is None else torch.arange(x.queries)[rows].numel()
+        array: np.ndarray = shut[0, 0].expand(count, x.keys).cpu().numpy()
         return array if array.any() else None
 
     def pooled(self, site: SiteLike, head: int, size: int, how: Pooling = "max") -> np.ndarray:

@@ -18,7 +18,7 @@ _CHARACTER_TOKENS = 4
 class Written:
     text: str
     chosen: Candidate
-    ended: bool = False  # the model chose to end the text; `text` is as it was
+    ended: bool = False  # the model chose to end the text (a token that stands for no text); `text` is as it was
 
 
 def write_next(model: Model, trace: Trace, text: str) -> Written:
@@ -38,7 +38,7 @@ def write_next(model: Model, trace: Trace, text: str) -> Written:
             "Take some text away to let it write on."
         )
     chosen = predict(model, trace, [len(trace.tokens) - 1], top=1)[0].candidates[0]
-    if chosen.id == model.tokenizer.eos_token_id:
+    if model.stands_for_no_text(chosen.id):
         return Written(text, chosen, ended=True)
     return Written(text + _written(model, trace, chosen.id), chosen)
 
@@ -60,8 +60,8 @@ def _written(model: Model, trace: Trace, first: int) -> str:
     return added
 
 
-def _decode(model: Model, ids: list[int]) -> str:
-    text: str = model.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+def _decode(model: Model, ids: list[int], skip_special: bool = True) -> str:
+    text: str = model.tokenizer.decode(ids, skip_special_tokens=skip_special, clean_up_tokenization_spaces=False)
     return text
 
 
@@ -74,7 +74,9 @@ def _fill_mask(model: Model, trace: Trace, text: str) -> Written:
         )
     surest = max(predict(model, trace, masks, top=1), key=lambda prediction: prediction.candidates[0].probability)
     token, chosen = trace.tokens[surest.position], surest.candidates[0]
-    # a piece that goes on with the word before it (##ing) joins it
-    joins = chosen.piece.startswith("##")
-    before = text[: token.start].rstrip() if joins else text[: token.start]
-    return Written(before + chosen.piece.removeprefix("##") + text[token.end :], chosen)
+    before, after = text[: token.start], text[token.end :]
+    if chosen.piece.startswith("##"):  # WordPiece goes on with the word before it
+        return Written(before.rstrip() + chosen.piece.removeprefix("##") + after, chosen)
+    # RoBERTa's mask takes the space before it along
+    space = token.text[: len(token.text) - len(token.text.lstrip())]
+    return Written(before + space + _decode(model, [chosen.id], skip_special=False).strip() + after, chosen)

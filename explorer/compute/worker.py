@@ -13,6 +13,7 @@ from explorer.compute.mailbox import Mailbox
 from models.requests import (
     AtlasRequest,
     Cancelled,
+    ExportRequest,
     Failure,
     ForwardRequest,
     HeadRequest,
@@ -37,6 +38,7 @@ ACTIVITIES: dict[type[Request], str] = {
     AtlasRequest: "computing the thumbnails of all heads",
     PredictionRequest: "reading what the model predicts",
     TrustRequest: "comparing with the model's own attention",
+    ExportRequest: "writing the weights",
     StepRequest: "letting the model write a token",
 }
 

@@ -56,6 +56,10 @@ class Panel(QWidget):
             if callable(take) and not isinstance(child, Panel):
                 take(theme)
 
+    def is_waiting(self) -> bool:
+        """Whether it can be seen and still lacks something."""
+        return self.isVisible() and self.wants(self.session.state) is not None
+
     # the life of a panel
 
     def showEvent(self, event: QShowEvent) -> None:
@@ -96,7 +100,7 @@ def wanted_head(state: State) -> HeadRequest | None:
 
 
 def head_name(state: State) -> str:
-    """"Layer 5, head 5", with the stack where a model has several."""
+    """ "Layer 5, head 5", with the stack where a model has several."""
     site, ran = state.site, state.ran
     if site is None or ran is None:
         return "No head"

@@ -35,6 +35,7 @@ class HeadMapPanel(Panel):
         self.map.cell_selected.connect(lambda query, key: self.dispatch(SelectCell(query, key)))
         self.map.hovered.connect(self._on_hovered)
         self.bar = ColourBar()
+        self.bar.hide()  # a range without values would be made up
         self.map.map_span_changed.connect(self.bar.set_span)
         self.scale = QComboBox()
         self.scale.setAccessibleName("Scaling of the colours")
@@ -80,6 +81,7 @@ class HeadMapPanel(Panel):
         if view is None or ran is None:
             self._shown, self._values = (view, how), None
             self.map.set_values(None, None, (), (), 0.0, 1.0)
+            self.bar.hide()
             return
         if view.run != ran.run:
             return  # the last picture stays until the new one is here
@@ -88,6 +90,7 @@ class HeadMapPanel(Panel):
         high = float(self._values.max(initial=0.0)) or 1.0
         rows, columns = _labels(ran, view)
         self.map.set_values(self._values, view.masked, rows, columns, 0.0, high)
+        self.bar.show()
         self.bar.set_range(0.0, high)
         self.bar.set_label(_SCALES[how][1])
 

@@ -26,13 +26,15 @@ class InputPanel(Panel):
         self.text = TextInput()
         self.text.setAccessibleName("Input text")
         self.text.setPlaceholderText("Type a sentence for the model to read")
-        self.text.setToolTip("What the model reads. It runs as you type; Enter runs it again, Shift+Enter breaks the line.")
+        self.text.setToolTip(
+            "What the model reads. It runs as you type; Enter runs it again, Shift+Enter breaks the line."
+        )
         self.text.edited.connect(lambda text: self.dispatch(SetText(text)))
         self.text.submitted.connect(self.run_model)
         self.text.refused.connect(lambda sentence: self.dispatch(Show(Notice("warning", sentence))))
         self.run_button = _button("Run", "Enter", "Run the model on this text again (Enter)", self.run_model)
         self.step_button = _button("Step", "Ctrl+Enter", "", self.step)
-        self.mask_button = _button("Mask", "Ctrl+M", "", self.mask)
+        self.mask_button = _button("Mask", "Ctrl+M", "", self.mask_word)
         self.strip_area = TokenStripArea()
         self.strip = self.strip_area.strip
         self.strip.set_empty_text("The text's tokens appear here.")
@@ -78,7 +80,7 @@ class InputPanel(Panel):
         if state.ran is not None and state.up_to_date:
             self.session.request(StepRequest(run=state.ran.run))
 
-    def mask(self) -> None:
+    def mask_word(self) -> None:
         """Put the mask in the place of the marked text, or of the word that the selected token belongs to."""
         state = self.session.state
         mask = _mask_token(state)
@@ -88,7 +90,9 @@ class InputPanel(Panel):
         if start == end and state.up_to_date:
             start, end = word_span(state.ran.tokens, state.selection.query)
         if start == end:
-            sentence = "Select a word first: click its token, or mark it in the text. Mask then hides it from the model."
+            sentence = (
+                "Select a word first: click its token, or mark it in the text. Mask then hides it from the model."
+            )
             self.dispatch(Show(Notice("info", sentence)))
             return
         text = state.document.text
@@ -113,10 +117,14 @@ class InputPanel(Panel):
         self.run_button.setEnabled(state.results.loaded is not None)
         if state.ran is not self._shown:
             self._shown = state.ran
-            self.strip_area.set_tokens([_chip(token, i) for i, token in enumerate(state.ran.tokens)] if state.ran else [])
+            self.strip_area.set_tokens(
+                [_chip(token, i) for i, token in enumerate(state.ran.tokens)] if state.ran else []
+            )
         self.strip.set_dim_special(state.document.view.dim_special)
         selection = state.selection
         self.strip.set_selection(*((selection.query, selection.key) if state.ran else (-1, -1)))
+        if old is None or old.ran is not state.ran or old.selection.query != selection.query:
+            self.strip_area.show_token(selection.query)
         self._render_arcs(state, self.hover.pointed)
 
     def render_hover(self, pointed: Pointed) -> None:

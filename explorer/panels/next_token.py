@@ -57,7 +57,11 @@ class NextTokenPanel(Panel):
             return
         if view.run != ran.run or (old is not None and view is old.results.prediction):
             return
-        self.bars.set_groups([_group(prediction, ran, masked) for prediction in view.predictions])
+        groups = [_group(prediction, ran, masked) for prediction in view.predictions]
+        if len(groups) == 1:
+            self.bars.set_rows(groups[0].rows)  # its heading stands in the card's title
+        else:
+            self.bars.set_groups(groups)
         self.card.set_subtitle(_subtitle(view.predictions, ran, masked))
 
 
@@ -78,30 +82,33 @@ def _positions(state: State, ran: Ran) -> tuple[int, ...]:
 def _subtitle(predictions: tuple[Prediction, ...], ran: Ran, masked: bool) -> str:
     if len(predictions) != 1:
         return f"at each of {len(predictions)} masks"
-    prediction = predictions[0]
-    word, where = ran.tokens[prediction.position].word, f"position {prediction.position}"
-    return f"at “{word}” ({where})" if masked else f"after “{word}” ({where})"
+    return _heading(predictions[0], ran, masked)
+
+
+def _heading(prediction: Prediction, ran: Ran, masked: bool) -> str:
+    word = ran.tokens[prediction.position].word
+    place = f"{'at' if masked else 'after'} “{word}”, position {prediction.position}"
+    return f"{place} · entropy {prediction.entropy:.2f} bits"
 
 
 def _group(prediction: Prediction, ran: Ran, masked: bool) -> BarGroup:
-    word = ran.tokens[prediction.position].word
-    heading = f"{'at' if masked else 'after'} “{word}”, position {prediction.position}"
     rows = [_row(candidate, prediction.actual) for candidate in prediction.candidates]
     actual = prediction.actual
     if actual is not None and all(actual.id != candidate.id for candidate in prediction.candidates):
         rows.append(_row(actual, actual))
-    return BarGroup(f"{heading} · {prediction.entropy:.2f} bits", tuple(rows))
+    return BarGroup(_heading(prediction, ran, masked), tuple(rows))
 
 
 def _row(candidate: Candidate, actual: Candidate | None) -> BarRow:
     stands = actual is not None and actual.id == candidate.id
-    percent = f"{100 * candidate.probability:.1f} %" if candidate.probability >= 0.0005 else f"{candidate.probability:.1e}"
+    p = candidate.probability
+    percent = f"{100 * p:.1f} %" if p >= 0.0005 else f"{p:.1e}"
     return BarRow(
         label=candidate.label,
-        value=candidate.probability,
+        value=p,
         text=percent,
         detail=f"logit {candidate.logit:.2f} · rank {candidate.rank:,}" + (" · in the text" if stands else ""),
         emphasis=stands,
-        tooltip=f"“{candidate.piece}”, id {candidate.id}: probability {candidate.probability:.6g}, "
+        tooltip=f"“{candidate.piece}”, id {candidate.id}: probability {p:.6g}, "
         f"logit {candidate.logit:.4f}, rank {candidate.rank:,}",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from explorer.panels.base import Panel
@@ -12,6 +13,10 @@ from explorer.widgets.status_chip import StatusChip
 from models.requests import TrustRequest
 
 ROW_TOLERANCE = 1e-5
+
+# A run that stays on screen for this long (ms) is compared by itself, as long as that takes but a moment.
+PAUSE = 600
+SMALL = 256  # tokens
 
 
 class TrustStrip(Panel):
@@ -28,6 +33,10 @@ class TrustStrip(Panel):
         row.setSpacing(14)
         for chip in (self.mode, self.rows, self.equal):
             row.addWidget(chip)
+        self._pause = QTimer(self)
+        self._pause.setSingleShot(True)
+        self._pause.setInterval(PAUSE)
+        self._pause.timeout.connect(self.measure)
 
     def measure(self) -> None:
         """Compare the run on screen with the model's own eager attention, now."""
@@ -38,6 +47,11 @@ class TrustStrip(Panel):
         self._render_mode(state)
         self._render_rows(state)
         self._render_equal(state)
+        ran = state.ran
+        if ran is None or state.results.trust is not None or len(ran.tokens) > SMALL:
+            self._pause.stop()
+        elif old is None or ran is not old.ran:
+            self._pause.start()
 
     def _render_mode(self, state: State) -> None:
         loaded = state.results.loaded

@@ -14,6 +14,7 @@ from explorer.session.intents import SetText
 from explorer.session.state import Notice, Results, Selection, State, clamped, site_of
 from models.requests import (
     AtlasView,
+    Exported,
     Failure,
     ForwardRequest,
     HeadView,
@@ -133,6 +134,12 @@ def _(result: Stepped, state: State) -> State:
         f"The model ends the text here: its likeliest next token is {chosen.label} ({100 * chosen.probability:.0f} %)."
     )
     return replace(state, notice=Notice("info", sentence, lane=result.request.lane))
+
+
+@_arrive.register
+def _(result: Exported, state: State) -> State:
+    sentence = f"The weights are written: {result.path} ({result.size / 1e6:.1f} MB)."
+    return replace(_without_progress(state, result), notice=Notice("info", sentence, lane=result.request.lane))
 
 
 # --------------------------------------------------------------------------- failures

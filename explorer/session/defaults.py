@@ -8,6 +8,8 @@ from models.requests import Ran, SiteRef
 DEFAULT_HEADS: dict[str, tuple[SiteRef, int]] = {
     # Finds the name that is not the giver: on the example it looks from " to" back to "Tom", the word the model says.
     "story-gpt": (SiteRef("decoder", 5), 5),
+    # From the first mask of the example back to "Anna", whom the model then guesses there.
+    "story-bert": (SiteRef("encoder", 5), 6),
 }
 """The most telling (site, head) of a shipped checkpoint on its own example, by the name it is opened under."""
 

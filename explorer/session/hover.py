@@ -1,4 +1,4 @@
-"""What the pointer is over, shared by all panels. Hover is not selection: it computes, scrolls and remembers nothing."""
+"""What the pointer is over, shared by all panels. Hover is not selection: it computes and remembers nothing."""
 
 from __future__ import annotations
 

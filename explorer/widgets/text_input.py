@@ -99,11 +99,15 @@ class TextInput(QPlainTextEdit):
 
     def _fit_height(self) -> None:
         # QPlainTextEdit counts its document's height in lines
-        lines = max(1, min(self._most_lines, round(self.document().size().height())))
-        around = self.contentsMargins().top() + self.contentsMargins().bottom() + 2 * self.document().documentMargin()
-        height = round(lines * self.fontMetrics().lineSpacing() + around) + 2 * self.frameWidth()
+        wanted = round(self.document().size().height())
+        lines = max(1, min(self._most_lines, wanted))
+        policy = Qt.ScrollBarPolicy.ScrollBarAsNeeded if wanted > lines else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
+        self.setVerticalScrollBarPolicy(policy)
+        around = self.height() - self.viewport().height() + 2 * self.document().documentMargin()
+        height = round(lines * self.fontMetrics().lineSpacing() + around)
         if height != self.height() or self.minimumHeight() != height:
             self.setFixedHeight(height)
+            self.ensureCursorVisible()
 
 
 def _utf16(text: str) -> bytes:

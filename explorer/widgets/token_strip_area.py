@@ -36,6 +36,13 @@ class TokenStripArea(QScrollArea):
         self.strip.set_tokens(tokens)
         self._fit_height()
 
+    def show_token(self, token: int) -> None:
+        """Scroll, if need be, until a token's chip can be seen."""
+        rect = self.strip.chip_rect(token)
+        if not rect.isEmpty():
+            middle = rect.center().toPoint()
+            self.ensureVisible(middle.x(), middle.y(), 0, round(rect.height()))
+
     def sizeHint(self) -> QSize:
         return QSize(480, self.height())
 

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QApplication
 from explorer.theme import DARK, LIGHT
 from explorer.widgets.bar_list import BarGroup, BarList, BarRow
 from tests.explorer.widgets.pictures import rendered
+from tests.explorer.widgets.pointer import move_pointer
 
 ROWS = (
     BarRow("␣Tom", 0.68, "68 %", detail="logit 9.1", tooltip="token 4186"),
@@ -76,7 +77,7 @@ def test_the_keyboard_reaches_every_row(bars, qtbot):
 
 def test_hover_lights_a_row_and_shows_its_tooltip(bars, qtbot):
     plain = rendered(bars)
-    qtbot.mouseMove(bars, middle(bars, 0))
+    move_pointer(bars, middle(bars, 0))
     assert bars.toolTip() == "token 4186"
     assert rendered(bars) != plain
     QApplication.sendEvent(bars, QEvent(QEvent.Type.Leave))

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from PySide6.QtGui import QColor
 
 from explorer.theme import diverging, sequential
 from explorer.widgets.cell_image import colours, encode, stretch, to_image
@@ -45,7 +44,7 @@ def test_the_colour_is_that_of_the_value(value, limits):
     table = sequential()
     code = int(encode(np.full((1, 1), value, np.float32), low, high)[0, 0])
     expected = table[round(min(max((value - low) / (high - low), 0), 1) * 255)].astype(int)
-    drawn = np.array(QColor(colours(table, low, high)[code]).getRgb()[:3])
+    drawn = np.array(rgb(colours(table, low, high)[code]))
     assert np.abs(drawn - expected).max() <= 8  # a level or two of 255
 
 

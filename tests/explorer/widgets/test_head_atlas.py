@@ -11,6 +11,7 @@ from explorer.theme import DARK, LIGHT, sequential
 from explorer.widgets.head_atlas import HeadAtlas
 from explorer.widgets.head_atlas_layout import LARGEST, SMALLEST, AtlasLayout
 from tests.explorer.widgets.pictures import rendered, rgb
+from tests.explorer.widgets.pointer import move_pointer
 
 LAYERS, HEADS = [str(layer) for layer in range(4)], [str(head) for head in range(6)]
 
@@ -71,7 +72,7 @@ def test_hover_is_told_and_named(atlas, qtbot):
     atlas.hovered.connect(lambda row, column: seen.append((row, column)))
     atlas.set_badges({(1, 2): "prev"})
     before = (atlas.size(), atlas.head_rect(1, 2), atlas.selection)
-    qtbot.mouseMove(atlas, middle(atlas, 1, 2))
+    move_pointer(atlas, middle(atlas, 1, 2))
     assert atlas.toolTip() == "layer 1, head 2: prev"
     QApplication.sendEvent(atlas, QEvent(QEvent.Type.Leave))
     assert seen == [(1, 2), (-1, -1)]
@@ -110,10 +111,10 @@ def test_the_column_of_means_can_be_pointed_at_and_not_selected(atlas, qtbot):
     atlas.set_mean_column(np.ones((4, 8, 8), dtype=np.float32))
     assert atlas.head_rect(0, 0).width() <= before
     where = middle(atlas, 1, 6)
-    assert rendered(atlas).pixelColor(where).getRgb()[:3] == tuple(sequential()[255])
+    assert rgb(rendered(atlas).pixelColor(where)) == tuple(sequential()[255])
     with qtbot.assertNotEmitted(atlas.head_selected), qtbot.assertNotEmitted(atlas.hovered):
         qtbot.mouseClick(atlas, Qt.MouseButton.LeftButton, pos=where)
-        qtbot.mouseMove(atlas, where + QPoint(1, 1))
+        move_pointer(atlas, where + QPoint(1, 1))
     assert atlas.toolTip() == "layer 1, mean of its heads"
     atlas.set_mean_column(None)
     assert atlas.head_rect(0, 0).width() == before

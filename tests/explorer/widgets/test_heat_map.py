@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QColor, QImage, QMouseEvent, QPainter, QRegion, QWheelEvent
+from PySide6.QtGui import QColor, QImage, QPainter, QRegion, QWheelEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
 from explorer.theme import DARK, LIGHT, diverging, sequential
 from explorer.widgets.heat_map import HeatMap
 from tests.explorer.widgets.pictures import rendered, rgb
+from tests.explorer.widgets.pointer import move_pointer
 
 TOKENS = ["⟨start⟩", "Tom", "and", "Anna", "went", "to"]
 
@@ -49,19 +50,6 @@ def wheel(widget: HeatMap, where: QPoint, turned: int) -> None:
         Qt.KeyboardModifier.NoModifier,
         Qt.ScrollPhase.NoScrollPhase,
         False,
-    )
-    QApplication.sendEvent(widget, event)
-
-
-def drag(widget: HeatMap, position: QPointF, button: Qt.MouseButton) -> None:
-    """Move the pointer with a button held, which QTest cannot."""
-    event = QMouseEvent(
-        QEvent.Type.MouseMove,
-        position,
-        widget.mapToGlobal(position),
-        Qt.MouseButton.NoButton,
-        button,
-        Qt.KeyboardModifier.NoModifier,
     )
     QApplication.sendEvent(widget, event)
 
@@ -131,9 +119,9 @@ def test_hover_is_told_and_ends_when_the_pointer_leaves(heat_map, qtbot):
     seen = []
     heat_map.hovered.connect(lambda query, key: seen.append((query, key)))
     before = (heat_map.view, heat_map.selection, heat_map.size())
-    qtbot.mouseMove(heat_map, centre(heat_map, 3, 1))
-    qtbot.mouseMove(heat_map, centre(heat_map, 3, 1) + QPoint(2, 2))
-    qtbot.mouseMove(heat_map, centre(heat_map, 4, 2))
+    move_pointer(heat_map, centre(heat_map, 3, 1))
+    move_pointer(heat_map, centre(heat_map, 3, 1) + QPoint(2, 2))
+    move_pointer(heat_map, centre(heat_map, 4, 2))
     QApplication.sendEvent(heat_map, QEvent(QEvent.Type.Leave))
     assert seen == [(3, 1), (4, 2), (-1, -1)]
     assert before == (heat_map.view, heat_map.selection, heat_map.size())
@@ -208,8 +196,7 @@ def test_dragging_pans_and_selects_nothing(heat_map, qtbot, button):
     with qtbot.assertNotEmitted(heat_map.cell_selected):
         qtbot.mousePress(heat_map, button, pos=start)
         for step in (10, 30, 50):
-            moved = QPointF(start - QPoint(step, step))
-            drag(heat_map, moved, button)
+            move_pointer(heat_map, start - QPoint(step, step), button)
         qtbot.mouseRelease(heat_map, button, pos=start - QPoint(50, 50))
     assert heat_map.view.columns.offset > before.columns.offset
     assert heat_map.view.zoom == before.zoom
@@ -273,7 +260,7 @@ def test_labels_of_every_script_are_drawn_and_told_whole(heat_map, qtbot):
     heat_map.set_selection(4, 4)
     rendered(heat_map)
     rect = heat_map.cell_rect(4, 0)
-    qtbot.mouseMove(heat_map, QPoint(round(rect.left()) - 10, round(rect.center().y())))
+    move_pointer(heat_map, QPoint(round(rect.left()) - 10, round(rect.center().y())))
     assert heat_map.toolTip() == "query 4: " + "x" * 400
     assert rect.left() < heat_map.width() / 2
 

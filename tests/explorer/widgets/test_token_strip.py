@@ -11,6 +11,7 @@ from explorer.theme import DARK, LIGHT
 from explorer.widgets.token_strip import Chip, TokenStrip
 from explorer.widgets.token_strip_area import TokenStripArea
 from tests.explorer.widgets.pictures import rendered
+from tests.explorer.widgets.pointer import move_pointer
 
 TOKENS = [Chip("⟨start⟩", "begins the text", special=True), Chip("Tom"), Chip("␣and"), Chip("␣Anna"), Chip("␣to")]
 
@@ -81,10 +82,10 @@ def test_hover_is_told_with_its_tooltip_and_moves_nothing(strip, qtbot):
     seen: list[int] = []
     strip.hovered.connect(seen.append)
     before = (strip.size(), strip.chip_rect(4))
-    qtbot.mouseMove(strip, middle(strip, 0))
+    move_pointer(strip, middle(strip, 0))
     assert strip.toolTip() == "begins the text"
-    qtbot.mouseMove(strip, middle(strip, 0) + QPoint(2, 0))
-    qtbot.mouseMove(strip, middle(strip, 3))
+    move_pointer(strip, middle(strip, 0) + QPoint(2, 0))
+    move_pointer(strip, middle(strip, 3))
     QApplication.sendEvent(strip, QEvent(QEvent.Type.Leave))
     assert seen == [0, 3, -1]
     assert before == (strip.size(), strip.chip_rect(4))

@@ -1,0 +1,85 @@
+"""The command: opens the window, or works without one (`--png`, `--weights`)."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from logging.handlers import RotatingFileHandler
+
+from explorer import __version__
+from explorer.session.state import Document, State
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the program; the exit code is 0, or 1 after a sentence on standard error."""
+    args = _parser().parse_args(argv)
+    if args.png or args.weights:
+        from explorer.headless import run_without_window
+
+        return run_without_window(args)
+    return _run_window(args)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="attention-explorer", description="See where a transformer looks, with the numbers it computed."
+    )
+    parser.add_argument("--checkpoint", default="story-gpt", help="a shipped name or a checkpoint folder")
+    parser.add_argument("--text", help="the input; the checkpoint's example if left out")
+    parser.add_argument("--theme", choices=("system", "light", "dark"), help="for this start")
+    parser.add_argument("--png", metavar="FILE", help="render the window to a picture, without opening it")
+    parser.add_argument("--size", default="1440x900", help="width x height of that picture")
+    parser.add_argument("--weights", metavar="FILE", help="write tokens and all attention weights to an .npz file")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    return parser
+
+
+def _run_window(args: argparse.Namespace) -> int:
+    if sys.platform == "win32":
+        # torch's libraries fail to load after Qt's (WinError 1114), so there the window waits for it
+        import_module("torch")
+    from PySide6.QtWidgets import QApplication
+
+    from explorer import settings as remembered
+    from explorer.session.state import Notice
+    from explorer.window import MainWindow
+
+    _log_to_file()
+    app = QApplication(sys.argv[:1])
+    app.setApplicationName("Attention Explorer")
+    app.setDesktopFileName("attention-explorer")
+    settings, sentence = remembered.load()
+    if args.theme:
+        settings.theme = args.theme
+    notice = Notice("warning", sentence) if sentence else None
+    window = MainWindow(first_state(args, settings.view, notice), settings)
+    window.show()
+    window.start()
+    return app.exec()
+
+
+def first_state(args: argparse.Namespace, view: object, notice: object = None) -> State:
+    """What is on screen before anything has loaded: the text is there at once, the numbers follow."""
+    from models.catalogue import folder_of, read_card
+
+    text = args.text if args.text is not None else read_card(folder_of(args.checkpoint)).example
+    return State(Document(checkpoint=args.checkpoint, text=text, view=view), notice=notice)  # type: ignore[arg-type]
+
+
+def _log_to_file() -> None:
+    """Keep the last two logs. A windowed build has no standard error to write to."""
+    from explorer.settings import folder
+
+    handlers: list[logging.Handler] = []
+    try:
+        folder().mkdir(parents=True, exist_ok=True)
+        handlers.append(RotatingFileHandler(folder() / "log.txt", maxBytes=1 << 20, backupCount=1, encoding="utf-8"))
+    except OSError:
+        pass  # a read-only home: the window works without a log
+    if sys.stderr is not None and os.environ.get("ATTENTION_EXPLORER_DEBUG"):
+        handlers.append(logging.StreamHandler())
+    logging.basicConfig(level=logging.INFO, handlers=handlers or [logging.NullHandler()])

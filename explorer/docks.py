@@ -1,0 +1,96 @@
+"""Where panels live: docks that can be dragged, tabbed and floated, with a slim grip in place of a title bar."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QByteArray, QSize, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QSizePolicy, QTabWidget, QVBoxLayout, QWidget
+
+from explorer.panels.base import Panel
+from explorer.settings import LAYOUT_VERSION
+from explorer.theme import LIGHT, Theme
+
+
+class Grip(QWidget):
+    """What a dock is dragged by: three dots above the panel. The panel's card has the title."""
+
+    def __init__(self, title: str) -> None:
+        super().__init__()
+        self._theme = LIGHT
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setCursor(Qt.CursorShape.SizeAllCursor)
+        self.setToolTip(f"Drag to move “{title}”; double-click to give it a window of its own")
+
+    def set_theme(self, theme: Theme) -> None:
+        self._theme = theme
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(40, 10)
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(self._theme.border_strong))
+        for offset in (-8, 0, 8):
+            painter.drawEllipse(self.rect().center().x() + offset - 1, self.rect().center().y(), 3, 3)
+
+
+class DockHost(QMainWindow):
+    """The part of the window that holds the docks."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowFlags(Qt.WindowType.Widget)
+        self.setDockNestingEnabled(True)
+        self.setDockOptions(
+            QMainWindow.DockOption.AnimatedDocks
+            | QMainWindow.DockOption.AllowNestedDocks
+            | QMainWindow.DockOption.AllowTabbedDocks
+        )
+        self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
+        self.docks: dict[str, QDockWidget] = {}
+
+    def add(self, panel: Panel) -> QDockWidget:
+        """A dock for `panel`; `arrange` puts it in its place."""
+        dock = QDockWidget(panel.title)
+        dock.setObjectName(panel.name)  # what saveState calls it
+        grip = Grip(panel.title)
+        dock.setTitleBarWidget(grip)
+        frame = QWidget()
+        column = QVBoxLayout(frame)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(panel)
+        dock.setWidget(frame)
+        dock.toggleViewAction().setToolTip(panel.hint)
+        self.docks[panel.name] = dock
+        self.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, dock)
+        return dock
+
+    def arrange(self) -> None:
+        """The layout that the window starts with: all heads, the head, what the model says."""
+        heads, head, next_token = (self.docks[name] for name in ("heads", "map", "next"))
+        for dock in self.docks.values():
+            dock.setFloating(False)
+            dock.show()
+        self.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, heads)
+        self.splitDockWidget(heads, head, Qt.Orientation.Horizontal)
+        self.splitDockWidget(head, next_token, Qt.Orientation.Horizontal)
+        self.resizeDocks([heads, head, next_token], [30, 42, 28], Qt.Orientation.Horizontal)
+
+    def remembered(self) -> bytes:
+        return bytes(self.saveState(LAYOUT_VERSION).data())
+
+    def restore(self, layout: bytes) -> bool:
+        """Put the docks where `remembered` found them; False where it is no layout of this version."""
+        return bool(layout) and self.restoreState(QByteArray(layout), LAYOUT_VERSION)
+
+    def set_theme(self, theme: Theme) -> None:
+        for dock in self.docks.values():
+            grip = dock.titleBarWidget()
+            if isinstance(grip, Grip):
+                grip.set_theme(theme)

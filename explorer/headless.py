@@ -1,0 +1,86 @@
+"""The command line without a window: a picture of it, or the weights as arrays."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from pathlib import Path
+
+from models.requests import Failure
+
+TIMEOUT_SECONDS = 300.0
+
+
+def run_without_window(args: argparse.Namespace) -> int:
+    """Do what `--weights` and `--png` ask; 0, or 1 after a sentence on standard error."""
+    if args.weights:
+        sentence = _write_weights(args)
+        if sentence:
+            return _refuse(sentence)
+    if args.png:
+        sentence = _write_picture(args)
+        if sentence:
+            return _refuse(sentence)
+    return 0
+
+
+def _refuse(sentence: str) -> int:
+    print(sentence, file=sys.stderr)
+    return 1
+
+
+def _write_weights(args: argparse.Namespace) -> str:
+    """Ask the engine, in this thread: there is no window to keep responsive."""
+    from explorer.app import first_state
+    from explorer.compute.worker import open_engine
+    from explorer.session.state import ViewOptions
+    from models.requests import ExportRequest, ForwardRequest, LoadRequest
+
+    engine = open_engine()
+    text = first_state(args, ViewOptions()).document.text
+    for request in (
+        LoadRequest(reference=args.checkpoint, ticket=1),
+        ForwardRequest(text=text, ticket=2),
+        ExportRequest(run=2, path=args.weights, ticket=3),
+    ):
+        result = engine.run(request, lambda: False, lambda _label, _fraction: None)
+        if isinstance(result, Failure):
+            return result.sentence
+    return ""
+
+
+def _write_picture(args: argparse.Namespace) -> str:
+    size = re.fullmatch(r"(\d{3,4})x(\d{3,4})", args.size)
+    if size is None:
+        return f"“{args.size}” is no size. Write width x height in pixels, like 1920x1080."
+    path = Path(args.png)
+    if not path.parent.is_dir():
+        return f"There is no folder {path.parent} to write {path.name} into."
+    os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    from PySide6.QtCore import QDeadlineTimer, QEventLoop
+    from PySide6.QtWidgets import QApplication
+
+    from explorer.app import first_state
+    from explorer.session.state import ViewOptions
+    from explorer.settings import Settings
+    from explorer.window import MainWindow
+
+    app = QApplication.instance() or QApplication(sys.argv[:1])
+    window = MainWindow(first_state(args, ViewOptions()), Settings(theme=args.theme or "light"), remembers=False)
+    window.resize(int(size[1]), int(size[2]))
+    window.show()
+    window.start()
+    deadline = QDeadlineTimer(int(TIMEOUT_SECONDS * 1000))
+    while not window.is_settled() and not deadline.hasExpired():
+        app.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents, 50)
+    notice = window.session.state.notice
+    sentence = notice.text if notice is not None and notice.kind != "info" else ""
+    if not sentence and not window.is_settled():
+        sentence = f"The model did not answer within {TIMEOUT_SECONDS:.0f} seconds."
+    if not sentence and not window.grab().save(str(path), "PNG"):
+        sentence = f"The picture could not be written to {path}."
+    window.close()
+    app.processEvents()
+    return sentence

@@ -1,0 +1,16 @@
+"""Where the program's data lies: beside the package in a source tree, inside it when installed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_HERE = Path(__file__).parent
+
+
+def resource(name: str) -> Path:
+    """A file in `resources/`. Raises FileNotFoundError, naming both places looked in."""
+    places = (_HERE / "resources" / name, _HERE.parent / "resources" / name)
+    for place in places:
+        if place.exists():
+            return place
+    raise FileNotFoundError(f"{name} is neither at {places[0]} nor at {places[1]}: the installation is incomplete.")

@@ -1,0 +1,128 @@
+"""The line at the top: which checkpoint is open, facts about the run, work in progress, and whether to trust it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QProgressBar, QPushButton, QSizePolicy, QWidget
+
+from explorer.panels.trust import TrustStrip
+from explorer.session.hover import Hover
+from explorer.session.intents import OpenCheckpoint
+from explorer.session.session import Session
+from explorer.session.state import State
+from models.catalogue import shipped
+
+PATIENCE = 300  # ms: what is done sooner is not announced
+
+
+class TopBar(QWidget):
+    open_asked = Signal()
+
+    def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.session = session
+        self.menu = QComboBox()
+        self.menu.setAccessibleName("Checkpoint")
+        self.menu.setToolTip("The model that is open: shipped ones first, then folders opened lately")
+        self.menu.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.menu.activated.connect(self._on_chosen)
+        self.open_button = QPushButton("Open…")
+        self.open_button.setToolTip("Open a checkpoint folder (Ctrl+O)")
+        self.open_button.clicked.connect(self.open_asked)
+        self.facts = QLabel()
+        self.facts.setProperty("role", "dim")
+        self.facts.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.doing = QLabel()
+        self.doing.setProperty("role", "dim")
+        self.progress = QProgressBar()
+        self.progress.setTextVisible(False)
+        self.progress.setFixedSize(110, 6)
+        self.trust = TrustStrip(session, hover)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 8, 12, 8)
+        row.setSpacing(12)
+        row.addWidget(self.menu)
+        row.addWidget(self.open_button)
+        row.addWidget(self.facts, 1)
+        row.addWidget(self.doing)
+        row.addWidget(self.progress, 0, Qt.AlignmentFlag.AlignVCenter)
+        row.addWidget(self.trust)
+        self._recent: list[str] = []
+        self._patience = QTimer(self)
+        self._patience.setSingleShot(True)
+        self._patience.setInterval(PATIENCE)
+        self._patience.timeout.connect(self._show_work)
+        self._hide_work()
+        session.changed.connect(lambda _old, new: self.show_state(new))
+
+    def set_recent(self, recent: list[str]) -> None:
+        """Folders opened lately, the last one first."""
+        self._recent = list(recent)
+        self.show_state(self.session.state)
+
+    def show_state(self, state: State) -> None:
+        self._fill_menu(state)
+        self.facts.setText(facts(state))
+        self.facts.setToolTip(self.facts.text())
+        if not state.busy:
+            self._patience.stop()
+            self._hide_work()
+        elif self.progress.isVisible():
+            self._show_work()
+        elif not self._patience.isActive():
+            self._patience.start()
+
+    def _fill_menu(self, state: State) -> None:
+        reference = state.document.checkpoint
+        entries = [(card.name, card.title, card.summary) for card in shipped()]
+        known = {name for name, _, _ in entries}
+        others = [r for r in dict.fromkeys([*self._recent, reference]) if r not in known]
+        wanted = [*(name for name, _, _ in entries), *others]
+        if wanted != [self.menu.itemData(i) for i in range(self.menu.count()) if self.menu.itemData(i)]:
+            self.menu.clear()
+            for name, title, summary in entries:
+                self.menu.addItem(title, name)
+                self.menu.setItemData(self.menu.count() - 1, summary, Qt.ItemDataRole.ToolTipRole)
+            if others:
+                self.menu.insertSeparator(self.menu.count())
+            for other in others:
+                self.menu.addItem(other.rstrip("/\\").replace("\\", "/").rsplit("/", 1)[-1] or other, other)
+                self.menu.setItemData(self.menu.count() - 1, other, Qt.ItemDataRole.ToolTipRole)
+        self.menu.setCurrentIndex(self.menu.findData(reference))
+
+    def _on_chosen(self, index: int) -> None:
+        reference = self.menu.itemData(index)
+        if reference and reference != self.session.state.document.checkpoint:
+            self.session.dispatch(OpenCheckpoint(reference))
+
+    def _show_work(self) -> None:
+        state = self.session.state
+        newest = state.progress[-1] if state.progress else None
+        self.doing.setText(f"{newest.label} …" if newest is not None else "Working …")
+        fraction = newest.fraction if newest is not None else None
+        self.progress.setRange(0, 0 if fraction is None else 1000)
+        if fraction is not None:
+            self.progress.setValue(round(1000 * fraction))
+        self.doing.show()
+        self.progress.show()
+
+    def _hide_work(self) -> None:
+        self.doing.hide()
+        self.progress.hide()
+
+
+def facts(state: State) -> str:
+    """What the line says of the model and the run, like "8 layers × 8 heads · 14 of 512 tokens · CPU float32"."""
+    loaded, ran = state.results.loaded, state.ran
+    if loaded is None:
+        return ""
+    shapes = {(stack.layers, stack.heads, stack.key_heads) for stack in loaded.info.stacks if stack.stack != "cross"}
+    parts = []
+    for layers, heads, key_heads in sorted(shapes):
+        grouped = f" sharing {key_heads} keys" if key_heads != heads else ""
+        parts.append(f"{layers} layers × {heads} heads{grouped}")
+    if ran is not None:
+        limit = f" of {loaded.info.context:,}" if loaded.info.context is not None else ""
+        parts.append(f"{len(ran.tokens):,}{limit} tokens")
+    parts.append(f"{loaded.device} {loaded.dtype}")
+    return "  ·  ".join(parts)

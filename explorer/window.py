@@ -1,0 +1,229 @@
+"""The main window: panels around one session, menus, theme and what is remembered between starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QByteArray, QSize, Qt, QTimer
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication
+from PySide6.QtWidgets import QApplication, QFileDialog, QMainWindow, QVBoxLayout, QWidget
+
+from explorer import settings as remembered
+from explorer import theme as themes
+from explorer.compute.bridge import Bridge, connect
+from explorer.compute.worker import EngineLike, open_engine
+from explorer.docks import DockHost
+from explorer.menus import build_menus
+from explorer.panels.base import Panel
+from explorer.panels.head_atlas import HeadAtlasPanel
+from explorer.panels.head_map import HeadMapPanel
+from explorer.panels.input import InputPanel
+from explorer.panels.next_token import NextTokenPanel
+from explorer.session.hover import Hover
+from explorer.session.intents import Intent, OpenCheckpoint, Show
+from explorer.session.session import Session
+from explorer.session.state import Notice, State, ThemeName
+from explorer.settings import LAYOUT_VERSION, Settings
+from explorer.top_bar import TopBar
+from explorer.widgets.notice_bar import NoticeBar
+from models.requests import ExportRequest
+
+STOP_SECONDS = 5.0
+SMALLEST = QSize(960, 600)
+FIRST = QSize(1440, 900)
+
+
+class MainWindow(QMainWindow):
+    """Everything that one session shows. `start` sets the engine going once the window is up."""
+
+    def __init__(
+        self,
+        state: State,
+        settings: Settings | None = None,
+        engine_factory: Callable[[], EngineLike] = open_engine,
+        remembers: bool = True,
+    ) -> None:
+        super().__init__()
+        self._remembers = remembers
+        self.settings = settings or Settings()
+        self.setWindowTitle("Attention Explorer")
+        self.setMinimumSize(SMALLEST)
+        self.setAcceptDrops(True)
+        self.session = Session(state)
+        self.hover = Hover(self)
+        self.bridge = Bridge(engine_factory, self)
+        connect(self.session, self.bridge)
+
+        self.top_bar = TopBar(self.session, self.hover)
+        self.top_bar.open_asked.connect(self.open_folder)
+        self.notice_bar = NoticeBar()
+        self.notice_bar.action_triggered.connect(self._on_notice_action)
+        self.notice_bar.dismissed.connect(lambda: self.session.dispatch(Show(None)))
+        self.input = InputPanel(self.session, self.hover)
+        self.dock_host = DockHost()
+        self.panels: tuple[Panel, ...] = tuple(
+            kind(self.session, self.hover) for kind in (HeadAtlasPanel, HeadMapPanel, NextTokenPanel)
+        )
+        for panel in self.panels:
+            self.dock_host.add(panel)
+        body = QWidget()
+        column = QVBoxLayout(body)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.top_bar)
+        inner = QVBoxLayout()
+        inner.setContentsMargins(10, 0, 10, 8)
+        inner.setSpacing(6)
+        inner.addWidget(self.notice_bar)
+        inner.addWidget(self.input)
+        inner.addWidget(self.dock_host, 1)
+        column.addLayout(inner, 1)
+        self.setCentralWidget(body)
+        self.menus = build_menus(self)
+
+        self._base_points = QApplication.font().pointSizeF()
+        self.session.changed.connect(self._on_changed)
+        QGuiApplication.styleHints().colorSchemeChanged.connect(lambda _: self._apply_theme())
+        self._restore()
+        self._apply_theme()
+        self.top_bar.set_recent(self.settings.recent)
+        self._show_notice(self.session.state)
+
+    def start(self) -> None:
+        """Begin to load, once what is on screen so far has been painted."""
+        self.input.text.setFocus()
+        QTimer.singleShot(0, self.session.start)
+
+    def is_settled(self) -> bool:
+        """Whether all that is visible shows the text in the input, or a sentence says why it can not."""
+        state = self.session.state
+        if self.bridge.busy or (state.results.loaded is None and state.notice is None):
+            return False
+        return state.notice is not None or (state.up_to_date and all(not panel.is_waiting() for panel in self.panels))
+
+    # what the menus and buttons do
+
+    def open_folder(self) -> None:
+        """Let the person choose a checkpoint folder, and open it."""
+        chosen = QFileDialog.getExistingDirectory(self, "Open a checkpoint folder", self.settings_folder())
+        if chosen:
+            self.session.dispatch(OpenCheckpoint(chosen))
+
+    def settings_folder(self) -> str:
+        recent = next((r for r in self.settings.recent if Path(r).is_dir()), "")
+        return str(Path(recent).parent) if recent else str(Path.home())
+
+    def save_picture(self) -> None:
+        """Let the person save the window as a picture."""
+        path, _ = QFileDialog.getSaveFileName(self, "Save a picture of the window", "attention.png", "PNG (*.png)")
+        if path and not self.grab().save(path):
+            sentence = f"The picture could not be written to {path}. Choose a folder that you may write to."
+            self.session.dispatch(Show(Notice("error", sentence)))
+
+    def save_weights(self) -> None:
+        """Let the person save the weights of every head."""
+        ran = self.session.state.ran
+        if ran is None:
+            return
+        path, _ = QFileDialog.getSaveFileName(self, "Save all attention weights", "attention.npz", "NumPy (*.npz)")
+        if path:
+            self.session.request(ExportRequest(run=ran.run, path=path))
+
+    def reset_layout(self) -> None:
+        self.dock_host.arrange()
+
+    def set_theme_name(self, name: ThemeName) -> None:
+        self.settings.theme = name
+        self._apply_theme()
+
+    def scale_text(self, factor: float) -> None:
+        """Make all text larger or smaller; 0 sets it back."""
+        scale = 1.0 if factor == 0 else self.settings.text_scale * factor
+        self.settings.text_scale = min(2.0, max(0.75, scale))
+        self._apply_theme()
+
+    def set_full_screen(self, full: bool) -> None:
+        self.showFullScreen() if full else self.showNormal()
+
+    # the state, and what is remembered
+
+    def _on_changed(self, old: State, new: State) -> None:
+        if new.notice != old.notice:
+            self._show_notice(new)
+        loaded = new.results.loaded
+        if loaded is not None and loaded is not old.results.loaded:
+            self.setWindowTitle(f"{loaded.info.name} - Attention Explorer")
+            if not loaded.info.shipped:
+                self.settings.recent = remembered.with_recent(self.settings.recent, loaded.info.reference)
+                self.top_bar.set_recent(self.settings.recent)
+
+    def _show_notice(self, state: State) -> None:
+        notice = state.notice
+        if notice is None:
+            self.notice_bar.hide()
+        else:
+            self.notice_bar.show_notice(notice.kind, notice.text, notice.action_label)
+
+    def _on_notice_action(self) -> None:
+        notice = self.session.state.notice
+        if notice is not None and isinstance(notice.action, Intent):
+            self.session.dispatch(notice.action)
+
+    def _apply_theme(self) -> None:
+        dark = self.settings.theme == "dark" or (
+            self.settings.theme == "system" and QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark
+        )
+        theme = themes.DARK if dark else themes.LIGHT
+        app = QApplication.instance()
+        if isinstance(app, QApplication):
+            font = app.font()
+            font.setPointSizeF(max(themes.SMALLEST_FONT, self._base_points) * self.settings.text_scale)
+            app.setFont(font)
+            themes.apply(app, theme)
+        for panel in (self.input, self.top_bar.trust, *self.panels):
+            panel.set_theme(theme)
+        self.dock_host.set_theme(theme)
+        self.notice_bar.set_theme(theme)
+
+    def _restore(self) -> None:
+        self.resize(FIRST)
+        self.dock_host.arrange()
+        if self.settings.geometry:
+            self.restoreGeometry(QByteArray(self.settings.geometry))
+        if self.settings.layout_version == LAYOUT_VERSION:
+            self.dock_host.restore(self.settings.layout)
+
+    def _remember(self) -> None:
+        self.settings.geometry = bytes(self.saveGeometry().data())
+        self.settings.layout = self.dock_host.remembered()
+        self.settings.layout_version = LAYOUT_VERSION
+        self.settings.view = self.session.state.document.view
+        remembered.save(self.settings)
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        if self._remembers:
+            self._remember()
+        self.bridge.stop(STOP_SECONDS)
+        super().closeEvent(event)
+
+    # a folder dropped on the window
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if _folder_in(event) is not None:
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        folder = _folder_in(event)
+        if folder is not None:
+            event.acceptProposedAction()
+            self.session.dispatch(OpenCheckpoint(folder))
+
+
+def _folder_in(event: QDropEvent) -> str | None:
+    """The one folder that is being dropped; for a file, the folder it lies in."""
+    urls = event.mimeData().urls()
+    if len(urls) != 1 or not urls[0].isLocalFile():
+        return None
+    path = Path(urls[0].toLocalFile())
+    return str(path if path.is_dir() else path.parent)
