@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -29,13 +30,18 @@ def _parser() -> argparse.ArgumentParser:
         prog="attention-explorer", description="See where a transformer looks, with the numbers it computed."
     )
     parser.add_argument("--checkpoint", default="story-gpt", help="a shipped name or a checkpoint folder")
-    parser.add_argument("--text", help="the input; the checkpoint's example if left out")
+    parser.add_argument("--text", type=_as_typed, help="the input; the checkpoint's example if left out")
     parser.add_argument("--theme", choices=("system", "light", "dark"), help="for this start")
     parser.add_argument("--png", metavar="FILE", help="render the window to a picture, without opening it")
     parser.add_argument("--size", default="1440x900", help="width x height of that picture")
     parser.add_argument("--weights", metavar="FILE", help="write tokens and all attention weights to an .npz file")
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     return parser
+
+
+def _as_typed(text: str) -> str:
+    """`text` as the input could hold it: bytes that are no text become "\ufffd", and lines end one way."""
+    return re.sub("[\ud800-\udfff]", "\ufffd", text).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _run_window(args: argparse.Namespace) -> int:
@@ -53,21 +59,30 @@ def _run_window(args: argparse.Namespace) -> int:
     app.setApplicationName("Attention Explorer")
     app.setDesktopFileName("attention-explorer")
     settings, sentence = remembered.load()
-    if args.theme:
-        settings.theme = args.theme
     notice = Notice("warning", sentence) if sentence else None
-    window = MainWindow(first_state(args, settings.view, notice), settings)
+    window = MainWindow(first_state(args, settings.view, notice), settings, theme_now=args.theme)
     window.show()
     window.start()
-    return app.exec()
+    code = app.exec()
+    if not window.stopped:
+        logging.shutdown()
+        os._exit(code)  # the interpreter's end aborts the process while a thread is inside torch
+    return code
 
 
 def first_state(args: argparse.Namespace, view: object, notice: object = None) -> State:
     """What is on screen before anything has loaded: the text is there at once, the numbers follow."""
+    text = args.text if args.text is not None else _example(args.checkpoint)
+    return State(Document(checkpoint=args.checkpoint, text=text, view=view), notice=notice)  # type: ignore[arg-type]
+
+
+def _example(checkpoint: str) -> str:
     from models.catalogue import folder_of, read_card
 
-    text = args.text if args.text is not None else read_card(folder_of(args.checkpoint)).example
-    return State(Document(checkpoint=args.checkpoint, text=text, view=view), notice=notice)  # type: ignore[arg-type]
+    try:
+        return read_card(folder_of(checkpoint)).example
+    except (OSError, RuntimeError):  # a name too long, the home of nobody: opening it will say so
+        return ""
 
 
 def _log_to_file() -> None:

@@ -55,6 +55,7 @@ def _write_picture(args: argparse.Namespace) -> str:
     size = re.fullmatch(r"(\d{3,4})x(\d{3,4})", args.size)
     if size is None:
         return f"“{args.size}” is no size. Write width x height in pixels, like 1920x1080."
+    width, height = int(size[1]), int(size[2])
     path = Path(args.png)
     if not path.parent.is_dir():
         return f"There is no folder {path.parent} to write {path.name} into."
@@ -65,11 +66,13 @@ def _write_picture(args: argparse.Namespace) -> str:
     from explorer.app import first_state
     from explorer.session.state import ViewOptions
     from explorer.settings import Settings
-    from explorer.window import MainWindow
+    from explorer.window import SMALLEST, MainWindow
 
+    if width < SMALLEST.width() or height < SMALLEST.height():
+        return f"The window does not fit into {args.size}. It needs {SMALLEST.width()}x{SMALLEST.height()} at least."
     app = QApplication.instance() or QApplication(sys.argv[:1])
     window = MainWindow(first_state(args, ViewOptions()), Settings(theme=args.theme or "light"), remembers=False)
-    window.resize(int(size[1]), int(size[2]))
+    window.resize(width, height)
     window.show()
     window.start()
     deadline = QDeadlineTimer(int(TIMEOUT_SECONDS * 1000))

@@ -113,7 +113,7 @@ def _view(window: MainWindow, menu: QMenu, actions: dict[str, QAction]) -> None:
         actions,
         "theme",
         {"system": "As the desktop", "light": "Light", "dark": "Dark"},
-        window.settings.theme,
+        window.theme_name,
         window.set_theme_name,
     )
     _choices_of_view(window, menu.addMenu("&Colours"), actions, "colour_map", {n: n for n in SEQUENTIAL_MAPS})

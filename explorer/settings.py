@@ -11,6 +11,7 @@ import msgspec
 import platformdirs
 
 from explorer.session.state import ThemeName, ViewOptions
+from explorer.theme import SEQUENTIAL_MAPS
 
 log = logging.getLogger(__name__)
 
@@ -19,6 +20,7 @@ LAYOUT_VERSION = 1
 
 MOST_RECENT = 8
 _MOST_BYTES = 1 << 20
+_MOST_CANDIDATES = 100
 
 
 class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=False):
@@ -49,12 +51,21 @@ def load() -> tuple[Settings, str]:
         if path.stat().st_size > _MOST_BYTES:
             raise ValueError("it is larger than any settings file")
         settings = msgspec.json.decode(path.read_bytes(), type=Settings)
+        _check(settings.view)
     except (OSError, ValueError) as error:
         log.warning("settings not used: %s", error)
         return Settings(), f"The settings in {path} could not be read ({error}). The window starts with its defaults."
     settings.text_scale = min(2.0, max(0.75, settings.text_scale))
     settings.recent = settings.recent[:MOST_RECENT]
     return settings, ""
+
+
+def _check(view: ViewOptions) -> None:
+    """Raise ValueError for what the types of `ViewOptions` let pass."""
+    if view.colour_map not in SEQUENTIAL_MAPS:
+        raise ValueError(f"there is no colour map “{view.colour_map}”")
+    if not 1 <= view.top <= _MOST_CANDIDATES:
+        raise ValueError(f"{view.top} candidates can not be listed, only 1 to {_MOST_CANDIDATES}")
 
 
 def save(settings: Settings) -> None:

@@ -195,6 +195,9 @@ Card { background: $surface; border: 1px solid $border; border-radius: 8px; }
 QLabel[role="title"] { font-weight: 600; }
 QLabel[role="heading"] { font-weight: 600; font-size: 15pt; }
 QLabel[role="dim"] { color: $text_dim; }
+QLabel[role="mark"] {
+  color: $warning; border: 1px solid $warning; border-radius: 5px; padding: 0 6px; font-weight: 600;
+}
 QLabel[role="mono"] { font-family: "DejaVu Sans Mono", "Menlo", "Consolas", monospace; }
 
 QPushButton, QToolButton, QComboBox {

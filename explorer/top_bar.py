@@ -48,6 +48,7 @@ class TopBar(QWidget):
         row.addWidget(self.progress, 0, Qt.AlignmentFlag.AlignVCenter)
         row.addWidget(self.trust)
         self._recent: list[str] = []
+        self._cards = shipped()
         self._patience = QTimer(self)
         self._patience.setSingleShot(True)
         self._patience.setInterval(PATIENCE)
@@ -74,7 +75,7 @@ class TopBar(QWidget):
 
     def _fill_menu(self, state: State) -> None:
         reference = state.document.checkpoint
-        entries = [(card.name, card.title, card.summary) for card in shipped()]
+        entries = [(card.name, card.title, card.summary) for card in self._cards]
         known = {name for name, _, _ in entries}
         others = [r for r in dict.fromkeys([*self._recent, reference]) if r not in known]
         wanted = [*(name for name, _, _ in entries), *others]

@@ -43,10 +43,14 @@ class MainWindow(QMainWindow):
         settings: Settings | None = None,
         engine_factory: Callable[[], EngineLike] = open_engine,
         remembers: bool = True,
+        theme_now: ThemeName | None = None,
     ) -> None:
         super().__init__()
         self._remembers = remembers
+        self.stopped = False
+        """Whether the window was closed and its engine's thread has ended."""
         self.settings = settings or Settings()
+        self.theme_name: ThemeName = theme_now or self.settings.theme  # `theme_now` is for this start alone
         self.setWindowTitle("Attention Explorer")
         self.setMinimumSize(SMALLEST)
         self.setAcceptDrops(True)
@@ -84,7 +88,7 @@ class MainWindow(QMainWindow):
 
         self._base_points = QApplication.font().pointSizeF()
         self.session.changed.connect(self._on_changed)
-        QGuiApplication.styleHints().colorSchemeChanged.connect(lambda _: self._apply_theme())
+        QGuiApplication.styleHints().colorSchemeChanged.connect(self._on_desktop_scheme)
         self._restore()
         self._apply_theme()
         self.top_bar.set_recent(self.settings.recent)
@@ -134,7 +138,7 @@ class MainWindow(QMainWindow):
         self.dock_host.arrange()
 
     def set_theme_name(self, name: ThemeName) -> None:
-        self.settings.theme = name
+        self.settings.theme = self.theme_name = name
         self._apply_theme()
 
     def scale_text(self, factor: float) -> None:
@@ -170,9 +174,12 @@ class MainWindow(QMainWindow):
         if notice is not None and isinstance(notice.action, Intent):
             self.session.dispatch(notice.action)
 
+    def _on_desktop_scheme(self, _scheme: Qt.ColorScheme) -> None:
+        self._apply_theme()
+
     def _apply_theme(self) -> None:
-        dark = self.settings.theme == "dark" or (
-            self.settings.theme == "system" and QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark
+        dark = self.theme_name == "dark" or (
+            self.theme_name == "system" and QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark
         )
         theme = themes.DARK if dark else themes.LIGHT
         app = QApplication.instance()
@@ -204,7 +211,8 @@ class MainWindow(QMainWindow):
     def closeEvent(self, event: QCloseEvent) -> None:
         if self._remembers:
             self._remember()
-        self.bridge.stop(STOP_SECONDS)
+        self.hide()  # the thread may need a moment to stop: an import of torch can not be called off
+        self.stopped = self.bridge.stop(STOP_SECONDS)
         super().closeEvent(event)
 
     # a folder dropped on the window

@@ -53,6 +53,7 @@ class AttentionInputs:
     bias: Tensor | None = None  # broadcasts to (batch, heads, queries, keys), added to the scaled scores
     softcap: float | None = None
     sinks: Tensor | None = None  # (heads,): a score that takes its share of each row and gives no value
+    factors: Tensor | None = None  # (heads,): what an intervention multiplies each head's scale by
 
     @property
     def heads(self) -> int:
@@ -76,15 +77,21 @@ def scores(x: AttentionInputs, heads: list[int] | None = None, rows: Rows = None
     """What enters the softmax, before the mask: scaled, biased, soft-capped. (batch, heads, rows, keys) float32."""
     query = _take(x.query, heads, rows).float()  # (batch, heads, rows, head_dim)
     s = torch.matmul(query, _shared(x.key, x, heads).float().mT, out=out)  # (batch, heads, rows, keys)
-    s.mul_(x.scale)
+    s.mul_(x.scale if x.factors is None else _scales(x, heads))
     if x.bias is not None:
         s += _take(x.bias, heads, rows)
     if x.softcap is not None:
         s = s.div_(x.softcap).tanh_() * x.softcap  # a new tensor: tanh's gradient needs its own result
     if x.mask is not None and x.mask.dtype != torch.bool:
-        added = _take(x.mask, heads, rows)
-        s += added.masked_fill(added <= _blocked_below(x.mask), 0.0)
+        s += added_bias(x, heads, rows)
     return s
+
+
+def added_bias(x: AttentionInputs, heads: list[int] | None = None, rows: Rows = None) -> Tensor:
+    """What an added mask says beside its "not here": 0 in most models, the slopes of ALiBi in some."""
+    assert x.mask is not None
+    added = _take(x.mask, heads, rows)
+    return added.masked_fill(added <= _blocked_below(x.mask), 0.0)
 
 
 def blocked(x: AttentionInputs, heads: list[int] | None = None, rows: Rows = None) -> Tensor | None:
@@ -127,13 +134,16 @@ def output(x: AttentionInputs) -> Tensor:
     if needs_weights or (x.keys <= EXACT_KEYS and x.query.dtype == torch.float32):
         return _mixed(x)
     mask, causal = x.mask, x.causal
+    if mask is not None and mask.dtype != torch.bool:
+        # the lowest number only says "not here" beside a higher one: a row that holds nothing else would become a mean
+        mask = mask.masked_fill(mask <= _blocked_below(mask), -torch.inf)
     if x.bias is not None:
         shut = blocked(x)
-        mask, causal = (x.bias if shut is None else x.bias.masked_fill(shut, -torch.inf)), False
-        if x.mask is not None and x.mask.dtype != torch.bool:
-            mask = mask + x.mask
+        bias = x.bias if shut is None else x.bias.masked_fill(shut, -torch.inf)
+        mask, causal = (bias if mask is None or mask.dtype == torch.bool else bias + mask), False
+    query = x.query if x.factors is None else x.query * x.factors[:, None, None].to(x.query.dtype)
     return F.scaled_dot_product_attention(
-        x.query,
+        query,
         _shared(x.key, x, None),
         _shared(x.value, x, None),
         attn_mask=mask,
@@ -250,6 +260,12 @@ def _future(x: AttentionInputs, rows: Rows) -> Tensor:
 def _future_table(queries: int, keys: int, device: torch.device) -> Tensor:
     """Kept, since every layer of a forward pass adds the same."""
     return torch.full((queries, keys), -torch.inf, device=device).triu_(1)
+
+
+def _scales(x: AttentionInputs, heads: list[int] | None) -> Tensor:
+    assert x.factors is not None
+    factors = x.factors if heads is None else x.factors[heads]
+    return (x.scale * factors)[:, None, None]  # (heads, 1, 1)
 
 
 def _blocked_below(mask: Tensor) -> float:

@@ -8,7 +8,7 @@ residual stream after each block. Without one the function only computes.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,8 @@ from transformers.masking_utils import sdpa_mask
 
 from models import attention
 from models.attention import AttentionInputs
+from models.edits import edited
+from models.interventions import Intervention, check
 from models.requests import Cancelled, Site
 
 if TYPE_CHECKING:
@@ -42,11 +44,13 @@ class Recorder:
     names: Mapping[nn.Module, str]
     seq2seq: bool = False
     should_stop: Callable[[], bool] = never
+    interventions: tuple[Intervention, ...] = ()
     inputs: list[AttentionInputs] = field(default_factory=list)
     sites: list[Site] = field(default_factory=list)
     residual: dict[str, list[Tensor]] = field(default_factory=dict)  # stack: embedding, then after each block
 
-    def keep(self, module: nn.Module, x: AttentionInputs) -> None:
+    def keep(self, module: nn.Module, x: AttentionInputs) -> AttentionInputs:
+        """Keep what `module` was given, edited as the interventions say; the module goes on with what comes back."""
         name = self.names.get(module, "")
         stack = stack_of(name, self.seq2seq, causal=bool(getattr(module, "is_causal", False)))
         taken = {site.layer for site in self.sites if site.stack == stack}
@@ -54,20 +58,22 @@ class Recorder:
         # some families number no layers, some run one module many times (ALBERT): then the order of calls decides
         if not isinstance(layer, int) or layer in taken:
             layer = len(taken)
-        self.inputs.append(x)
-        self.sites.append(
-            Site(
-                stack=stack,
-                layer=layer,
-                heads=x.heads,
-                key_heads=x.key.shape[1],
-                head_dim=x.query.shape[-1],
-                queries=x.queries,
-                keys=x.keys,
-                causal=x.causal or bool(getattr(module, "is_causal", False)),
-                module=name,
-            )
+        site = Site(
+            stack=stack,
+            layer=layer,
+            heads=x.heads,
+            key_heads=x.key.shape[1],
+            head_dim=x.query.shape[-1],
+            queries=x.queries,
+            keys=x.keys,
+            causal=x.causal or bool(getattr(module, "is_causal", False)),
+            module=name,
         )
+        if self.interventions:
+            x = edited(x, site, self.interventions)
+        self.inputs.append(x)
+        self.sites.append(site)
+        return x
 
     def keep_residual(self, stack: str, before: Tensor | None, after: Tensor) -> None:
         stream = self.residual.setdefault(stack, [])
@@ -128,7 +134,7 @@ def attention_forward(
     )
     recorder = active()
     if recorder is not None:
-        recorder.keep(module, x)
+        x = recorder.keep(module, x)
     return attention.output(x).transpose(1, 2).contiguous(), None
 
 
@@ -181,6 +187,7 @@ def run(
     text: str | list[int],
     *,
     target: str | list[int] | None = None,
+    interventions: Sequence[Intervention] = (),
     should_stop: Callable[[], bool] = never,
 ) -> Trace:
     """Run `model` on `text` and keep what every attention weight depends on.
@@ -189,19 +196,23 @@ def run(
         model: from `open_checkpoint`.
         text: the input, or token ids as they are (nothing is added to them).
         target: what the decoder of an encoder-decoder model has written so far, after its start token.
+        interventions: what to change (`models.interventions`); without any the model runs as it is.
         should_stop: polled between blocks.
 
     Returns:
         The `Trace`: tokens, sites in the order in which they ran, weights on demand, logits.
 
     Raises:
+        ValueError: an intervention names a layer or head that the model does not have.
         InputError: an empty text, one that is longer than the model's context, or ids that it does not know.
         Cancelled: `should_stop()` was true.
     """
+    from models.position_edits import edited_positions
     from models.trace import Trace
 
     encoded = model.encode(text, target)
-    recorder = Recorder(model.module_names, model.seq2seq, should_stop)
-    with torch.no_grad(), recording(recorder):
-        out = model.module(**encoded.inputs, **model.forward_options)
+    recorder = Recorder(model.module_names, model.seq2seq, should_stop, tuple(interventions))
+    with torch.no_grad(), recording(recorder), edited_positions(model, encoded.inputs, interventions) as inputs:
+        out = model.module(**inputs, **model.forward_options)
+    check(interventions, recorder.sites)
     return Trace.of(model, encoded, recorder, out)

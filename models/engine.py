@@ -12,7 +12,9 @@ import torch
 from transformers.utils import logging as transformers_logging
 
 from models.capture import run
+from models.cell import cell_view
 from models.checkpoints import open_checkpoint
+from models.comparison import compare
 from models.errors import ExplorerError, InputError
 from models.export import save_weights
 from models.model import Model
@@ -21,6 +23,8 @@ from models.requests import (
     AtlasRequest,
     AtlasView,
     Cancelled,
+    CellRequest,
+    CompareRequest,
     Exported,
     ExportRequest,
     Failure,
@@ -63,6 +67,7 @@ class Engine:
         transformers_logging.set_verbosity_error()
         self._model: Model | None = None
         self._trace: Trace | None = None
+        self._untouched: Trace | None = None  # the same text without interventions, once somebody asked for it
         self._text = ""
         self._run = 0  # the forward request's ticket: what later requests call this run
 
@@ -104,7 +109,7 @@ class Engine:
         model = open_checkpoint(request.reference)
         if should_stop():
             raise Cancelled
-        self._model, self._trace, self._run = model, None, 0
+        self._model, self._trace, self._untouched, self._run = model, None, None, 0
         return Loaded(
             request=request,
             info=model.info,
@@ -120,7 +125,12 @@ class Engine:
             raise InputError("No checkpoint is open yet. Open one first.")
         report("Running the model", None)
         started = time.perf_counter()
-        trace = run(self._model, request.text, should_stop=should_stop)
+        try:
+            trace = run(self._model, request.text, interventions=request.interventions, should_stop=should_stop)
+        except ValueError as error:
+            raise InputError(str(error)) from error
+        if self._text != request.text:
+            self._untouched = None
         self._trace, self._text, self._run = trace, request.text, request.ticket
         mask = self._model.info.mask_token
         return Ran(
@@ -131,6 +141,7 @@ class Engine:
             sites=trace.sites,
             masks=tuple(i for i, token in enumerate(trace.tokens) if mask is not None and token.piece == mask),
             seconds=time.perf_counter() - started,
+            interventions=request.interventions,
             trace_bytes=trace.nbytes,
         )
 
@@ -175,6 +186,7 @@ class Engine:
         model, trace = self._held(request.run)
         report("Comparing with the model's own eager attention", None)
         started = time.perf_counter()
+        trace = self._without_interventions(model, trace, should_stop)  # edits are meant to make a difference
         found = compare_with_eager(model, model.encode(self._text), trace, should_stop)
         return TrustReport(
             request=request,
@@ -196,6 +208,25 @@ class Engine:
         _, trace = self._held(request.run)
         report("Writing the weights", None)
         return Exported(request=request, run=request.run, path=request.path, size=save_weights(trace, request.path))
+
+    @_answer.register
+    def _compare(self, request: CompareRequest, should_stop: ShouldStop, report: Report) -> Result:
+        model, trace = self._held(request.run)
+        report("Comparing with the model as it is", None)
+        untouched = self._without_interventions(model, trace, should_stop)
+        return compare(request, model, untouched, trace)
+
+    @_answer.register
+    def _cell(self, request: CellRequest, should_stop: ShouldStop, report: Report) -> Result:
+        model, trace = self._held(request.run)
+        return cell_view(request, model, trace)
+
+    def _without_interventions(self, model: Model, trace: Trace, should_stop: ShouldStop) -> Trace:
+        if not trace.interventions:
+            return trace
+        if self._untouched is None:
+            self._untouched = run(model, self._text, should_stop=should_stop)
+        return self._untouched
 
     def _held(self, run_ticket: int) -> tuple[Model, Trace]:
         if self._model is None or self._trace is None or run_ticket != self._run:

@@ -51,6 +51,17 @@ class Model:
         self._hidden_ids = frozenset(tokenizer.all_special_ids) - named
         watch_blocks(module, self.seq2seq, info.family == "causal")
 
+    def accepts(self, name: str) -> bool:
+        """Whether the module's forward takes an argument of this name."""
+        return name in self._accepted
+
+    @property
+    def output_head(self) -> nn.Linear | None:
+        """The projection from the residual stream to logits, weight (vocabulary, width); None where there is none."""
+        get = getattr(self.module, "get_output_embeddings", None)
+        head = get() if callable(get) else None
+        return head if isinstance(head, nn.Linear) else None
+
     @property
     def device(self) -> torch.device:
         return next(self.module.parameters()).device
@@ -79,7 +90,7 @@ class Model:
         tokens = self.tokenize(text)
         ids = torch.tensor([[token.id for token in tokens]], device=self.device)  # (1, tokens)
         inputs = {"input_ids": ids}
-        if "attention_mask" in self._accepted:
+        if self.accepts("attention_mask"):
             inputs["attention_mask"] = torch.ones_like(ids)
         if not self.seq2seq:
             return Encoded(inputs, tokens)

@@ -8,9 +8,12 @@ Arrays in results are read-only. Results compare by identity: an array has no ch
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from models.interventions import Intervention
 
 # --------------------------------------------------------------------------- what a model and its input are
 
@@ -120,10 +123,11 @@ class LoadRequest(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForwardRequest(Request):
-    """Run the open model on `text`. Answered by `Ran`."""
+    """Run the open model on `text`, with what is to be changed. Answered by `Ran`."""
 
     lane: ClassVar[str] = "forward"
     text: str
+    interventions: tuple[Intervention, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +158,34 @@ class PredictionRequest(Request):
     run: int
     positions: tuple[int, ...]
     top: int = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareRequest(Request):
+    """One head of run `run` beside the same text run without interventions. Answered by `CompareView`."""
+
+    lane: ClassVar[str] = "view:compare"
+    run: int
+    site: SiteRef
+    head: int
+    position: int  # where the next token is compared
+    top: int = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellRequest(Request):
+    """One cell's arithmetic, from q and k to the logit of token `target`. Answered by `CellView`.
+
+    `target` is a vocabulary id, or None for the likeliest next token at `query`.
+    """
+
+    lane: ClassVar[str] = "view:cell"
+    run: int
+    site: SiteRef
+    head: int
+    query: int
+    key: int
+    target: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,6 +257,7 @@ class Ran(Result):
     tokens: tuple[Token, ...]
     sites: tuple[Site, ...]
     masks: tuple[int, ...]  # positions of mask tokens, empty for models without them
+    interventions: tuple[Intervention, ...] = ()  # what was changed in this run
     seconds: float
     trace_bytes: int
 
@@ -273,6 +306,68 @@ class Prediction:
 class PredictionView(Result):
     run: int
     predictions: tuple[Prediction, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CompareView(Result):
+    """What the interventions of a run changed."""
+
+    run: int
+    site: SiteRef
+    head: int
+    before: np.ndarray  # (queries, keys) float32: the model as it is
+    after: np.ndarray  # (queries, keys) float32: this run
+    entropy_before: np.ndarray  # (queries,) float32, bits of each row
+    entropy_after: np.ndarray  # (queries,) float32
+    prediction_before: Prediction | None
+    prediction_after: Prediction | None
+    loss_before: float | None  # mean cross-entropy of the text's own next tokens, nats; None for other than causal
+    loss_after: float | None
+    dead_rows: tuple[int, ...]  # queries that may look at nothing: their weights and output are 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CellView(Result):
+    """How one score came about, became a weight, and what that weight did. Arrays are float32."""
+
+    run: int
+    site: SiteRef
+    head: int
+    query: int
+    key: int
+    q: np.ndarray  # (head_dim,) the query vector, as it enters the product
+    k: np.ndarray  # (head_dim,) the key vector
+    products: np.ndarray  # (head_dim,) q * k
+    raw: float  # the sum of the products
+    scale: float  # as trained
+    factor: float  # what interventions multiply it by, 1 without
+    scaled: float  # raw * scale * factor
+    bias: float | None  # position bias added, None for a model without
+    softcap: float | None
+    score: float  # what enters the softmax, before the mask
+    masked: bool
+    reason: str  # why it is masked, or why it is not: "causal", "painted", "window 8", ""
+    row_raw: np.ndarray  # (keys,) raw products of the whole row
+    row_scores: np.ndarray  # (keys,) scores before the mask
+    row_masked: np.ndarray  # (keys,) bool
+    row_weights: np.ndarray  # (keys,)
+    numerator: float  # exp(score - largest score of the row), 0 if masked
+    denominator: float  # sum of the row's numerators (with the sink's, where there is one)
+    weight: float
+    value: np.ndarray  # (value_dim,)
+    mixed: np.ndarray  # (value_dim,) weight * value
+    head_output: np.ndarray  # (value_dim,) the sum of the row's mixed values
+    key_head: int  # the key/value head that this query head shares
+    key_group: tuple[int, ...]  # the query heads that share it
+    write: np.ndarray | None  # (width,) what this cell adds to the residual stream, W_O applied
+    write_norm: float | None
+    head_write_norm: float | None  # of the whole head's write
+    stream_norm: float | None  # of the residual stream after the block, at the query
+    target: int | None  # vocabulary id
+    target_label: str
+    effect: float | None  # direct effect of the cell's write on the target's logit
+    head_effect: float | None  # and of the whole head's write
+    effect_note: str  # where there is none: why
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

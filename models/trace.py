@@ -13,6 +13,7 @@ from torch import Tensor
 from models import attention
 from models.attention import AttentionInputs, PooledHeads, Pooling, Rows
 from models.capture import never
+from models.interventions import Intervention
 from models.requests import Cancelled, Site, SiteRef, Token
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class Trace:
     sites: tuple[Site, ...]  # in the order in which they ran
     inputs: tuple[AttentionInputs, ...]  # one a site
     residual: dict[str, tuple[Tensor, ...]]  # stack: (embedding, after each block), each (tokens, width)
+    interventions: tuple[Intervention, ...]  # what was changed in this run
     output_logits: Tensor | None  # (tokens, vocabulary) in the model's dtype; None for a model without them
 
     @classmethod
@@ -54,6 +56,7 @@ class Trace:
             sites=tuple(recorder.sites),
             inputs=tuple(recorder.inputs),
             residual={stack: tuple(t[0] for t in stream) for stack, stream in recorder.residual.items()},
+            interventions=recorder.interventions,
             output_logits=logits[0] if logits is not None else None,
         )
 

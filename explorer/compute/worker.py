@@ -13,6 +13,8 @@ from explorer.compute.mailbox import Mailbox
 from models.requests import (
     AtlasRequest,
     Cancelled,
+    CellRequest,
+    CompareRequest,
     ExportRequest,
     Failure,
     ForwardRequest,
@@ -37,6 +39,8 @@ ACTIVITIES: dict[type[Request], str] = {
     HeadRequest: "computing the weights of the head",
     AtlasRequest: "computing the thumbnails of all heads",
     PredictionRequest: "reading what the model predicts",
+    CompareRequest: "comparing with the model as it is",
+    CellRequest: "computing the arithmetic of the cell",
     TrustRequest: "comparing with the model's own attention",
     ExportRequest: "writing the weights",
     StepRequest: "letting the model write a token",

@@ -12,6 +12,7 @@ from explorer.session.intents import Intent
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.theme import LIGHT, Theme
+from explorer.widgets.card import Card
 from models.requests import HeadRequest, Request
 
 
@@ -66,7 +67,9 @@ class Panel(QWidget):
         super().showEvent(event)
         self._refresh()
 
-    def _on_changed(self, _old: State, _new: State) -> None:
+    def _on_changed(self, old: State, new: State) -> None:
+        if old.loading is not None and new.loading is None:
+            self._asked = None  # a load calls off what was asked for, also one that fails
         if self.isVisible():
             self._refresh()
 
@@ -79,10 +82,17 @@ class Panel(QWidget):
         if state is not self._rendered:
             old, self._rendered = self._rendered, state
             self.render_state(state, old)
+            self._mark_edited(state)
         request = self.wants(state)
-        if request is not None and request != self._asked:
-            self._asked = request
+        asked, self._asked = self._asked, request
+        if request is not None and request != asked:
             self.session.request(request)
+
+    def _mark_edited(self, state: State) -> None:
+        """Say in the title that the run is an edited one, so that nobody takes it for the model's own."""
+        count = len(state.ran.interventions) if state.ran is not None else 0
+        for card in self.findChildren(Card):
+            card.set_mark(f"edited × {count}" if count else "", "Interventions are on: this is not the model as it is.")
 
     def dispatch(self, intent: Intent) -> None:
         self.session.dispatch(intent)

@@ -48,7 +48,8 @@ class HeadAtlasPanel(Panel):
 
     def render_state(self, state: State, old: State | None) -> None:
         view, options = state.results.atlas, state.document.view
-        self.atlas.set_colour_map(sequential(options.colour_map))
+        if old is None or options.colour_map != old.document.view.colour_map:
+            self.atlas.set_colour_map(sequential(options.colour_map))
         if old is None or view is not old.results.atlas or options.mean_column != old.document.view.mean_column:
             self._render_images(state)
         row = self._row_of(state)

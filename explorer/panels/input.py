@@ -86,8 +86,10 @@ class InputPanel(Panel):
         mask = _mask_token(state)
         if mask is None or state.ran is None:
             return
+        text = self.text.text()
         start, end = self.text.selected_span()
         if start == end and state.up_to_date:
+            text = state.document.text
             start, end = word_span(state.ran.tokens, state.selection.query)
         if start == end:
             sentence = (
@@ -95,7 +97,6 @@ class InputPanel(Panel):
             )
             self.dispatch(Show(Notice("info", sentence)))
             return
-        text = state.document.text
         self.dispatch(SetText(text[:start] + mask + text[end:]))
 
     # what it shows

@@ -12,6 +12,9 @@ from explorer.widgets.bar_list import BarGroup, BarList, BarRow
 from explorer.widgets.card import Card
 from models.requests import Candidate, Prediction, PredictionRequest, Ran, Request
 
+_EMPTY = "The model's likeliest tokens appear here when it has run."
+_WORDLESS = "This model gives vectors, not words: it has no output head."
+
 
 class NextTokenPanel(Panel):
     name = "next"
@@ -21,7 +24,6 @@ class NextTokenPanel(Panel):
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)
         self.bars = BarList()
-        self.bars.set_empty_text("The model's likeliest tokens appear here when it has run.")
         scroll = QScrollArea()
         scroll.setWidget(self.bars)
         scroll.setWidgetResizable(True)
@@ -48,12 +50,10 @@ class NextTokenPanel(Panel):
         view, ran = state.results.prediction, state.ran
         masked = _is_masked(state)
         self.card.set_title("Masked tokens" if masked else self.title)
-        if not _has_words(state):
+        self.bars.set_empty_text(_EMPTY if _has_words(state) else _WORDLESS)
+        if view is None or ran is None or not _has_words(state):
             self.bars.set_groups(())
-            self.bars.set_empty_text("This model gives vectors, not words: it has no output head.")
-            return
-        if view is None or ran is None:
-            self.bars.set_groups(())
+            self.card.set_subtitle("")
             return
         if view.run != ran.run or (old is not None and view is old.results.prediction):
             return

@@ -89,7 +89,11 @@ class TrustStrip(Panel):
                 f"logits by {report.logit_difference:.1e} of the largest; {report.tolerance:.0e} is allowed. {again}"
             )
             difference = "exactly" if worst == 0 else f"{worst:.0e}"
-            if report.holds:
+            if state.ran is not None and state.ran.interventions:
+                edits = len(state.ran.interventions)
+                sentence = f"{edits} intervention{'s are' if edits > 1 else ' is'} on. Untouched: {text}"
+                self.equal.set_status("warning", "edited run", sentence)
+            elif report.holds:
                 self.equal.set_status("ok", f"equals the model ({difference})", text)
             else:
                 self.equal.set_status("error", f"differs from the model ({difference})", text)

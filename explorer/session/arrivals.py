@@ -11,9 +11,12 @@ from functools import singledispatch
 
 from explorer.session.defaults import default_selection, followed_query
 from explorer.session.intents import SetText
-from explorer.session.state import Notice, Results, Selection, State, clamped, site_of
+from explorer.session.state import Listed, Notice, Results, Selection, State, clamped, site_of
+from models.interventions import Mask, Positions
 from models.requests import (
     AtlasView,
+    CellView,
+    CompareView,
     Exported,
     Failure,
     ForwardRequest,
@@ -27,6 +30,8 @@ from models.requests import (
     Stepped,
     TrustReport,
 )
+
+_OfRun = HeadView | AtlasView | PredictionView | CompareView | CellView | TrustReport | Stepped
 
 
 def arrive(state: State, result: Result) -> State:
@@ -61,8 +66,17 @@ def _(result: Loaded, state: State) -> State:
         text = result.info.example
     if not state.restored and before is not None:
         selection = Selection()  # another model's heads mean something else: the first run chooses
+        document = replace(document, interventions=tuple(i for i in document.interventions if _is_global(i)))
     document = replace(document, checkpoint=result.info.reference, text=text, selection=selection)
     return replace(state, document=document, results=Results(loaded=result), loading=None, refused=None)
+
+
+def _is_global(listed: Listed) -> bool:
+    """Whether it means the same in any model: it names no layer and no head, and paints no cell."""
+    value = listed.value
+    return isinstance(value, Positions) or (
+        value.site is None and value.head is None and not (isinstance(value, Mask) and value.kind == "painted")
+    )
 
 
 @_arrive.register
@@ -114,6 +128,22 @@ def _(result: PredictionView, state: State) -> State:
 
 
 @_arrive.register
+def _(result: CompareView, state: State) -> State:
+    state = _without_progress(state, result)
+    if not _is_of_this_run(state, result):
+        return state
+    return replace(_without_notice(state, result), results=replace(state.results, comparison=result))
+
+
+@_arrive.register
+def _(result: CellView, state: State) -> State:
+    state = _without_progress(state, result)
+    if not _is_of_this_run(state, result):
+        return state
+    return replace(_without_notice(state, result), results=replace(state.results, cell=result))
+
+
+@_arrive.register
 def _(result: TrustReport, state: State) -> State:
     state = _without_progress(state, result)
     if not _is_of_this_run(state, result):
@@ -157,7 +187,7 @@ def _(result: Failure, state: State) -> State:
             state = state.with_document(checkpoint=loaded.info.reference)
         state = replace(state, loading=None)
     if isinstance(request, ForwardRequest):
-        state = replace(state, refused=request.text)
+        state = replace(state, refused=(request.text, request.interventions))
     return replace(state, notice=_notice(result))
 
 
@@ -166,7 +196,7 @@ def _speaks_of_the_past(state: State, failure: Failure) -> bool:
     if isinstance(request, LoadRequest):
         return not _is_wanted_load(state, failure)
     if isinstance(request, ForwardRequest):
-        return request.text != state.document.text
+        return (request.text, request.interventions) != state.document.question
     run = getattr(request, "run", None)
     return run is not None and (state.ran is None or run != state.ran.run)
 
@@ -189,7 +219,7 @@ def _is_wanted_load(state: State, result: Result) -> bool:
     return isinstance(request, LoadRequest) and request.reference == state.document.checkpoint
 
 
-def _is_of_this_run(state: State, result: HeadView | AtlasView | PredictionView | TrustReport | Stepped) -> bool:
+def _is_of_this_run(state: State, result: _OfRun) -> bool:
     return state.ran is not None and result.run == state.ran.run
 
 

@@ -1,8 +1,8 @@
 """Which requests follow from a change of state. Pure; panels ask for their own pictures, the session for these.
 
 - A checkpoint was chosen: load it.
-- The text is not the one that ran, and the checkpoint it is meant for is open: run it. While another one loads nothing
-  runs, since the text may be meant for a model that is not there yet.
+- The text, or what is changed while it runs, is not what ran, and the checkpoint it is meant for is open: run it.
+  While another one loads nothing runs, since the text may be meant for a model that is not there yet.
 - A checkpoint ran for the first time: check it against its own attention. If the text changes before the answer, the
   next run is checked instead.
 """
@@ -33,7 +33,8 @@ def effects(old: State, new: State) -> tuple[Request, ...]:
 
 
 def _wanted_forward(state: State) -> ForwardRequest | None:
-    text = state.document.text
-    if state.results.loaded is None or state.loading is not None or state.up_to_date or text == state.refused:
+    question = state.document.question
+    if state.results.loaded is None or state.loading is not None or state.up_to_date or question == state.refused:
         return None
-    return ForwardRequest(text=text)
+    text, interventions = question
+    return ForwardRequest(text=text, interventions=interventions)

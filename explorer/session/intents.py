@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from explorer.session.state import Document, Notice
+from models.interventions import Intervention
 from models.requests import Result, SiteRef
 
 
@@ -69,6 +70,34 @@ class SetView(Intent):
 
     option: str
     value: object
+
+
+@dataclass(frozen=True, slots=True)
+class PutIntervention(Intent):
+    """Turn a knob: replaces the intervention of the same kind and scope; one that says "as trained" takes it away."""
+
+    merge: ClassVar[str] = "intervention"
+    value: Intervention
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchIntervention(Intent):
+    """Switch the intervention at `index` of the list on or off. ValueError where there is none."""
+
+    index: int
+    on: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveIntervention(Intent):
+    """Take the intervention at `index` off the list. ValueError where there is none."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClearInterventions(Intent):
+    """Back to the model as it is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,11 @@ from explorer.session.arrivals import arrive
 from explorer.session.intents import (
     Arrived,
     Busy,
+    ClearInterventions,
     Intent,
     OpenCheckpoint,
+    PutIntervention,
+    RemoveIntervention,
     RestoreDocument,
     SelectCell,
     SelectHead,
@@ -23,8 +26,10 @@ from explorer.session.intents import (
     SetText,
     SetView,
     Show,
+    SwitchIntervention,
 )
-from explorer.session.state import State, ViewOptions, clamped, site_of
+from explorer.session.state import Listed, State, ViewOptions, clamped, site_of
+from models.interventions import is_neutral, same_slot
 from models.requests import SiteRef
 
 TEXT_LANES = frozenset({"forward", "decode"})
@@ -67,7 +72,7 @@ def _(intent: RestoreDocument, state: State) -> State:
     if intent.document == state.document:
         return state
     chosen = _choose(state, intent.document.checkpoint)
-    if intent.document.text != state.document.text:
+    if intent.document.question != state.document.question:
         chosen = _another_text(chosen)
     # Not clamped: the restored selection belongs to the restored text, which has yet to run.
     return replace(chosen, document=intent.document, restored=True)
@@ -89,6 +94,48 @@ def _another_text(state: State) -> State:
 
 def _without_notice(state: State, lanes: frozenset[str] | set[str]) -> State:
     return replace(state, notice=None) if state.notice is not None and state.notice.lane in lanes else state
+
+
+# --------------------------------------------------------------------------- interventions
+
+
+@_reduce.register
+def _(intent: PutIntervention, state: State) -> State:
+    listed, value = state.document.interventions, intent.value
+    same = next((i for i, other in enumerate(listed) if same_slot(other.value, value)), len(listed))
+    new = () if is_neutral(value) else (Listed(value),)
+    return _with_interventions(state, (*listed[:same], *new, *listed[same + 1 :]))
+
+
+@_reduce.register
+def _(intent: SwitchIntervention, state: State) -> State:
+    listed = _checked(state, intent.index)
+    changed = replace(listed[intent.index], on=intent.on)
+    return _with_interventions(state, (*listed[: intent.index], changed, *listed[intent.index + 1 :]))
+
+
+@_reduce.register
+def _(intent: RemoveIntervention, state: State) -> State:
+    listed = _checked(state, intent.index)
+    return _with_interventions(state, (*listed[: intent.index], *listed[intent.index + 1 :]))
+
+
+@_reduce.register
+def _(intent: ClearInterventions, state: State) -> State:
+    return _with_interventions(state, ())
+
+
+def _with_interventions(state: State, listed: tuple[Listed, ...]) -> State:
+    if listed == state.document.interventions:
+        return state
+    return replace(_another_text(state.with_document(interventions=listed)), restored=False)
+
+
+def _checked(state: State, index: int) -> tuple[Listed, ...]:
+    listed = state.document.interventions
+    if not 0 <= index < len(listed):
+        raise ValueError(f"There is no intervention {index}: the list has {len(listed)}.")
+    return listed
 
 
 # --------------------------------------------------------------------------- selection

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from models.interventions import Intervention
 from models.requests import (
     AtlasView,
+    CellView,
+    CompareView,
     HeadView,
     Loaded,
     PredictionView,
@@ -44,6 +47,18 @@ class ViewOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class Listed:
+    """An intervention in the session's list; switched off it stays there and changes nothing."""
+
+    value: Intervention
+    on: bool = True
+
+
+Question = tuple[str, tuple[Intervention, ...]]
+"""A text, and what is changed while it runs."""
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """What a person chose. Undo walks through these; a session file is one of these."""
 
@@ -51,6 +66,12 @@ class Document:
     text: str = ""
     selection: Selection = field(default_factory=Selection)
     view: ViewOptions = field(default_factory=ViewOptions)
+    interventions: tuple[Listed, ...] = ()
+
+    @property
+    def question(self) -> Question:
+        """What decides the outcome of a run of the open model."""
+        return self.text, tuple(listed.value for listed in self.interventions if listed.on)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +94,8 @@ class Results:
     head: HeadView | None = None
     atlas: AtlasView | None = None
     prediction: PredictionView | None = None
+    comparison: CompareView | None = None
+    cell: CellView | None = None
     trust: TrustReport | None = None
 
 
@@ -84,7 +107,7 @@ class State:
     progress: tuple[Progress, ...] = ()  # work that takes longer than a moment, newest last
     busy: frozenset[str] = frozenset()  # lanes with unanswered requests
     loading: str | None = None  # the checkpoint chosen since the last one that opened; no text runs meanwhile
-    refused: str | None = None  # the text that the open model could not run: not tried again unless asked
+    refused: Question | None = None  # what the open model could not run: not tried again unless asked
     restored: bool = False  # the document came whole: the next load keeps its text, the next run its selection
 
     @property
@@ -106,8 +129,8 @@ class State:
 
     @property
     def up_to_date(self) -> bool:
-        """Whether what is shown was computed from the text in the input."""
-        return self.ran is not None and self.ran.text == self.document.text
+        """Whether what is shown was computed from the text in the input, with the interventions that are on."""
+        return self.ran is not None and (self.ran.text, self.ran.interventions) == self.document.question
 
     def with_document(self, **changes: object) -> State:
         """The state with some of the document's fields changed; this very state where nothing changes."""

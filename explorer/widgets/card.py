@@ -21,8 +21,11 @@ class Card(QFrame):
         self._subtitle = QLabel()
         self._subtitle.setProperty("role", "dim")
         self._subtitle.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        for label in (self._title, self._subtitle):
+        for label in (self._title, self._mark, self._subtitle):
             label.setTextFormat(Qt.TextFormat.PlainText)  # a token may look like mark-up
+        self._mark = QLabel()
+        self._mark.setProperty("role", "mark")
+        self._mark.hide()
         self._controls = QHBoxLayout()
         self._controls.setSpacing(6)
         self._head = QWidget()
@@ -30,6 +33,7 @@ class Card(QFrame):
         head.setContentsMargins(0, 0, 0, 0)
         head.setSpacing(10)
         head.addWidget(self._title)
+        head.addWidget(self._mark)
         head.addWidget(self._subtitle, 1)
         head.addLayout(self._controls)
         self._content: QWidget | None = None
@@ -57,6 +61,13 @@ class Card(QFrame):
         self._subtitle.setText(subtitle)
         self._subtitle.setToolTip(subtitle)
 
+    def set_mark(self, text: str, tooltip: str = "") -> None:
+        """A short warning in a frame beside the title; "" takes it away."""
+        self._mark.setText(text)
+        self._mark.setToolTip(tooltip)
+        self._mark.setVisible(bool(text))
+        self._show_head()
+
     def add_control(self, widget: QWidget) -> None:
         """Put a small control at the right end of the title line."""
         self._controls.addWidget(widget)
@@ -71,4 +82,4 @@ class Card(QFrame):
         self._column.addWidget(widget, 1)
 
     def _show_head(self) -> None:
-        self._head.setVisible(bool(self._title.text()) or self._controls.count() > 0)
+        self._head.setVisible(bool(self._title.text() or self._mark.text()) or self._controls.count() > 0)

@@ -1,0 +1,92 @@
+"""Applies interventions to what an attention module was given. The attention function itself stays the one it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from models import attention
+from models.attention import AttentionInputs
+from models.interventions import Intervention, Mask, Positions, Scale, applies
+from models.requests import Site
+
+
+def edited(x: AttentionInputs, site: Site, interventions: Sequence[Intervention]) -> AttentionInputs:
+    """`x` with the interventions that apply at `site`; `x` itself where none does."""
+    for item in interventions:
+        if isinstance(item, Positions):
+            if item.mode == "off" and x.bias is not None:
+                x = replace(x, bias=None)  # a learned bias by distance is a sense of order too
+        elif not applies(item, site) or (item.head is not None and item.head >= x.heads):
+            continue
+        elif isinstance(item, Scale):
+            x = replace(x, factors=_factors(x, item))
+    masks = [item for item in interventions if isinstance(item, Mask) and applies(item, site)]
+    return _masked(x, masks) if masks else x
+
+
+def _factors(x: AttentionInputs, item: Scale) -> Tensor:
+    factors = torch.ones(x.heads, device=x.query.device) if x.factors is None else x.factors.clone()
+    if item.head is None:
+        factors *= item.factor
+    else:
+        factors[item.head] *= item.factor
+    return factors  # (heads,)
+
+
+def _masked(x: AttentionInputs, masks: list[Mask]) -> AttentionInputs:
+    trained = attention.blocked(x)
+    shape = (x.heads, x.queries, x.keys)
+    none = torch.zeros(1, 1, 1, dtype=torch.bool, device=x.query.device)
+    trained = (none if trained is None else trained[0]).expand(-1, *shape[1:])  # (heads or 1, queries, keys)
+    shut = trained
+    for item in masks:
+        if item.head is not None and item.head >= x.heads:
+            continue
+        now = shut if item.kind == "painted" else trained
+        if item.head is None:
+            shut = _shut(item, now, x)
+        else:
+            shut = shut.expand(shape).clone()
+            shut[item.head] = _shut(item, now.expand(shape)[item.head : item.head + 1], x)[0]
+    x = replace(x, bias=_with_added(x), causal=False)
+    return replace(x, mask=~shut[None])  # (1, heads or 1, queries, keys)
+
+
+def _shut(item: Mask, now: Tensor, x: AttentionInputs) -> Tensor:
+    """Which cells are blocked under `item`, (heads or 1, queries, keys); `now` is the mask that it builds on."""
+    q = torch.arange(x.queries, device=now.device)[:, None]  # (queries, 1)
+    k = torch.arange(x.keys, device=now.device)[None]  # (1, keys)
+    n = item.window or 0
+    match item.kind:
+        case "trained":
+            return now
+        case "none" | "full":
+            return torch.zeros_like(now)
+        case "causal":
+            return (k > q).expand(now.shape)
+        case "prefix":
+            return ((k > q) & (k >= n)).expand(now.shape)
+        case "padding":
+            return now | (k >= x.keys - n)
+        case "window":
+            return now | ((q - k).abs() >= n)
+        case "blocks":
+            return now | (q // n != k // n)
+        case "painted":
+            shut = now.clone()
+            for query, key, allow in item.cells or ():
+                if query < x.queries and key < x.keys:  # painted on a longer text
+                    shut[:, query, key] = not allow
+            return shut
+
+
+def _with_added(x: AttentionInputs) -> Tensor | None:
+    """The position bias, with what an added mask carries beside its "not here": ALiBi puts its slopes there."""
+    if x.mask is None or x.mask.dtype == torch.bool:
+        return x.bias
+    added = attention.added_bias(x)
+    return added if x.bias is None else x.bias + added

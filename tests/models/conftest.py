@@ -1,0 +1,46 @@
+"""Open checkpoints, each made once for all tests: nothing may change them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+import transformers
+
+from models import open_checkpoint
+from models.model import Model
+from tests.models import tiny
+
+TinyFolder = Callable[[str], Path]
+TinyModel = Callable[[str], Model]
+
+transformers.logging.disable_progress_bar()
+
+
+@pytest.fixture(scope="session")
+def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> TinyFolder:
+    """The folder of a tiny checkpoint, by its name in `tiny.KINDS`."""
+    return cache(lambda kind: tiny.save(kind, tmp_path_factory.mktemp(kind) / kind))
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tiny_folder: TinyFolder) -> TinyModel:
+    """A tiny checkpoint, open, by its name in `tiny.KINDS`."""
+    return cache(lambda kind: open_checkpoint(tiny_folder(kind)))
+
+
+@pytest.fixture(scope="session")
+def story_gpt() -> Model:
+    return open_checkpoint("story-gpt")
+
+
+@pytest.fixture(scope="session")
+def story_bert() -> Model:
+    return open_checkpoint("story-bert")
+
+
+@pytest.fixture(scope="session")
+def en_es() -> Model:
+    return open_checkpoint("en-es")
