@@ -17,17 +17,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from models.capture import run as run
     from models.checkpoints import open_checkpoint as open_checkpoint
+    from models.decoding import decode as decode
     from models.model import Model as Model
     from models.trace import Trace as Trace
 
 _HOMES = {
     "open_checkpoint": "models.checkpoints",
     "run": "models.capture",
+    "decode": "models.decoding",
     "Trace": "models.trace",
     "Model": "models.model",
 }
 
-__all__ = ["Model", "Trace", "open_checkpoint", "run"]
+__all__ = ["Model", "Trace", "decode", "open_checkpoint", "run"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,95 @@
+"""Runs a model step by step with its key/value cache, for one or several sequences side by side.
+
+Works for decoder-only models and for the decoder of encoder-decoder models, whose encoder runs once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import DynamicCache, EncoderDecoderCache
+
+from models.capture import Recorder, never, recording
+from models.errors import InputError
+from models.model import Encoded, Model
+
+
+class CachedRun:
+    """One prompt and what was written after it. `ids` are the decoder's, prompt included: (sequences, tokens)."""
+
+    def __init__(self, model: Model, encoded: Encoded) -> None:
+        self.model = model
+        self.encoder_tokens = encoded.source
+        self._fixed: dict[str, Any] = {}
+        if model.seq2seq:
+            module: Any = model.module
+            inputs = {k: v for k, v in encoded.inputs.items() if not k.startswith("decoder_")}
+            with torch.no_grad():
+                self._fixed = {
+                    "encoder_outputs": module.get_encoder()(**inputs),
+                    "attention_mask": encoded.inputs.get("attention_mask"),
+                }
+            self._cache: Any = EncoderDecoderCache(DynamicCache(config=model.config), DynamicCache(config=model.config))
+            self.ids = encoded.inputs["decoder_input_ids"]
+        elif model.info.family == "causal":
+            self._cache = DynamicCache(config=model.config)
+            self.ids = encoded.inputs["input_ids"]
+        else:
+            raise InputError(f"{model.info.name} does not write from left to right: there is nothing to decode.")
+        # renamed in transformers 5.24; older releases know the older name only
+        self._cache_name = "cache" if model.accepts("cache") else "past_key_values"
+        self.prompt = self.ids.shape[1]
+        self._cached = 0
+        self.recorder: Recorder | None = None
+
+    @torch.no_grad()
+    def logits(self) -> Tensor:
+        """Run what is not in the cache yet; the next token's logits, (sequences, vocabulary) float32.
+
+        `recorder` then holds what each attention site was given in this step: its queries are the new tokens only.
+        """
+        limit = self.model.info.context
+        if limit is not None and self.ids.shape[1] > limit:
+            raise InputError(f"The context is full: {self.model.info.name} takes {limit:,} tokens.")
+        recorder = Recorder(self.model.module_names, self.model.seq2seq, never)
+        new = self.ids[:, self._cached :]
+        name = "decoder_input_ids" if self.model.seq2seq else "input_ids"
+        with recording(recorder):
+            out = self.model.module(**{name: new, self._cache_name: self._cache}, **self._fixed, use_cache=True)
+        self._cached = self.ids.shape[1]
+        self.recorder = recorder
+        logits: Tensor = out.logits[:, -1].float()
+        return logits
+
+    def append(self, tokens: Tensor, sources: Tensor | None = None) -> None:
+        """Append one token a sequence, (sequences,). `sources` says which of the present sequences each goes on from.
+
+        More sources than sequences make them branch; the cache follows.
+        """
+        if sources is not None:
+            self._cache.reorder_cache(sources)
+            self.ids = self.ids[sources]
+            self._fixed = {key: _spread(value, len(sources)) for key, value in self._fixed.items()}
+        self.ids = torch.cat([self.ids, tokens[:, None]], dim=1)
+
+    @property
+    def cache_bytes(self) -> int:
+        """Bytes of the keys and values that are kept for the next step."""
+        parts = (
+            (self._cache.self_attention_cache, self._cache.cross_attention_cache)
+            if self.model.seq2seq
+            else (self._cache,)
+        )
+        layers = [layer for part in parts for layer in part.layers if getattr(layer, "keys", None) is not None]
+        return sum(t.numel() * t.element_size() for layer in layers for t in (layer.keys, layer.values))
+
+
+def _spread(value: Any, count: int) -> Any:
+    """The encoder's output (the same for every sequence) for `count` sequences."""
+    if isinstance(value, Tensor):
+        return value if len(value) == count else value[:1].expand(count, *value.shape[1:])
+    if value is None:
+        return None
+    return type(value)(**{key: _spread(part, count) for key, part in value.items()})
