@@ -1,4 +1,4 @@
-"""Beam search over log-probabilities, as transformers' `generate` does it, with every beam it looked at kept visible."""
+"""Beam search over log-probabilities, as transformers' `generate` does it; every beam it looked at stays visible."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class BeamSearch:
         self._sources: list[int] = []
 
     def advance(self, log_probabilities: Tensor, label: Callable[[int], str]) -> tuple[Beam, ...]:
-        """One step. `log_probabilities` are of the next token, (running, vocabulary). Returns all looked at, best first."""
+        """One step from the next token's log-probabilities, (running, vocabulary). All looked at, the best first."""
         self._step += 1
         vocabulary = log_probabilities.shape[1]
         before = torch.tensor([running.score for running in self._running], device=log_probabilities.device)
@@ -108,4 +108,5 @@ class BeamSearch:
         if len(self.finished) < self.width:
             return True
         best_running = max(running.score for running in self._running) / self._step**self.length_penalty
-        return best_running > min(finished.score for finished in self.finished)
+        worst_finished = min(finished.score for finished in self.finished)
+        return bool(best_running > worst_finished)

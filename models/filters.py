@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -21,7 +22,7 @@ from transformers.generation.logits_process import (
 
 from models.decode_settings import DecodeSettings
 
-Filter = Callable[[Tensor, Tensor], Tensor]  # (ids so far, scores), each (sequences, ...)
+Filter = Callable[[Any, Any], Any]  # (ids so far, scores), each (sequences, ...)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -40,11 +40,12 @@ class Batch(NamedTuple):
 class Recipe:
     """What differs between the trainings."""
 
-    model: PreTrainedModel
+    model: nn.Module  # called with a batch's inputs, it gives something with `logits`
     batches: Iterator[Batch]  # endless
     held_out: Callable[[], Iterable[Batch]]  # the same batches at every call
     peak: float  # the highest learning rate
     decay: float  # weight decay of matrices; vectors (biases, norms) have none
+    half: bool = True  # forward passes in bfloat16 autocast
     smoothing: float = 0.0  # label smoothing in training; the held-out figures have none
 
 
@@ -125,15 +126,15 @@ def evaluate(model: nn.Module, batches: Iterable[Batch]) -> tuple[float, float]:
 def train(recipe: Recipe, budget: Budget, device: torch.device, report_every: float = 40.0) -> Report:
     """Train `recipe.model`, in place, until the budget is spent; print a report every `report_every` seconds.
 
-    Returns the last report. Forward passes run in bfloat16 autocast, held-out figures in float32.
+    Returns the last report. Held-out figures are computed in float32.
     """
-    model: nn.Module = recipe.model
+    model = recipe.model
     model.to(device).train()
     forward = torch.compile(model, dynamic=False) if device.type == "cuda" else model
     optimizer = adamw(model, recipe.decay, device)
 
     def loss_of(batch: Batch) -> Tensor:
-        with torch.autocast(device.type, dtype=torch.bfloat16):
+        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=recipe.half):
             logits = forward(**batch.inputs).logits
         return cross_entropy(logits, batch.labels, recipe.smoothing)
 

@@ -1,0 +1,1 @@
+"""Our own models, written to be read: each file is one idea of one paper."""

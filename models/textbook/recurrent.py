@@ -1,0 +1,292 @@
+"""Sequence to sequence with recurrent networks, and the attention that was invented for them.
+
+    encoder   h_1 .. h_S = GRU(x_1 .. x_S), both directions side by side
+    score     e_ij = v . tanh(W s_{i-1} + U h_j)       additive: Bahdanau et al. 2015, appendix A.1.2
+                     s_i . h_j | s_i . W h_j | v . tanh(W [s_i; h_j])     dot, general, concat: Luong et al. 2015, eq. 8
+    weight    a_ij = softmax over j of e_ij
+    context   c_i = sum_j a_ij h_j
+    decoder   s_i = GRU([y_{i-1}; c_i], s_{i-1})       Bahdanau: the context goes in
+              s_i = GRU(y_{i-1}, s_{i-1}), then tanh(W_c [c_i; s_i])     Luong: it is mixed in afterwards
+
+Without attention the decoder has one context for all words, made of the encoder's last states: the bottleneck
+(Cho et al. 2014). Luong's local attention looks through a window of 2 D + 1 words around a place p_i, which moves with
+the words written (monotonic) or is predicted (equations 9 and 10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Literal, get_args
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from models import attention
+from models.attention import AttentionInputs
+
+Score = Literal["none", "bahdanau", "dot", "general", "concat"]
+Scope = Literal["global", "monotonic", "predictive"]
+CellKind = Literal["gru", "lstm"]
+
+
+@dataclass(frozen=True, slots=True)
+class RecurrentConfig:
+    """Raises ValueError for a pair of choices that no paper describes."""
+
+    vocabulary: int
+    target_vocabulary: int
+    score: Score = "bahdanau"
+    scope: Scope = "global"
+    cell: CellKind = "gru"
+    bidirectional: bool = True
+    embedding: int = 128
+    hidden: int = 256
+    window: int = 3  # D, words to each side of the place that local attention looks at
+    pad: int = 0
+    start: int = 1
+    end: int = 2
+    dropout: float = 0.1
+    most_words: int = 10  # of the sentences it was trained on
+    model_type: str = "explorer-recurrent"
+
+    def __post_init__(self) -> None:
+        for value, kind in ((self.score, Score), (self.scope, Scope), (self.cell, CellKind)):
+            if value not in get_args(kind):
+                raise ValueError(f"“{value}” is none of {', '.join(get_args(kind))}.")
+        if self.scope != "global" and self.score in ("none", "bahdanau"):
+            raise ValueError(f"Local attention is Luong's: it goes with dot, general or concat, not with {self.score}.")
+
+    @property
+    def encoded(self) -> int:
+        """Width of one encoder state."""
+        return self.hidden * (2 if self.bidirectional else 1)
+
+    def to_dict(self) -> dict[str, object]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decoded:
+    """What the decoder did at every step."""
+
+    logits: Tensor  # (batch, steps, target vocabulary)
+    inputs: AttentionInputs | None  # scores enter as a bias, values are encoder states; None for the bottleneck
+    states: Tensor  # (batch, steps, hidden)
+    contexts: Tensor  # (batch, steps, encoded)
+
+
+class RecurrentSeq2Seq(nn.Module):
+    """An encoder, an attention (or none) and a decoder, chosen once by the config."""
+
+    def __init__(self, config: RecurrentConfig) -> None:
+        super().__init__()
+        self.config = config
+        recurrent = nn.GRU if config.cell == "gru" else nn.LSTM
+        cell = nn.GRUCell if config.cell == "gru" else nn.LSTMCell
+        self.source_embedding = nn.Embedding(config.vocabulary, config.embedding, padding_idx=config.pad)
+        self.target_embedding = nn.Embedding(config.target_vocabulary, config.embedding, padding_idx=config.pad)
+        self.encoder = recurrent(config.embedding, config.hidden, batch_first=True, bidirectional=config.bidirectional)
+        self.bridge = nn.Linear(config.encoded, config.hidden)  # the decoder's first state
+        luong = config.score not in ("none", "bahdanau")
+        self.decoder = cell(config.embedding + (0 if luong else config.encoded), config.hidden)
+        self.combine = nn.Linear(config.encoded + config.hidden + (0 if luong else config.embedding), config.hidden)
+        self.output = nn.Linear(config.hidden, config.target_vocabulary)
+        self.dropout = nn.Dropout(config.dropout)
+        self.score = _SCORES[config.score](config)
+        self.place = _Place(config) if config.scope == "predictive" else None
+        self._step = self._luong if luong else self._bahdanau
+
+    def encode(self, source: Tensor) -> tuple[Tensor, Tensor]:
+        """Encoder states (batch, source, encoded) and the decoder's first state (batch, hidden), for padded ids."""
+        lengths = (source != self.config.pad).sum(dim=1).clamp(min=1)
+        packed = nn.utils.rnn.pack_padded_sequence(
+            self.dropout(self.source_embedding(source)), lengths.cpu(), batch_first=True, enforce_sorted=False
+        )
+        states, _ = self.encoder(packed)
+        states, _ = nn.utils.rnn.pad_packed_sequence(states, batch_first=True, total_length=source.shape[1])
+        last = states.gather(1, (lengths - 1)[:, None, None].expand(-1, 1, states.shape[-1]))[:, 0]
+        if self.config.bidirectional:  # the backward direction ends at the first word
+            half = self.config.hidden
+            last = torch.cat([last[:, :half], states[:, 0, half:]], dim=-1)
+        return states, torch.tanh(self.bridge(last))
+
+    def forward(self, source: Tensor, target: Tensor) -> Decoded:
+        """Teacher forcing: what follows each of `target` (batch, steps), which begins with the start token."""
+        states, first = self.encode(source)
+        shut = source == self.config.pad  # (batch, source)
+        keys = self.score.prepare(states)
+        state, memory = first, torch.zeros_like(first)
+        logits, scores, places, kept, contexts = [], [], [], [], []
+        lengths = (~shut).sum(dim=1)
+        fixed = _bottleneck(states, first, self.config) if self.config.score == "none" else None
+        for i in range(target.shape[1]):
+            word = self.dropout(self.target_embedding(target[:, i]))
+            look = _Look(self, states, keys, shut, lengths, i, fixed)
+            mixed, state, memory = self._step(word, state, memory, look)
+            logits.append(self.output(self.dropout(mixed)))
+            kept.append(state)
+            contexts.append(look.context)
+            scores.append(look.scores)
+            places.append(look.shut)
+        inputs = None
+        if fixed is None:
+            inputs = _inputs(torch.stack(scores, 1), torch.stack(places, 1), states)
+        return Decoded(torch.stack(logits, 1), inputs, torch.stack(kept, 1), torch.stack(contexts, 1))
+
+    def _bahdanau(self, word: Tensor, state: Tensor, memory: Tensor, look: _Look) -> tuple[Tensor, Tensor, Tensor]:
+        context = look(state)
+        state, memory = self._advance(torch.cat([word, context], dim=-1), state, memory)
+        return torch.tanh(self.combine(torch.cat([state, context, word], dim=-1))), state, memory
+
+    def _luong(self, word: Tensor, state: Tensor, memory: Tensor, look: _Look) -> tuple[Tensor, Tensor, Tensor]:
+        state, memory = self._advance(word, state, memory)
+        context = look(state)
+        return torch.tanh(self.combine(torch.cat([context, state], dim=-1))), state, memory
+
+    def _advance(self, x: Tensor, state: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
+        if self.config.cell == "gru":
+            return self.decoder(x, state), memory
+        new_state, new_memory = self.decoder(x, (state, memory))
+        return new_state, new_memory
+
+
+class _Look:
+    """One step's look back at the encoder's states: called with the decoder's state, gives the context."""
+
+    def __init__(
+        self,
+        model: RecurrentSeq2Seq,
+        states: Tensor,
+        keys: Tensor,
+        shut: Tensor,
+        lengths: Tensor,
+        step: int,
+        fixed: Tensor | None,
+    ) -> None:
+        self.model, self.states, self.keys, self.lengths, self.step = model, states, keys, lengths, step
+        self.shut = shut
+        self.scores = torch.zeros_like(shut, dtype=states.dtype)
+        self.context = fixed if fixed is not None else states[:, 0]
+        self._fixed = fixed is not None
+
+    def __call__(self, state: Tensor) -> Tensor:
+        if self._fixed:
+            return self.context
+        model = self.model
+        self.scores = model.score(state, self.keys)  # (batch, source)
+        if model.config.scope != "global":
+            places = torch.arange(self.shut.shape[1], device=state.device)[None]
+            if model.place is None:
+                centre = torch.minimum(torch.full_like(self.lengths, self.step), self.lengths - 1)[:, None].float()
+            else:
+                centre = model.place(state, self.lengths)  # (batch, 1)
+            distance = places - centre
+            self.shut = self.shut | (distance.abs() > model.config.window)
+            if model.place is not None:  # a Gaussian around the predicted place: its logarithm joins the scores
+                self.scores = self.scores - distance**2 / (2 * (model.config.window / 2) ** 2)
+        x = _inputs(self.scores[:, None], self.shut[:, None], self.states)
+        self.context = attention.output(x)[:, 0, 0]  # (batch, encoded)
+        return self.context
+
+
+def _inputs(scores: Tensor, shut: Tensor, states: Tensor) -> AttentionInputs:
+    """The one attention function's inputs, for scores that are no product of a query and a key: they enter as a bias.
+
+    Shapes: scores and shut (batch, steps, source), states (batch, source, encoded).
+    """
+    batch, steps, source = scores.shape
+    return AttentionInputs(
+        query=scores.new_zeros(batch, 1, steps, 1),
+        key=scores.new_zeros(batch, 1, source, 1),
+        value=states[:, None],
+        scale=1.0,
+        mask=~shut[:, None],
+        bias=scores[:, None],
+    )
+
+
+def _bottleneck(states: Tensor, first: Tensor, config: RecurrentConfig) -> Tensor:
+    """One context for every step: the decoder's first state, in the place of the states that attention would mix."""
+    return F.pad(first, (0, config.encoded - config.hidden))
+
+
+class _Score(nn.Module):
+    """How well a decoder state fits each encoder state."""
+
+    def __init__(self, config: RecurrentConfig) -> None:
+        super().__init__()
+
+    def prepare(self, states: Tensor) -> Tensor:
+        """What does not depend on the step, from the encoder states (batch, source, encoded)."""
+        return states
+
+    def forward(self, state: Tensor, keys: Tensor) -> Tensor:
+        """Scores (batch, source) of a decoder state (batch, hidden) against what `prepare` gave."""
+        raise NotImplementedError("the bottleneck scores nothing")
+
+
+class _Additive(_Score):
+    """v . tanh(W s + U h)."""
+
+    def __init__(self, config: RecurrentConfig) -> None:
+        super().__init__(config)
+        self.w = nn.Linear(config.hidden, config.hidden, bias=False)
+        self.u = nn.Linear(config.encoded, config.hidden, bias=False)
+        self.v = nn.Linear(config.hidden, 1, bias=False)
+
+    def prepare(self, states: Tensor) -> Tensor:
+        """U h_j does not depend on the step: (batch, source, hidden)."""
+        return self.u(states)  # type: ignore[no-any-return]
+
+    def forward(self, state: Tensor, keys: Tensor) -> Tensor:
+        return self.v(torch.tanh(self.w(state)[:, None] + keys))[..., 0]  # type: ignore[no-any-return]
+
+
+class _Dot(_Score):
+    """s . h, with h brought to the decoder's width where it is wider."""
+
+    def __init__(self, config: RecurrentConfig) -> None:
+        super().__init__(config)
+        same = config.encoded == config.hidden
+        self.narrow = nn.Identity() if same else nn.Linear(config.encoded, config.hidden, bias=False)
+
+    def prepare(self, states: Tensor) -> Tensor:
+        return self.narrow(states)  # type: ignore[no-any-return]
+
+    def forward(self, state: Tensor, keys: Tensor) -> Tensor:
+        return torch.einsum("bd,bsd->bs", state, keys)
+
+
+class _General(_Dot):
+    """s . W h."""
+
+    def __init__(self, config: RecurrentConfig) -> None:
+        super().__init__(config)
+        self.narrow = nn.Linear(config.encoded, config.hidden, bias=False)
+
+
+class _Concat(_Additive):
+    """v . tanh(W [s; h]): W s + U h with one matrix, as Luong writes it."""
+
+
+class _Place(nn.Module):
+    """p = S sigmoid(v . tanh(W s)): Luong et al. 2015, equation 9."""
+
+    def __init__(self, config: RecurrentConfig) -> None:
+        super().__init__()
+        self.w = nn.Linear(config.hidden, config.hidden, bias=False)
+        self.v = nn.Linear(config.hidden, 1, bias=False)
+
+    def forward(self, state: Tensor, lengths: Tensor) -> Tensor:
+        return torch.sigmoid(self.v(torch.tanh(self.w(state)))) * (lengths[:, None] - 1)
+
+
+_SCORES: dict[str, Callable[[RecurrentConfig], _Score]] = {
+    "none": _Score,
+    "bahdanau": _Additive,
+    "dot": _Dot,
+    "general": _General,
+    "concat": _Concat,
+}
