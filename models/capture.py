@@ -213,6 +213,6 @@ def run(
     encoded = model.encode(text, target)
     recorder = Recorder(model.module_names, model.seq2seq, should_stop, tuple(interventions))
     with torch.no_grad(), recording(recorder), edited_positions(model, encoded.inputs, interventions) as inputs:
-        out = model.module(**inputs, **model.forward_options)
+        out = model.forward(inputs)
     check(interventions, recorder.sites)
     return Trace.of(model, encoded, recorder, out)

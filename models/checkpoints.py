@@ -25,6 +25,7 @@ from models.catalogue import WEIGHTS, Card, folder_of, read_card
 from models.errors import CheckpointError
 from models.model import Model
 from models.requests import CheckpointInfo, StackInfo
+from models.textbook.checkpoint import MODEL_TYPE, open_recurrent
 
 _JSON_BYTES = 16 << 20  # an index of a very large model has some MB
 _HEADER_BYTES = 100 << 20  # the format's own bound
@@ -76,6 +77,9 @@ def open_checkpoint(reference: str | Path) -> Model:
     Raises:
         CheckpointError: it can not be opened; the sentence says what is wrong, where and what to do.
     """
+    recurrent = _recurrent(str(reference))
+    if recurrent is not None:
+        return recurrent
     info, config = _examine(str(reference))
     folder = Path(info.folder)
     if info.family == "vision":
@@ -83,6 +87,19 @@ def open_checkpoint(reference: str | Path) -> Model:
     tokenizer = _tokenizer(folder)
     _check_vocabulary(folder, tokenizer, info)
     return Model(_with_tokenizer(info, tokenizer), _weights(folder, config, info), tokenizer)
+
+
+def _recurrent(reference: str) -> Model | None:
+    """The textbook model called `reference`; None where it is another kind of checkpoint."""
+    folder = folder_of(reference)
+    try:
+        raw = _json(folder / "config.json", "")
+    except CheckpointError:
+        return None  # said better by those who look for a transformer
+    if raw.get("model_type") != MODEL_TYPE:
+        return None
+    _tensors(folder)
+    return open_recurrent(folder, raw, reference)
 
 
 # --------------------------------------------------------------------------- before loading

@@ -22,7 +22,7 @@ from models.decode_settings import DecodeSettings
 from models.filters import apply, filters
 from models.model import Model
 from models.requests import Cancelled
-from models.writer import CachedRun
+from models.writer import Run, start_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def decode(
         length_penalty=length_penalty,
         seed=seed,
     )
-    run = CachedRun(model, model.encode(text if isinstance(text, str) else list(text)))
+    run = start_run(model, model.encode(text if isinstance(text, str) else list(text)))
     return (_beam if settings.strategy == "beam" else _one_by_one)(model, run, settings, steps, top, should_stop)
 
 
@@ -107,14 +107,14 @@ def end_ids(model: Model) -> tuple[int, ...]:
     return ()
 
 
-def _room(model: Model, run: CachedRun, steps: int) -> int:
+def _room(model: Model, run: Run, steps: int) -> int:
     limit = model.info.context
     return steps if limit is None else max(0, min(steps, limit - run.prompt))
 
 
 @torch.no_grad()
 def _one_by_one(
-    model: Model, run: CachedRun, settings: DecodeSettings, steps: int, top: int, should_stop: Callable[[], bool]
+    model: Model, run: Run, settings: DecodeSettings, steps: int, top: int, should_stop: Callable[[], bool]
 ) -> Iterator[DecodedStep]:
     chain, ends = filters(settings), end_ids(model)
     generator = torch.Generator(device="cpu").manual_seed(settings.seed)
@@ -176,7 +176,7 @@ def _offers(
 
 @torch.no_grad()
 def _beam(
-    model: Model, run: CachedRun, settings: DecodeSettings, steps: int, top: int, should_stop: Callable[[], bool]
+    model: Model, run: Run, settings: DecodeSettings, steps: int, top: int, should_stop: Callable[[], bool]
 ) -> Iterator[DecodedStep]:
     chain, room = filters(settings), _room(model, run, steps)
     if room == 0:

@@ -55,6 +55,10 @@ class Model:
         """Whether the module's forward takes an argument of this name."""
         return name in self._accepted
 
+    def forward(self, inputs: Mapping[str, Tensor]) -> Any:
+        """Run the module; the result has `logits` where the model has an output head."""
+        return self.module(**inputs, **self.forward_options)
+
     @property
     def output_head(self) -> nn.Linear | None:
         """The projection from the residual stream to logits, weight (vocabulary, width); None where there is none."""

@@ -5,7 +5,7 @@ Works for decoder-only models and for the decoder of encoder-decoder models, who
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -14,6 +14,29 @@ from transformers import DynamicCache, EncoderDecoderCache
 from models.capture import Recorder, never, recording
 from models.errors import InputError
 from models.model import Encoded, Model
+
+
+class Run(Protocol):
+    """A model in the middle of writing."""
+
+    ids: Tensor  # (sequences, tokens): the decoder's, prompt included
+    prompt: int  # tokens that were given
+
+    def logits(self) -> Tensor:
+        """The next token's logits, (sequences, vocabulary) float32."""
+
+    def append(self, tokens: Tensor, sources: Tensor | None = None) -> None:
+        """Append one token a sequence; `sources` says which sequence each goes on from."""
+
+    @property
+    def cache_bytes(self) -> int:
+        """Bytes kept for the next step."""
+
+
+def start_run(model: Model, encoded: Encoded) -> Run:
+    """Begin to write after a prompt, in the way of the model's family."""
+    own = getattr(model, "start_run", None)
+    return own(encoded) if own is not None else CachedRun(model, encoded)
 
 
 class CachedRun:

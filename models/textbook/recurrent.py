@@ -16,8 +16,8 @@ the words written (monotonic) or is predicted (equations 9 and 10).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Literal, get_args
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Literal, get_args
 
 import torch
 import torch.nn.functional as F
@@ -29,6 +29,8 @@ from models.attention import AttentionInputs
 Score = Literal["none", "bahdanau", "dot", "general", "concat"]
 Scope = Literal["global", "monotonic", "predictive"]
 CellKind = Literal["gru", "lstm"]
+
+_NOTHING = torch.empty(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,14 @@ class RecurrentConfig:
         """Width of one encoder state."""
         return self.hidden * (2 if self.bidirectional else 1)
 
+    @property
+    def decoder_start_token_id(self) -> int:
+        return self.start
+
+    @property
+    def eos_token_id(self) -> int:
+        return self.end
+
     def to_dict(self) -> dict[str, object]:
         return asdict(self)
 
@@ -96,7 +106,7 @@ class RecurrentSeq2Seq(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
         self.score = _SCORES[config.score](config)
         self.place = _Place(config) if config.scope == "predictive" else None
-        self._step = self._luong if luong else self._bahdanau
+        self._advance = self._luong if luong else self._bahdanau
 
     def encode(self, source: Tensor) -> tuple[Tensor, Tensor]:
         """Encoder states (batch, source, encoded) and the decoder's first state (batch, hidden), for padded ids."""
@@ -112,83 +122,102 @@ class RecurrentSeq2Seq(nn.Module):
             last = torch.cat([last[:, :half], states[:, 0, half:]], dim=-1)
         return states, torch.tanh(self.bridge(last))
 
-    def forward(self, source: Tensor, target: Tensor) -> Decoded:
-        """Teacher forcing: what follows each of `target` (batch, steps), which begins with the start token."""
+    def begin(self, source: Tensor) -> Writing:
+        """Read the source, (batch, source) ids; nothing is written yet."""
         states, first = self.encode(source)
         shut = source == self.config.pad  # (batch, source)
-        keys = self.score.prepare(states)
-        state, memory = first, torch.zeros_like(first)
-        logits, scores, places, kept, contexts = [], [], [], [], []
-        lengths = (~shut).sum(dim=1)
-        fixed = _bottleneck(states, first, self.config) if self.config.score == "none" else None
+        return Writing(
+            states=states,
+            keys=self.score.prepare(states),
+            shut=shut,
+            lengths=(~shut).sum(dim=1),
+            state=first,
+            memory=torch.zeros_like(first),
+            fixed=_bottleneck(first, self.config) if self.config.score == "none" else None,
+        )
+
+    def step(self, writing: Writing, words: Tensor) -> tuple[Tensor, Writing]:
+        """Logits (batch, target vocabulary) of what follows `words` (batch,), and the decoder after them."""
+        mixed, writing = self._advance(self.dropout(self.target_embedding(words)), writing)
+        return self.output(self.dropout(mixed)), writing
+
+    def forward(self, source: Tensor, target: Tensor) -> Decoded:
+        """Teacher forcing: what follows each of `target` (batch, steps), which begins with the start token."""
+        writing = self.begin(source)
+        logits, steps = [], []
         for i in range(target.shape[1]):
-            word = self.dropout(self.target_embedding(target[:, i]))
-            look = _Look(self, states, keys, shut, lengths, i, fixed)
-            mixed, state, memory = self._step(word, state, memory, look)
-            logits.append(self.output(self.dropout(mixed)))
-            kept.append(state)
-            contexts.append(look.context)
-            scores.append(look.scores)
-            places.append(look.shut)
+            logit, writing = self.step(writing, target[:, i])
+            logits.append(logit)
+            steps.append(writing)
         inputs = None
-        if fixed is None:
-            inputs = _inputs(torch.stack(scores, 1), torch.stack(places, 1), states)
-        return Decoded(torch.stack(logits, 1), inputs, torch.stack(kept, 1), torch.stack(contexts, 1))
+        if self.config.score != "none":
+            scores, windows = torch.stack([s.scores for s in steps], 1), torch.stack([s.window for s in steps], 1)
+            inputs = _inputs(scores, windows, writing.states)
+        return Decoded(
+            torch.stack(logits, 1),
+            inputs,
+            torch.stack([s.state for s in steps], 1),
+            torch.stack([s.context for s in steps], 1),
+        )
 
-    def _bahdanau(self, word: Tensor, state: Tensor, memory: Tensor, look: _Look) -> tuple[Tensor, Tensor, Tensor]:
-        context = look(state)
-        state, memory = self._advance(torch.cat([word, context], dim=-1), state, memory)
-        return torch.tanh(self.combine(torch.cat([state, context, word], dim=-1))), state, memory
+    def _bahdanau(self, word: Tensor, writing: Writing) -> tuple[Tensor, Writing]:
+        writing = self._look(writing)
+        writing = self._turn(torch.cat([word, writing.context], dim=-1), writing)
+        return torch.tanh(self.combine(torch.cat([writing.state, writing.context, word], dim=-1))), writing
 
-    def _luong(self, word: Tensor, state: Tensor, memory: Tensor, look: _Look) -> tuple[Tensor, Tensor, Tensor]:
-        state, memory = self._advance(word, state, memory)
-        context = look(state)
-        return torch.tanh(self.combine(torch.cat([context, state], dim=-1))), state, memory
+    def _luong(self, word: Tensor, writing: Writing) -> tuple[Tensor, Writing]:
+        writing = self._look(self._turn(word, writing))
+        return torch.tanh(self.combine(torch.cat([writing.context, writing.state], dim=-1))), writing
 
-    def _advance(self, x: Tensor, state: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
+    def _turn(self, x: Tensor, writing: Writing) -> Writing:
+        """One turn of the recurrent cell."""
         if self.config.cell == "gru":
-            return self.decoder(x, state), memory
-        new_state, new_memory = self.decoder(x, (state, memory))
-        return new_state, new_memory
+            return replace(writing, state=self.decoder(x, writing.state))
+        state, memory = self.decoder(x, (writing.state, writing.memory))
+        return replace(writing, state=state, memory=memory)
+
+    def _look(self, writing: Writing) -> Writing:
+        """Look back at the source: scores, window and context for the decoder's present state."""
+        if writing.fixed is not None:
+            return replace(writing, context=writing.fixed, written=writing.written + 1)
+        scores, window = self.score(writing.state, writing.keys), writing.shut  # (batch, source) each
+        if self.config.scope != "global":
+            distance = torch.arange(window.shape[1], device=window.device)[None] - self._centre(writing)
+            window = window | (distance.abs() > self.config.window)
+            if self.place is not None:  # a Gaussian around the predicted place: its logarithm joins the scores
+                scores = scores - distance**2 / (2 * (self.config.window / 2) ** 2)
+        mixed = attention.output(_inputs(scores[:, None], window[:, None], writing.states))  # (batch, 1, 1, encoded)
+        return replace(writing, scores=scores, window=window, context=mixed[:, 0, 0], written=writing.written + 1)
+
+    def _centre(self, writing: Writing) -> Tensor:
+        """The place that local attention looks at, (batch, 1)."""
+        if self.place is not None:
+            centre: Tensor = self.place(writing.state, writing.lengths)
+            return centre
+        return torch.clamp(writing.lengths - 1, max=writing.written)[:, None].float()
 
 
-class _Look:
-    """One step's look back at the encoder's states: called with the decoder's state, gives the context."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Writing:
+    """A decoder in the middle of its work. Tensors have the batch first."""
 
-    def __init__(
-        self,
-        model: RecurrentSeq2Seq,
-        states: Tensor,
-        keys: Tensor,
-        shut: Tensor,
-        lengths: Tensor,
-        step: int,
-        fixed: Tensor | None,
-    ) -> None:
-        self.model, self.states, self.keys, self.lengths, self.step = model, states, keys, lengths, step
-        self.shut = shut
-        self.scores = torch.zeros_like(shut, dtype=states.dtype)
-        self.context = fixed if fixed is not None else states[:, 0]
-        self._fixed = fixed is not None
+    states: Tensor  # (batch, source, encoded): what is looked back at
+    keys: Tensor  # (batch, source, ...): the score function's view of them
+    shut: Tensor  # (batch, source) bool: padding
+    lengths: Tensor  # (batch,)
+    state: Tensor  # (batch, hidden)
+    memory: Tensor  # (batch, hidden): of an LSTM
+    fixed: Tensor | None  # (batch, encoded): the bottleneck's one context; None with attention
+    written: int = 0
+    scores: Tensor = _NOTHING  # (batch, source): of the last look
+    window: Tensor = _NOTHING  # (batch, source) bool: what it might not look at
+    context: Tensor = _NOTHING  # (batch, encoded): what it brought
 
-    def __call__(self, state: Tensor) -> Tensor:
-        if self._fixed:
-            return self.context
-        model = self.model
-        self.scores = model.score(state, self.keys)  # (batch, source)
-        if model.config.scope != "global":
-            places = torch.arange(self.shut.shape[1], device=state.device)[None]
-            if model.place is None:
-                centre = torch.minimum(torch.full_like(self.lengths, self.step), self.lengths - 1)[:, None].float()
-            else:
-                centre = model.place(state, self.lengths)  # (batch, 1)
-            distance = places - centre
-            self.shut = self.shut | (distance.abs() > model.config.window)
-            if model.place is not None:  # a Gaussian around the predicted place: its logarithm joins the scores
-                self.scores = self.scores - distance**2 / (2 * (model.config.window / 2) ** 2)
-        x = _inputs(self.scores[:, None], self.shut[:, None], self.states)
-        self.context = attention.output(x)[:, 0, 0]  # (batch, encoded)
-        return self.context
+    def taken(self, sources: Tensor) -> Writing:
+        """The same for some of the batch, in this order."""
+        parts = {f.name: getattr(self, f.name) for f in fields(self)}
+        picked: dict[str, Any] = {name: t[sources] for name, t in parts.items() if isinstance(t, Tensor) and len(t)}
+        return replace(self, **picked)
 
 
 def _inputs(scores: Tensor, shut: Tensor, states: Tensor) -> AttentionInputs:
@@ -207,7 +236,7 @@ def _inputs(scores: Tensor, shut: Tensor, states: Tensor) -> AttentionInputs:
     )
 
 
-def _bottleneck(states: Tensor, first: Tensor, config: RecurrentConfig) -> Tensor:
+def _bottleneck(first: Tensor, config: RecurrentConfig) -> Tensor:
     """One context for every step: the decoder's first state, in the place of the states that attention would mix."""
     return F.pad(first, (0, config.encoded - config.hidden))
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import save_file
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from torch import Tensor
 
 from models.textbook.recurrent import RecurrentConfig, RecurrentSeq2Seq
@@ -94,6 +94,7 @@ def save(model: RecurrentSeq2Seq, tokenizer: Tokenizer, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(model.config.to_dict(), indent=2) + "\n", encoding="utf-8")
     save_file({name: t.half().contiguous() for name, t in model.state_dict().items()}, folder / "model.safetensors")
+    tokenizer.post_processor = processors.TemplateProcessing(single=f"$A {END}", special_tokens=[(END, END_ID)])
     tokenizer.save(str(folder / "tokenizer.json"))
 
 
@@ -106,8 +107,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--cell", default="gru", help="gru or lstm")
     parser.add_argument("--hidden", type=int)
     parser.add_argument("--embedding", type=int)
-    parser.add_argument("--vocabulary", type=int, default=5_000)
-    parser.add_argument("--batch", type=int, default=128)
+    parser.add_argument("--vocabulary", type=int, default=3_000)
+    parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--peak", type=float, default=2e-3)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, required=True)
@@ -133,8 +134,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         score=options.score,
         scope=options.scope,
         cell=options.cell,
-        embedding=options.embedding or (32 if dates else 128),
-        hidden=options.hidden or (96 if dates else 256),
+        embedding=options.embedding or (32 if dates else 96),
+        hidden=options.hidden or (96 if dates else 192),
         dropout=0.1 if dates else 0.2,
         pad=PAD_ID,
         start=START_ID,

@@ -1,0 +1,139 @@
+"""Opens the recurrent checkpoints, and runs them so that the panels of transformers serve them too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+from transformers import PreTrainedTokenizerFast
+
+from models.capture import active
+from models.catalogue import WEIGHTS, read_card
+from models.errors import CheckpointError, InputError
+from models.model import Encoded, Model
+from models.requests import CheckpointInfo, Site, StackInfo
+from models.textbook.recurrent import RecurrentConfig, RecurrentSeq2Seq, Writing
+
+MODEL_TYPE = "explorer-recurrent"
+_MOST_TOKENS = 128
+_MOST_WIDTH = 4096  # a config that asks for more describes no textbook model
+
+
+class RecurrentModel(Model):
+    """A recurrent encoder and decoder. Its one attention site, if it has any, is ("cross", 0) with one head."""
+
+    module: RecurrentSeq2Seq
+
+    def forward(self, inputs: Mapping[str, Tensor]) -> Any:
+        recorder = active()
+        if recorder is not None and recorder.interventions:
+            raise InputError(f"{self.info.name} is a recurrent model: interventions are for transformers.")
+        with torch.no_grad():
+            out = self.module(inputs["input_ids"], inputs["decoder_input_ids"])
+        if recorder is not None and out.inputs is not None:
+            recorder.inputs.append(out.inputs)
+            recorder.sites.append(
+                Site(
+                    stack="cross",
+                    layer=0,
+                    heads=1,
+                    key_heads=1,
+                    head_dim=self.module.config.hidden,
+                    queries=out.inputs.queries,
+                    keys=out.inputs.keys,
+                    module="score",
+                )
+            )
+        return out
+
+    def start_run(self, encoded: Encoded) -> RecurrentRun:
+        return RecurrentRun(self, encoded)
+
+
+class RecurrentRun:
+    """Writes step by step, as `models.writer.CachedRun` does for transformers; what is kept is a state, not a cache."""
+
+    def __init__(self, model: RecurrentModel, encoded: Encoded) -> None:
+        self.model = model
+        self.ids = encoded.inputs["decoder_input_ids"]
+        self.prompt = self.ids.shape[1]
+        with torch.no_grad():
+            self._writing: Writing = model.module.begin(encoded.inputs["input_ids"])
+            for word in self.ids[:, :-1].unbind(1):
+                _, self._writing = model.module.step(self._writing, word)
+
+    @torch.no_grad()
+    def logits(self) -> Tensor:
+        """The next token's logits, (sequences, vocabulary) float32."""
+        logits, self._writing = self.model.module.step(self._writing, self.ids[:, -1])
+        return logits.float()
+
+    def append(self, tokens: Tensor, sources: Tensor | None = None) -> None:
+        if sources is not None:
+            self._writing = self._writing.taken(sources)
+            self.ids = self.ids[sources]
+        self.ids = torch.cat([self.ids, tokens[:, None]], dim=1)
+
+    @property
+    def cache_bytes(self) -> int:
+        kept = (self._writing.states, self._writing.keys, self._writing.state, self._writing.memory)
+        return sum(t.numel() * t.element_size() for t in kept)
+
+
+def open_recurrent(folder: Path, raw: dict[str, Any], reference: str) -> RecurrentModel:
+    """Open a checkpoint that `models.training.recurrent` wrote; `raw` is its config.json.
+
+    Raises:
+        CheckpointError: config, weights and tokenizer do not make a whole.
+    """
+    try:
+        known = {f.name for f in fields(RecurrentConfig)}
+        config = RecurrentConfig(**{key: value for key, value in raw.items() if key in known})
+        if max(config.hidden, config.embedding) > _MOST_WIDTH or config.vocabulary > 1 << 18:
+            raise ValueError("it describes a far larger model than any of these")
+        module = RecurrentSeq2Seq(config)
+        weights = load_file(folder / "model.safetensors")
+        module.load_state_dict({name: t.float() for name, t in weights.items()})
+    except (TypeError, ValueError, RuntimeError, OSError) as cause:
+        first = str(cause).strip().splitlines()[0]
+        raise CheckpointError(f"{folder.name} can not be loaded: {first}. Fetch its files again.") from cause
+    try:
+        tokenizer = PreTrainedTokenizerFast(
+            tokenizer_object=Tokenizer.from_file(str(folder / "tokenizer.json")),
+            bos_token="<s>",
+            eos_token="</s>",
+            pad_token="<pad>",
+            unk_token="<unk>",
+            model_max_length=_MOST_TOKENS,
+        )
+    except Exception as cause:  # the tokenizers library raises plain Exception
+        raise CheckpointError(f"{folder.name}: its tokenizer can not be read. Fetch tokenizer.json again.") from cause
+    return RecurrentModel(_info(folder, config, module, reference), module, tokenizer)
+
+
+def _info(folder: Path, config: RecurrentConfig, module: nn.Module, reference: str) -> CheckpointInfo:
+    card = read_card(folder)
+    return CheckpointInfo(
+        reference=reference,
+        name=card.title,
+        folder=str(folder),
+        family="seq2seq",
+        model_type=MODEL_TYPE,
+        architecture="RecurrentSeq2Seq",
+        stacks=() if config.score == "none" else (StackInfo("cross", 1, 1, 1),),
+        width=config.hidden,
+        context=_MOST_TOKENS,
+        vocabulary=config.vocabulary,
+        parameters=sum(p.numel() for p in module.parameters()),
+        file_bytes=(folder / "model.safetensors").stat().st_size,
+        summary=card.summary,
+        example=card.example,
+        prefix="",
+        shipped=folder.parent == WEIGHTS,
+    )
