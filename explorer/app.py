@@ -12,12 +12,18 @@ from importlib import import_module
 from logging.handlers import RotatingFileHandler
 
 from explorer import __version__
-from explorer.session.state import Document, State
+from explorer.session.state import Document, Listed, State
+from models.interventions import Intervention, Scale, is_neutral, parse_mask
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; the exit code is 0, or 1 after a sentence on standard error."""
     args = _parser().parse_args(argv)
+    try:
+        args.interventions = interventions_of(args)
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 1
     if args.png or args.weights:
         from explorer.headless import run_without_window
 
@@ -31,6 +37,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--checkpoint", default="story-gpt", help="a shipped name or a checkpoint folder")
     parser.add_argument("--text", type=_as_typed, help="the input; the checkpoint's example if left out")
+    parser.add_argument("--scale", metavar="FACTOR", help="multiply every attention score by this, as 0.5")
+    parser.add_argument(
+        "--mask",
+        metavar="KIND[:N]",
+        action="append",
+        default=[],
+        help="mask every head: none, causal, full, window:8, blocks:4, prefix:3, padding:2; may be given again",
+    )
     parser.add_argument("--theme", choices=("system", "light", "dark"), help="for this start")
     parser.add_argument("--png", metavar="FILE", help="render the window to a picture, without opening it")
     parser.add_argument("--size", default="1440x900", help="width x height of that picture")
@@ -42,6 +56,23 @@ def _parser() -> argparse.ArgumentParser:
 def _as_typed(text: str) -> str:
     """`text` as the input could hold it: bytes that are no text become "\ufffd", and lines end one way."""
     return re.sub("[\ud800-\udfff]", "\ufffd", text).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def interventions_of(args: argparse.Namespace) -> tuple[Intervention, ...]:
+    """What `--scale` and `--mask` ask for.
+
+    Raises:
+        ValueError: the sentence says which of them is wrong, and why.
+    """
+    listed: list[Intervention] = []
+    if args.scale is not None:
+        try:
+            factor = float(args.scale)
+        except ValueError as cause:
+            raise ValueError(f"--scale takes a number, as in --scale 0.5, not “{args.scale}”.") from cause
+        listed.append(Scale(factor))
+    listed += [parse_mask(text) for text in args.mask]
+    return tuple(item for item in listed if not is_neutral(item))
 
 
 def _run_window(args: argparse.Namespace) -> int:
@@ -73,7 +104,9 @@ def _run_window(args: argparse.Namespace) -> int:
 def first_state(args: argparse.Namespace, view: object, notice: object = None) -> State:
     """What is on screen before anything has loaded: the text is there at once, the numbers follow."""
     text = args.text if args.text is not None else _example(args.checkpoint)
-    return State(Document(checkpoint=args.checkpoint, text=text, view=view), notice=notice)  # type: ignore[arg-type]
+    interventions = tuple(Listed(value) for value in args.interventions)
+    document = Document(checkpoint=args.checkpoint, text=text, view=view, interventions=interventions)  # type: ignore[arg-type]
+    return State(document, notice=notice, restored=args.text is not None)  # type: ignore[arg-type]
 
 
 def _example(checkpoint: str) -> str:

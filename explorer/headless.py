@@ -39,10 +39,10 @@ def _write_weights(args: argparse.Namespace) -> str:
     from models.requests import ExportRequest, ForwardRequest, LoadRequest
 
     engine = open_engine()
-    text = first_state(args, ViewOptions()).document.text
+    text, interventions = first_state(args, ViewOptions()).document.question
     for request in (
         LoadRequest(reference=args.checkpoint, ticket=1),
-        ForwardRequest(text=text, ticket=2),
+        ForwardRequest(text=text, interventions=interventions, ticket=2),
         ExportRequest(run=2, path=args.weights, ticket=3),
     ):
         result = engine.run(request, lambda: False, lambda _label, _fraction: None)

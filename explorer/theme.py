@@ -182,7 +182,11 @@ def stylesheet(theme: Theme) -> str:
     role = "primary" carries the query accent, one with role = "flat" has no frame.
     """
     colours = {name: value for name, value in vars(theme).items() if isinstance(value, str)}
-    return _SHEET.substitute(colours, arrow=resource(f"icons/arrow-{theme.name}.svg").as_posix())
+    arrows = {
+        name: resource(f"icons/{file}-{theme.name}.svg").as_posix()
+        for name, file in (("arrow", "arrow"), ("up", "arrow-up"))
+    }
+    return _SHEET.substitute(colours, **arrows)
 
 
 _SHEET = Template(
@@ -230,6 +234,17 @@ QLineEdit:focus, QPlainTextEdit:focus, QTextEdit:focus, QSpinBox:focus, QDoubleS
   border: 2px solid $focus; padding: 3px 7px;
 }
 QLineEdit:disabled, QPlainTextEdit:disabled, QTextEdit:disabled { color: $border_strong; }
+
+QSpinBox, QDoubleSpinBox { padding-right: 20px; }
+QSpinBox::up-button, QSpinBox::down-button, QDoubleSpinBox::up-button, QDoubleSpinBox::down-button {
+  subcontrol-origin: border; width: 20px; border: 0; background: transparent;
+}
+QSpinBox::up-button, QDoubleSpinBox::up-button { subcontrol-position: top right; margin-top: 2px; }
+QSpinBox::down-button, QDoubleSpinBox::down-button { subcontrol-position: bottom right; margin-bottom: 2px; }
+QSpinBox::up-button:hover, QSpinBox::down-button:hover, QDoubleSpinBox::up-button:hover,
+QDoubleSpinBox::down-button:hover { background: $surface_hover; }
+QSpinBox::up-arrow, QDoubleSpinBox::up-arrow { image: url("$up"); width: 10px; height: 6px; }
+QSpinBox::down-arrow, QDoubleSpinBox::down-arrow { image: url("$arrow"); width: 10px; height: 6px; }
 
 QTabWidget::pane { border: 0; }
 QTabBar { background: transparent; }

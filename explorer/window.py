@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QByteArray, QSize, Qt, QTimer
@@ -20,8 +21,9 @@ from explorer.panels.head_atlas import HeadAtlasPanel
 from explorer.panels.head_map import HeadMapPanel
 from explorer.panels.input import InputPanel
 from explorer.panels.next_token import NextTokenPanel
+from explorer.session import files
 from explorer.session.hover import Hover
-from explorer.session.intents import Intent, OpenCheckpoint, Show
+from explorer.session.intents import Intent, OpenCheckpoint, RestoreDocument, Show
 from explorer.session.session import Session
 from explorer.session.state import Notice, State, ThemeName
 from explorer.settings import LAYOUT_VERSION, Settings
@@ -32,6 +34,7 @@ from models.requests import ExportRequest
 STOP_SECONDS = 5.0
 SMALLEST = QSize(960, 600)
 FIRST = QSize(1440, 900)
+SESSION_FILTER = "Attention Explorer session (*.json)"
 
 
 class MainWindow(QMainWindow):
@@ -47,6 +50,7 @@ class MainWindow(QMainWindow):
     ) -> None:
         super().__init__()
         self._remembers = remembers
+        self._base_points = QApplication.font().pointSizeF()
         self.stopped = False
         """Whether the window was closed and its engine's thread has ended."""
         self.settings = settings or Settings()
@@ -54,6 +58,7 @@ class MainWindow(QMainWindow):
         self.setWindowTitle("Attention Explorer")
         self.setMinimumSize(SMALLEST)
         self.setAcceptDrops(True)
+        self._apply_font()  # before there are widgets: one that was never shown keeps the font it was made with
         self.session = Session(state)
         self.hover = Hover(self)
         self.bridge = Bridge(engine_factory, self)
@@ -86,7 +91,6 @@ class MainWindow(QMainWindow):
         self.setCentralWidget(body)
         self.menus = build_menus(self)
 
-        self._base_points = QApplication.font().pointSizeF()
         self.session.changed.connect(self._on_changed)
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._on_desktop_scheme)
         self._restore()
@@ -133,6 +137,29 @@ class MainWindow(QMainWindow):
         path, _ = QFileDialog.getSaveFileName(self, "Save all attention weights", "attention.npz", "NumPy (*.npz)")
         if path:
             self.session.request(ExportRequest(run=ran.run, path=path))
+
+    def save_session(self) -> None:
+        """Let the person save what they chose (not what was computed) as a session file."""
+        path, _ = QFileDialog.getSaveFileName(self, "Save the session", "attention.json", SESSION_FILTER)
+        if not path:
+            return
+        try:
+            files.save(self.session.state.document, Path(path))
+        except ValueError as error:
+            self.session.dispatch(Show(Notice("error", str(error))))
+
+    def open_session(self) -> None:
+        """Let the person go back to a session that was saved. A file that is no session changes nothing."""
+        path, _ = QFileDialog.getOpenFileName(self, "Open a session", "", SESSION_FILTER)
+        if not path:
+            return
+        try:
+            document = files.load(Path(path))
+        except ValueError as error:
+            self.session.dispatch(Show(Notice("error", str(error))))
+            return
+        self.session.dispatch(Show(None))
+        self.session.dispatch(RestoreDocument(document))
 
     def reset_layout(self) -> None:
         self.dock_host.arrange()
@@ -184,14 +211,17 @@ class MainWindow(QMainWindow):
         theme = themes.DARK if dark else themes.LIGHT
         app = QApplication.instance()
         if isinstance(app, QApplication):
-            font = app.font()
-            font.setPointSizeF(max(themes.SMALLEST_FONT, self._base_points) * self.settings.text_scale)
-            app.setFont(font)
+            self._apply_font()
             themes.apply(app, theme)
         for panel in (self.input, self.top_bar.trust, *self.panels):
             panel.set_theme(theme)
         self.dock_host.set_theme(theme)
         self.notice_bar.set_theme(theme)
+
+    def _apply_font(self) -> None:
+        font = QApplication.font()
+        font.setPointSizeF(max(themes.SMALLEST_FONT, self._base_points) * self.settings.text_scale)
+        QApplication.setFont(font)
 
     def _restore(self) -> None:
         self.resize(FIRST)
@@ -205,7 +235,7 @@ class MainWindow(QMainWindow):
         self.settings.geometry = bytes(self.saveGeometry().data())
         self.settings.layout = self.dock_host.remembered()
         self.settings.layout_version = LAYOUT_VERSION
-        self.settings.view = self.session.state.document.view
+        self.settings.view = replace(self.session.state.document.view, painting="off")
         remembered.save(self.settings)
 
     def closeEvent(self, event: QCloseEvent) -> None:

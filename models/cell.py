@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import torch
 from torch import Tensor
 
 from models import attention
-from models.interventions import Mask, applies
+from models.attention import AttentionInputs
+from models.interventions import Mask, Positions, applies, precedence
 from models.model import Model
-from models.predictions import predict
-from models.requests import CellRequest, CellView, Site
-from models.residual import direct_effect, output_weight
+from models.requests import Candidate, CellRequest, CellView, Site
+from models.residual import logit_direction, output_weight
 from models.trace import Trace
+
+_REPLACING = ("none", "full", "causal", "prefix")  # masks that do not build on what was hidden before
+
+CANDIDATES = 10
+"""How many of the likeliest next tokens a view names."""
 
 
 @torch.no_grad()
@@ -20,7 +27,7 @@ def cell_view(request: CellRequest, model: Model, trace: Trace) -> CellView:
     """Every step from q and k of one head to the weight, the write and its direct effect. See `models.attention`.
 
     Raises:
-        IndexError: no such site, head, query or key.
+        IndexError: no such site, head, query or key, or a target that is not in the vocabulary.
     """
     site = trace.sites[trace.index(request.site)]
     x = trace.inputs[trace.index(request.site)]
@@ -31,30 +38,23 @@ def cell_view(request: CellRequest, model: Model, trace: Trace) -> CellView:
     q = x.query[0, head, query].float()  # (head_dim,)
     keys = x.key[0, key_head].float()  # (keys, head_dim)
     values = x.value[0, key_head].float()  # (keys, value_dim)
-    row_raw = keys @ q  # (keys,)
-    row_scores = attention.scores(x, [head], [query])[0, 0, 0]
-    row_weights = attention.weights(x, [head], [query])[0, 0, 0]
+    row_raw = _plain(keys @ q)
+    row_scores = _plain(attention.scores(x, [head], [query])[0, 0, 0])
+    weights = attention.weights(x, [head], [query])[0, 0, 0]  # (keys,)
     shut = attention.blocked(x, [head], [query])
-    row_masked = torch.zeros(x.keys, dtype=torch.bool) if shut is None else shut[0, 0, 0].expand(x.keys)
-    open_scores = row_scores.masked_fill(row_masked, -torch.inf)
-    largest = open_scores.max()
-    numerators = torch.zeros_like(open_scores) if bool(row_masked.all()) else torch.exp(open_scores - largest)
-    sink = 0.0 if x.sinks is None else float(torch.exp(x.sinks[head].float() - largest))
-    mixed = row_weights[key] * values[key]
-    head_output = row_weights @ values
-    target = request.target
-    if target is None and trace.output_logits is not None and site.stack != "encoder":
-        target = predict(model, trace, [query], top=1)[0].candidates[0].id
+    masked = np.zeros(x.keys, bool) if shut is None else _plain(shut[0, 0, 0].expand(x.keys))
+    softmax = _Softmax(row_scores, masked, None if x.sinks is None else float(x.sinks[head]))
+    mixed = weights[key] * values[key]
+    head_output = weights @ values
     write = _written(model, site, head, mixed)
     head_write = _written(model, site, head, head_output)
-    effect, head_effect, note = None, None, ""
-    if write is None or head_write is None:
-        note = "The output projection of this layer was not found."
-    elif target is None:
-        note = "There is no next token here that the write could change."
-    else:
-        effect, note = direct_effect(model, trace, site, query, write, target)
-        head_effect, _ = direct_effect(model, trace, site, query, head_write, target)
+    candidates = _candidates(model, trace, site, query)
+    target = request.target if request.target is not None else candidates[0].id if candidates else None
+    logit, direction, note = None, None, "The output projection of this layer was not found."
+    if write is not None:
+        direction, note = logit_direction(model, trace, site, query, 0 if target is None else target)
+    if target is not None and trace.output_logits is not None:
+        logit = float(trace.output_logits[query, target])
     factor = 1.0 if x.factors is None else float(x.factors[head])
     raw = float(row_raw[key])
     return CellView(
@@ -66,6 +66,7 @@ def cell_view(request: CellRequest, model: Model, trace: Trace) -> CellView:
         key=key,
         q=_plain(q),
         k=_plain(keys[key]),
+        rotated=is_rotated(model, trace, site),
         products=_plain(q * keys[key]),
         raw=raw,
         scale=x.scale,
@@ -74,51 +75,122 @@ def cell_view(request: CellRequest, model: Model, trace: Trace) -> CellView:
         bias=_bias(x, head, query, key),
         softcap=x.softcap,
         score=float(row_scores[key]),
-        masked=bool(row_masked[key]),
-        reason=mask_reason(trace, site, head, query, key, bool(row_masked[key])),
-        row_raw=_plain(row_raw),
-        row_scores=_plain(row_scores),
-        row_masked=_plain(row_masked),
-        row_weights=_plain(row_weights),
-        numerator=float(numerators[key]),
-        denominator=float(numerators.sum()) + sink,
-        weight=float(row_weights[key]),
+        masked=bool(masked[key]),
+        reason=mask_reason(trace, site, head, query, key, bool(masked[key])),
+        row_raw=row_raw,
+        row_scores=row_scores,
+        row_masked=masked,
+        row_weights=_plain(weights),
+        shift=softmax.shift,
+        numerator=float(softmax.numerators[key]),
+        sink=softmax.sink,
+        denominator=softmax.denominator,
+        weight=float(weights[key]),
         value=_plain(values[key]),
+        value_norm=float(values[key].norm()),
         mixed=_plain(mixed),
+        mixed_norm=float(mixed.norm()),
         head_output=_plain(head_output),
+        head_output_norm=float(head_output.norm()),
         key_head=key_head,
         key_group=tuple(range(key_head * x.group, (key_head + 1) * x.group)),
         write=None if write is None else _plain(write),
         write_norm=None if write is None else float(write.norm()),
         head_write_norm=None if head_write is None else float(head_write.norm()),
         stream_norm=_stream_norm(trace, site, query),
+        candidates=candidates,
         target=target,
         target_label="" if target is None else model.piece_label(target),
-        effect=effect,
-        head_effect=head_effect,
+        logit=logit,
+        effect=None if direction is None or write is None else float(write @ direction),
+        head_effect=None if direction is None or head_write is None else float(head_write @ direction),
         effect_note=note,
     )
 
 
+class _Softmax:
+    """The softmax of one row, taken apart. Float64 numpy: a row is too short for torch's threads to be worth waking."""
+
+    def __init__(self, scores: np.ndarray, masked: np.ndarray, sink: float | None) -> None:
+        entering = scores[~masked].astype(np.float64)  # (open keys,)
+        self.numerators = np.zeros(len(scores))  # (keys,)
+        self.shift: float | None = None
+        self.sink: float | None = None if sink is None else 0.0
+        if len(entering):
+            self.shift = float(max(entering.max(), -math.inf if sink is None else sink))
+            self.numerators[~masked] = np.exp(entering - self.shift)
+            self.sink = None if sink is None else math.exp(sink - self.shift)
+        self.denominator = float(self.numerators.sum()) + (self.sink or 0.0)
+
+
 def mask_reason(trace: Trace, site: Site, head: int, query: int, key: int, masked: bool) -> str:
-    """Why a cell is masked, or why it is open although the model as trained would not have it so; else ""."""
+    """Why a cell is masked, or what opened one that comes later in a model that looks back only; else ""."""
+    later = (site.causal or site.stack == "decoder") and key > query
     masks = [item for item in trace.interventions if isinstance(item, Mask) and applies(item, site)]
-    for item in reversed([item for item in masks if item.head in (None, head)]):
+    for item in sorted((item for item in masks if item.head in (None, head)), key=precedence)[::-1]:
         if item.kind == "painted":
             painted = next((c for c in reversed(item.cells or ()) if c[:2] == (query, key)), None)
             if painted is not None:
-                return "opened by hand" if painted[2] else "painted over"
-            continue
-        if item.kind == "trained":
-            break
-        if masked:
-            return f"mask: {item.kind}" + (f" {item.window}" if item.window is not None else "")
-        return f"mask: {item.kind}" if site.causal and key > query else ""
+                return "opened by hand" if painted[2] else "painted over by hand"
+        elif item.kind in _REPLACING:
+            if masked:
+                return f"mask “{_named(item)}”"
+            return f"opened by the mask “{_named(item)}”" if later else ""
+        elif masked and _hides(item, site, query, key):
+            return f"mask “{_named(item)}”"
     if not masked:
         return ""
-    if site.causal and key > query:
-        return "causal: it comes later"
-    return "sliding window: it is too far back" if site.causal else "padding: it is no part of the text"
+    return "causal: it comes later" if later else "sliding window: it is too far away"
+
+
+def _named(item: Mask) -> str:
+    return item.kind if item.window is None else f"{item.kind} {item.window}"
+
+
+def _hides(item: Mask, site: Site, query: int, key: int) -> bool:
+    """Whether `item`, of a kind that only hides more, hides this cell."""
+    n = item.window or 0
+    match item.kind:
+        case "window":
+            return abs(query - key) >= n
+        case "blocks":
+            return query // n != key // n
+        case "padding":
+            return key >= site.keys - n
+        case _:
+            return False
+
+
+def is_rotated(model: Model, trace: Trace, site: Site) -> bool:
+    """Whether q and k of this site were turned by their positions (RoPE: Su et al. 2021) before they met."""
+    positions_off = any(isinstance(item, Positions) and item.mode == "off" for item in trace.interventions)
+    if site.stack == "cross" or positions_off:
+        return False
+    if not getattr(model.module.get_submodule(site.module), "use_rope", True):  # some layers of SmolLM 3, Llama 4
+        return False
+    return any("Rotary" in type(module).__name__ for module in model.module_names)
+
+
+def _candidates(model: Model, trace: Trace, site: Site, query: int) -> tuple[Candidate, ...]:
+    """The likeliest next tokens at `query`, as `models.predictions` has them; none where it predicts nothing."""
+    if trace.output_logits is None or model.info.family not in ("causal", "seq2seq") or site.stack == "encoder":
+        return ()
+    logits = trace.output_logits[query].float()  # (vocabulary,)
+    best = torch.topk(logits, min(CANDIDATES, len(logits)))
+    row = logits.cpu().numpy().astype(np.float64)
+    largest = row.max()
+    total = np.exp(row - largest).sum()
+    return tuple(
+        Candidate(
+            id=int(id_),
+            label=model.piece_label(int(id_)),
+            piece=model.piece(int(id_)),
+            probability=float(np.exp(row[int(id_)] - largest) / total),
+            logit=float(logit),
+            rank=1 + sum(float(other) > float(logit) for other in best.values),
+        )
+        for logit, id_ in zip(best.values, best.indices, strict=True)
+    )
 
 
 def _written(model: Model, site: Site, head: int, mixed: Tensor) -> Tensor | None:
@@ -126,14 +198,20 @@ def _written(model: Model, site: Site, head: int, mixed: Tensor) -> Tensor | Non
     return None if weight is None or weight.shape[0] != mixed.shape[0] else mixed @ weight.float()
 
 
-def _bias(x: attention.AttentionInputs, head: int, query: int, key: int) -> float | None:
-    total = None
-    if x.bias is not None:
-        total = float(x.bias.expand(-1, x.heads, x.queries, x.keys)[0, head, query, key])
-    if x.mask is not None and x.mask.dtype != torch.bool:
-        added = float(attention.added_bias(x).expand(-1, x.heads, x.queries, x.keys)[0, head, query, key])
-        total = added if total is None and added else total if total is None else total + added
+def _bias(x: AttentionInputs, head: int, query: int, key: int) -> float | None:
+    """What is added to the score for the two positions: a bias of its own (T5), or one within the mask (ALiBi)."""
+    total: float | None = None
+    added = attention.added_bias(x, [head], [query]) if x.mask is not None and x.mask.dtype != torch.bool else None
+    for part in (x.bias, added):
+        if part is not None and bool(_row(part, head, query).any()):  # T5 hands its cross-attention a bias of zeros
+            row = _row(part, head, query)
+            total = (total or 0.0) + float(row[key if len(row) > 1 else 0])
     return total
+
+
+def _row(t: Tensor, head: int, query: int) -> Tensor:
+    """(keys or 1,) of what broadcasts to (batch, heads, queries, keys)."""
+    return t[0, head if t.shape[1] > 1 else 0, query if t.shape[2] > 1 else 0]
 
 
 def _stream_norm(trace: Trace, site: Site, query: int) -> float | None:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from models import attention
 from models.attention import AttentionInputs
-from models.interventions import Intervention, Mask, Positions, Scale, applies
+from models.interventions import Intervention, Mask, Positions, Scale, applies, precedence
 from models.requests import Site
 
 
@@ -38,20 +38,17 @@ def _factors(x: AttentionInputs, item: Scale) -> Tensor:
 
 
 def _masked(x: AttentionInputs, masks: list[Mask]) -> AttentionInputs:
-    trained = attention.blocked(x)
     shape = (x.heads, x.queries, x.keys)
-    none = torch.zeros(1, 1, 1, dtype=torch.bool, device=x.query.device)
-    trained = (none if trained is None else trained[0]).expand(-1, *shape[1:])  # (heads or 1, queries, keys)
-    shut = trained
-    for item in masks:
-        if item.head is not None and item.head >= x.heads:
-            continue
-        now = shut if item.kind == "painted" else trained
+    trained = attention.blocked(x)
+    if trained is None:
+        trained = torch.zeros(1, 1, 1, 1, dtype=torch.bool, device=x.query.device)
+    shut = trained[0].expand(-1, *shape[1:])  # (heads or 1, queries, keys)
+    for item in sorted(masks, key=precedence):
         if item.head is None:
-            shut = _shut(item, now, x)
-        else:
+            shut = _shut(item, shut, x)
+        elif item.head < x.heads:
             shut = shut.expand(shape).clone()
-            shut[item.head] = _shut(item, now.expand(shape)[item.head : item.head + 1], x)[0]
+            shut[item.head] = _shut(item, shut[item.head][None], x)[0]
     x = replace(x, bias=_with_added(x), causal=False)
     return replace(x, mask=~shut[None])  # (1, heads or 1, queries, keys)
 
@@ -77,11 +74,17 @@ def _shut(item: Mask, now: Tensor, x: AttentionInputs) -> Tensor:
         case "blocks":
             return now | (q // n != k // n)
         case "painted":
-            shut = now.clone()
-            for query, key, allow in item.cells or ():
-                if query < x.queries and key < x.keys:  # painted on a longer text
-                    shut[:, query, key] = not allow
-            return shut
+            return _painted(item, now)
+
+
+def _painted(item: Mask, now: Tensor) -> Tensor:
+    shut = now.clone()
+    # of a cell named twice the last counts; those painted on a longer text are not here
+    cells = {(q, k): allow for q, k, allow in item.cells or () if q < now.shape[1] and k < now.shape[2]}
+    if cells:
+        at = torch.tensor(list(cells), device=now.device)  # (cells, 2)
+        shut[:, at[:, 0], at[:, 1]] = ~torch.tensor(list(cells.values()), device=now.device)
+    return shut
 
 
 def _with_added(x: AttentionInputs) -> Tensor | None:

@@ -16,8 +16,11 @@ from models.cell import cell_view
 from models.checkpoints import open_checkpoint
 from models.comparison import compare
 from models.errors import ExplorerError, InputError
+from models.experiments import head_scores, measure
 from models.export import save_weights
 from models.model import Model
+from models.order import shuffle_view
+from models.positions import positions_view
 from models.predictions import predict
 from models.requests import (
     AtlasRequest,
@@ -25,6 +28,7 @@ from models.requests import (
     Cancelled,
     CellRequest,
     CompareRequest,
+    Experiment,
     Exported,
     ExportRequest,
     Failure,
@@ -33,15 +37,19 @@ from models.requests import (
     HeadView,
     Loaded,
     LoadRequest,
+    PositionsRequest,
     PredictionRequest,
     PredictionView,
     Ran,
     Request,
     Result,
+    ShuffleRequest,
     Stepped,
     StepRequest,
     TrustReport,
     TrustRequest,
+    VarianceRequest,
+    VarianceView,
 )
 from models.trace import Trace
 from models.trust import compare_with_eager
@@ -68,6 +76,7 @@ class Engine:
         self._model: Model | None = None
         self._trace: Trace | None = None
         self._untouched: Trace | None = None  # the same text without interventions, once somebody asked for it
+        self._experiment: tuple[tuple[int, int, float, int], Experiment] | None = None  # the last one, by its numbers
         self._text = ""
         self._run = 0  # the forward request's ticket: what later requests call this run
 
@@ -220,6 +229,30 @@ class Engine:
     def _cell(self, request: CellRequest, should_stop: ShouldStop, report: Report) -> Result:
         model, trace = self._held(request.run)
         return cell_view(request, model, trace)
+
+    @_answer.register
+    def _variance(self, request: VarianceRequest, should_stop: ShouldStop, report: Report) -> Result:
+        if request.refusal():
+            raise InputError(request.refusal())
+        head = None
+        if request.run is not None and request.site is not None:
+            _, trace = self._held(request.run)
+            head = head_scores(trace, request.site, request.head)
+        numbers = (request.batch, request.tokens, request.deviation, request.seed)
+        if self._experiment is None or self._experiment[0] != numbers:  # another head needs no other draw
+            self._experiment = (numbers, measure(*numbers, should_stop, report))
+        return VarianceView(request=request, run=request.run, experiment=self._experiment[1], head=head)
+
+    @_answer.register
+    def _positions(self, request: PositionsRequest, should_stop: ShouldStop, report: Report) -> Result:
+        model, trace = self._held(request.run)
+        return positions_view(request, model, trace)
+
+    @_answer.register
+    def _shuffle(self, request: ShuffleRequest, should_stop: ShouldStop, report: Report) -> Result:
+        model, trace = self._held(request.run)
+        report("Running the text in another order", None)
+        return shuffle_view(request, model, trace, self._text, should_stop)
 
     def _without_interventions(self, model: Model, trace: Trace, should_stop: ShouldStop) -> Trace:
         if not trace.interventions:

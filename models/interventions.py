@@ -2,7 +2,9 @@
 
     run(model, text, interventions=[Scale(0.5), Mask("window", window=8, site=("decoder", 5), head=5)])
 
-Each applies to every attention site and head unless told otherwise; a later one builds on the earlier ones.
+Each applies to every attention site and head unless told otherwise. Scale factors multiply. Masks build on one another,
+the wider scope first: everywhere, every layer's head, a layer, one head; of equal scopes in the order given. Painted
+cells come last, so that no other mask covers what a person drew.
 """
 
 from __future__ import annotations
@@ -17,6 +19,9 @@ from models.requests import Site, SiteRef
 MaskKind = Literal["trained", "none", "causal", "padding", "window", "blocks", "full", "prefix", "painted"]
 PositionMode = Literal["off", "shift"]
 Cell = tuple[int, int, bool]  # query, key, whether it may be looked at
+
+MOST = 1 << 20
+"""No window, block or cell reaches further: more than any text here has tokens."""
 
 # what `window` counts for the kinds that need it
 WINDOW_MEANS: dict[str, str] = {
@@ -54,12 +59,12 @@ class Mask:
     """Another mask in place of the trained one.
 
     Kinds: "trained" (no change), "none" and "full" (every token looks at every token), "causal" (none looks ahead),
-    "window", "blocks", "padding" (the trained mask, and less), "prefix" (causal, but the first tokens are seen by
-    all: Raffel et al. 2020, section 3.2.1), "painted" (single cells changed). `window` is the number that the kind
-    needs, see `WINDOW_MEANS`. `cells` are (query, key) pairs to block, or (query, key, allowed).
+    "window", "blocks", "padding" (what the mask so far allows, and less), "prefix" (causal, but the first tokens are
+    seen by all: Raffel et al. 2020, section 3.2.1), "painted" (single cells changed). `window` is the number that the
+    kind needs, see `WINDOW_MEANS`. `cells` are (query, key) pairs to block, or (query, key, allowed).
 
     Raises:
-        ValueError: no such kind, a window below 1, or painted without cells.
+        ValueError: no such kind, a window below 1 or beyond `MOST`, a cell beyond it, or painted without cells.
     """
 
     kind: MaskKind
@@ -72,9 +77,10 @@ class Mask:
         if self.kind not in get_args(MaskKind):
             raise ValueError(f"There is no mask “{self.kind}”: choose one of {', '.join(get_args(MaskKind))}.")
         if self.kind in WINDOW_MEANS:
-            if self.window is None or self.window < 1:
+            if self.window is None or not 1 <= self.window <= MOST:
                 raise ValueError(
-                    f"A “{self.kind}” mask needs a number of 1 or more ({WINDOW_MEANS[self.kind]}), not {self.window}."
+                    f"A “{self.kind}” mask needs a number from 1 to {MOST:,} ({WINDOW_MEANS[self.kind]}), "
+                    f"not {self.window}."
                 )
         elif self.window is not None:
             raise ValueError(f"A “{self.kind}” mask takes no number.")
@@ -134,6 +140,11 @@ def applies(intervention: Scale | Mask, site: Site) -> bool:
     if intervention.site is not None:
         return intervention.site == site.ref
     return not (isinstance(intervention, Mask) and site.stack == "cross")
+
+
+def precedence(mask: Mask) -> tuple[bool, bool, bool]:
+    """Sorts masks into the order in which they build on one another: wide scopes first, painted cells last."""
+    return mask.kind == "painted", mask.site is not None, mask.head is not None
 
 
 def same_slot(a: Intervention, b: Intervention) -> bool:
@@ -202,6 +213,6 @@ def _settle_scope(intervention: Scale | Mask) -> None:
 
 def _cell(cell: Any) -> Cell:
     query, key, *rest = cell
-    if query < 0 or key < 0:
-        raise ValueError(f"There is no cell ({query}, {key}): tokens count from 0.")
+    if not (0 <= query < MOST and 0 <= key < MOST):
+        raise ValueError(f"There is no cell ({query}, {key}): tokens count from 0 to {MOST - 1:,} at most.")
     return int(query), int(key), bool(rest[0]) if rest else False

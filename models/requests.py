@@ -7,6 +7,7 @@ Arrays in results are read-only. Results compare by identity: an array has no ch
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -189,6 +190,66 @@ class CellRequest(Request):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class VarianceRequest(Request):
+    """Why scores are divided by sqrt(d): random vectors, and one head of run `run`. Answered by `VarianceView`.
+
+    Queries and keys are drawn with shape (batch, tokens, d) for each d. Without a run only they are measured.
+    """
+
+    lane: ClassVar[str] = "view:variance"
+    widest: ClassVar[int] = 1024  # the largest d
+    most_elements: ClassVar[int] = 1 << 24
+    batch: int
+    tokens: int
+    deviation: float  # of every component
+    seed: int
+    run: int | None = None
+    site: SiteRef | None = None
+    head: int = 0
+
+    def refusal(self) -> str:
+        """A sentence that says why these numbers can not be drawn; "" where they can."""
+        elements = self.batch * self.tokens * self.widest
+        if not (self.batch >= 1 and self.tokens >= 2):
+            return f"B is {self.batch} and T is {self.tokens}: it takes at least 1 row and 2 keys."
+        if not 0 < self.deviation <= 100:
+            return f"The standard deviation m is {self.deviation:g}: choose more than 0 and at most 100."
+        if self.seed < 0:
+            return f"The seed is {self.seed}: choose 0 or more."
+        if elements > self.most_elements:
+            most = self.most_elements // self.widest
+            return (
+                f"B × T × {self.widest} is {elements:,} numbers, more than {self.most_elements:,}. "
+                f"Choose B × T of at most {most:,}."
+            )
+        return ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PositionsRequest(Request):
+    """How the open model tells positions apart, seen from one cell of run `run`. Answered by `PositionsView`."""
+
+    lane: ClassVar[str] = "view:positions"
+    run: int
+    site: SiteRef
+    head: int
+    query: int
+    key: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShuffleRequest(Request):
+    """Run the text of run `run` in another order of words, with positions and without. Answered by `ShuffleView`.
+
+    Seed 0 swaps the first word and the last; every other seed is an order of its own.
+    """
+
+    lane: ClassVar[str] = "view:shuffle"
+    run: int
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrustRequest(Request):
     """Compare run `run` with the model's own eager forward. Answered by `TrustReport`."""
 
@@ -308,6 +369,16 @@ class PredictionView(Result):
     predictions: tuple[Prediction, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class TokenChange:
+    """How likely one token is as the next, in the model as it is and in an edited run."""
+
+    id: int
+    label: str
+    before: float
+    after: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CompareView(Result):
     """What the interventions of a run changed."""
@@ -315,14 +386,23 @@ class CompareView(Result):
     run: int
     site: SiteRef
     head: int
+    head_dim: int
+    scale: float  # of the scores, as trained
+    factor: float  # what interventions multiply it by, 1 without
     before: np.ndarray  # (queries, keys) float32: the model as it is
     after: np.ndarray  # (queries, keys) float32: this run
+    difference: np.ndarray  # (queries, keys) float32: after - before
+    largest_difference: float  # its largest absolute value
     entropy_before: np.ndarray  # (queries,) float32, bits of each row
     entropy_after: np.ndarray  # (queries,) float32
+    top_key_before: np.ndarray  # (queries,) int: the key that each row looks at most
+    top_key_after: np.ndarray  # (queries,) int
+    token_changes: tuple[TokenChange, ...]  # the likeliest of both, by the larger of their two probabilities
     prediction_before: Prediction | None
     prediction_after: Prediction | None
     loss_before: float | None  # mean cross-entropy of the text's own next tokens, nats; None for other than causal
     loss_after: float | None
+    peeks: bool  # somewhere in this run a token may look at a later one that the model as it is hides from it
     dead_rows: tuple[int, ...]  # queries that may look at nothing: their weights and output are 0
 
 
@@ -337,6 +417,7 @@ class CellView(Result):
     key: int
     q: np.ndarray  # (head_dim,) the query vector, as it enters the product
     k: np.ndarray  # (head_dim,) the key vector
+    rotated: bool  # q and k were turned by their positions on the way here (RoPE)
     products: np.ndarray  # (head_dim,) q * k
     raw: float  # the sum of the products
     scale: float  # as trained
@@ -351,23 +432,159 @@ class CellView(Result):
     row_scores: np.ndarray  # (keys,) scores before the mask
     row_masked: np.ndarray  # (keys,) bool
     row_weights: np.ndarray  # (keys,)
-    numerator: float  # exp(score - largest score of the row), 0 if masked
-    denominator: float  # sum of the row's numerators (with the sink's, where there is one)
+    shift: float | None  # the row's largest score (or its sink's), subtracted from all; None where all are masked
+    numerator: float  # exp(score - shift), 0 if masked
+    sink: float | None  # the sink's numerator: a share of the row that no key gets; None for a model without
+    denominator: float  # sum of the row's numerators, the sink's included
     weight: float
     value: np.ndarray  # (value_dim,)
+    value_norm: float
     mixed: np.ndarray  # (value_dim,) weight * value
+    mixed_norm: float
     head_output: np.ndarray  # (value_dim,) the sum of the row's mixed values
+    head_output_norm: float
     key_head: int  # the key/value head that this query head shares
     key_group: tuple[int, ...]  # the query heads that share it
     write: np.ndarray | None  # (width,) what this cell adds to the residual stream, W_O applied
     write_norm: float | None
     head_write_norm: float | None  # of the whole head's write
     stream_norm: float | None  # of the residual stream after the block, at the query
+    candidates: tuple[Candidate, ...]  # the likeliest next tokens at the query: what `target` may be chosen from
     target: int | None  # vocabulary id
     target_label: str
+    logit: float | None  # the target's, in this run
     effect: float | None  # direct effect of the cell's write on the target's logit
     head_effect: float | None  # and of the whole head's write
     effect_note: str  # where there is none: why
+
+
+@dataclass(frozen=True, slots=True)
+class HeadScores:
+    """How q . k of one real head scatters over the cells that its mask allows, before any scaling."""
+
+    site: SiteRef
+    head: int
+    head_dim: int
+    cells: int
+    mean: float
+    variance: float
+    scale: float  # what the model multiplies q . k by, interventions included
+    independent: float  # the variance if components were independent: head_dim times E[q^2] E[k^2]
+
+    @property
+    def deviation(self) -> float:
+        return math.sqrt(self.variance)
+
+    @property
+    def scaled_variance(self) -> float:
+        return self.variance * self.scale**2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Experiment:
+    """Random queries and keys at each of `dimensions`.
+
+    Axis 0 of (2, ...) arrays: the softmax of q . k as it is, and of q . k / sqrt(d).
+    """
+
+    dimensions: np.ndarray  # (dims,) int64: the d that were measured
+    variance: np.ndarray  # (dims,) float64: of q . k, over batch x tokens independent pairs
+    law: np.ndarray  # (dims,) float64: deviation^4 d
+    standard_error: np.ndarray  # (dims,) float64: of `variance`, as sampling theory has it under the law
+    largest: np.ndarray  # (2, dims) float64: mean largest weight of a row
+    entropy: np.ndarray  # (2, dims) float64: mean entropy of a row, bits
+    gradient: np.ndarray  # (2, dims) float64: mean Frobenius norm of the softmax's Jacobian
+    rows: np.ndarray  # (2, dims, tokens) float32: the weights of one row, largest first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class VarianceView(Result):
+    run: int | None
+    experiment: Experiment
+    head: HeadScores | None  # None without a run, and for a head that may look at nothing
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PositionScheme:
+    """How a model tells positions apart, at one attention site. Arrays are None where the scheme has no such thing."""
+
+    kind: str  # "learned", "sinusoidal", "rope", "alibi", "t5" or "none"
+    title: str
+    words: str  # two or three sentences
+    off_note: str = ""  # why positions can not be turned off; "" where they can
+    shift_note: str = ""  # why they can not be shifted
+    table: np.ndarray | None = None  # (positions, width) float32: what is added to a token at each place
+    alike: np.ndarray | None = None  # (rows, rows) float32: cosine between every `step`th two rows of the table
+    step: int = 1
+    components: np.ndarray | None = None  # (3, positions) float32: coordinates along the principal components
+    shares: np.ndarray | None = None  # (3,) float32: each component's share of the variance
+    frequencies: np.ndarray | None = None  # (pairs,) float32: radians a position that each pair is turned by
+    gain: float = 1.0  # what turned vectors are multiplied by as well
+    distances: np.ndarray | None = None  # (distances,) int: place of the key less place of the query
+    bias: np.ndarray | None = None  # (heads, distances) float32: what is added to each head's scores
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RotationView:
+    """How the q and k of one cell were turned by their positions. Pairs of dimensions are complex numbers."""
+
+    query_hands: np.ndarray  # (pairs,) complex128, as they enter the product
+    key_hands: np.ndarray  # (pairs,) complex128
+    query_angles: np.ndarray  # (pairs,) radians by which each was turned
+    key_angles: np.ndarray  # (pairs,)
+    parts: np.ndarray  # (pairs,) each pair's share of q . k
+    untouched: float  # the share of dimensions that are not turned
+    product: float  # q . k
+    distance: int  # place of the query less place of the key
+    distances: np.ndarray  # (distances,) int
+    products: np.ndarray  # (distances,) what q . k would be there
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PositionsView(Result):
+    run: int
+    site: SiteRef
+    head: int
+    query: int
+    key: int
+    scheme: PositionScheme
+    embedding: np.ndarray | None  # (width,) float32 the query token's embedding; None where no vector is added to it
+    position: np.ndarray | None  # (width,) float32 what its position adds
+    total: np.ndarray | None  # (width,) float32 their sum
+    sum_note: str  # what else happens before the first layer, or why there is no sum
+    query_word: str
+    key_word: str
+    rotation: RotationView | None
+    rotation_note: str  # why there is none in a model that rotates
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moved:
+    """How far each token's output moved when the words changed places, read at the token's new place."""
+
+    distances: np.ndarray  # (tokens,) float32, by place in the new order: largest absolute difference
+
+    @property
+    def largest(self) -> float:
+        return float(self.distances.max(initial=0.0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ShuffleView(Result):
+    """The same words in another order, with positions and without."""
+
+    run: int
+    seed: int
+    words: tuple[str, ...]  # as written, one a token
+    order: tuple[int, ...]  # which token of the written order stands at each place of the new one
+    fixed: tuple[bool, ...]  # by written place: special tokens, which stay
+    measured: str  # "logits" or "hidden states"
+    causal: bool
+    on: Moved  # the model as it is
+    off: Moved | None  # its positions off; None where they can not be turned off
+    off_open: Moved | None  # a causal model's positions off, and its mask opened too
+    note: str  # why nothing was moved; else ""
+    scheme: PositionScheme
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -20,10 +20,12 @@ _INSIDE = ("c_proj", "o_proj", "out_proj", "out_lin", "dense", "o")
 _BESIDE = ("output.dense",)
 _LAST_NORMS = ("ln_f", "final_layer_norm", "final_layernorm", "norm", "final_norm")
 
+_RESCALED = "Each block of this model rescales all that was written before, so no write reaches a logit unchanged."
+
 
 def output_weight(model: Model, site: Site, head: int) -> Tensor | None:
     """The rows of W_O that belong to `head`: (value_dim, width); None where no projection of fitting shape is found."""
-    projection = _projection(model, site)
+    projection = output_projection(model, site)
     if projection is None:
         return None
     weight = projection.weight if isinstance(projection, Conv1D) else projection.weight.mT
@@ -34,11 +36,14 @@ def output_weight(model: Model, site: Site, head: int) -> Tensor | None:
     return weight[head * size : (head + 1) * size]
 
 
-def _projection(model: Model, site: Site) -> nn.Linear | Conv1D | None:
-    by_name = {name: module for module, name in model.module_names.items()}
+def output_projection(model: Model, site: Site) -> nn.Linear | Conv1D | None:
+    """The module that multiplies the joined heads by W_O (and adds its bias, where it has one)."""
     parent = site.module.rpartition(".")[0]
     for name in (*(f"{site.module}.{end}" for end in _INSIDE), *(f"{parent}.{end}" for end in _BESIDE)):
-        module = by_name.get(name)
+        try:
+            module = model.module.get_submodule(name)
+        except AttributeError:
+            continue
         if isinstance(module, (nn.Linear, Conv1D)):
             return module
     return None
@@ -50,41 +55,75 @@ def last_norm(model: Model) -> nn.Module | None:
     None for the others: where each block ends in a normalisation of its own (the post-norm of 2017 and BERT, the
     sandwich of Gemma 2), no write reaches the logits by addition alone.
     """
-    blocks = [name for module, name in model.module_names.items() if isinstance(module, nn.ModuleList)]
-    if any("post_feedforward_layernorm" in name for name in model.module_names.values()):
+    names = model.module_names
+    if any("post_feedforward_layernorm" in name for name in names.values()):
         return None
-    for module, name in model.module_names.items():
-        inside = any(name.startswith(block + ".") for block in blocks)
-        is_norm = isinstance(module, nn.LayerNorm) or type(module).__name__.endswith("RMSNorm")
-        if not inside and is_norm and name.rpartition(".")[2] in _LAST_NORMS and "encoder" not in name.split("."):
+    blocks = tuple(name + "." for module, name in names.items() if isinstance(module, nn.ModuleList))
+    for module, name in names.items():
+        outside = not name.startswith(blocks) and "encoder" not in name.split(".")
+        is_norm = isinstance(module, nn.LayerNorm) or type(module).__name__.endswith(("RMSNorm", "T5LayerNorm"))
+        if outside and is_norm and name.rpartition(".")[2] in _LAST_NORMS:
             return module
     return None
 
 
-def direct_effect(
-    model: Model, trace: Trace, site: Site, position: int, write: Tensor, token: int
-) -> tuple[float | None, str]:
-    """What `write` (width,) at `position` adds to the logit of `token` directly, or None and the reason.
+def logit_direction(model: Model, trace: Trace, site: Site, position: int, token: int) -> tuple[Tensor | None, str]:
+    """The direction (width,) along which the residual stream at `position` moves the logit of `token`.
 
-    The last normalisation's mean is linear and taken along; its divisor is held at the value of this run.
+    What a site writes there changes the logit directly by `write @ direction`: the last normalisation's mean is
+    linear and taken along, its divisor is held at the value of this run. Where there is none: None and the reason.
     """
-    if model.info.family not in ("causal", "seq2seq") or site.stack == "encoder":
-        return None, "Only what is written where the next token is predicted reaches a logit directly."
-    norm, head = last_norm(model), model.output_head
-    if norm is None or head is None:
-        return (
-            None,
-            "Each block of this model rescales all that was written before: no write reaches a logit unchanged.",
-        )
-    final = trace.residual[site.stack if site.stack in trace.residual else "decoder"][-1][position].float()
-    gain = getattr(norm, "weight", None)
+    reason = _unreachable(model, trace, site)
+    if reason:
+        return None, reason
+    norm, head, logits = last_norm(model), model.output_head, trace.output_logits
+    stream = trace.residual.get("decoder")
+    # a block that multiplies what it adds (Granite) is one more that no plain sum describes
+    if norm is None or head is None or not stream or getattr(model.config, "residual_multiplier", 1.0) != 1.0:
+        return None, _RESCALED
+    final = stream[-1][position].float()  # (width,)
+    assert logits is not None
+    factor = _logit_factor(norm, head, final, logits[position], token)
+    if factor is None:
+        return None, "This model changes its logits after the output head (by a cap, say), so no write adds to them."
+    row = head.weight[token].float()  # (width,)
     if isinstance(norm, nn.LayerNorm):
-        spread = torch.sqrt(final.var(unbiased=False) + norm.eps)
-        normed = (write - write.mean()) / spread
-        normed = normed * gain.float() if gain is not None else normed
-    else:
-        # an RMS norm of ones shows its own gain, whether the family stores it as g or as 1 + g
-        ones = norm(torch.ones_like(final)[None])[0].float()
-        eps = float(getattr(norm, "variance_epsilon", getattr(norm, "eps", 1e-6)))
-        normed = write / torch.sqrt(final.square().mean() + eps) * ones * (1 + eps) ** 0.5
-    return float(normed @ head.weight[token].float()), ""
+        gain = getattr(norm, "weight", None)
+        gained = row if gain is None else row * gain.float()
+        return factor * (gained - gained.mean()) / torch.sqrt(final.var(unbiased=False) + norm.eps), ""
+    # an RMS norm of ones shows its own gain, whether the family stores it as g or as 1 + g
+    eps = float(getattr(norm, "variance_epsilon", None) or getattr(norm, "eps", None) or 1e-6)
+    gain = norm(torch.ones_like(final)[None])[0].float() * (1 + eps) ** 0.5
+    return factor * row * gain / torch.sqrt(final.square().mean() + eps), ""
+
+
+def _unreachable(model: Model, trace: Trace, site: Site) -> str:
+    """Why nothing written at `site` can reach a logit by addition, "" where it may."""
+    if trace.output_logits is None:
+        return "This model has no output head: there is no logit that a write could change."
+    if model.info.family == "seq2seq" and site.stack == "encoder":
+        return "What the encoder writes reaches a logit only through the decoder's cross-attention."
+    return "" if model.info.family in ("causal", "seq2seq") else _RESCALED
+
+
+def _logit_factor(norm: nn.Module, head: nn.Linear, final: Tensor, logits: Tensor, token: int) -> float | None:
+    """What the model multiplies the output head's numbers by (T5: 1/sqrt(width)), found from a few of its logits.
+
+    None where these are no multiple of the head's numbers: then something else comes between.
+    """
+    if head.weight.shape[1] != len(final):
+        return None
+    ids = torch.tensor([token, *range(min(8, len(logits)))], device=final.device)
+    normed = norm(final[None].to(head.weight.dtype))[0].float()
+    read = head.weight[ids].float() @ normed  # (9,)
+    bias = getattr(head, "bias", None)
+    added = 0.0 if bias is None else bias[ids].float()
+    given = logits[ids].float()
+    for factor in (1.0, len(final) ** -0.5, float(read @ given / (read @ read))):
+        if torch.allclose(factor * read + added, given, rtol=0.0, atol=_tolerance(logits) * float(given.abs().max())):
+            return factor
+    return None
+
+
+def _tolerance(logits: Tensor) -> float:
+    return 1e-4 if logits.dtype == torch.float32 else 2e-2

@@ -20,12 +20,15 @@ from models.requests import (
     ForwardRequest,
     HeadRequest,
     LoadRequest,
+    PositionsRequest,
     PredictionRequest,
     Progress,
     Request,
     Result,
+    ShuffleRequest,
     StepRequest,
     TrustRequest,
+    VarianceRequest,
 )
 
 log = logging.getLogger(__name__)
@@ -41,6 +44,9 @@ ACTIVITIES: dict[type[Request], str] = {
     PredictionRequest: "reading what the model predicts",
     CompareRequest: "comparing with the model as it is",
     CellRequest: "computing the arithmetic of the cell",
+    VarianceRequest: "measuring the variance",
+    PositionsRequest: "reading how the model tells positions apart",
+    ShuffleRequest: "running the text in another order",
     TrustRequest: "comparing with the model's own attention",
     ExportRequest: "writing the weights",
     StepRequest: "letting the model write a token",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 from PySide6.QtGui import QShowEvent
@@ -13,7 +14,12 @@ from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.theme import LIGHT, Theme
 from explorer.widgets.card import Card
-from models.requests import HeadRequest, Request
+from models.requests import CompareRequest, HeadRequest, Request
+
+_LONGEST = 40  # characters of one token in a sentence
+
+
+EDITED = "Interventions are on: this is not the model as it is."
 
 
 class Panel(QWidget):
@@ -92,7 +98,7 @@ class Panel(QWidget):
         """Say in the title that the run is an edited one, so that nobody takes it for the model's own."""
         count = len(state.ran.interventions) if state.ran is not None else 0
         for card in self.findChildren(Card):
-            card.set_mark(f"edited × {count}" if count else "", "Interventions are on: this is not the model as it is.")
+            card.set_mark(f"edited × {count}" if count else "", EDITED)
 
     def dispatch(self, intent: Intent) -> None:
         self.session.dispatch(intent)
@@ -107,6 +113,20 @@ def wanted_head(state: State) -> HeadRequest | None:
     if view is not None and (view.run, view.site, view.head) == (ran.run, site.ref, head):
         return None
     return HeadRequest(run=ran.run, site=site.ref, head=head)
+
+
+def wanted_comparison(state: State) -> CompareRequest | None:
+    """The selected head and the next token, beside the model as it is; None where that is here."""
+    ran, site, selection = state.ran, state.site, state.selection
+    if ran is None or site is None:
+        return None
+    position = ran.masks[0] if ran.masks and selection.query not in ran.masks else selection.query
+    position = min(position, len(ran.tokens) - 1)
+    request = CompareRequest(run=ran.run, site=site.ref, head=selection.head, position=position)
+    view = state.results.comparison
+    if view is not None and replace(view.request, ticket=request.ticket) == request:
+        return None
+    return request
 
 
 def head_name(state: State) -> str:
@@ -124,4 +144,9 @@ def token_word(state: State, position: int) -> str:
     ran = state.ran
     if ran is None or not 0 <= position < len(ran.tokens):
         return ""
-    return ran.tokens[position].word
+    return shortened(ran.tokens[position].word)
+
+
+def shortened(text: str) -> str:
+    """`text` with its end left out where it is long: a token may be a word of thousands of letters."""
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from explorer.panels.base import Panel, head_name, token_word, wanted_head
+from explorer.panels.base import EDITED, Panel, head_name, shortened, token_word, wanted_head
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import SelectKey, SelectQuery, SetText, Show
 from explorer.session.session import Session
@@ -53,13 +53,24 @@ class InputPanel(Panel):
         first.addWidget(self.text, 1)
         for button in (self.mask_button, self.run_button, self.step_button):
             first.addWidget(button, 0, Qt.AlignmentFlag.AlignTop)
+        self.mark = QLabel()
+        self.mark.setProperty("role", "mark")
+        self.mark.setToolTip(EDITED)
+        kept = self.mark.sizePolicy()
+        kept.setRetainSizeWhenHidden(True)  # so that nothing moves when it appears
+        self.mark.setSizePolicy(kept)
+        below = QHBoxLayout()
+        below.setSpacing(10)
+        below.addStretch(1)
+        below.addWidget(self.mark)
+        below.addWidget(self.caption)
         body = QWidget()
         column = QVBoxLayout(body)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
         column.addLayout(first)
         column.addWidget(self.strip_area)
-        column.addWidget(self.caption, 0, Qt.AlignmentFlag.AlignRight)
+        column.addLayout(below)
         card = Card()
         card.set_content(body)
         outer = QVBoxLayout(self)
@@ -72,7 +83,8 @@ class InputPanel(Panel):
     def run_model(self) -> None:
         """Run the model on the text, whether it ran before or not."""
         if self.session.state.results.loaded is not None:
-            self.session.request(ForwardRequest(text=self.session.state.document.text))
+            text, interventions = self.session.state.document.question
+            self.session.request(ForwardRequest(text=text, interventions=interventions))
 
     def step(self) -> None:
         """Let the model write one token, or fill its surest mask."""
@@ -132,6 +144,12 @@ class InputPanel(Panel):
         self.strip.set_hover(pointed.query if pointed.query >= 0 else pointed.key)
         self._render_arcs(self.session.state, pointed)
 
+    def _mark_edited(self, state: State) -> None:
+        """The card has no title: the mark stands beside what the arcs are of."""
+        count = len(state.ran.interventions) if state.ran is not None else 0
+        self.mark.setText(f"edited × {count}")
+        self.mark.setVisible(count > 0)
+
     def _render_arcs(self, state: State, pointed: Pointed) -> None:
         view, ran = state.results.head, state.ran
         if ran is None:
@@ -169,7 +187,7 @@ def _continues(before: Token, token: Token) -> bool:
 
 
 def _chip(token: Token, position: int) -> Chip:
-    covers = f"“{token.text}”" if token.text else "no text"
+    covers = f"“{shortened(token.text)}”" if token.text else "no text"
     part = f", piece {token.part[0]} of {token.part[1]} of it" if token.part[1] > 1 else ""
     return Chip(
         label=token.label,

@@ -23,15 +23,20 @@ from models.requests import (
     HeadView,
     Loaded,
     LoadRequest,
+    PositionsView,
     PredictionView,
     Progress,
     Ran,
     Result,
+    ShuffleView,
     Stepped,
     TrustReport,
+    VarianceView,
 )
 
-_OfRun = HeadView | AtlasView | PredictionView | CompareView | CellView | TrustReport | Stepped
+_OfRun = (
+    HeadView | AtlasView | PredictionView | CompareView | CellView | PositionsView | ShuffleView | TrustReport | Stepped
+)
 
 
 def arrive(state: State, result: Result) -> State:
@@ -141,6 +146,31 @@ def _(result: CellView, state: State) -> State:
     if not _is_of_this_run(state, result):
         return state
     return replace(_without_notice(state, result), results=replace(state.results, cell=result))
+
+
+@_arrive.register
+def _(result: VarianceView, state: State) -> State:
+    state = _without_notice(_without_progress(state, result), result)
+    ran = state.ran.run if state.ran is not None else None
+    if result.run is not None and result.run != ran:
+        result = replace(result, run=None, head=None)  # the random draws are of no run
+    return replace(state, results=replace(state.results, variance=result))
+
+
+@_arrive.register
+def _(result: PositionsView, state: State) -> State:
+    state = _without_progress(state, result)
+    if not _is_of_this_run(state, result):
+        return state
+    return replace(_without_notice(state, result), results=replace(state.results, positions=result))
+
+
+@_arrive.register
+def _(result: ShuffleView, state: State) -> State:
+    state = _without_progress(state, result)
+    if not _is_of_this_run(state, result):
+        return state
+    return replace(_without_notice(state, result), results=replace(state.results, shuffle=result))
 
 
 @_arrive.register

@@ -81,6 +81,17 @@ class PutIntervention(Intent):
 
 
 @dataclass(frozen=True, slots=True)
+class PaintCells(Intent):
+    """Block or allow (query, key) cells in the scope that is being edited: one stroke, one step.
+
+    They join what was painted in that scope before.
+    """
+
+    cells: tuple[tuple[int, int], ...]
+    allow: bool
+
+
+@dataclass(frozen=True, slots=True)
 class SwitchIntervention(Intent):
     """Switch the intervention at `index` of the list on or off. ValueError where there is none."""
 

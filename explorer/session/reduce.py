@@ -16,6 +16,7 @@ from explorer.session.intents import (
     ClearInterventions,
     Intent,
     OpenCheckpoint,
+    PaintCells,
     PutIntervention,
     RemoveIntervention,
     RestoreDocument,
@@ -29,7 +30,7 @@ from explorer.session.intents import (
     SwitchIntervention,
 )
 from explorer.session.state import Listed, State, ViewOptions, clamped, site_of
-from models.interventions import is_neutral, same_slot
+from models.interventions import Intervention, Mask, is_neutral, same_slot
 from models.requests import SiteRef
 
 TEXT_LANES = frozenset({"forward", "decode"})
@@ -101,10 +102,27 @@ def _without_notice(state: State, lanes: frozenset[str] | set[str]) -> State:
 
 @_reduce.register
 def _(intent: PutIntervention, state: State) -> State:
-    listed, value = state.document.interventions, intent.value
-    same = next((i for i, other in enumerate(listed) if same_slot(other.value, value)), len(listed))
+    return _put(state, intent.value)
+
+
+@_reduce.register
+def _(intent: PaintCells, state: State) -> State:
+    if not intent.cells:
+        return state
+    site, head = state.edit_scope
+    stroke = Mask("painted", cells=tuple((q, k, intent.allow) for q, k in intent.cells), site=site, head=head)
+    before = [listed.value for listed in state.document.interventions if same_slot(listed.value, stroke)]
+    cells = {(q, k): allow for mask in (*before, stroke) if isinstance(mask, Mask) for q, k, allow in mask.cells or ()}
+    return _put(state, replace(stroke, cells=tuple((q, k, allow) for (q, k), allow in sorted(cells.items()))))
+
+
+def _put(state: State, value: Intervention) -> State:
+    """`value` in the place of the first intervention with its slot, and of any others with it; else at the end."""
+    listed = state.document.interventions
+    place = next((i for i, other in enumerate(listed) if same_slot(other.value, value)), len(listed))
+    others = tuple(other for other in listed[place:] if not same_slot(other.value, value))
     new = () if is_neutral(value) else (Listed(value),)
-    return _with_interventions(state, (*listed[:same], *new, *listed[same + 1 :]))
+    return _with_interventions(state, (*listed[:place], *new, *others))
 
 
 @_reduce.register

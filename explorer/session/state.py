@@ -5,22 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from models.interventions import Intervention
+from models.interventions import Cell, Intervention, Mask, applies, precedence
 from models.requests import (
     AtlasView,
     CellView,
     CompareView,
     HeadView,
     Loaded,
+    PositionsView,
     PredictionView,
     Progress,
     Ran,
+    ShuffleView,
     Site,
     SiteRef,
     TrustReport,
+    VarianceView,
 )
 
-Normalisation = Literal["none", "row", "column"]
+Normalisation = Literal["none", "row", "column", "difference"]
 ThemeName = Literal["system", "light", "dark"]
 
 
@@ -44,6 +47,8 @@ class ViewOptions:
     dim_special: bool = True
     pooling: Literal["max", "mean"] = "max"
     top: int = 10  # candidates listed in the next-token bars
+    edit_scope: Literal["head", "layer", "everywhere"] = "head"  # where a mask or scale that is set now applies
+    painting: Literal["off", "block", "allow"] = "off"  # what a drag over the head map does to cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +101,9 @@ class Results:
     prediction: PredictionView | None = None
     comparison: CompareView | None = None
     cell: CellView | None = None
+    variance: VarianceView | None = None
+    positions: PositionsView | None = None
+    shuffle: ShuffleView | None = None
     trust: TrustReport | None = None
 
 
@@ -131,6 +139,24 @@ class State:
     def up_to_date(self) -> bool:
         """Whether what is shown was computed from the text in the input, with the interventions that are on."""
         return self.ran is not None and (self.ran.text, self.ran.interventions) == self.document.question
+
+    @property
+    def edit_scope(self) -> tuple[SiteRef | None, int | None]:
+        """The site and head of an intervention that is put in place now; None stands for all of them."""
+        selection, scope = self.selection, self.document.view.edit_scope
+        site = None if scope == "everywhere" else selection.site
+        return site, selection.head if scope == "head" and site is not None else None
+
+    @property
+    def painted_cells(self) -> tuple[Cell, ...]:
+        """(query, key, allowed) of every cell painted at the selected head, whatever the scope, as now in force."""
+        site, head = self.site, self.selection.head
+        if site is None:
+            return ()
+        masks = [i.value for i in self.document.interventions if i.on and isinstance(i.value, Mask)]
+        here = [m for m in masks if m.kind == "painted" and applies(m, site) and m.head in (None, head)]
+        cells = {(q, k): allow for mask in sorted(here, key=precedence) for q, k, allow in mask.cells or ()}
+        return tuple((q, k, allow) for (q, k), allow in cells.items())
 
     def with_document(self, **changes: object) -> State:
         """The state with some of the document's fields changed; this very state where nothing changes."""

@@ -21,11 +21,11 @@ class Card(QFrame):
         self._subtitle = QLabel()
         self._subtitle.setProperty("role", "dim")
         self._subtitle.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        for label in (self._title, self._mark, self._subtitle):
-            label.setTextFormat(Qt.TextFormat.PlainText)  # a token may look like mark-up
         self._mark = QLabel()
         self._mark.setProperty("role", "mark")
         self._mark.hide()
+        for label in (self._title, self._mark, self._subtitle):
+            label.setTextFormat(Qt.TextFormat.PlainText)  # a token may look like mark-up
         self._controls = QHBoxLayout()
         self._controls.setSpacing(6)
         self._head = QWidget()
@@ -33,7 +33,7 @@ class Card(QFrame):
         head.setContentsMargins(0, 0, 0, 0)
         head.setSpacing(10)
         head.addWidget(self._title)
-        head.addWidget(self._mark)
+        head.addWidget(self._mark, 0, Qt.AlignmentFlag.AlignVCenter)
         head.addWidget(self._subtitle, 1)
         head.addLayout(self._controls)
         self._content: QWidget | None = None

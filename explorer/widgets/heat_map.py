@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from explorer.theme import ColourTable, sequential
 from explorer.widgets import cell_image
-from explorer.widgets.heat_map_paint import HINT, Frame, HeatMapPainter, frame_for, label_at
+from explorer.widgets.heat_map_paint import HINT, STILL_HINT, Frame, HeatMapPainter, frame_for, label_at
 from explorer.widgets.heat_map_view import MapView
 from explorer.widgets.number_text import value_text
 from explorer.widgets.themed import ThemedWidget
@@ -44,6 +44,10 @@ class HeatMap(ThemedWidget):
         super().__init__("Attention heat map", parent)
         self.setMouseTracking(True)
         self.setAccessibleDescription("Arrow keys move the selected cell, plus and minus zoom, 0 shows the whole map.")
+        self.value_name = ""
+        """What the readout calls a value that is no weight."""
+        self.wheel_zooms = True
+        """Off for a map in a scrolled panel, where the wheel is for the panel."""
         self._values: NDArray[np.float32] | None = None  # (queries, keys)
         self._masked: NDArray[np.bool_] | None = None  # (queries, keys)
         self._row_labels: tuple[str, ...] = ()
@@ -156,7 +160,8 @@ class HeatMap(ThemedWidget):
         if self._masked is not None and self._masked[query, key]:
             return [(looks, "query"), (" cannot look at ", "text_dim"), (looked_at, "key"), (": masked", "text")]
         value = value_text(float(self._values[query, key]))
-        return [(looks, "query"), (" looks at ", "text_dim"), (looked_at, "key"), (": ", "text_dim"), (value, "text")]
+        name = f": {self.value_name} " if self.value_name else ": "
+        return [(looks, "query"), (" looks at ", "text_dim"), (looked_at, "key"), (name, "text_dim"), (value, "text")]
 
     def _within(self, cell: tuple[int, int]) -> tuple[int, int]:
         if self._values is None:
@@ -217,12 +222,20 @@ class HeatMap(ThemedWidget):
             if self._background is None or self._background.devicePixelRatio() != self.devicePixelRatioF():
                 self._background = self._draw_background(artist)
             painter.drawPixmap(0, 0, self._background)
+            self._draw_over(painter, artist)
             artist.draw_labels(painter, self._selection, self._hover)
             artist.draw_selection(painter, *self._selection, self.devicePixelRatioF())
             artist.draw_hover(painter, *self._hover, self.devicePixelRatioF())
             cell = self._hover if self._within(self._hover) != _NOWHERE else self._selection
-            artist.draw_strip(painter, self._readout_parts(*cell))
+            artist.draw_strip(painter, self._readout_parts(*cell), self._hint())
         self._draw_focus_ring(painter)
+
+    def _draw_over(self, painter: QPainter, artist: HeatMapPainter) -> None:
+        """For a subclass: what lies over the cells, below the selection and the crosshair."""
+
+    def _hint(self) -> str:
+        """What the pointer and the keys do, in a few words."""
+        return HINT if self.wheel_zooms else STILL_HINT
 
     def _draw_background(self, artist: HeatMapPainter) -> QPixmap:
         """What follows neither the pointer nor the selection, kept until it changes."""
@@ -283,7 +296,7 @@ class HeatMap(ThemedWidget):
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         turned = event.angleDelta().y()
-        if self._codes is None or turned == 0:
+        if self._codes is None or turned == 0 or not self.wheel_zooms:
             event.ignore()
             return
         where = event.position()
@@ -353,7 +366,7 @@ class HeatMap(ThemedWidget):
     def _tool_tip_at(self, position: QPointF) -> str:
         """The whole of a label, which its axis may elide, or what the pointer does; nothing over the map."""
         if self._frame.strip.contains(position):
-            return f"Click selects, {HINT}"
+            return f"Click selects, {self._hint()}"
         side, index = label_at(self._frame, self._view, position)
         if side == "row":
             return f"query {index}: {self._row_labels[index]}"

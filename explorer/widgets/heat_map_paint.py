@@ -15,6 +15,7 @@ from explorer.widgets.heat_map_view import Axis, MapView, labelled
 QUERY_TITLE = "query (looks)"
 KEY_TITLE = "key (is looked at)"
 HINT = "wheel zooms, drag pans, 0 shows all"
+STILL_HINT = "+ and − zoom, 0 shows all"
 
 _LONGEST_LABEL = 112.0
 _MOST_OVERHANG = 28.0  # the last column labels are elided rather than cost the map more than this
@@ -119,7 +120,7 @@ class HeatMapPainter:
         """A frame in the query accent about the selected cell, set off from any colour beneath."""
         if query not in self.view.rows.visible() or key not in self.view.columns.visible():
             return
-        rect = self._cell(query, key, ratio)
+        rect = self.cell(query, key, ratio)
         smallest = 7.0  # a frame about a cell of a pixel or two must still be found
         if rect.width() < smallest or rect.height() < smallest:
             width, height = max(rect.width(), smallest), max(rect.height(), smallest)
@@ -145,7 +146,7 @@ class HeatMapPainter:
                 self._hover_line(painter, QLineF(x, area.top(), x, area.bottom()))
         painter.restore()
 
-    def draw_strip(self, painter: QPainter, parts: list[tuple[str, str]]) -> None:
+    def draw_strip(self, painter: QPainter, parts: list[tuple[str, str]], hint: str = HINT) -> None:
         """The readout, each part in the theme colour of its role; what the pointer can do, where there is room."""
         painter.save()
         strip = self.frame.strip
@@ -164,10 +165,10 @@ class HeatMapPainter:
             painter.drawText(QRectF(x, strip.top(), width + 2, strip.height()), Qt.AlignmentFlag.AlignVCenter, shown)
             x += width
         painter.setFont(self.frame.font)
-        hint_width = QFontMetricsF(self.frame.font).horizontalAdvance(HINT) + 10
+        hint_width = QFontMetricsF(self.frame.font).horizontalAdvance(hint) + 10
         if strip.right() - x > hint_width + 16:
             painter.setPen(QColor(self.theme.text_dim))
-            painter.drawText(strip.adjusted(0, 0, -10, 0), _RIGHT, HINT)
+            painter.drawText(strip.adjusted(0, 0, -10, 0), _RIGHT, hint)
         painter.restore()
 
     def _row_label(self, painter: QPainter, row: int, bold: bool) -> None:
@@ -201,7 +202,7 @@ class HeatMapPainter:
             painter.setPen(QPen(colour, width, c=Qt.PenCapStyle.FlatCap))
             painter.drawLine(line)
 
-    def _cell(self, row: int, column: int, ratio: float) -> QRectF:
+    def cell(self, row: int, column: int, ratio: float) -> QRectF:
         """A cell's rectangle on whole device pixels, as the image draws it."""
         left, right = _snapped(self.view.columns, column, ratio), _snapped(self.view.columns, column + 1, ratio)
         top, bottom = _snapped(self.view.rows, row, ratio), _snapped(self.view.rows, row + 1, ratio)

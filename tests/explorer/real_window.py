@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from PySide6.QtCore import QCoreApplication, QDeadlineTimer, QEvent, QEventLoop, QPoint, Qt
-from PySide6.QtGui import QColor, QImage
+from PySide6.QtGui import QColor, QImage, QTextCursor
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -27,7 +27,7 @@ START = Document(
 )
 """What the window shows when it has first started."""
 
-PATIENCE = 120_000  # ms: the import of torch on a busy machine
+PATIENCE = 60_000  # ms: the import of torch on a busy machine
 
 PanelT = TypeVar("PanelT", bound=Panel)
 
@@ -81,6 +81,7 @@ def back_to_start(window: MainWindow) -> None:
     window.session.dispatch(Show(None))
     wait_until(lambda: window.session.state.document == START and window.is_settled())
     window.session.dispatch(Show(None))
+    window.input.text.moveCursor(QTextCursor.MoveOperation.End)
     window.input.text.setFocus()
 
 

@@ -10,8 +10,10 @@ import pytest
 import transformers
 
 from models import open_checkpoint
+from models.engine import Engine
 from models.model import Model
 from tests.models import tiny
+from tests.models.asking import opened
 
 TinyFolder = Callable[[str], Path]
 TinyModel = Callable[[str], Model]
@@ -44,3 +46,14 @@ def story_bert() -> Model:
 @pytest.fixture(scope="session")
 def en_es() -> Model:
     return open_checkpoint("en-es")
+
+
+@pytest.fixture(scope="module")
+def gpt() -> Engine:
+    """story-gpt, open. Tests run what they need and leave it open."""
+    return opened("story-gpt")
+
+
+@pytest.fixture(scope="module")
+def bert() -> Engine:
+    return opened("story-bert")

@@ -187,7 +187,13 @@ def test_one_token(story_gpt: Model) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ids", "words"), [([], "no tokens"), ([0] * 513, "513 tokens; story-gpt takes 512"), ([9000], "no token 9000"), ([-1], "no token -1")]
+    ("ids", "words"),
+    [
+        ([], "no tokens"),
+        ([0] * 513, "513 tokens; story-gpt takes 512"),
+        ([9000], "no token 9000"),
+        ([-1], "no token -1"),
+    ],
 )
 def test_token_ids_that_can_not_run(story_gpt: Model, ids: list[int], words: str) -> None:
     with pytest.raises(InputError, match=words):
@@ -235,7 +241,8 @@ def test_nothing_is_kept_outside_a_run(story_gpt: Model, monkeypatch: pytest.Mon
 
 
 def test_run_is_called_off_between_blocks(story_gpt: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    computed, polls = [], []
+    computed: list[AttentionInputs] = []
+    polls: list[None] = []
     real = attention.output
 
     def counted(x: AttentionInputs) -> torch.Tensor:

@@ -24,19 +24,12 @@ from models.checkpoints import describe
 from models.engine import Engine
 from models.errors import CheckpointError
 from models.requests import Failure, ForwardRequest, HeadRequest, HeadView, Loaded, LoadRequest, Ran, SiteRef, StackInfo
+from tests.models.asking import never, silent
 
 TinyFolder = Callable[[str], Path]
 Break = Callable[[Path], Any]
 
 NAME = "mi modelo ñandú 模型"  # every sentence has to name it
-
-
-def never() -> bool:
-    return False
-
-
-def silent(_label: str, _fraction: float | None) -> None:
-    pass
 
 
 @pytest.fixture
@@ -143,7 +136,9 @@ def test_card_of_a_folder(folder: Path) -> None:
     assert (info.name, info.example, info.prefix) == ("Mine", "Tom", "")
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"5", b"\xff\xfe", b"[" * 60_000, b'{"title": "' + b"x" * 70_000 + b'"}'])
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b"5", b"\xff\xfe", b"[" * 60_000, b'{"title": "' + b"x" * 70_000 + b'"}']
+)
 def test_card_is_a_courtesy(folder: Path, content: bytes) -> None:
     (folder / "explorer.json").write_bytes(content)
     assert read_card(folder).title == NAME

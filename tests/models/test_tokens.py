@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -93,7 +94,7 @@ def assert_sound(tokens: tuple[Token, ...], text: str) -> None:
         if token.start < token.end:
             assert before <= token.start  # in the order of the text
             before = token.start
-    for token, after in zip(tokens, tokens[1:], strict=False):
+    for token, after in pairwise(tokens):
         if token.part[0] < token.part[1]:  # the pieces of one character stand together
             assert after.part == (token.part[0] + 1, token.part[1])
             assert after.start < token.end
@@ -271,7 +272,13 @@ def test_piece_label(piece: str, byte_level: bool, drawn: str) -> None:
 
 @pytest.mark.parametrize(
     ("piece", "first", "drawn"),
-    [("<s>", True, "⟨start⟩"), ("</s>", False, "⟨end⟩"), ("<pad>", False, "⟨pad⟩"), ("<|user|>", False, "⟨user⟩"), ("[CLS]", True, "[CLS]")],
+    [
+        ("<s>", True, "⟨start⟩"),
+        ("</s>", False, "⟨end⟩"),
+        ("<pad>", False, "⟨pad⟩"),
+        ("<|user|>", False, "⟨user⟩"),
+        ("[CLS]", True, "[CLS]"),
+    ],
 )
 def test_special_label(piece: str, first: bool, drawn: str) -> None:
     assert special_label(piece, first, "<s>", "</s>") == drawn

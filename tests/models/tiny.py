@@ -1,4 +1,4 @@
-"""Checkpoints of a few thousand random weights, one for each way in which a model can differ, saved as real ones are."""
+"""Checkpoints of a few thousand random weights, one for each way in which models differ, saved as real ones are."""
 
 from __future__ import annotations
 
@@ -257,3 +257,14 @@ def text_of(model: Model, tokens: int) -> str:
     while len(model.tokenize(text)) < tokens:
         text += "."
     return text
+
+
+def rig(model: Model, choose: Callable[[list[int]], dict[int, int]]) -> Model:
+    """Make `model` all but certain: `choose` says for the input's ids which id it is to say at which position."""
+
+    def certain(_module: Any, _args: Any, kwargs: dict[str, Any], out: Any) -> None:
+        for position, id_ in choose(kwargs["input_ids"][0].tolist()).items():
+            out.logits[0, position, id_] = 1000.0
+
+    model.module.register_forward_hook(certain, with_kwargs=True)
+    return model

@@ -1,0 +1,266 @@
+"""One cell of the selected head: from two tokens' vectors to one weight, and on to a logit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QScrollArea,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from explorer.cell_steps import explained_steps, row_remark
+from explorer.panels.base import Panel, shortened
+from explorer.session.hover import NOTHING, Hover, Pointed
+from explorer.session.intents import SelectKey
+from explorer.session.session import Session
+from explorer.session.state import State, site_of
+from explorer.widgets.card import Card
+from explorer.widgets.row_bars import FEW, RowBars
+from explorer.widgets.step_list import StepList
+from explorer.widgets.vector_bars import VectorBars
+from models.requests import Candidate, CellRequest, CellView, Ran, Request, Site
+
+_EMPTY = "The arithmetic of the selected cell appears here when the model has run."
+_HOW = "Choose a step to read what it means, or a key in the row below to look at its cell."
+
+
+class CellPanel(Panel):
+    name = "cell"
+    title = "Cell"
+    hint = "One attention weight, step by step: from query and key to the weight, and on to the next token's logit."
+
+    def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
+        super().__init__(session, hover, parent)
+        self._shown: CellView | None = None
+        self._query = ""  # what the token that looks is called
+        self._target: int | None = None  # the token whose logit is looked at; None for the likeliest
+        self._candidates: tuple[tuple[Candidate, ...], int | None] = ((), None)
+        self._meanings: tuple[str, ...] = ()
+        self._make_widgets()
+        content = QWidget()
+        column = QVBoxLayout(content)
+        column.setContentsMargins(0, 0, 6, 0)
+        column.setSpacing(6)
+        column.addLayout(_line(_dim("Dimension by dimension"), self.by_size))
+        column.addWidget(self.vectors)
+        column.addSpacing(4)
+        column.addWidget(self.steps)
+        column.addWidget(self.target_line)
+        column.addWidget(self.reason)
+        column.addSpacing(6)
+        column.addLayout(_line(self.row_heading, self.all_keys))
+        column.addWidget(self.row)
+        column.addStretch(1)
+        scroll = QScrollArea()
+        scroll.setWidget(content)
+        scroll.setWidgetResizable(True)
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        full = QWidget()
+        rows = QVBoxLayout(full)
+        rows.setContentsMargins(0, 0, 0, 0)
+        rows.setSpacing(8)
+        rows.addWidget(scroll, 1)
+        rows.addWidget(self.meaning)
+        empty = _dim(_EMPTY)
+        empty.setWordWrap(True)
+        empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.pages = QStackedWidget()
+        self.pages.addWidget(empty)
+        self.pages.addWidget(full)
+        self.card = Card("One cell")
+        self.card.set_content(self.pages)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(self.card)
+
+    def _make_widgets(self) -> None:
+        self.by_size = QCheckBox("Largest first")
+        self.by_size.setToolTip(
+            "Order the dimensions by the size of their product, so that what made the score is first"
+        )
+        self.vectors = VectorBars()
+        self.by_size.toggled.connect(self.vectors.set_sorted)
+        self.steps = StepList()
+        self.steps.step_selected.connect(self._explain)
+        self.target = QComboBox()
+        self.target.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.target.setAccessibleName("Next token whose logit is looked at")
+        self.target.setToolTip("The next token on whose logit the direct effect is computed")
+        self.target.activated.connect(self._choose_target)
+        label = _dim("Direct effect on the logit of")
+        label.setBuddy(self.target)
+        self.target_line = QWidget()
+        line = _line(label, self.target)
+        line.setContentsMargins(0, 0, 0, 0)
+        self.target_line.setLayout(line)
+        self.reason = _dim("")
+        self.reason.setWordWrap(True)
+        self.row_heading = _dim("")
+        self.row_heading.setWordWrap(True)
+        self.all_keys = QCheckBox("All keys")
+        self.all_keys.setToolTip(f"List every key of the row, not only the {FEW} with the largest weights")
+        self.row = RowBars()
+        self.all_keys.toggled.connect(self._list_all)
+        self.row.key_selected.connect(lambda key: self.dispatch(SelectKey(key)))
+        self.row.hovered.connect(self._on_hovered)
+        self.meaning = _Meaning(_HOW)
+
+    # what it shows
+
+    def wants(self, state: State) -> Request | None:
+        ran, site, chosen, view = state.ran, state.site, state.selection, state.results.cell
+        if ran is None or site is None:
+            return None
+        request = CellRequest(
+            run=ran.run, site=site.ref, head=chosen.head, query=chosen.query, key=chosen.key, target=self._target
+        )
+        return None if view is not None and _asks_the_same(view.request, request) else request
+
+    def render_state(self, state: State, old: State | None) -> None:
+        if old is not None and old.results.loaded is not state.results.loaded:
+            self._target = None  # a token of another vocabulary
+        view, ran = state.results.cell, state.ran
+        if view is None or ran is None:
+            self._shown = None
+            self.pages.setCurrentIndex(0)
+            self.card.set_subtitle("")
+            return
+        site = site_of(ran, view.site)
+        if view is self._shown or view.run != ran.run or site is None:
+            return  # the last cell stays until the new one is here
+        self._shown = view
+        self.pages.setCurrentIndex(1)
+        self._show(view, ran, site)
+
+    def _show(self, view: CellView, ran: Ran, site: Site) -> None:
+        queries, keys = _labels(ran, site)
+        query, key = queries[view.query], keys[view.key]
+        self.card.set_subtitle(f"“{query}” looks at “{key}”")
+        self.vectors.set_vectors(view.q, view.k, view.products, query, key)
+        explained = explained_steps(view, site, query, key)
+        self.steps.set_steps([each.step for each in explained])
+        self._meanings = tuple(each.meaning for each in explained)
+        self.meaning.set_texts((_HOW, *self._meanings))
+        self._explain(self.steps.current)
+        self._show_candidates(view)
+        self.all_keys.setVisible(len(keys) > FEW)
+        self.row.set_row(view.row_raw, view.row_scores, view.row_masked, view.row_weights, keys, view.key)
+        self._query = query
+        self._say_of_row()
+
+    def _show_candidates(self, view: CellView) -> None:
+        self.target_line.setVisible(view.effect is not None)
+        self.reason.setVisible(view.effect is None)
+        self.reason.setText(view.effect_note)
+        if (view.candidates, view.target) == self._candidates:
+            return
+        self._candidates = (view.candidates, view.target)
+        self.target.clear()
+        for candidate in view.candidates:
+            self.target.addItem(f"{shortened(candidate.label)}   {100 * candidate.probability:.1f} %", candidate.id)
+        if view.target is not None and self.target.findData(view.target) < 0:
+            self.target.addItem(
+                shortened(view.target_label), view.target
+            )  # chosen elsewhere, and not among the likeliest here
+        self.target.setCurrentIndex(self.target.findData(view.target))
+
+    def _explain(self, step: int) -> None:
+        self.meaning.setText(self._meanings[step] if 0 <= step < len(self._meanings) else _HOW)
+
+    def render_hover(self, pointed: Pointed) -> None:
+        here = self._shown is not None and pointed.query in (-1, self._shown.query)
+        self.row.set_hover(pointed.key if here else -1)
+
+    # what a person does
+
+    def _choose_target(self, index: int) -> None:
+        self._target = self.target.itemData(index)
+        self._refresh()
+
+    def _list_all(self, everything: bool) -> None:
+        self.row.set_all(everything)
+        self._say_of_row()
+
+    def _say_of_row(self) -> None:
+        if self._shown is not None:
+            self.row_heading.setText(row_remark(self._shown, self._query, len(self.row.shown)))
+
+    def _on_hovered(self, key: int) -> None:
+        shown = self._shown
+        self.hover.point(Pointed(query=shown.query, key=key) if shown is not None and key >= 0 else NOTHING)
+
+
+class _Meaning(QLabel):
+    """A text that changes in a place as high as the longest of its texts, so that nothing else moves."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.setProperty("role", "dim")
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setWordWrap(True)
+        self.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
+        self._texts: tuple[str, ...] = (text,)
+
+    def set_texts(self, texts: tuple[str, ...]) -> None:
+        """All texts that may come."""
+        if texts != self._texts:
+            self._texts = texts
+            self._fit()
+
+    def _fit(self) -> None:
+        area, flags = self.rect().adjusted(0, 0, 0, 10_000), Qt.TextFlag.TextWordWrap.value
+        metrics = self.fontMetrics()
+        self.setFixedHeight(max(metrics.boundingRect(area, flags, text).height() for text in self._texts) + 4)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.oldSize().width() != event.size().width():
+            self._fit()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._fit()
+
+
+def _asks_the_same(answered: Request, request: CellRequest) -> bool:
+    return isinstance(answered, CellRequest) and (
+        (answered.run, answered.site, answered.head, answered.query, answered.key, answered.target)
+        == (request.run, request.site, request.head, request.query, request.key, request.target)
+    )
+
+
+def _labels(ran: Ran, site: Site) -> tuple[Sequence[str], Sequence[str]]:
+    """What to call each query and each key; numbers where they are tokens that the run does not name."""
+    words = [shortened(token.word) for token in ran.tokens]
+    has_source = any(other.stack == "cross" for other in ran.sites)  # then the tokens are the decoder's
+    named = {"decoder"} if has_source else {"decoder", "encoder"}
+    queries = words if site.stack in named | {"cross"} else [str(i) for i in range(site.queries)]
+    return queries, words if site.stack in named else [str(i) for i in range(site.keys)]
+
+
+def _dim(text: str) -> QLabel:
+    label = QLabel(text)
+    label.setProperty("role", "dim")
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    return label
+
+
+def _line(left: QWidget, right: QWidget) -> QHBoxLayout:
+    line = QHBoxLayout()
+    line.setSpacing(8)
+    line.addWidget(left, 1)
+    line.addWidget(right)
+    return line

@@ -1,0 +1,136 @@
+"""Where order comes from: the textbook's sinusoids, the open model's own positions, and what it makes of them."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
+
+from explorer.panels.base import Panel
+from explorer.session.hover import Hover
+from explorer.session.intents import PutIntervention, SetText
+from explorer.session.session import Session
+from explorer.session.state import State
+from explorer.widgets.card import Card
+from explorer.widgets.order_view import EXAMPLE, OrderView
+from explorer.widgets.scheme_view import SchemeView
+from explorer.widgets.segments import Segments
+from explorer.widgets.sinusoid_view import SinusoidView
+from models.interventions import Positions
+from models.requests import PositionScheme, PositionsRequest, Request, ShuffleRequest
+
+_SINUSOIDS, _MODEL, _ORDER = range(3)
+_AS_TRAINED = Positions("shift", 0)
+
+
+class PositionsPanel(Panel):
+    name = "positions"
+    title = "Positions"
+    hint = "How a model knows the order of words: sinusoids, tables, rotations, biases, and what happens without."
+
+    def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
+        super().__init__(session, hover, parent)
+        self.chooser = Segments(
+            [
+                ("Sinusoids", "The waves of the textbook, without any model"),
+                ("This model", "How the open model tells positions apart"),
+                ("Order", "Shuffle the words: does their order matter?"),
+            ],
+            "What about positions",
+        )
+        self.sinusoids, self.scheme, self.order = SinusoidView(), SchemeView(), OrderView()
+        self.pages = QStackedWidget()
+        for page in (self.sinusoids, self.scheme, self.order):
+            self.pages.addWidget(page)
+        body = QWidget()
+        inner = QVBoxLayout(body)
+        inner.setContentsMargins(0, 0, 0, 0)
+        inner.addWidget(self.chooser)
+        inner.addWidget(self.pages, 1)
+        self.card = Card(self.title)
+        self.card.set_content(body)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.card)
+        self._seed = 0
+        self.chooser.chosen.connect(self.show_page)
+        self.order.shuffle_asked.connect(lambda: self._reorder(self._seed + 1))
+        self.order.swap_asked.connect(lambda: self._reorder(0))
+        self.order.example_asked.connect(self._on_example)
+        self.order.off_toggled.connect(lambda on: self._put(Positions("off") if on else _AS_TRAINED))
+        self.order.shift_chosen.connect(lambda by: self._put(Positions("shift", by)))
+
+    def wants(self, state: State) -> Request | None:
+        ran, site, page = state.ran, state.site, self.pages.currentIndex()
+        if ran is None or site is None:
+            return None
+        if page == _MODEL:
+            selection = state.selection
+            request = PositionsRequest(
+                run=ran.run, site=site.ref, head=selection.head, query=selection.query, key=selection.key
+            )
+            view = state.results.positions
+            shown = None if view is None else (view.run, view.site, view.head, view.query, view.key)
+            return None if shown == (ran.run, site.ref, request.head, request.query, request.key) else request
+        if page == _ORDER:
+            shuffle = state.results.shuffle
+            if shuffle is not None and (shuffle.run, shuffle.seed) == (ran.run, self._seed):
+                return None
+            return ShuffleRequest(run=ran.run, seed=self._seed)
+        return None
+
+    def render_state(self, state: State, old: State | None) -> None:
+        positions, shuffle = state.results.positions, state.results.shuffle
+        if old is None or positions is not old.results.positions:
+            self.scheme.show_view(positions)
+        if old is None or shuffle is not old.results.shuffle:
+            self.order.show_view(shuffle)
+        scheme = self._scheme(state)
+        loaded = state.results.loaded
+        named = "" if scheme is None or loaded is None else f"{loaded.info.name}: {_NAMES[scheme.kind]}"
+        self.card.set_subtitle(named)
+        self._render_edits(state, scheme)
+
+    def show_page(self, index: int) -> None:
+        """Sinusoids, this model, or order."""
+        self.chooser.choose(index)
+        self.pages.setCurrentIndex(index)
+        if self.isVisible():
+            self._refresh()
+
+    def _render_edits(self, state: State, scheme: PositionScheme | None) -> None:
+        values = [listed.value for listed in state.document.interventions if listed.on]
+        mode = next((value for value in values if isinstance(value, Positions)), _AS_TRAINED)
+        tokens = 0 if state.ran is None else len(state.ran.tokens)
+        if scheme is None:
+            self.order.show_edits(mode.mode == "off", mode.by, tokens, "", "Run a text first.", None)
+            return
+        size = None if scheme.table is None else len(scheme.table)
+        self.order.show_edits(mode.mode == "off", mode.by, tokens, scheme.off_note, scheme.shift_note, size)
+
+    @staticmethod
+    def _scheme(state: State) -> PositionScheme | None:
+        for view in (state.results.shuffle, state.results.positions):
+            if view is not None:
+                return view.scheme
+        return None
+
+    def _reorder(self, seed: int) -> None:
+        self._seed = seed
+        self._refresh()
+
+    def _on_example(self) -> None:
+        self._seed = 0
+        self.dispatch(SetText(EXAMPLE))
+        self._refresh()
+
+    def _put(self, value: Positions) -> None:
+        self.dispatch(PutIntervention(value))
+
+
+_NAMES = {
+    "learned": "learned table",
+    "sinusoidal": "sinusoids",
+    "rope": "rotary",
+    "alibi": "slopes",
+    "t5": "bias by distance",
+    "none": "none found",
+}

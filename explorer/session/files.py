@@ -1,0 +1,206 @@
+"""Session files: what a person chose, as JSON. A file is untrusted: every value is checked before any is used."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from explorer.session.state import Document, Listed, Selection, ViewOptions
+from explorer.theme import SEQUENTIAL_MAPS
+from models.interventions import MOST, Cell, Intervention, Mask, MaskKind, PositionMode, Positions, Scale
+from models.requests import SiteRef
+
+VERSION = 1
+LARGEST = 1 << 20
+"""Bytes of the largest file that is written or read."""
+
+_MOST_LISTED = 1000
+_MOST_CANDIDATES = 100
+
+Place = Annotated[int, Meta(ge=0, lt=MOST)]
+Stack = Literal["decoder", "encoder", "cross"]
+
+
+class _Site(msgspec.Struct, forbid_unknown_fields=True):
+    stack: Stack
+    layer: Place
+
+
+class _Scale(msgspec.Struct, tag_field="kind", tag="scale", forbid_unknown_fields=True):
+    factor: float
+    site: _Site | None = None
+    head: Place | None = None
+    on: bool = True
+
+
+class _Mask(msgspec.Struct, tag_field="kind", tag="mask", forbid_unknown_fields=True):
+    mask: MaskKind
+    window: int | None = None
+    cells: list[tuple[Place, Place, bool]] | None = None
+    site: _Site | None = None
+    head: Place | None = None
+    on: bool = True
+
+
+class _Positions(msgspec.Struct, tag_field="kind", tag="positions", forbid_unknown_fields=True):
+    mode: PositionMode
+    by: Place = 0
+    on: bool = True
+
+
+class _Selection(msgspec.Struct, forbid_unknown_fields=True):
+    site: _Site | None = None
+    head: Place = 0
+    query: Place = 0
+    key: Place = 0
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    """`view` may lack options, or have those of a later version: they change only how things are drawn."""
+
+    program: Literal["attention-explorer"]
+    version: int
+    checkpoint: Annotated[str, Meta(min_length=1, max_length=4096)]
+    text: str
+    selection: _Selection = msgspec.field(default_factory=_Selection)
+    view: ViewOptions = ViewOptions()
+    interventions: Annotated[list[_Scale | _Mask | _Positions], Meta(max_length=_MOST_LISTED)] = []
+
+
+def encode(document: Document) -> bytes:
+    """The file's content. A brush that was in the hand is put down.
+
+    Raises:
+        ValueError: it would be larger than `LARGEST`, or a text that no file can hold.
+    """
+    selection = document.selection
+    file = _File(
+        program="attention-explorer",
+        version=VERSION,
+        checkpoint=document.checkpoint,
+        text=document.text,
+        selection=_Selection(
+            _to_site(selection.site), max(0, selection.head), max(0, selection.query), max(0, selection.key)
+        ),
+        view=replace(document.view, painting="off"),
+        interventions=[_record(listed) for listed in document.interventions],
+    )
+    try:
+        content = msgspec.json.format(msgspec.json.encode(file), indent=1)
+    except UnicodeEncodeError as cause:
+        raise ValueError(
+            "The text holds half a character, which no file can hold. Delete it and save again."
+        ) from cause
+    if len(content) > LARGEST:
+        raise ValueError(f"This session takes {len(content):,} bytes, and a session file holds {LARGEST:,} at most.")
+    return content
+
+
+def decode(content: bytes) -> Document:
+    """The document in a file's content.
+
+    Raises:
+        ValueError: no session of this version; the sentence says what is wrong and where.
+    """
+    if len(content) > LARGEST:
+        raise ValueError(f"it has more than {LARGEST:,} bytes")
+    try:
+        version = msgspec.json.decode(content, type=_Version).version
+        if version != VERSION:
+            raise ValueError(f"it is of version {version}, and this program reads version {VERSION}")
+        file = msgspec.json.decode(content, type=_File)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as cause:
+        raise ValueError(_lowered(str(cause))) from cause
+    _check_view(file.view)
+    return Document(
+        checkpoint=file.checkpoint,
+        text=file.text,
+        selection=Selection(
+            _from_site(file.selection.site), file.selection.head, file.selection.query, file.selection.key
+        ),
+        view=replace(file.view, painting="off"),
+        interventions=tuple(Listed(_value(record), record.on) for record in file.interventions),
+    )
+
+
+def save(document: Document, path: Path) -> None:
+    """Write the file whole or not at all. Raises ValueError with a sentence for the person."""
+    content = encode(document)
+    part = path.with_name(path.name + ".part")
+    try:
+        part.write_bytes(content)
+        part.replace(path)
+    except OSError as cause:
+        raise ValueError(
+            f"The session could not be written to {path} ({cause.strerror}). Choose another folder."
+        ) from cause
+
+
+def load(path: Path) -> Document:
+    """Read a file. Raises ValueError with a sentence for the person."""
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(LARGEST + 1)
+    except OSError as cause:
+        raise ValueError(f"The session {path} could not be read ({cause.strerror}).") from cause
+    try:
+        return decode(content)
+    except ValueError as error:
+        raise ValueError(f"{path.name} is no session that can be opened: {_ended(str(error))}") from error
+
+
+class _Version(msgspec.Struct):
+    """All that is read of a file before it is known to be of this version."""
+
+    version: int
+
+
+def _check_view(view: ViewOptions) -> None:
+    """What the types of `ViewOptions` let pass."""
+    if view.colour_map not in SEQUENTIAL_MAPS:
+        raise ValueError(f"there is no colour map “{view.colour_map}”")
+    if not 1 <= view.top <= _MOST_CANDIDATES:
+        raise ValueError(f"{view.top} candidates can not be listed, only 1 to {_MOST_CANDIDATES}")
+
+
+def _record(listed: Listed) -> _Scale | _Mask | _Positions:
+    match listed.value:
+        case Scale() as scale:
+            return _Scale(scale.factor, _to_site(scale.site), scale.head, listed.on)
+        case Mask() as mask:
+            cells = None if mask.cells is None else list(mask.cells)
+            return _Mask(mask.kind, mask.window, cells, _to_site(mask.site), mask.head, listed.on)
+        case Positions() as positions:
+            return _Positions(positions.mode, positions.by, listed.on)
+
+
+def _value(record: _Scale | _Mask | _Positions) -> Intervention:
+    """Raises ValueError where the intervention itself refuses what the record says."""
+    match record:
+        case _Scale():
+            return Scale(record.factor, _from_site(record.site), record.head)
+        case _Mask():
+            cells: tuple[Cell, ...] | None = None if record.cells is None else tuple(record.cells)
+            return Mask(record.mask, record.window, cells, _from_site(record.site), record.head)
+        case _Positions():
+            return Positions(record.mode, record.by)
+
+
+def _to_site(site: SiteRef | None) -> _Site | None:
+    return None if site is None else _Site(site.stack, site.layer)  # type: ignore[arg-type]
+
+
+def _from_site(site: _Site | None) -> SiteRef | None:
+    return None if site is None else SiteRef(site.stack, site.layer)
+
+
+def _lowered(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:]
+
+
+def _ended(sentence: str) -> str:
+    return sentence if sentence.endswith(".") else f"{sentence}."

@@ -1,0 +1,214 @@
+"""Steps of a calculation, one under the other: what it is called, the formula with its numbers, and a remark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from explorer.widgets.themed import ThemedWidget
+
+_PAD = 10.0
+_GAP = 3.0
+_NAME_CHARS = 13  # room for a name, in average characters
+_FORMULA_CHARS = 27  # room that a formula keeps before the remark goes below it
+_NOTE_CHARS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One line. `tone` "result" takes the accent of what looks, "warning" says that something is not as trained."""
+
+    name: str
+    formula: str
+    note: str = ""
+    tone: Literal["plain", "result", "warning"] = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    name: QRectF
+    formula: QRectF
+    note: QRectF
+    note_side: Qt.AlignmentFlag
+
+
+class StepList(ThemedWidget):
+    """Steps that can be chosen with a click or with Up and Down.
+
+    Where the width allows it the remark stands at the right end, else below the formula: the width and the font
+    decide, never the numbers, so that nothing moves when these change.
+    """
+
+    step_selected = Signal(int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("Steps of the calculation", parent)
+        self.setMouseTracking(True)
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+        self._steps: tuple[Step, ...] = ()
+        self._current = -1
+        self._hover = -1
+
+    def set_steps(self, steps: Sequence[Step]) -> None:
+        """Show `steps`; the chosen one stays chosen where there still is one at its place."""
+        count = len(self._steps)
+        self._steps = tuple(steps)
+        self._current = min(self._current, len(steps) - 1)
+        self._hover = min(self._hover, len(steps) - 1)
+        self.setAccessibleDescription("; ".join(f"{step.name}: {step.formula}" for step in steps))
+        if len(steps) != count:
+            self.updateGeometry()
+        self.update()
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        return self._steps
+
+    @property
+    def current(self) -> int:
+        """The chosen step, -1 for none."""
+        return self._current
+
+    def select(self, index: int) -> None:
+        """Choose a step, -1 for none."""
+        index = max(-1, min(index, len(self._steps) - 1))
+        if index != self._current:
+            self._current = index
+            self.update()
+            self.step_selected.emit(index)
+
+    def step_rect(self, index: int) -> QRectF:
+        """Where a step lies."""
+        height = self._step_height(self.width())
+        return QRectF(0, index * (height + _GAP), self.width(), height)
+
+    # geometry
+
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        return round(max(1, len(self._steps)) * (self._step_height(width) + _GAP) - _GAP)
+
+    def sizeHint(self) -> QSize:
+        width = max(self.width(), 320)
+        return QSize(width, self.heightForWidth(width))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(240, self.heightForWidth(max(self.width(), 240)))
+
+    def _char(self) -> float:
+        return QFontMetricsF(self.font()).averageCharWidth()
+
+    def _is_wide(self, width: float) -> bool:
+        return width >= (_NAME_CHARS + _FORMULA_CHARS + _NOTE_CHARS) * self._char() * 1.15 + 2 * _PAD
+
+    def _step_height(self, width: float) -> float:
+        line = QFontMetricsF(self.font()).height()
+        return line + 14 if self._is_wide(width) else 2 * line + 8
+
+    # painting
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        shown = QRectF(event.rect())
+        for index, step in enumerate(self._steps):
+            rect = self.step_rect(index)
+            if rect.intersects(shown):
+                self._draw_step(painter, step, rect, index)
+        self._draw_focus_ring(painter)
+
+    def _draw_step(self, painter: QPainter, step: Step, rect: QRectF, index: int) -> None:
+        theme, chosen = self._theme, index == self._current
+        painter.setPen(QColor(theme.focus if chosen else theme.surface_alt))
+        painter.setBrush(QColor(theme.surface_hover if index == self._hover or chosen else theme.surface_alt))
+        painter.drawRoundedRect(rect.adjusted(0.5, 0.5, -0.5, -0.5), 5, 5)
+        places = self._places(rect.adjusted(_PAD, 0, -_PAD, 0), step)
+        colour = {"plain": theme.text, "result": theme.query, "warning": theme.warning}[step.tone]
+        self._draw_text(painter, step.name, self.bold_font(), theme.text, places.name)
+        self._draw_text(painter, step.formula, number_font(self.font()), colour, places.formula)
+        self._draw_text(painter, step.note, self.font(), theme.text_dim, places.note, places.note_side)
+
+    def _places(self, inner: QRectF, step: Step) -> _Places:
+        """All in one line; or the remark below the formula; or, where it is narrow, the formula below the rest."""
+        left, right = Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignRight
+        name_width, digits = _NAME_CHARS * self._char(), QFontMetricsF(number_font(self.font()))
+        if self._is_wide(inner.width() + 2 * _PAD):
+            column = inner.adjusted(name_width, 0, 0, 0)
+            used = digits.horizontalAdvance(step.formula) + 2 * _PAD
+            return _Places(_cut(inner, name_width), column, column.adjusted(used, 0, 0, 0), right)
+        upper = QRectF(inner.left(), inner.top() + 3, inner.width(), (inner.height() - 6) / 2)
+        column = upper.adjusted(name_width, 0, 0, 0)
+        if column.width() >= _FORMULA_CHARS * digits.averageCharWidth():
+            return _Places(_cut(upper, name_width), column, column.translated(0, upper.height()), left)
+        name_width = QFontMetricsF(self.bold_font()).horizontalAdvance(step.name) + 2
+        note = upper.adjusted(name_width + _PAD, 0, 0, 0)
+        return _Places(_cut(upper, name_width), upper.translated(0, upper.height()), note, right)
+
+    @staticmethod
+    def _draw_text(
+        painter: QPainter,
+        text: str,
+        font: QFont,
+        colour: str,
+        rect: QRectF,
+        side: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignLeft,
+    ) -> None:
+        painter.setFont(font)
+        painter.setPen(QColor(colour))
+        elided = QFontMetricsF(font).elidedText(text, Qt.TextElideMode.ElideRight, rect.width())
+        painter.drawText(rect, Qt.AlignmentFlag.AlignVCenter | side, elided)
+
+    # pointer and keyboard
+
+    def _step_at(self, position: QPointF) -> int:
+        return next((i for i in range(len(self._steps)) if self.step_rect(i).contains(position)), -1)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        self._light(self._step_at(event.position()))
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self._light(-1)
+
+    def _light(self, index: int) -> None:
+        if index != self._hover:
+            self._hover = index
+            step = self._steps[index] if index >= 0 else None
+            self.setToolTip(f"{step.formula}\n{step.note}".strip() if step is not None else "")
+            self.update()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        index = self._step_at(event.position())
+        if index < 0 or event.button() != Qt.MouseButton.LeftButton:
+            event.ignore()
+            return
+        self.select(index)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        steps = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}
+        step = steps.get(Qt.Key(event.key()))
+        if step is None or not self._steps:
+            event.ignore()
+            return
+        self.select(max(0, self._current + step))
+        self._keep_visible(self.step_rect(self._current))
+
+
+def _cut(rect: QRectF, width: float) -> QRectF:
+    return QRectF(rect.left(), rect.top(), width, rect.height())
+
+
+def number_font(like: QFont) -> QFont:
+    """The system's fixed-width font in the size of `like`: figures under each other keep their places."""
+    font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
+    font.setPointSizeF(like.pointSizeF())
+    return font

@@ -1,0 +1,179 @@
+"""A query, a key and their products, dimension under dimension: where the score of one cell comes from."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from explorer.widgets.number_text import value_text
+from explorer.widgets.themed import ThemedWidget
+
+_NOTHING = np.zeros(0, np.float32)
+_GAP = 10.0
+
+
+class VectorBars(ThemedWidget):
+    """Three rows of bars over one axis: q, k and q × k, each to the scale of its own largest number.
+
+    The line below them names the dimension under the pointer, or the one that the arrow keys chose, and its numbers.
+    """
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("Query, key and their products, dimension by dimension", parent)
+        self.setMouseTracking(True)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self._rows: tuple[np.ndarray, np.ndarray, np.ndarray] = (_NOTHING, _NOTHING, _NOTHING)
+        self._words = ("", "")
+        self._order = np.zeros(0, int)  # the dimension at each place
+        self._sorted = False
+        self._hover = -1  # a place, counted from the left
+        self._current = -1
+
+    def set_vectors(self, q: np.ndarray, k: np.ndarray, products: np.ndarray, query: str, key: str) -> None:
+        """Show `q`, `k` and `products`, all (head_dim,), of the tokens called `query` and `key`."""
+        self._rows, self._words = (q, k, products), (query, key)
+        if len(q) != len(self._order):
+            self._hover = self._current = -1
+        self._arrange()
+
+    def set_sorted(self, by_size: bool) -> None:
+        """Order the dimensions by the size of their product, largest first, or as they are in the vectors."""
+        if by_size != self._sorted:
+            self._sorted = by_size
+            self._arrange()
+
+    @property
+    def order(self) -> list[int]:
+        """The dimensions from left to right."""
+        return [int(dimension) for dimension in self._order]
+
+    @property
+    def readout(self) -> str:
+        """The line below the bars."""
+        place = self._hover if self._hover >= 0 else self._current
+        if len(self._order) == 0:
+            return ""
+        if place < 0:
+            return f"{len(self._order)} dimensions: point at one to read it"
+        dimension = self._order[place]
+        q, k, product = (value_text(float(row[dimension])) for row in self._rows)
+        return f"dim {dimension}:  {q} × {_in_brackets(k)} = {product}"
+
+    def bar_rect(self, row: int, place: int) -> QRectF:
+        """Where the column of a bar lies; `row` 0 is q, 1 is k, 2 their products."""
+        plot = self._plot(row)
+        width = plot.width() / max(1, len(self._order))
+        return QRectF(plot.left() + place * width, plot.top(), width, plot.height())
+
+    def _arrange(self) -> None:
+        products = self._rows[2]
+        size = np.argsort(-np.abs(products), kind="stable") if self._sorted else np.arange(len(products))
+        self._order = size
+        self.update()
+
+    # geometry
+
+    def sizeHint(self) -> QSize:
+        return QSize(400, round(3 * self._row_height() + self._line()) + 2)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(200, self.sizeHint().height())
+
+    def _line(self) -> float:
+        return QFontMetricsF(self.font()).height() + 6
+
+    def _row_height(self) -> float:
+        return 2 * QFontMetricsF(self.font()).height() + 12
+
+    def _label_width(self) -> float:
+        return QFontMetricsF(self.bold_font()).averageCharWidth() * 11
+
+    def _plot(self, row: int) -> QRectF:
+        left, height = self._label_width() + _GAP, self._row_height()
+        return QRectF(left, row * height + 3, max(1.0, self.width() - left), height - 6)
+
+    # painting
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        if len(self._order) == 0:
+            self._draw_empty_text(painter)
+            self._draw_focus_ring(painter)
+            return
+        place = self._hover if self._hover >= 0 else self._current
+        if place >= 0:
+            column = self.bar_rect(0, place).united(self.bar_rect(2, place))
+            painter.fillRect(column, QColor(self._theme.surface_hover))
+        names = (f"q  {self._words[0]}", f"k  {self._words[1]}", "q × k")
+        for row, colour in enumerate((self._theme.query, self._theme.key, self._theme.text)):
+            self._draw_row(painter, row, names[row], QColor(colour))
+        painter.setFont(self.font())
+        painter.setPen(QColor(self._theme.text if place >= 0 else self._theme.text_dim))
+        strip = QRectF(0, 3 * self._row_height(), self.width(), self._line())
+        text = QFontMetricsF(self.font()).elidedText(self.readout, Qt.TextElideMode.ElideRight, strip.width())
+        painter.drawText(strip, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, text)
+        self._draw_focus_ring(painter)
+
+    def _draw_row(self, painter: QPainter, row: int, name: str, colour: QColor) -> None:
+        values = self._rows[row][self._order].astype(float)
+        plot = self._plot(row)
+        high = float(np.abs(values).max(initial=0.0))
+        label = QRectF(0, plot.top(), self._label_width(), plot.height() / 2)
+        metrics = QFontMetricsF(self.bold_font())
+        painter.setFont(self.bold_font())
+        painter.setPen(colour)
+        elided = metrics.elidedText(name, Qt.TextElideMode.ElideRight, label.width())
+        painter.drawText(label, Qt.AlignmentFlag.AlignVCenter, elided)
+        painter.setFont(self.font())
+        painter.setPen(QColor(self._theme.text_dim))
+        painter.drawText(label.translated(0, label.height()), Qt.AlignmentFlag.AlignVCenter, f"±{value_text(high)}")
+        # one number up and down alike, so that the zero line stays where it is from cell to cell
+        zero, reach = plot.center().y(), plot.height() / 2
+        painter.fillRect(QRectF(plot.left(), zero, plot.width(), 1), QColor(self._theme.border_strong))
+        if high == 0:
+            return
+        width = plot.width() / len(values)
+        gap = 2.0 if width >= 6 else 1.0 if width >= 3 else 0.0
+        for place, value in enumerate(values):
+            tall = abs(value) / high * reach
+            top = zero - tall if value > 0 else zero + 1
+            painter.fillRect(QRectF(plot.left() + place * width, top, width - gap, tall), colour)
+
+    # pointer and keyboard
+
+    def _light(self, place: int) -> None:
+        if place != self._hover:
+            self._hover = place
+            self.update()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        plot, count = self._plot(0), len(self._order)
+        along = (event.position().x() - plot.left()) / plot.width()
+        inside = 0 <= along < 1 and 0 <= event.position().y() < 3 * self._row_height()
+        self._light(int(along * count) if inside and count else -1)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self._light(-1)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        last = len(self._order) - 1
+        steps = {
+            Qt.Key.Key_Left: max(self._current - 1, 0),
+            Qt.Key.Key_Right: min(self._current + 1, last),
+            Qt.Key.Key_Home: 0,
+            Qt.Key.Key_End: last,
+        }
+        place = steps.get(Qt.Key(event.key()))
+        if place is None or last < 0:
+            event.ignore()
+            return
+        self._current, self._hover = place, -1
+        self.update()
+
+
+def _in_brackets(number: str) -> str:
+    """A negative factor in brackets, as it is written by hand."""
+    return number if number[0].isdigit() else f"({number})"

@@ -1,0 +1,122 @@
+"""Does order matter? The same words in another order, with the model's positions and without.
+
+Without positions attention treats its keys as a set: in a bidirectional model each token's output moves along with the
+token, unchanged. A causal mask still tells order: what comes earlier is seen by more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from models.capture import run
+from models.interventions import Intervention, Mask, Positions
+from models.model import Model
+from models.positions import describe_positions
+from models.requests import Moved, ShuffleRequest, ShuffleView, Token
+from models.trace import Trace
+
+
+@torch.no_grad()
+def shuffle_view(
+    request: ShuffleRequest, model: Model, trace: Trace, text: str, should_stop: Callable[[], bool]
+) -> ShuffleView:
+    """How far each token's output moves with its words in the order that the request's seed says.
+
+    Interventions of the run are left out, but for the positions: painted cells and windows name places themselves.
+
+    Raises:
+        Cancelled: `should_stop()` was true.
+    """
+    tokens = trace.source or trace.tokens
+    order = new_order(words_of(tokens, text), len(tokens), request.seed)
+    scheme = describe_positions(model, trace.sites[0])
+    causal = not model.seq2seq and trace.sites[0].causal
+    moved = sorted(order) != list(order)
+
+    def measure(*interventions: Intervention) -> Moved:
+        if not moved:
+            return Moved(np.zeros(len(tokens), np.float32))
+        return _moved(model, [token.id for token in tokens], order, interventions, should_stop)
+
+    off = Positions("off")
+    return ShuffleView(
+        request=request,
+        run=request.run,
+        seed=request.seed,
+        words=tuple(token.word for token in tokens),
+        order=tuple(order),
+        fixed=tuple(token.special for token in tokens),
+        measured="hidden states" if model.seq2seq or trace.output_logits is None else "logits",
+        causal=causal,
+        on=measure(),
+        off=None if scheme.off_note else measure(off),
+        off_open=measure(off, Mask("none")) if causal and not scheme.off_note else None,
+        note="" if moved else "A single word has no other order. Type a second one.",
+        scheme=scheme,
+    )
+
+
+def words_of(tokens: Sequence[Token], text: str) -> list[list[int]]:
+    """The places of the tokens that make up each word, without special tokens: these stay where they are."""
+    words: list[list[int]] = []
+    end, has_letters = 0, False
+    for place, token in enumerate(tokens):
+        if token.special:
+            continue
+        piece, before = text[token.start : token.end], text[end : token.start]
+        # white space opens a word, and goes with what follows it
+        if not words or (has_letters and (before.isspace() or piece[:1].isspace())):
+            words.append([])
+            has_letters = False
+        words[-1].append(place)
+        has_letters = has_letters or bool(piece.strip())
+        end = token.end
+    return words
+
+
+def new_order(words: Sequence[Sequence[int]], tokens: int, seed: int) -> list[int]:
+    """Which token stands at each place once the words have changed places: a permutation of 0 ... tokens - 1.
+
+    Words stay whole. Seed 0 swaps the first word and the last, others draw; never the order as it was where there is
+    another one.
+    """
+    ranks = list(range(len(words)))
+    if len(words) > 1:
+        if seed == 0:
+            ranks[0], ranks[-1] = ranks[-1], ranks[0]
+        else:
+            generator = np.random.default_rng(seed)
+            while ranks == sorted(ranks):
+                ranks = [int(rank) for rank in generator.permutation(len(words))]
+    moving = iter([place for rank in ranks for place in words[rank]])
+    free = {place for word in words for place in word}
+    return [next(moving) if place in free else place for place in range(tokens)]
+
+
+def _moved(
+    model: Model,
+    ids: Sequence[int],
+    order: Sequence[int],
+    interventions: Sequence[Intervention],
+    should_stop: Callable[[], bool],
+) -> Moved:
+    """By place in the new order: the largest absolute difference to what the same token gave in the old one."""
+    written, changed = (
+        _outputs(model, run(model, list(some), interventions=interventions, should_stop=should_stop))
+        for some in (ids, [ids[place] for place in order])
+    )
+    apart = (changed - written[list(order)]).abs().amax(dim=-1)  # (tokens,)
+    array = apart.float().cpu().numpy()
+    array.flags.writeable = False
+    return Moved(array)
+
+
+def _outputs(model: Model, trace: Trace) -> Tensor:
+    """(tokens, vocabulary or width): logits, or where there are none of the shuffled text, its last hidden states."""
+    if trace.output_logits is not None and not model.seq2seq:
+        return trace.output_logits
+    return trace.residual[trace.sites[0].stack][-1]

@@ -1,0 +1,127 @@
+"""What every panel does: when it draws, what it asks for, and that it asks once."""
+
+from __future__ import annotations
+
+import pytest
+
+from explorer.panels.base import Panel, head_name, shortened, token_word, wanted_head
+from explorer.session.intents import OpenCheckpoint, SelectHead, Show
+from explorer.session.state import Notice, State
+from models.requests import HeadRequest, LoadRequest, Request, SiteRef
+from tests.explorer.session import answers
+from tests.explorer.silent import SilentSession, shown
+
+FIVE = SiteRef("decoder", 5)
+
+
+class Watcher(Panel):
+    """Wants the selected head and keeps what it was told to draw."""
+
+    name = "watcher"
+    title = "Watcher"
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)  # type: ignore[arg-type]
+        self.drawn: list[State] = []
+
+    def wants(self, state: State) -> Request | None:
+        return wanted_head(state)
+
+    def render_state(self, state: State, old: State | None) -> None:
+        self.drawn.append(state)
+
+
+def asked_heads(session: SilentSession) -> list[int]:
+    return [request.head for request in session.asked if isinstance(request, HeadRequest)]
+
+
+@pytest.fixture
+def session(running) -> SilentSession:
+    return SilentSession(running)
+
+
+@pytest.fixture
+def running() -> State:
+    return answers.after(State(), answers.loaded(), answers.ran())
+
+
+def test_it_draws_and_asks_when_it_is_shown(qtbot, session):
+    panel = shown(qtbot, Watcher, session)
+    assert panel.drawn == [session.state]
+    assert asked_heads(session) == [5]
+    assert panel.is_waiting()
+    session.arrive(answers.head_view())
+    assert not panel.is_waiting()
+    assert len(panel.drawn) == 2
+
+
+def test_it_asks_once_however_often_the_state_changes(qtbot, session):
+    shown(qtbot, Watcher, session)
+    for text in ("a", "b", "c"):
+        session.dispatch(Show(Notice("info", text)))
+    assert asked_heads(session) == [5]
+
+
+def test_a_hidden_one_neither_draws_nor_asks_and_catches_up(qtbot, session):
+    panel = shown(qtbot, Watcher, session)
+    panel.hide()
+    panel.drawn.clear()
+    session.dispatch(SelectHead(FIVE, 2))
+    session.dispatch(SelectHead(FIVE, 3))
+    assert panel.drawn == []
+    assert not panel.is_waiting()
+    assert asked_heads(session) == [5]
+    panel.show()
+    assert panel.drawn == [session.state]
+    assert asked_heads(session) == [5, 3]
+
+
+def test_showing_it_again_without_a_change_draws_nothing(qtbot, session):
+    panel = shown(qtbot, Watcher, session)
+    panel.hide()
+    panel.drawn.clear()
+    panel.show()
+    assert panel.drawn == []
+
+
+def test_it_asks_again_for_what_it_left_before_the_answer_came(qtbot, session):
+    """Head 2 is chosen, then head 5 again, which is on screen; head 2's answer is dropped. Then head 2 once more."""
+    session.arrive(answers.head_view(head=5))
+    shown(qtbot, Watcher, session)
+    for head in (2, 5):
+        session.dispatch(SelectHead(FIVE, head))
+    session.arrive(answers.head_view(head=2))
+    assert session.state.results.head.head == 5
+    session.dispatch(SelectHead(FIVE, 2))
+    assert asked_heads(session) == [2, 2]
+
+
+@pytest.mark.parametrize("hidden_meanwhile", [False, True])
+def test_it_asks_again_for_what_a_failed_load_called_off(qtbot, session, hidden_meanwhile):
+    panel = shown(qtbot, Watcher, session)
+    session.dispatch(OpenCheckpoint("/nowhere"))
+    panel.setVisible(not hidden_meanwhile)
+    session.arrive(answers.failure(LoadRequest(reference="/nowhere"), "There is no such folder."))
+    panel.show()
+    assert asked_heads(session) == [5, 5]
+
+
+def test_a_request_that_fails_is_not_repeated_for_ever(qtbot, session):
+    shown(qtbot, Watcher, session)
+    session.arrive(answers.failure(session.asked[-1], "There is not enough memory for this."))
+    session.dispatch(Show(None))
+    assert asked_heads(session) == [5]
+
+
+def test_without_a_run_nothing_is_wanted():
+    assert wanted_head(State()) is None
+    assert head_name(State()) == "No head"
+    assert token_word(State(), 0) == ""
+
+
+def test_names_for_sentences(running):
+    assert head_name(running) == "Layer 5, head 5"
+    assert token_word(running, 1) == "and"
+    assert token_word(running, 99) == ""
+    assert shortened("x" * 41) == "x" * 40 + "…"
+    assert shortened("x" * 40) == "x" * 40

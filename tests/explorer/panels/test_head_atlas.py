@@ -1,0 +1,102 @@
+"""The panel of all heads, from made-up thumbnails."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel
+
+from explorer.panels.head_atlas import HeadAtlasPanel
+from explorer.session.hover import NOTHING, Pointed
+from explorer.session.intents import SelectHead, SetView
+from explorer.session.state import State
+from models.requests import AtlasRequest, AtlasView, SiteRef
+from tests.explorer.session import answers
+from tests.explorer.silent import SilentSession, shown
+from tests.explorer.widgets.pictures import rendered
+from tests.explorer.widgets.pointer import move_pointer
+
+
+def atlas(**changes: object) -> AtlasView:
+    images = np.random.default_rng(0).random((8, 8, 4, 4), dtype=np.float32)
+    return replace(answers.atlas_view(), images=images, mean=images.mean(axis=1), **changes)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def session() -> SilentSession:
+    return SilentSession(answers.after(State(), answers.loaded(), answers.ran()))
+
+
+@pytest.fixture
+def panel(qtbot, session) -> HeadAtlasPanel:
+    return shown(qtbot, HeadAtlasPanel, session)
+
+
+def test_it_wants_all_heads_once_a_run(panel, session):
+    assert session.asked == [AtlasRequest(run=1, size=48, pooling="max")]
+    session.arrive(atlas())
+    assert not panel.is_waiting()
+    session.arrive(answers.ran(run=2))
+    assert session.asked[-1] == AtlasRequest(run=2, size=48, pooling="max")
+
+
+def test_another_pooling_is_asked_for_and_named(panel, session):
+    session.arrive(atlas())
+    session.dispatch(SetView("pooling", "mean"))
+    assert session.asked[-1] == AtlasRequest(run=1, size=48, pooling="mean")
+    session.arrive(atlas(pooling="mean", cell=11))
+    texts = [label.text() for label in panel.findChildren(QLabel)]
+    assert "layers down, heads across · each pixel the mean of 11 × 11" in texts
+
+
+def test_a_click_selects_and_a_selection_made_elsewhere_is_framed(panel, session, qtbot):
+    session.arrive(atlas())
+    assert panel.atlas.selection == (5, 5)
+    qtbot.mouseClick(panel.atlas, Qt.MouseButton.LeftButton, pos=panel.atlas.head_rect(2, 3).center().toPoint())
+    assert (session.state.selection.site, session.state.selection.head) == (SiteRef("decoder", 2), 3)
+    before = rendered(panel.atlas)
+    session.dispatch(SelectHead(SiteRef("decoder", 7), 0))
+    assert panel.atlas.selection == (7, 0)
+    assert rendered(panel.atlas) != before
+
+
+def test_the_pointer_is_shared_in_both_directions(panel, session):
+    session.arrive(atlas())
+    calm = rendered(panel.atlas)
+    move_pointer(panel.atlas, panel.atlas.head_rect(1, 6).center().toPoint())
+    assert panel.hover.pointed == Pointed(site=SiteRef("decoder", 1), head=6)
+    panel.hover.point(NOTHING)
+    assert rendered(panel.atlas) == calm
+    panel.hover.point(Pointed(site=SiteRef("decoder", 4), head=4))
+    assert rendered(panel.atlas) != calm
+
+
+def test_the_mean_over_heads_is_drawn_only_when_asked(panel, session):
+    session.arrive(atlas())
+    before = rendered(panel.atlas)
+    session.dispatch(SetView("mean_column", True))
+    assert rendered(panel.atlas) != before
+    session.dispatch(SetView("mean_column", False))
+    assert rendered(panel.atlas) == before
+
+
+def test_thumbnails_are_not_drawn_anew_for_a_selection(panel, session, monkeypatch):
+    session.arrive(atlas())
+    rendered(panel.atlas)
+    drawn = []
+    monkeypatch.setattr("explorer.widgets.head_atlas.draw_sheet", lambda *args: drawn.append(args))
+    session.dispatch(SelectHead(SiteRef("decoder", 0), 0))
+    panel.atlas.grab()
+    assert drawn == []
+
+
+def test_the_heads_of_a_model_that_went_are_not_shown_as_anothers(panel, session):
+    session.arrive(atlas())
+    session.arrive(answers.loaded())
+    session.arrive(answers.ran(run=2, layers=2, heads=2))
+    session.arrive(replace(answers.atlas_view(run=2), images=np.zeros((2, 2, 4, 4), np.float32)))
+    assert panel.atlas.head_name(1, 1) == "layer 1, head 1"
+    assert panel.atlas.head_name(5, 5) == ""

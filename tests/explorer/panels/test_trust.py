@@ -1,0 +1,89 @@
+"""The trust strip: what it says for each thing that can be true."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import Qt
+
+from explorer.panels.trust import TrustStrip
+from explorer.session.intents import Busy
+from explorer.session.state import State
+from models.requests import TrustRequest
+from tests.explorer.session import answers
+from tests.explorer.silent import SilentSession, shown
+
+
+@pytest.fixture
+def session() -> SilentSession:
+    return SilentSession(State())
+
+
+@pytest.fixture
+def strip(qtbot, session) -> TrustStrip:
+    return shown(qtbot, TrustStrip, session)
+
+
+def test_before_anything_is_known_nothing_is_claimed(strip):
+    assert [chip.kind for chip in (strip.mode, strip.rows, strip.equal)] == ["pending"] * 3
+    assert strip.mode.text == "… no model yet"
+
+
+def test_what_holds_is_said_with_its_numbers_in_the_tooltip(strip, session):
+    session.arrive(answers.loaded(), answers.ran(), replace(answers.atlas_view(), row_error=2.4e-7))
+    session.arrive(replace(answers.trust_report(), weight_difference=1.2e-7, logit_difference=3e-8))
+    assert strip.mode.text == "✓ eval mode"
+    assert strip.rows.text == "✓ rows sum to 1"
+    assert "2.4e-07" in strip.rows.toolTip()
+    assert strip.equal.text == "✓ equals the model (1e-07)"
+    assert "1.2e-07" in strip.equal.toolTip()
+    assert "3.0e-08" in strip.equal.toolTip()
+
+
+def test_no_difference_at_all_is_said(strip, session):
+    session.arrive(answers.loaded(), answers.ran(), answers.trust_report())
+    assert strip.equal.text == "✓ equals the model (exactly)"
+
+
+def test_what_does_not_hold_is_said(strip, session):
+    session.arrive(replace(answers.loaded(), eval_mode=False), answers.ran())
+    session.arrive(replace(answers.atlas_view(), row_error=0.02))
+    session.arrive(replace(answers.trust_report(), weight_difference=0.5))
+    assert strip.mode.text == "✕ train mode"
+    assert strip.rows.text == "✕ rows miss 1 by 2e-02"
+    assert strip.equal.text == "✕ differs from the model (5e-01)"
+
+
+def test_sums_of_another_run_are_not_claimed_for_this_one(strip, session):
+    session.arrive(answers.loaded(), answers.ran(), answers.atlas_view(), answers.ran(run=2))
+    assert strip.rows.kind == "pending"
+    assert strip.equal.kind == "pending"
+
+
+def test_a_click_measures_now(strip, session, qtbot):
+    session.arrive(answers.loaded(), answers.ran())
+    session.asked.clear()
+    qtbot.mouseClick(strip.equal, Qt.MouseButton.LeftButton)
+    assert session.asked == [TrustRequest(run=1)]
+    session.dispatch(Busy(frozenset({"trust"})))
+    assert strip.equal.text == "… comparing with the model"
+
+
+def test_before_a_run_a_click_asks_nothing(strip, session, qtbot):
+    qtbot.mouseClick(strip.equal, Qt.MouseButton.LeftButton)
+    assert session.asked == []
+
+
+def test_a_run_that_stays_is_compared_by_itself_once(strip, session, qtbot):
+    session.arrive(answers.loaded(), answers.ran(), answers.trust_report(), answers.ran(run=2))
+    session.asked.clear()
+    qtbot.waitUntil(lambda: session.asked == [TrustRequest(run=2)])
+
+
+def test_a_long_run_is_compared_only_when_asked(strip, session, qtbot):
+    long_text = " ".join(["word"] * 300)
+    session.arrive(answers.loaded(), answers.ran(), answers.trust_report(), answers.ran(run=2, text=long_text))
+    session.asked.clear()
+    qtbot.wait(900)
+    assert session.asked == []

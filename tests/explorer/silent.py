@@ -1,0 +1,39 @@
+"""A session that nobody answers, for panels and windows whose answers a test makes up."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from explorer.panels.base import Panel
+from explorer.session.hover import Hover
+from explorer.session.intents import Arrived
+from explorer.session.session import Session
+from explorer.session.state import State
+from models.requests import Request, Result
+
+PanelT = TypeVar("PanelT", bound=Panel)
+
+
+class SilentSession(Session):
+    """Keeps what is asked for instead of answering it."""
+
+    def __init__(self, state: State | None = None) -> None:
+        super().__init__(state)
+        self.asked: list[Request] = []
+        self.requested.connect(self.asked.append)
+        self.panels: list[Panel] = []  # Python would else delete what only Qt holds
+
+    def arrive(self, *results: Result) -> None:
+        """Answers of the engine, made up."""
+        for result in results:
+            self.dispatch(Arrived(result))
+
+
+def shown(qtbot, kind: type[PanelT], session: SilentSession) -> PanelT:
+    """A visible panel of some size; the test's end closes it."""
+    panel = kind(session, Hover())
+    session.panels.append(panel)
+    qtbot.addWidget(panel)
+    panel.resize(600, 500)
+    panel.show()
+    return panel

@@ -1,0 +1,151 @@
+"""The command line: what it prints and writes, and what it says when it can not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtGui import QImage
+
+import models
+from explorer import __version__
+from explorer.app import main
+from tests.explorer.real_window import EXAMPLE
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(*arguments: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    """`python -m explorer` in `folder`, with this source tree found as an installed one would be."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "QT_QPA_PLATFORM": "offscreen"}
+    command = [sys.executable, "-m", "explorer", *arguments]
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+# --------------------------------------------------------------------------- without a model
+
+
+def test_help_explains_every_option(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--help"])
+    text = capsys.readouterr().out
+    assert ended.value.code == 0
+    for option in ("--checkpoint", "--text", "--theme", "--png", "--size", "--weights", "--version"):
+        assert option in text
+
+
+def test_an_option_that_does_not_exist_is_refused(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--telepathy"])
+    assert ended.value.code == 2
+    assert "--telepathy" in capsys.readouterr().err
+
+
+def test_version_from_the_source_tree():
+    done = run("--version")
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, f"attention-explorer {__version__}", "")
+
+
+@pytest.mark.parametrize("theirs", ["models/__init__.py", "models.py", "explorer.toml"])
+def test_a_folder_with_models_of_its_own_is_not_mistaken_for_ours(tmp_path, theirs):
+    path = tmp_path / theirs
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("raise RuntimeError('not ours')")
+    done = run("--version", folder=tmp_path)
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, f"attention-explorer {__version__}", "")
+
+
+def test_a_folder_with_models_of_its_own_does_not_stop_the_engine(tmp_path):
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "__init__.py").write_text("raise RuntimeError('not ours')")
+    (tmp_path / "requests.py").write_text("raise RuntimeError('not ours')")
+    done = run("--weights", "weights.npz", "--text", "Tom", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    with np.load(tmp_path / "weights.npz") as written:
+        assert written["tokens"].tolist() == ["<|endoftext|>", "Tom"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--png", "a.png", "--size", "huge"], "“huge” is no size"),
+        (["--png", "a.png", "--size", "100x100"], "960x600 at least"),
+        (["--png", "missing/a.png"], "There is no folder missing"),
+        (["--weights", "a.npz", "--checkpoint", "no-such-thing"], "There is no checkpoint called “no-such-thing”"),
+        (["--weights", "a.npz", "--checkpoint", "~nobody-of-that-name/x"], "There is no checkpoint called"),
+        (["--weights", "a.npz", "--checkpoint", "x" * 5000], "There is no checkpoint called"),
+        (["--weights", "a.npz", "--text", ""], "The input is empty"),
+        (["--weights", "a.npz", "--text", "the " * 600], "512"),
+    ],
+    ids=["size", "too small", "no folder", "no checkpoint", "nobody's home", "long name", "no text", "too long"],
+)
+def test_what_can_not_be_done_is_one_sentence_and_exit_code_1(tmp_path, monkeypatch, capsys, arguments, words):
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 1
+    out, err = capsys.readouterr()
+    assert words in err
+    assert out == ""
+    assert "Traceback" not in err
+    assert list(tmp_path.glob("a.*")) == []
+
+
+# --------------------------------------------------------------------------- weights
+
+
+@pytest.mark.parametrize("checkpoint", ["story-gpt", "story-bert"])
+def test_weights_are_those_of_the_trace(tmp_path, checkpoint):
+    path = tmp_path / "weights"  # the name is taken as it is
+    assert main(["--weights", str(path), "--checkpoint", checkpoint]) == 0
+    model = models.open_checkpoint(checkpoint)
+    trace = models.run(model, model.info.example)
+    with np.load(path) as written:
+        names = {f"{site.stack}.{site.layer}" for site in trace.sites}
+        assert set(written) == {"tokens", *names}
+        assert written["tokens"].tolist() == [token.piece for token in trace.tokens]
+        for site in trace.sites:
+            array = written[f"{site.stack}.{site.layer}"]
+            assert array.dtype == np.float32
+            assert array.shape == (site.heads, len(trace.tokens), len(trace.tokens))
+            for head in range(site.heads):
+                np.testing.assert_array_equal(array[head], trace.weights(site, head))
+    assert [file.name for file in tmp_path.iterdir() if file.is_file()] == ["weights"]
+
+
+def test_weights_that_can_not_be_written_leave_nothing_behind(tmp_path, capsys):
+    (tmp_path / "taken").mkdir()
+    assert main(["--weights", str(tmp_path / "taken"), "--text", "Tom"]) == 1
+    assert f"The weights could not be written to {tmp_path / 'taken'}" in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["home", "taken"]
+    assert main(["--weights", str(tmp_path / "missing" / "a.npz"), "--text", "Tom"]) == 1
+
+
+# --------------------------------------------------------------------------- pictures
+
+
+def test_a_picture_of_story_bert_with_odd_bytes_in_the_text(tmp_path):
+    path = tmp_path / "bert.png"
+    done = run("--png", str(path), "--checkpoint", "story-bert", "--text", os.fsdecode("Tom\r\nwent home 😀".encode() + b"\xff"))
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "Traceback" not in done.stderr
+    image = QImage(str(path))
+    assert (image.width(), image.height()) == (1440, 900)
+
+
+def test_a_picture_that_can_not_be_taken_says_why():
+    done = run("--png", "a.png", "--checkpoint", str(ROOT / "resources"))
+    assert done.returncode == 1
+    assert "resources has no config.json" in done.stderr
+    assert not (ROOT / "a.png").exists()
+
+
+def test_an_empty_text_has_no_picture(tmp_path):
+    done = run("--png", str(tmp_path / "a.png"), "--text", "")
+    assert done.returncode == 1
+    assert "The input is empty" in done.stderr
+    assert EXAMPLE not in done.stderr

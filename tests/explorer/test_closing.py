@@ -1,0 +1,130 @@
+"""Closing the window in the middle of work: it ends at once, with nothing left running, and exit code 0."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QApplication
+
+from explorer.session.intents import OpenCheckpoint, SetText
+from explorer.session.state import Document, State
+from explorer.settings import Settings
+from explorer.window import MainWindow
+from tests.explorer.real_window import EXAMPLE, destroy, opened_window, settle, wait_until
+
+ROOT = Path(__file__).resolve().parents[2]
+
+DRIVER = """
+import sys
+import time
+from PySide6.QtCore import QTimer
+from explorer import app, window
+from explorer.compute.worker import open_engine
+
+window.STOP_SECONDS = {patience}
+
+class Hasty(window.MainWindow):
+    def __init__(self, state, settings, **options):
+        super().__init__(state, settings, engine_factory={engine}, **options)
+
+    def start(self):
+        super().start()
+        self.timer = QTimer(self)
+        self.timer.timeout.connect(lambda: self.close() if {condition} else None)
+        self.timer.start(1)
+
+window.MainWindow = Hasty
+sys.exit(app.main([]))
+"""
+
+
+def closed_when(
+    condition: str, engine: str = "open_engine", patience: float = 60.0
+) -> subprocess.CompletedProcess[str]:
+    """Run the program as the command does, and close its window as soon as `condition` (on `self`) holds."""
+    program = DRIVER.format(condition=condition, engine=engine, patience=patience)
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+def assert_ended_well(done: subprocess.CompletedProcess[str]) -> None:
+    noise = "This plugin does not support propagateSizeHints()"
+    said = [line for line in done.stderr.splitlines() if line.strip() and noise not in line]
+    assert (done.returncode, said, done.stdout) == (0, [], "")
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "True",
+        "'torch' in sys.modules and 'transformers' not in sys.modules",  # in the middle of the import
+        "self.session.state.ran is not None",
+    ],
+    ids=["before anything", "while torch is imported", "when the first run is shown"],
+)
+def test_the_program_ends_with_code_0(condition):
+    assert_ended_well(closed_when(condition))
+
+
+def test_a_thread_that_does_not_stop_does_not_keep_the_program():
+    assert_ended_well(closed_when("self.bridge.busy", engine="lambda: time.sleep(3600)", patience=0.1))
+
+
+@pytest.fixture
+def at_work(qapp) -> Callable[[MainWindow], None]:
+    """Closes a window and checks that its thread has gone and that it is no longer on screen."""
+
+    def close(window: MainWindow) -> None:
+        assert window.bridge.busy
+        assert window.close()
+        assert window.stopped
+        assert not window.isVisible()
+        assert not any(thread.name == "engine" for thread in threading.enumerate())
+
+    return close
+
+
+def test_closing_while_a_checkpoint_is_opened(at_work):
+    with opened_window() as window:
+        window.session.dispatch(OpenCheckpoint("story-bert"))
+        at_work(window)
+
+
+def test_closing_during_a_forward_pass(at_work):
+    with opened_window() as window:
+        window.session.dispatch(SetText("the " * 500))
+        wait_until(lambda: window.bridge.busy == frozenset({"forward"}))
+        at_work(window)
+
+
+def test_closing_with_every_lane_waiting(at_work):
+    with opened_window() as window:
+        settle(window)
+        window.session.dispatch(SetText(EXAMPLE + " Anna"))
+        wait_until(lambda: len(window.bridge.busy) > 1)
+        at_work(window)
+
+
+def test_closing_before_the_engine_was_started(qapp):
+    window = MainWindow(State(Document()), Settings(), remembers=False)
+    window.show()
+    window.close()
+    assert window.stopped
+    QApplication.processEvents()
+    destroy(window)
+
+
+def test_after_closing_nothing_arrives(qapp):
+    with opened_window() as window:
+        window.session.dispatch(SetText("Tom went"))
+        window.close()
+        state = window.session.state
+        QApplication.processEvents()
+        assert window.session.state is state
+        assert window.bridge.busy == frozenset()

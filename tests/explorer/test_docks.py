@@ -1,0 +1,97 @@
+"""The docks: their first places, moving, floating, and a layout that comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
+
+from explorer.docks import DockHost, Grip
+from explorer.session.hover import Hover
+from explorer.session.session import Session
+from explorer.theme import DARK
+from explorer.window import MainWindow
+from tests.explorer.real_window import destroy
+from tests.explorer.widgets.pictures import rendered
+
+@pytest.fixture
+def window(qapp) -> Iterator[MainWindow]:
+    """A window whose engine is never started."""
+    font, sheet, palette = qapp.font(), qapp.styleSheet(), qapp.palette()
+    inside = MainWindow(Session().state, remembers=False)
+    inside.resize(1280, 800)
+    inside.show()
+    QApplication.processEvents()
+    yield inside
+    inside.close()
+    destroy(inside)
+    qapp.setStyleSheet(sheet)
+    qapp.setPalette(palette)
+    qapp.setFont(font)
+
+
+@pytest.fixture
+def host(window) -> DockHost:
+    return window.dock_host
+
+
+def test_all_heads_the_head_and_the_next_token_stand_side_by_side(host):
+    heads, head, next_token = (host.docks[name] for name in ("heads", "map", "next"))
+    assert heads.x() < head.x() < next_token.x()
+    assert heads.y() == head.y() == next_token.y()
+    assert head.width() > heads.width() > 0.15 * host.width()
+    assert head.width() > next_token.width() > 0.15 * host.width()
+
+
+def test_every_panel_has_a_dock_with_a_name_and_a_hint(window):
+    assert set(window.dock_host.docks) == {panel.name for panel in window.panels}
+    for panel in window.panels:
+        dock = window.dock_host.docks[panel.name]
+        assert dock.windowTitle() == panel.title
+        assert dock.toggleViewAction().toolTip() == panel.hint != ""
+        assert dock.isAncestorOf(panel)
+
+
+def test_a_layout_comes_back(host):
+    host.docks["heads"].hide()
+    host.addDockWidget(Qt.DockWidgetArea.BottomDockWidgetArea, host.docks["next"])
+    QApplication.processEvents()
+    kept = host.remembered()
+    host.arrange()
+    assert not host.docks["heads"].isHidden()
+    assert host.restore(kept)
+    assert host.docks["heads"].isHidden()
+    assert host.dockWidgetArea(host.docks["next"]) == Qt.DockWidgetArea.BottomDockWidgetArea
+
+
+def test_a_floating_dock_comes_home(host):
+    host.docks["map"].setFloating(True)
+    QApplication.processEvents()
+    host.arrange()
+    QApplication.processEvents()
+    assert not host.docks["map"].isFloating()
+    assert host.docks["heads"].x() < host.docks["map"].x() < host.docks["next"].x()
+
+
+@pytest.mark.parametrize("layout", [b"", b"no layout at all", b"\x00" * 64])
+def test_what_is_no_layout_changes_nothing(host, layout):
+    places = {name: dock.geometry() for name, dock in host.docks.items()}
+    assert not host.restore(layout)
+    assert {name: dock.geometry() for name, dock in host.docks.items()} == places
+
+
+def test_the_grip_is_drawn_in_the_theme_and_says_what_it_is_for(qtbot):
+    grip = Grip("All heads")
+    qtbot.addWidget(grip)
+    grip.resize(200, 10)
+    light = rendered(grip)
+    grip.set_theme(DARK)
+    assert rendered(grip) != light
+    assert "All heads" in grip.toolTip()
+
+
+def test_hover_object_is_shared(window):
+    assert isinstance(window.hover, Hover)
+    assert all(panel.hover is window.hover for panel in (window.input, *window.panels))
