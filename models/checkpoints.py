@@ -7,12 +7,9 @@ loaded and no code that comes with a checkpoint is ever run.
 
 from __future__ import annotations
 
-import json
-import math
 import re
-import struct
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +23,8 @@ from models.errors import CheckpointError
 from models.model import Model
 from models.requests import CheckpointInfo, StackInfo
 from models.textbook.checkpoint import MODEL_TYPE, open_recurrent
+from models.weight_files import Tensors, brief, read_headers, read_json
 
-_JSON_BYTES = 16 << 20  # an index of a very large model has some MB
-_HEADER_BYTES = 100 << 20  # the format's own bound
 _NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
 
 # how transformers names the classes with the heads that we can show, by the end of the class's name
@@ -48,18 +44,6 @@ _AUTO = {
     "vision": "AutoModelForImageClassification",
     "encoder": "AutoModel",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class _Tensors:
-    """What the headers of all weight files say."""
-
-    shapes: dict[str, tuple[int, ...]]
-    file_bytes: int
-
-    @property
-    def parameters(self) -> int:
-        return sum(math.prod(shape) for shape in self.shapes.values())
 
 
 def describe(reference: str) -> CheckpointInfo:
@@ -91,21 +75,21 @@ def open_checkpoint(reference: str | Path) -> Model:
 
 def _recurrent(reference: str) -> Model | None:
     """The textbook model called `reference`; None where it is another kind of checkpoint."""
-    folder = folder_of(reference)
     try:
-        raw = _json(folder / "config.json", "")
+        folder = _folder(reference)
+        raw = read_json(folder / "config.json", "")
     except CheckpointError:
         return None  # said better by those who look for a transformer
     if raw.get("model_type") != MODEL_TYPE:
         return None
-    _tensors(folder)
+    read_headers(folder)
     return open_recurrent(folder, raw, reference)
 
 
 # --------------------------------------------------------------------------- before loading
 
 
-def _examine(reference: str) -> tuple[CheckpointInfo, Any]:
+def _folder(reference: str) -> Path:
     try:
         folder = folder_of(reference)
         found = folder.is_dir()
@@ -116,13 +100,18 @@ def _examine(reference: str) -> tuple[CheckpointInfo, Any]:
             f"There is no checkpoint called “{reference}”: it is neither a shipped one nor a folder. "
             "Choose a folder that holds config.json and model.safetensors."
         )
-    raw = _json(folder / "config.json", "Choose the folder that holds the model's config.json.")
+    return folder
+
+
+def _examine(reference: str) -> tuple[CheckpointInfo, Any]:
+    folder = _folder(reference)
+    raw = read_json(folder / "config.json", "Choose the folder that holds the model's config.json.")
     if "auto_map" in raw:
         raise CheckpointError(
             f"{folder.name} needs program code that comes with it (auto_map in config.json). "
             "Code from a checkpoint is never run here; use a checkpoint of a family that transformers knows."
         )
-    tensors = _tensors(folder)
+    tensors = read_headers(folder)
     model_type = raw.get("model_type")
     if not isinstance(model_type, str) or model_type not in transformers.CONFIG_MAPPING:
         raise CheckpointError(
@@ -132,87 +121,14 @@ def _examine(reference: str) -> tuple[CheckpointInfo, Any]:
     try:
         config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except Exception as cause:
-        raise CheckpointError(f"{folder.name}: config.json can not be understood: {_brief(cause)}.") from cause
+        raise CheckpointError(f"{folder.name}: config.json can not be understood: {brief(cause)}.") from cause
     info = _info(reference, folder, raw, config, tensors, read_card(folder))
     _check_size(folder, config, info, tensors)
     return info, config
 
 
-def _json(path: Path, advice: str) -> dict[str, Any]:
-    if not path.is_file():
-        raise CheckpointError(f"{path.parent.name} has no {path.name}. {advice}")
-    if path.stat().st_size > _JSON_BYTES:
-        raise CheckpointError(f"{path} is larger than {_JSON_BYTES >> 20} MB; no such file is. It was not read.")
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as cause:
-        raise CheckpointError(f"{path} can not be read as JSON: {_brief(cause)}. Fetch the file again.") from cause
-    if not isinstance(value, dict):
-        raise CheckpointError(f"{path} holds no table of settings. Fetch the file again.")
-    return value
-
-
-def _tensors(folder: Path) -> _Tensors:
-    index = folder / "model.safetensors.index.json"
-    single = folder / "model.safetensors"
-    if single.is_file():
-        files = [single]
-    elif index.is_file():
-        table = _json(index, "").get("weight_map")
-        if not isinstance(table, dict) or not all(isinstance(name, str) for name in table.values()):
-            raise CheckpointError(f"{index} lists no weight files. Fetch it again.")
-        names = sorted(set(table.values()))
-        strange = [name for name in names if Path(name).name != name]
-        if strange:
-            raise CheckpointError(f"{index} points outside its folder ({strange[0]}). It was not followed.")
-        missing = [name for name in names if not (folder / name).is_file()]
-        if missing:
-            raise CheckpointError(
-                f"{folder.name} is incomplete: {len(missing)} of its {len(names)} weight files are missing, "
-                f"{missing[0]} first. Fetch them again."
-            )
-        files = [folder / name for name in names]
-    else:
-        pickles = sorted(
-            p.name for pattern in ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl") for p in folder.glob(pattern)
-        )
-        if pickles:
-            raise CheckpointError(
-                f"{folder.name} has its weights only as a pickle ({pickles[0]}), and loading a pickle can run any "
-                "program. Convert it to model.safetensors where you trust it, with transformers' save_pretrained."
-            )
-        raise CheckpointError(f"{folder.name} has no model.safetensors: the folder holds no weights. Fetch the file.")
-    shapes: dict[str, tuple[int, ...]] = {}
-    for file in files:
-        shapes.update(_header(file))
-    return _Tensors(shapes, sum(file.stat().st_size for file in files))
-
-
-def _header(file: Path) -> dict[str, tuple[int, ...]]:
-    """Names and shapes in a safetensors file; checks that the file is as long as its header says."""
-    size = file.stat().st_size
-    damaged = f"{file} is damaged or was not fetched whole"
-    try:
-        with file.open("rb") as stream:
-            start = stream.read(8)
-            length = struct.unpack("<Q", start)[0] if len(start) == 8 else size
-            if 8 + length > size or length > _HEADER_BYTES:
-                raise CheckpointError(f"{damaged}: {size:,} bytes hold no complete header. Fetch it again.")
-            header = json.loads(stream.read(length))
-        header.pop("__metadata__", None)
-        shapes = {name: tuple(int(n) for n in entry["shape"]) for name, entry in header.items()}
-        end = max((int(entry["data_offsets"][1]) for entry in header.values()), default=0)
-    except (OSError, ValueError, LookupError, ArithmeticError, TypeError, AttributeError, RecursionError) as cause:
-        raise CheckpointError(f"{damaged}: its header can not be read. Fetch it again.") from cause
-    if 8 + length + end != size:
-        raise CheckpointError(
-            f"{damaged}: its header describes {8 + length + end:,} bytes, the file has {size:,}. Fetch it again."
-        )
-    return shapes
-
-
 def _info(
-    reference: str, folder: Path, raw: dict[str, Any], config: Any, tensors: _Tensors, card: Card
+    reference: str, folder: Path, raw: dict[str, Any], config: Any, tensors: Tensors, card: Card
 ) -> CheckpointInfo:
     architectures = raw.get("architectures")
     named = architectures[0] if isinstance(architectures, list) and architectures else ""
@@ -276,7 +192,7 @@ def _context(text: Any) -> int | None:
     return limit
 
 
-def _check_size(folder: Path, config: Any, info: CheckpointInfo, tensors: _Tensors) -> None:
+def _check_size(folder: Path, config: Any, info: CheckpointInfo, tensors: Tensors) -> None:
     """Refuse a config that asks for far more than the files hold, before anything is built from it."""
     layers = sum(stack.layers for stack in info.stacks)
     if any(stack.layers < 1 for stack in info.stacks):
@@ -291,7 +207,7 @@ def _check_size(folder: Path, config: Any, info: CheckpointInfo, tensors: _Tenso
             empty = _auto(info.family).from_config(config)
             described = sum(p.numel() for p in empty.parameters())
     except Exception as cause:
-        raise CheckpointError(f"{folder.name}: no model can be built from its config.json: {_brief(cause)}.") from cause
+        raise CheckpointError(f"{folder.name}: no model can be built from its config.json: {brief(cause)}.") from cause
     # tied weights are stored once, heads may be left out: a factor of two covers both
     if described > 2 * tensors.parameters + 1_000_000:
         raise CheckpointError(
@@ -322,7 +238,7 @@ def _tokenizer(folder: Path) -> Any:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False, use_fast=True)
     except Exception as cause:
         raise CheckpointError(
-            f"{folder.name}: its tokenizer can not be read: {_brief(cause)}. Fetch it again."
+            f"{folder.name}: its tokenizer can not be read: {brief(cause)}. Fetch it again."
         ) from cause
     if not tokenizer.is_fast:
         raise CheckpointError(
@@ -364,7 +280,7 @@ def _weights(folder: Path, config: Any, info: CheckpointInfo) -> torch.nn.Module
             ignore_mismatched_sizes=True,  # they are refused below, in a sentence that names one
         )
     except Exception as cause:
-        raise CheckpointError(f"{folder.name} can not be loaded: {_brief(cause)}.") from cause
+        raise CheckpointError(f"{folder.name} can not be loaded: {brief(cause)}.") from cause
     missing = sorted(report.get("missing_keys", ()))
     mismatched = sorted(report.get("mismatched_keys", ()))
     if mismatched:
@@ -393,10 +309,3 @@ def _left_over_layers(unexpected: Iterable[str], module: torch.nn.Module) -> lis
     """Of the tensors that the model has no place for, those that are one more of what it has (h.8 beside h.0)."""
     known = {_NUMBER.sub("#", name) for name in module.state_dict()}
     return sorted(name for name in unexpected if _NUMBER.sub("#", name) in known)
-
-
-def _brief(cause: BaseException) -> str:
-    """The first line of an error, short enough for a sentence."""
-    text = str(cause).strip().splitlines()
-    line = text[0] if text else type(cause).__name__
-    return (line if len(line) <= 200 else line[:199] + "…").rstrip(".")

@@ -1,0 +1,120 @@
+"""What is in a checkpoint's folder before a weight is read: its JSON, and the headers of its safetensors files.
+
+Nothing here loads a tensor, and nothing anywhere loads a pickle.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from models.errors import CheckpointError
+
+_JSON_BYTES = 16 << 20  # an index of a very large model has some MB
+_HEADER_BYTES = 100 << 20  # the format's own bound
+
+
+@dataclass(frozen=True, slots=True)
+class Tensors:
+    """What the headers of all weight files say."""
+
+    shapes: dict[str, tuple[int, ...]]
+    file_bytes: int
+
+    @property
+    def parameters(self) -> int:
+        return sum(math.prod(shape) for shape in self.shapes.values())
+
+
+def read_json(path: Path, advice: str) -> dict[str, Any]:
+    """A JSON table of bounded size. `advice` ends the sentence where there is no such file.
+
+    Raises:
+        CheckpointError: no file, too large, or no JSON table.
+    """
+    if not path.is_file():
+        raise CheckpointError(f"{path.parent.name} has no {path.name}. {advice}")
+    if path.stat().st_size > _JSON_BYTES:
+        raise CheckpointError(f"{path} is larger than {_JSON_BYTES >> 20} MB; no such file is. It was not read.")
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as cause:
+        raise CheckpointError(f"{path} can not be read as JSON: {brief(cause)}. Fetch the file again.") from cause
+    if not isinstance(value, dict):
+        raise CheckpointError(f"{path} holds no table of settings. Fetch the file again.")
+    return value
+
+
+def read_headers(folder: Path) -> Tensors:
+    """Names and shapes of all tensors in a checkpoint's safetensors files, whole or in shards.
+
+    Raises:
+        CheckpointError: no weights, only a pickle, a missing shard, or a damaged file.
+    """
+    index = folder / "model.safetensors.index.json"
+    single = folder / "model.safetensors"
+    if single.is_file():
+        files = [single]
+    elif index.is_file():
+        table = read_json(index, "").get("weight_map")
+        if not isinstance(table, dict) or not all(isinstance(name, str) for name in table.values()):
+            raise CheckpointError(f"{index} lists no weight files. Fetch it again.")
+        names = sorted(set(table.values()))
+        strange = [name for name in names if Path(name).name != name]
+        if strange:
+            raise CheckpointError(f"{index} points outside its folder ({strange[0]}). It was not followed.")
+        missing = [name for name in names if not (folder / name).is_file()]
+        if missing:
+            raise CheckpointError(
+                f"{folder.name} is incomplete: {len(missing)} of its {len(names)} weight files are missing, "
+                f"{missing[0]} first. Fetch them again."
+            )
+        files = [folder / name for name in names]
+    else:
+        pickles = sorted(
+            p.name for pattern in ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl") for p in folder.glob(pattern)
+        )
+        if pickles:
+            raise CheckpointError(
+                f"{folder.name} has its weights only as a pickle ({pickles[0]}), and loading a pickle can run any "
+                "program. Convert it to model.safetensors where you trust it, with transformers' save_pretrained."
+            )
+        raise CheckpointError(f"{folder.name} has no model.safetensors: the folder holds no weights. Fetch the file.")
+    shapes: dict[str, tuple[int, ...]] = {}
+    for file in files:
+        shapes.update(_header(file))
+    return Tensors(shapes, sum(file.stat().st_size for file in files))
+
+
+def _header(file: Path) -> dict[str, tuple[int, ...]]:
+    """Names and shapes in a safetensors file; checks that the file is as long as its header says."""
+    size = file.stat().st_size
+    damaged = f"{file} is damaged or was not fetched whole"
+    try:
+        with file.open("rb") as stream:
+            start = stream.read(8)
+            length = struct.unpack("<Q", start)[0] if len(start) == 8 else size
+            if 8 + length > size or length > _HEADER_BYTES:
+                raise CheckpointError(f"{damaged}: {size:,} bytes hold no complete header. Fetch it again.")
+            header = json.loads(stream.read(length))
+        header.pop("__metadata__", None)
+        shapes = {name: tuple(int(n) for n in entry["shape"]) for name, entry in header.items()}
+        end = max((int(entry["data_offsets"][1]) for entry in header.values()), default=0)
+    except (OSError, ValueError, LookupError, ArithmeticError, TypeError, AttributeError, RecursionError) as cause:
+        raise CheckpointError(f"{damaged}: its header can not be read. Fetch it again.") from cause
+    if 8 + length + end != size:
+        raise CheckpointError(
+            f"{damaged}: its header describes {8 + length + end:,} bytes, the file has {size:,}. Fetch it again."
+        )
+    return shapes
+
+
+def brief(cause: BaseException) -> str:
+    """The first line of an error, short enough for a sentence."""
+    text = str(cause).strip().splitlines()
+    line = text[0] if text else type(cause).__name__
+    return (line if len(line) <= 200 else line[:199] + "…").rstrip(".")
