@@ -12,7 +12,7 @@ from importlib import import_module
 from logging.handlers import RotatingFileHandler
 
 from explorer import __version__
-from explorer.session.state import Document, Listed, State
+from explorer.session.state import Document, Listed, Notice, State, ViewOptions
 from models.interventions import Intervention, Scale, is_neutral, parse_mask
 
 
@@ -82,7 +82,6 @@ def _run_window(args: argparse.Namespace) -> int:
     from PySide6.QtWidgets import QApplication
 
     from explorer import settings as remembered
-    from explorer.session.state import Notice
     from explorer.window import MainWindow
 
     _log_to_file()
@@ -101,12 +100,12 @@ def _run_window(args: argparse.Namespace) -> int:
     return code
 
 
-def first_state(args: argparse.Namespace, view: object, notice: object = None) -> State:
+def first_state(args: argparse.Namespace, view: ViewOptions, notice: Notice | None = None) -> State:
     """What is on screen before anything has loaded: the text is there at once, the numbers follow."""
     text = args.text if args.text is not None else _example(args.checkpoint)
     interventions = tuple(Listed(value) for value in args.interventions)
-    document = Document(checkpoint=args.checkpoint, text=text, view=view, interventions=interventions)  # type: ignore[arg-type]
-    return State(document, notice=notice, restored=args.text is not None)  # type: ignore[arg-type]
+    document = Document(checkpoint=args.checkpoint, text=text, view=view, interventions=interventions)
+    return State(document, notice=notice)
 
 
 def _example(checkpoint: str) -> str:

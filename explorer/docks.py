@@ -72,15 +72,19 @@ class DockHost(QMainWindow):
         return dock
 
     def arrange(self) -> None:
-        """The layout that the window starts with: all heads, the head, what the model says."""
-        heads, head, next_token = (self.docks[name] for name in ("heads", "map", "next"))
+        """The layout that the window starts with: all heads, the head, and the other panels as tabs beside them."""
+        heads, head, first = (self.docks[name] for name in ("heads", "map", "next"))
         for dock in self.docks.values():
             dock.setFloating(False)
             dock.show()
         self.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, heads)
         self.splitDockWidget(heads, head, Qt.Orientation.Horizontal)
-        self.splitDockWidget(head, next_token, Qt.Orientation.Horizontal)
-        self.resizeDocks([heads, head, next_token], [30, 42, 28], Qt.Orientation.Horizontal)
+        self.splitDockWidget(head, first, Qt.Orientation.Horizontal)
+        for dock in self.docks.values():
+            if dock not in (heads, head, first):
+                self.tabifyDockWidget(first, dock)
+        first.raise_()
+        self.resizeDocks([heads, head, first], [26, 37, 37], Qt.Orientation.Horizontal)
 
     def remembered(self) -> bytes:
         return bytes(self.saveState(LAYOUT_VERSION).data())

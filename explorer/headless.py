@@ -6,6 +6,7 @@ import argparse
 import os
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from models.requests import Failure
@@ -15,6 +16,8 @@ TIMEOUT_SECONDS = 300.0
 
 def run_without_window(args: argparse.Namespace) -> int:
     """Do what `--weights` and `--png` ask; 0, or 1 after a sentence on standard error."""
+    if args.text == "":
+        return _refuse("The text is empty. Give --text a sentence for the model to read, or leave it out.")
     if args.weights:
         sentence = _write_weights(args)
         if sentence:
@@ -36,13 +39,13 @@ def _write_weights(args: argparse.Namespace) -> str:
     from explorer.app import first_state
     from explorer.compute.worker import open_engine
     from explorer.session.state import ViewOptions
-    from models.requests import ExportRequest, ForwardRequest, LoadRequest
+    from models.requests import ExportRequest, LoadRequest
 
     engine = open_engine()
-    text, interventions = first_state(args, ViewOptions()).document.question
+    question = first_state(args, ViewOptions()).document.question
     for request in (
         LoadRequest(reference=args.checkpoint, ticket=1),
-        ForwardRequest(text=text, interventions=interventions, ticket=2),
+        replace(question.request, ticket=2),
         ExportRequest(run=2, path=args.weights, ticket=3),
     ):
         result = engine.run(request, lambda: False, lambda _label, _fraction: None)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QByteArray, QSize, Qt, QTimer
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication, QPaintEvent
 from PySide6.QtWidgets import QApplication, QFileDialog, QMainWindow, QVBoxLayout, QWidget
 
 from explorer import settings as remembered
@@ -17,10 +17,15 @@ from explorer.compute.worker import EngineLike, open_engine
 from explorer.docks import DockHost
 from explorer.menus import build_menus
 from explorer.panels.base import Panel
+from explorer.panels.cell import CellPanel
 from explorer.panels.head_atlas import HeadAtlasPanel
 from explorer.panels.head_map import HeadMapPanel
 from explorer.panels.input import InputPanel
+from explorer.panels.lookup import LookupPanel
+from explorer.panels.mask_scale import MaskScalePanel
 from explorer.panels.next_token import NextTokenPanel
+from explorer.panels.positions import PositionsPanel
+from explorer.panels.variance import VariancePanel
 from explorer.session import files
 from explorer.session.hover import Hover
 from explorer.session.intents import Intent, OpenCheckpoint, RestoreDocument, Show
@@ -31,7 +36,20 @@ from explorer.top_bar import TopBar
 from explorer.widgets.notice_bar import NoticeBar
 from models.requests import ExportRequest
 
+PANELS: tuple[type[Panel], ...] = (
+    HeadAtlasPanel,
+    HeadMapPanel,
+    NextTokenPanel,
+    CellPanel,
+    MaskScalePanel,
+    PositionsPanel,
+    LookupPanel,
+    VariancePanel,
+)
+"""In the order of their tabs."""
+
 STOP_SECONDS = 5.0
+UNSEEN = 1000  # ms: a window that is not painted by then, because it is covered, loads all the same
 SMALLEST = QSize(960, 600)
 FIRST = QSize(1440, 900)
 SESSION_FILTER = "Attention Explorer session (*.json)"
@@ -51,6 +69,7 @@ class MainWindow(QMainWindow):
         super().__init__()
         self._remembers = remembers
         self._base_points = QApplication.font().pointSizeF()
+        self._is_starting = False
         self.stopped = False
         """Whether the window was closed and its engine's thread has ended."""
         self.settings = settings or Settings()
@@ -71,9 +90,7 @@ class MainWindow(QMainWindow):
         self.notice_bar.dismissed.connect(lambda: self.session.dispatch(Show(None)))
         self.input = InputPanel(self.session, self.hover)
         self.dock_host = DockHost()
-        self.panels: tuple[Panel, ...] = tuple(
-            kind(self.session, self.hover) for kind in (HeadAtlasPanel, HeadMapPanel, NextTokenPanel)
-        )
+        self.panels: tuple[Panel, ...] = tuple(kind(self.session, self.hover) for kind in PANELS)
         for panel in self.panels:
             self.dock_host.add(panel)
         body = QWidget()
@@ -101,7 +118,18 @@ class MainWindow(QMainWindow):
     def start(self) -> None:
         """Begin to load, once what is on screen so far has been painted."""
         self.input.text.setFocus()
-        QTimer.singleShot(0, self.session.start)
+        self._is_starting = True
+        QTimer.singleShot(UNSEEN, self._begin)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self._is_starting:
+            QTimer.singleShot(0, self._begin)  # when this has reached the screen
+
+    def _begin(self) -> None:
+        if self._is_starting:
+            self._is_starting = False
+            self.session.start()
 
     def is_settled(self) -> bool:
         """Whether all that is visible shows the text in the input, or a sentence says why it can not."""

@@ -8,19 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-
-@dataclass(frozen=True, slots=True)
-class Beam:
-    """One continuation that a step looked at: a node of the tree of hypotheses."""
-
-    node: int  # counts from 0 through the whole search
-    parent: int  # its node, -1 for the prompt
-    token: int
-    label: str
-    ids: tuple[int, ...]  # all that it wrote
-    log_probability: float  # of all that it wrote
-    finished: bool  # it ends here and is kept as a result
-    kept: bool  # the search goes on from it; neither finished nor kept: pruned
+from models.decode_requests import Beam
 
 
 @dataclass(frozen=True, slots=True)

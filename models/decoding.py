@@ -3,38 +3,29 @@
     for step in decode(model, "Once upon a time", steps=20, strategy="sample", top_p=0.9, seed=1):
         print(step.text)
 
-Greedy and beam search write the same tokens as transformers' `generate` with the same settings (tested). Sampling draws
-from its own seeded generator.
+Greedy and beam search write the same tokens as transformers' `generate` with the same settings (tested). Sampling takes
+one uniform number a step from a generator seeded with (seed, step), so that a step draws the same token whenever one
+comes back to it.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from models.beam import Beam, BeamSearch
+from models.beam import BeamSearch
 from models.capture import never
+from models.decode_requests import Beam, Cut, Offer
 from models.decode_settings import DecodeSettings
-from models.filters import apply, filters
+from models.errors import InputError
+from models.filters import Filter, apply, cuts, filters
 from models.model import Model
 from models.requests import Cancelled
 from models.writer import Run, start_run
-
-
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """One candidate of a step, before and after the settings acted."""
-
-    id: int
-    label: str
-    logit: float
-    probability: float  # of the model
-    kept: float  # after the filters, 0 where one cut it
-    cut_by: str = ""  # the filter that did
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +35,27 @@ class DecodedStep:
     number: int  # counts from 1
     text: str  # written so far, special tokens left out; of the best beam in a beam search
     ids: tuple[int, ...]  # written so far, without the prompt
-    offers: tuple[Offer, ...]  # the likeliest by the model, and the chosen one
+    offers: tuple[Offer, ...]  # the likeliest by the model, and the chosen one; empty in a beam search
     chosen: Offer | None  # None in a beam search, where `beams` tell
     log_probability: float  # of all that was written, by the model
     ended: bool  # the model ended the text, or the search is over
     cache_bytes: int
     beams: tuple[Beam, ...] = ()  # beam search: every continuation looked at in this step, the best first
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One token, and why it was chosen."""
+
+    token: int
+    log_probability: float  # of the model
+    offers: tuple[Offer, ...]
+    cuts: tuple[Cut, ...]
+    drawn: float | None  # the uniform number that decided, None where nothing was drawn
+
+    @property
+    def offer(self) -> Offer:
+        return next(offer for offer in self.offers if offer.id == self.token)
 
 
 def decode(
@@ -107,96 +113,136 @@ def end_ids(model: Model) -> tuple[int, ...]:
     return ()
 
 
-def _room(model: Model, run: Run, steps: int) -> int:
+def room(model: Model, run: Run, steps: int) -> int:
+    """How many of `steps` tokens the context has room for."""
     limit = model.info.context
     return steps if limit is None else max(0, min(steps, limit - run.prompt))
+
+
+@torch.no_grad()
+def choose(
+    model: Model,
+    logits: Tensor,
+    ids: Tensor,
+    settings: DecodeSettings,
+    number: int,
+    top: int = 10,
+    forced: int | None = None,
+) -> Choice:
+    """The token of step `number` (counts from 1) as `settings` choose it, or `forced`, with the candidates.
+
+    Args:
+        logits: (1, vocabulary) float32.
+        ids: (1, tokens), all so far: what repetitions are counted in.
+
+    Raises:
+        InputError: the filters leave nothing to choose from.
+    """
+    log_p = logits[0].log_softmax(dim=-1)  # (vocabulary,)
+    chain = filters(settings)
+    filtered = apply(chain, ids, logits.clone()) if chain else None
+    scores = logits[0] if filtered is None else filtered.scores[0]
+    kept = log_p.exp() if filtered is None else scores.softmax(dim=-1)
+    drawn = None
+    if forced is not None:
+        token = forced
+    elif not settings.draws:
+        token = int(scores.argmax())
+    else:
+        drawn = float(np.random.default_rng((settings.seed, number)).random())
+        token = _drawn(kept, drawn)
+    if not bool(torch.isfinite(scores).any()):
+        raise InputError("The settings leave no token to choose from. Allow repetitions, or a shorter n-gram.")
+    best = logits[0].topk(min(top, logits.shape[1])).indices
+    if not bool((best == token).any()):
+        best = torch.cat([best, best.new_tensor([token])])
+    offers = _offers(model, best, logits[0], log_p, kept, filtered.cut_by if filtered is not None else {})
+    cut = cuts(filtered, log_p.exp()) if filtered is not None else ()
+    return Choice(token, float(log_p[token]), offers, cut, drawn)
+
+
+def _drawn(probabilities: Tensor, uniform: float) -> int:
+    """The token in whose share of the unit interval `uniform` falls, shares laid out in the vocabulary's order."""
+    ends = probabilities.double().cumsum(dim=0)
+    # "right": a token of probability 0 has an empty share, in which nothing falls
+    place = torch.searchsorted(ends, float(ends[-1]) * uniform, right=True)
+    return min(int(place), int(probabilities.nonzero()[-1]))
+
+
+def _offers(
+    model: Model, ids: Tensor, logits: Tensor, log_p: Tensor, kept: Tensor, cut_by: dict[str, Tensor]
+) -> tuple[Offer, ...]:
+    numbers = torch.stack([logits[ids], log_p[ids].exp(), kept[ids]], dim=1).tolist()
+    cut = {name: which[0, ids].tolist() for name, which in cut_by.items()}
+    return tuple(
+        Offer(
+            id=id_,
+            label=model.piece_label(id_),
+            logit=logit,
+            probability=probability,
+            kept=after,
+            cut_by=next((name for name, which in cut.items() if which[row]), ""),
+        )
+        for row, (id_, (logit, probability, after)) in enumerate(zip(ids.tolist(), numbers, strict=True))
+    )
 
 
 @torch.no_grad()
 def _one_by_one(
     model: Model, run: Run, settings: DecodeSettings, steps: int, top: int, should_stop: Callable[[], bool]
 ) -> Iterator[DecodedStep]:
-    chain, ends = filters(settings), end_ids(model)
-    generator = torch.Generator(device="cpu").manual_seed(settings.seed)
+    ends = end_ids(model)
     total = 0.0
-    for number in range(1, _room(model, run, steps) + 1):
+    for number in range(1, room(model, run, steps) + 1):
         if should_stop():
             raise Cancelled
         logits, cached = run.logits(), run.cache_bytes  # (1, vocabulary)
-        filtered = apply(chain, run.ids, logits.clone())
-        if settings.draws:
-            p = torch.softmax(filtered.scores[0], dim=-1).cpu()
-            token = int(torch.multinomial(p, 1, generator=generator))
-        else:
-            token = int(filtered.scores[0].argmax())
-        run.append(torch.tensor([token], device=logits.device))
-        log_p = logits[0].log_softmax(dim=-1)
-        total += float(log_p[token])
-        offers = _offers(model, logits[0], log_p, filtered.scores[0], filtered.cut_by, token, top)
+        choice = choose(model, logits, run.ids, settings, number, top)
+        run.append(torch.tensor([choice.token], device=logits.device))
+        total += choice.log_probability
         written = run.ids[0, run.prompt :].tolist()
         yield DecodedStep(
             number=number,
             text=written_text(model, written),
             ids=tuple(written),
-            offers=offers,
-            chosen=next(offer for offer in offers if offer.id == token),
+            offers=choice.offers,
+            chosen=choice.offer,
             log_probability=total,
-            ended=token in ends,
+            ended=choice.token in ends,
             cache_bytes=cached,
         )
-        if token in ends:
+        if choice.token in ends:
             return
 
 
-def _offers(
-    model: Model,
-    logits: Tensor,
-    log_p: Tensor,
-    scores: Tensor,
-    cut_by: dict[str, Tensor],
-    chosen: int,
-    top: int,
-) -> tuple[Offer, ...]:
-    ids = logits.topk(min(top, len(logits))).indices.tolist()
-    if chosen not in ids:
-        ids.append(chosen)
-    kept = torch.softmax(scores, dim=-1)
-    return tuple(
-        Offer(
-            id=id_,
-            label=model.piece_label(id_),
-            logit=float(logits[id_]),
-            probability=math.exp(float(log_p[id_])),
-            kept=float(kept[id_]),
-            cut_by=next((name for name, cut in cut_by.items() if bool(cut[0, id_])), ""),
-        )
-        for id_ in ids
-    )
+def beam_step(
+    model: Model, run: Run, search: BeamSearch, chain: list[tuple[str, Filter]]
+) -> tuple[tuple[Beam, ...], int]:
+    """Advance the search and `run` by one token; every continuation looked at, and the bytes that were cached."""
+    logits, cached = run.logits(), run.cache_bytes  # (running, vocabulary)
+    log_p = apply(chain, run.ids, logits.log_softmax(dim=-1)).scores
+    looked_at = search.advance(log_p, model.piece_label)
+    tokens, sources = search.next_tokens()
+    run.append(tokens.to(logits.device), sources.to(logits.device))
+    return looked_at, cached
 
 
 @torch.no_grad()
 def _beam(
     model: Model, run: Run, settings: DecodeSettings, steps: int, top: int, should_stop: Callable[[], bool]
 ) -> Iterator[DecodedStep]:
-    chain, room = filters(settings), _room(model, run, steps)
-    if room == 0:
-        return
-    search = BeamSearch(settings.beams, settings.length_penalty, end_ids(model), room)
-    sources = torch.zeros(1, dtype=torch.long, device=run.ids.device)
-    for number in range(1, room + 1):
+    chain, steps = filters(settings), room(model, run, steps)
+    search = BeamSearch(settings.beams, settings.length_penalty, end_ids(model), steps)
+    for number in range(1, steps + 1):
         if should_stop():
             raise Cancelled
-        logits, cached = run.logits(), run.cache_bytes  # (running, vocabulary)
-        log_p = logits.log_softmax(dim=-1)
-        looked_at = search.advance(apply(chain, run.ids, log_p).scores, model.piece_label)
-        tokens, sources = search.next_tokens()
-        run.append(tokens.to(logits.device), sources.to(logits.device))
+        looked_at, cached = beam_step(model, run, search, chain)
         best = search.best()
         yield DecodedStep(
             number=number,
             text=written_text(model, list(best.ids)),
             ids=best.ids,
-            offers=_offers(model, logits[0], log_p[0], log_p[0], {}, int(log_p[0].argmax()), top),
+            offers=(),
             chosen=None,
             log_probability=best.log_probability,
             ended=search.is_over,

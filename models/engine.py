@@ -11,10 +11,12 @@ import numpy as np
 import torch
 from transformers.utils import logging as transformers_logging
 
+from models.alignment import described, mean_weights
 from models.capture import run
 from models.cell import cell_view
 from models.checkpoints import open_checkpoint
 from models.comparison import compare
+from models.decoding import decode, end_ids, written_text
 from models.errors import ExplorerError, InputError
 from models.experiments import head_scores, measure
 from models.export import save_weights
@@ -23,6 +25,8 @@ from models.order import shuffle_view
 from models.positions import positions_view
 from models.predictions import predict
 from models.requests import (
+    AlignmentRequest,
+    AlignmentView,
     AtlasRequest,
     AtlasView,
     Cancelled,
@@ -55,6 +59,10 @@ from models.trace import Trace
 from models.trust import compare_with_eager
 from models.writing import write_next
 
+# How an encoder-decoder model writes where nothing was typed for it: a sentence, by the search that its card names.
+BEAMS = 4
+MOST_WRITTEN = 96
+
 ShouldStop = Callable[[], bool]
 Report = Callable[[str, float | None], None]
 
@@ -78,6 +86,7 @@ class Engine:
         self._untouched: Trace | None = None  # the same text without interventions, once somebody asked for it
         self._experiment: tuple[tuple[int, int, float, int], Experiment] | None = None  # the last one, by its numbers
         self._text = ""
+        self._written: str | list[int] | None = None  # what the decoder of an encoder-decoder model was given
         self._run = 0  # the forward request's ticket: what later requests call this run
 
     def run(self, request: Request, should_stop: ShouldStop, report: Report) -> Result:
@@ -134,13 +143,20 @@ class Engine:
             raise InputError("No checkpoint is open yet. Open one first.")
         report("Running the model", None)
         started = time.perf_counter()
+        target = self._target(self._model, request, should_stop)
         try:
-            trace = run(self._model, request.text, interventions=request.interventions, should_stop=should_stop)
+            trace = run(
+                self._model,
+                request.text,
+                target=target,
+                interventions=request.interventions,
+                should_stop=should_stop,
+            )
         except ValueError as error:
             raise InputError(str(error)) from error
-        if self._text != request.text:
+        if (self._text, self._written) != (request.text, target):
             self._untouched = None
-        self._trace, self._text, self._run = trace, request.text, request.ticket
+        self._trace, self._text, self._written, self._run = trace, request.text, target, request.ticket
         mask = self._model.info.mask_token
         return Ran(
             request=request,
@@ -152,6 +168,9 @@ class Engine:
             seconds=time.perf_counter() - started,
             interventions=request.interventions,
             trace_bytes=trace.nbytes,
+            target=request.target,
+            source=trace.source,
+            written=target if isinstance(target, str) else written_text(self._model, target) if target else "",
         )
 
     @_answer.register
@@ -196,7 +215,7 @@ class Engine:
         report("Comparing with the model's own eager attention", None)
         started = time.perf_counter()
         trace = self._without_interventions(model, trace, should_stop)  # edits are meant to make a difference
-        found = compare_with_eager(model, model.encode(self._text), trace, should_stop)
+        found = compare_with_eager(model, model.encode(self._text, self._written), trace, should_stop)
         return TrustReport(
             request=request,
             run=request.run,
@@ -209,8 +228,15 @@ class Engine:
     @_answer.register
     def _step(self, request: StepRequest, should_stop: ShouldStop, report: Report) -> Result:
         model, trace = self._held(request.run)
-        written = write_next(model, trace, self._text)
-        return Stepped(request=request, run=request.run, text=written.text, chosen=written.chosen, ended=written.ended)
+        written = write_next(model, trace, self._text, self._written)
+        return Stepped(
+            request=request,
+            run=request.run,
+            text=written.text,
+            chosen=written.chosen,
+            ended=written.ended,
+            target=written.target,
+        )
 
     @_answer.register
     def _export(self, request: ExportRequest, should_stop: ShouldStop, report: Report) -> Result:
@@ -254,11 +280,36 @@ class Engine:
         report("Running the text in another order", None)
         return shuffle_view(request, model, trace, self._text, should_stop)
 
+    @_answer.register
+    def _alignment(self, request: AlignmentRequest, should_stop: ShouldStop, report: Report) -> Result:
+        _, trace = self._held(request.run)
+        return AlignmentView(
+            request=request,
+            run=request.run,
+            site=request.site,
+            head=request.head,
+            weights=_frozen(mean_weights(trace, request.site, request.head)),
+            description=described(trace, request.site, request.head),
+        )
+
+    @staticmethod
+    def _target(model: Model, request: ForwardRequest, should_stop: ShouldStop) -> str | list[int] | None:
+        """What the decoder is given: nothing (one stack), the person's words, or the model's own by beam search.
+
+        It writes as it is, also when interventions are on, so that edited runs are of the same words.
+        """
+        if not model.seq2seq or request.target is not None:
+            return request.target if model.seq2seq else None
+        ids: tuple[int, ...] = ()
+        for step in decode(model, request.text, MOST_WRITTEN, strategy="beam", beams=BEAMS, should_stop=should_stop):
+            ids = step.ids
+        return list(ids[:-1] if ids and ids[-1] in end_ids(model) else ids)
+
     def _without_interventions(self, model: Model, trace: Trace, should_stop: ShouldStop) -> Trace:
         if not trace.interventions:
             return trace
         if self._untouched is None:
-            self._untouched = run(model, self._text, should_stop=should_stop)
+            self._untouched = run(model, self._text, target=self._written, should_stop=should_stop)
         return self._untouched
 
     def _held(self, run_ticket: int) -> tuple[Model, Trace]:

@@ -20,6 +20,7 @@ from transformers.generation.logits_process import (
     TopPLogitsWarper,
 )
 
+from models.decode_requests import Cut
 from models.decode_settings import DecodeSettings
 
 Filter = Callable[[Any, Any], Any]  # (ids so far, scores), each (sequences, ...)
@@ -59,3 +60,10 @@ def apply(chain: list[tuple[str, Filter]], ids: Tensor, scores: Tensor) -> Filte
         scores = act(ids, scores)
         cut_by[name] = torch.isneginf(scores) & ~before
     return Filtered(scores, cut_by)
+
+
+def cuts(filtered: Filtered, probabilities: Tensor) -> tuple[Cut, ...]:
+    """What each filter cut from one sequence; `probabilities` (vocabulary,) are the model's."""
+    return tuple(
+        Cut(name, int(cut[0].sum()), float(probabilities[cut[0]].sum())) for name, cut in filtered.cut_by.items()
+    )

@@ -66,7 +66,7 @@ def _numerators(s: Array, temperature: float) -> Array:
         raise ValueError(f"The temperature is {temperature}; it must be 0 or more.")
     below = s - s.max()  # softmax does not change, and nothing overflows
     if temperature == 0:
-        return (below == 0).astype(np.float64)
+        return np.where(below == 0, 1.0, 0.0)
     with np.errstate(over="ignore"):  # a very small temperature: exp(-inf) is 0, as it should be
         numerators: Array = np.exp(below / temperature)
     return numerators

@@ -129,6 +129,7 @@ class ForwardRequest(Request):
     lane: ClassVar[str] = "forward"
     text: str
     interventions: tuple[Intervention, ...] = ()
+    target: str | None = None  # for the decoder of an encoder-decoder model; None lets it write by beam search
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,6 +251,19 @@ class ShuffleRequest(Request):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AlignmentRequest(Request):
+    """Cross-attention weights of run `run` as an alignment of its two texts. Answered by `AlignmentView`.
+
+    One head of `site`; the mean over the site's heads where `head` is None; over every cross head where both are.
+    """
+
+    lane: ClassVar[str] = "view:alignment"
+    run: int
+    site: SiteRef | None = None
+    head: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrustRequest(Request):
     """Compare run `run` with the model's own eager forward. Answered by `TrustReport`."""
 
@@ -319,6 +333,9 @@ class Ran(Result):
     sites: tuple[Site, ...]
     masks: tuple[int, ...]  # positions of mask tokens, empty for models without them
     interventions: tuple[Intervention, ...] = ()  # what was changed in this run
+    target: str | None = None  # as asked for
+    source: tuple[Token, ...] = ()  # of the encoder, in an encoder-decoder model
+    written: str = ""  # what its decoder said: `target`, or what it wrote itself
     seconds: float
     trace_bytes: int
 
@@ -588,6 +605,17 @@ class ShuffleView(Result):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AlignmentView(Result):
+    """Row i holds the weights with which the model wrote target token i + 1: a position predicts the next token."""
+
+    run: int
+    site: SiteRef | None
+    head: int | None
+    weights: np.ndarray  # (target tokens, source tokens) float32, rows sum to 1
+    description: str  # "mean over the 8 heads of cross-attention layer 2"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TrustReport(Result):
     """Largest absolute differences to the same weights run through transformers' own eager attention."""
 
@@ -611,6 +639,7 @@ class Stepped(Result):
     text: str
     chosen: Candidate
     ended: bool = False
+    target: str | None = None  # as in the document, with the token in it where the model writes there
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

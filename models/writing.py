@@ -18,19 +18,26 @@ _CHARACTER_TOKENS = 4
 class Written:
     text: str
     chosen: Candidate
+    target: str | None = None  # of an encoder-decoder model: what its decoder has said
     ended: bool = False  # the model chose to end the text (a token that stands for no text); `text` is as it was
 
 
-def write_next(model: Model, trace: Trace, text: str) -> Written:
+def write_next(model: Model, trace: Trace, text: str, target: str | list[int] | None = None) -> Written:
     """The text with the likeliest token in it: at its end (causal), or in the surest mask (masked models).
+
+    An encoder-decoder model goes on with `target`, what its decoder has said so far.
 
     Raises:
         InputError: the context is full, there is no mask to fill, or the model writes nothing.
     """
     if model.info.family == "masked":
         return _fill_mask(model, trace, text)
-    if model.info.family != "causal":
+    if model.info.family not in ("causal", "seq2seq"):
         raise InputError(f"{model.info.name} writes no text after its input.")
+    if model.seq2seq and not isinstance(target, str):
+        raise InputError(
+            "The model has written its whole answer. Begin the target yourself, or empty it, to go step by step."
+        )
     limit = model.info.context
     if limit is not None and len(trace.tokens) >= limit:
         raise InputError(
@@ -39,7 +46,10 @@ def write_next(model: Model, trace: Trace, text: str) -> Written:
         )
     chosen = predict(model, trace, [len(trace.tokens) - 1], top=1)[0].candidates[0]
     if model.stands_for_no_text(chosen.id):
-        return Written(text, chosen, ended=True)
+        return Written(text, chosen, target if isinstance(target, str) else None, ended=True)
+    if model.seq2seq:
+        said = [token.id for token in trace.tokens[1:]]  # after the start token
+        return Written(text, chosen, _decode(model, [*said, chosen.id]))
     return Written(text + _written(model, trace, chosen.id), chosen)
 
 

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from explorer.compute.mailbox import Mailbox
 from models.requests import (
+    AlignmentRequest,
     AtlasRequest,
     Cancelled,
     CellRequest,
@@ -46,6 +47,7 @@ ACTIVITIES: dict[type[Request], str] = {
     CellRequest: "computing the arithmetic of the cell",
     VarianceRequest: "measuring the variance",
     PositionsRequest: "reading how the model tells positions apart",
+    AlignmentRequest: "reading which words the model looked at",
     ShuffleRequest: "running the text in another order",
     TrustRequest: "comparing with the model's own attention",
     ExportRequest: "writing the weights",

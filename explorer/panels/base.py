@@ -11,10 +11,10 @@ from PySide6.QtWidgets import QWidget
 from explorer.session.hover import Hover, Pointed
 from explorer.session.intents import Intent
 from explorer.session.session import Session
-from explorer.session.state import State
+from explorer.session.state import State, site_tokens
 from explorer.theme import LIGHT, Theme
 from explorer.widgets.card import Card
-from models.requests import CompareRequest, HeadRequest, Request
+from models.requests import CompareRequest, HeadRequest, Ran, Request, Site
 
 _LONGEST = 40  # characters of one token in a sentence
 
@@ -120,8 +120,7 @@ def wanted_comparison(state: State) -> CompareRequest | None:
     ran, site, selection = state.ran, state.site, state.selection
     if ran is None or site is None:
         return None
-    position = ran.masks[0] if ran.masks and selection.query not in ran.masks else selection.query
-    position = min(position, len(ran.tokens) - 1)
+    position = ran.masks[0] if ran.masks and selection.query not in ran.masks else predicting_position(state, ran)
     request = CompareRequest(run=ran.run, site=site.ref, head=selection.head, position=position)
     view = state.results.comparison
     if view is not None and replace(view.request, ticket=request.ticket) == request:
@@ -140,11 +139,30 @@ def head_name(state: State) -> str:
 
 
 def token_word(state: State, position: int) -> str:
-    """The token at `position` as it is called in a sentence: "to"."""
-    ran = state.ran
-    if ran is None or not 0 <= position < len(ran.tokens):
+    """The token at `position` of those that look at the selected site, as it is called in a sentence: "to"."""
+    ran, site = state.ran, state.site
+    if ran is None:
         return ""
-    return shortened(ran.tokens[position].word)
+    tokens = ran.tokens if site is None else site_tokens(ran, site)[0]
+    return shortened(tokens[position].word) if 0 <= position < len(tokens) else ""
+
+
+def site_words(ran: Ran, site: Site) -> tuple[list[str], list[str]]:
+    """What to call each query and each key of `site`; numbers where they are no tokens of the run's texts."""
+    sides = zip(site_tokens(ran, site), (site.queries, site.keys), strict=True)
+    queries, keys = (
+        [shortened(token.word) for token in tokens] if len(tokens) == count else [str(i) for i in range(count)]
+        for tokens, count in sides
+    )
+    return queries, keys
+
+
+def predicting_position(state: State, ran: Ran) -> int:
+    """Where the next token is read: at the selected query, at the end while that is one of the encoder's tokens."""
+    site, last = state.site, len(ran.tokens) - 1
+    if site is not None and site_tokens(ran, site)[0] is not ran.tokens:
+        return last
+    return min(state.selection.query, last)
 
 
 def shortened(text: str) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
@@ -19,7 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from explorer.cell_steps import explained_steps, row_remark
-from explorer.panels.base import Panel, shortened
+from explorer.panels.base import Panel, shortened, site_words
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import SelectKey
 from explorer.session.session import Session
@@ -145,7 +143,7 @@ class CellPanel(Panel):
         self._show(view, ran, site)
 
     def _show(self, view: CellView, ran: Ran, site: Site) -> None:
-        queries, keys = _labels(ran, site)
+        queries, keys = site_words(ran, site)
         query, key = queries[view.query], keys[view.key]
         self.card.set_subtitle(f"“{query}” looks at “{key}”")
         self.vectors.set_vectors(view.q, view.k, view.products, query, key)
@@ -240,15 +238,6 @@ def _asks_the_same(answered: Request, request: CellRequest) -> bool:
         (answered.run, answered.site, answered.head, answered.query, answered.key, answered.target)
         == (request.run, request.site, request.head, request.query, request.key, request.target)
     )
-
-
-def _labels(ran: Ran, site: Site) -> tuple[Sequence[str], Sequence[str]]:
-    """What to call each query and each key; numbers where they are tokens that the run does not name."""
-    words = [shortened(token.word) for token in ran.tokens]
-    has_source = any(other.stack == "cross" for other in ran.sites)  # then the tokens are the decoder's
-    named = {"decoder"} if has_source else {"decoder", "encoder"}
-    queries = words if site.stack in named | {"cross"} else [str(i) for i in range(site.queries)]
-    return queries, words if site.stack in named else [str(i) for i in range(site.keys)]
 
 
 def _dim(text: str) -> QLabel:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
 
-from explorer.panels.base import Panel, head_name, token_word, wanted_comparison, wanted_head
+from explorer.panels.base import Panel, head_name, site_words, token_word, wanted_comparison, wanted_head
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import PaintCells, SelectCell, SetView
 from explorer.session.session import Session
-from explorer.session.state import Normalisation, State
+from explorer.session.state import Normalisation, State, site_of
 from explorer.theme import diverging, sequential
 from explorer.widgets.card import Card
 from explorer.widgets.colour_bar import ColourBar
 from explorer.widgets.heat_map_brush import PaintableHeatMap
-from models.requests import CompareView, HeadView, Ran, Request
+from models.requests import CompareView, HeadView, Request
 
 _SCALES: dict[Normalisation, tuple[str, str]] = {
     "none": ("Weights as they are", "weight"),
@@ -94,7 +94,8 @@ class HeadMapPanel(Panel):
             self.map.set_values(None, None, (), (), 0.0, 1.0)
             self.bar.hide()
             return
-        if view.run != ran.run:
+        site = site_of(ran, view.site)
+        if view.run != ran.run or site is None:
             return  # the last picture stays until the new one is here
         self._shown, self._table = (view, how), table
         if isinstance(view, CompareView):
@@ -103,7 +104,7 @@ class HeadMapPanel(Panel):
             self._values, masked = normalised(view.weights, how), view.masked
             high = float(self._values.max(initial=0.0)) or 1.0
         low = -high if isinstance(view, CompareView) else 0.0
-        rows, columns = _labels(ran, self._values.shape)
+        rows, columns = site_words(ran, site)
         self.map.value_name = "changed by" if isinstance(view, CompareView) else ""
         self.map.set_colour_map(table)
         self.map.set_values(self._values, masked, rows, columns, low, high)
@@ -136,12 +137,3 @@ def normalised(weights: np.ndarray, how: Normalisation) -> np.ndarray:
 
 def _shows_change(state: State) -> bool:
     return state.document.view.normalisation == "difference"
-
-
-def _labels(ran: Ran, shape: tuple[int, ...]) -> tuple[list[str], list[str]]:
-    words = [token.word for token in ran.tokens]
-    queries, keys = shape
-    # where a site looks from or to other tokens than those that predict, they have only numbers here
-    rows = words if len(words) == queries else [str(i) for i in range(queries)]
-    columns = words if len(words) == keys else [str(i) for i in range(keys)]
-    return rows, columns

@@ -14,7 +14,7 @@ from explorer.widgets.card import Card
 from explorer.widgets.text_input import TextInput
 from explorer.widgets.token_strip import Chip
 from explorer.widgets.token_strip_area import TokenStripArea
-from models.requests import ForwardRequest, Ran, Request, StepRequest, Token
+from models.requests import Ran, Request, StepRequest, Token
 
 
 class InputPanel(Panel):
@@ -83,8 +83,7 @@ class InputPanel(Panel):
     def run_model(self) -> None:
         """Run the model on the text, whether it ran before or not."""
         if self.session.state.results.loaded is not None:
-            text, interventions = self.session.state.document.question
-            self.session.request(ForwardRequest(text=text, interventions=interventions))
+            self.session.request(self.session.state.document.question.request)
 
     def step(self) -> None:
         """Let the model write one token, or fill its surest mask."""

@@ -7,25 +7,24 @@ from dataclasses import dataclass
 import numpy as np
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
-    QFrame,
     QGridLayout,
     QLabel,
-    QScrollArea,
     QSizePolicy,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
 )
 
-from explorer.panels.base import Panel, head_name, wanted_head
+from explorer.panels.base import Panel, head_name, shortened, wanted_head
 from explorer.session.hover import Hover
 from explorer.session.intents import SelectKey
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.widgets.arrows_page import ArrowsPage
 from explorer.widgets.card import Card
-from explorer.widgets.dictionary_page import DictionaryPage, wrapped
+from explorer.widgets.dictionary_page import DictionaryPage
 from explorer.widgets.lookup_entries import ENTRIES, number, percent
+from explorer.widgets.page import scrolling, wrapped
 from explorer.widgets.step_bar import StepBar
 from explorer.widgets.weight_table import WeightCell, WeightRow, WeightTable
 from models.requests import HeadView, Ran, Request, Site
@@ -52,7 +51,7 @@ class LookupPanel(Panel):
         self.head = HeadPage()
         self.pages = QStackedWidget()
         for page in (self.dictionary, self.arrows, self.head):
-            self.pages.addWidget(_scrolling(page))
+            self.pages.addWidget(scrolling(page))
         self.steps.step_selected.connect(self.pages.setCurrentIndex)
         self.dictionary.next_asked.connect(lambda: self.go_to(1))
         self.arrows.next_asked.connect(lambda: self.go_to(2))
@@ -132,17 +131,14 @@ class HeadRow:
 
 
 def read_row(view: HeadView, ran: Ran, site: Site, query: int) -> HeadRow:
-    """The row of `query`. Where a site's tokens are not those that predict, they are called by their number."""
-    two_texts = any(other.stack == "cross" for other in ran.sites)
-    words = tuple(token.word for token in ran.tokens)
-    count = view.weights.shape[1]
-    keys = words if site.stack == "decoder" or not two_texts else tuple(f"token {i}" for i in range(count))
-    looking = words[query] if site.stack != "encoder" or not two_texts else f"token {query}"
+    """The row of `query`."""
+    queries, keys = site_words(ran, site)
+    count = len(keys)
     weights = tuple(float(w) for w in view.weights[query])
     masked = np.zeros(count, bool) if view.masked is None else view.masked[query]
     allowed = tuple(int(key) for key in np.flatnonzero(~masked))
     heaviest = sorted(allowed, key=lambda key: -weights[key])[:MOST_KEYS]
-    return HeadRow(looking, keys, weights, allowed, tuple(sorted(heaviest)), site.head_dim)
+    return HeadRow(queries[query], tuple(keys), weights, allowed, tuple(sorted(heaviest)), site.head_dim)
 
 
 class HeadPage(QWidget):
@@ -150,10 +146,7 @@ class HeadPage(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.sentence = wrapped(_EMPTY)
-        font = self.sentence.font()
-        font.setBold(True)
-        self.sentence.setFont(font)
+        self.sentence = wrapped(_EMPTY, "title")
         self.more = wrapped(role="dim")
         self.table = WeightTable(("weight",), "key")
         self.table.set_empty_text(_EMPTY)
@@ -249,12 +242,3 @@ def _left_out(row: HeadRow) -> str:
     if hidden:
         parts.append(f"{hidden:,} {'token is' if hidden == 1 else 'tokens are'} masked: no lookup sees them.")
     return " ".join(parts)
-
-
-def _scrolling(page: QWidget) -> QScrollArea:
-    area = QScrollArea()
-    area.setWidget(page)
-    area.setWidgetResizable(True)
-    area.setFrameShape(QFrame.Shape.NoFrame)
-    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    return area

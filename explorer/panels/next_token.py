@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
-from explorer.panels.base import Panel
+from explorer.panels.base import Panel, predicting_position
 from explorer.session.hover import Hover
 from explorer.session.session import Session
 from explorer.session.state import State
@@ -76,7 +76,7 @@ def _has_words(state: State) -> bool:
 
 
 def _positions(state: State, ran: Ran) -> tuple[int, ...]:
-    return ran.masks if ran.masks else (min(state.selection.query, len(ran.tokens) - 1),)
+    return ran.masks if ran.masks else (predicting_position(state, ran),)
 
 
 def _subtitle(predictions: tuple[Prediction, ...], ran: Ran, masked: bool) -> str:

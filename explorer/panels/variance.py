@@ -9,12 +9,10 @@ import numpy as np
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import (
     QDoubleSpinBox,
-    QFrame,
     QGridLayout,
     QHBoxLayout,
     QLabel,
     QPushButton,
-    QScrollArea,
     QSlider,
     QSpinBox,
     QVBoxLayout,
@@ -27,8 +25,8 @@ from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.widgets.card import Card
 from explorer.widgets.curve_plot import Curve, CurvePlot
-from explorer.widgets.dictionary_page import wrapped
 from explorer.widgets.number_text import value_text
+from explorer.widgets.page import scrolling, wrapped
 from explorer.widgets.softmax_bars import MOST_BARS, SoftmaxBars
 from models.requests import Experiment, HeadScores, Request, VarianceRequest, VarianceView
 
@@ -86,7 +84,7 @@ class VariancePanel(Panel):
         self.card = Card(self.title)
         self.card.set_subtitle("why scores are divided by √d")
         self.card.add_control(self.again)
-        self.card.set_content(_scrolling(self._page()))
+        self.card.set_content(scrolling(self._page()))
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self.card)
@@ -309,12 +307,3 @@ def _heading(text: str) -> QLabel:
     label = QLabel(text)
     label.setProperty("role", "title")
     return label
-
-
-def _scrolling(page: QWidget) -> QScrollArea:
-    area = QScrollArea()
-    area.setWidget(page)
-    area.setWidgetResizable(True)
-    area.setFrameShape(QFrame.Shape.NoFrame)
-    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    return area

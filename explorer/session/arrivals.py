@@ -11,9 +11,10 @@ from functools import singledispatch
 
 from explorer.session.defaults import default_selection, followed_query
 from explorer.session.intents import SetText
-from explorer.session.state import Listed, Notice, Results, Selection, State, clamped, site_of
+from explorer.session.state import Listed, Notice, Question, Results, Selection, State, clamped, site_of
 from models.interventions import Mask, Positions
 from models.requests import (
+    AlignmentView,
     AtlasView,
     CellView,
     CompareView,
@@ -35,7 +36,7 @@ from models.requests import (
 )
 
 _OfRun = (
-    HeadView | AtlasView | PredictionView | CompareView | CellView | PositionsView | ShuffleView | TrustReport | Stepped
+    AlignmentView | HeadView | AtlasView | PredictionView | CompareView | CellView | PositionsView | ShuffleView | TrustReport | Stepped
 )
 
 
@@ -70,6 +71,7 @@ def _(result: Loaded, state: State) -> State:
     if not text or (not state.restored and before is not None and text == before.info.example):
         text = result.info.example
     if not state.restored and before is not None:
+        document = replace(document, target=None)
         selection = Selection()  # another model's heads mean something else: the first run chooses
         document = replace(document, interventions=tuple(i for i in document.interventions if _is_global(i)))
     document = replace(document, checkpoint=result.info.reference, text=text, selection=selection)
@@ -174,6 +176,14 @@ def _(result: ShuffleView, state: State) -> State:
 
 
 @_arrive.register
+def _(result: AlignmentView, state: State) -> State:
+    state = _without_progress(state, result)
+    if not _is_of_this_run(state, result):
+        return state
+    return replace(_without_notice(state, result), results=replace(state.results, alignment=result))
+
+
+@_arrive.register
 def _(result: TrustReport, state: State) -> State:
     state = _without_progress(state, result)
     if not _is_of_this_run(state, result):
@@ -188,7 +198,7 @@ def _(result: Stepped, state: State) -> State:
         return state  # what the person typed meanwhile stands
     state = _without_notice(state, result)
     if not result.ended:
-        return replace(state.with_document(text=result.text), restored=False)
+        return replace(state.with_document(text=result.text, target=result.target), restored=False)
     chosen = result.chosen
     sentence = (
         f"The model ends the text here: its likeliest next token is {chosen.label} ({100 * chosen.probability:.0f} %)."
@@ -217,7 +227,7 @@ def _(result: Failure, state: State) -> State:
             state = state.with_document(checkpoint=loaded.info.reference)
         state = replace(state, loading=None)
     if isinstance(request, ForwardRequest):
-        state = replace(state, refused=(request.text, request.interventions))
+        state = replace(state, refused=Question.of(request))
     return replace(state, notice=_notice(result))
 
 
@@ -226,7 +236,7 @@ def _speaks_of_the_past(state: State, failure: Failure) -> bool:
     if isinstance(request, LoadRequest):
         return not _is_wanted_load(state, failure)
     if isinstance(request, ForwardRequest):
-        return (request.text, request.interventions) != state.document.question
+        return Question.of(request) != state.document.question
     run = getattr(request, "run", None)
     return run is not None and (state.ran is None or run != state.ran.run)
 

@@ -36,5 +36,4 @@ def _wanted_forward(state: State) -> ForwardRequest | None:
     question = state.document.question
     if state.results.loaded is None or state.loading is not None or state.up_to_date or question == state.refused:
         return None
-    text, interventions = question
-    return ForwardRequest(text=text, interventions=interventions)
+    return question.request

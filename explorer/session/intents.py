@@ -33,6 +33,14 @@ class SetText(Intent):
 
 
 @dataclass(frozen=True, slots=True)
+class SetTarget(Intent):
+    """What an encoder-decoder model's decoder is made to say; None lets it write itself."""
+
+    merge: ClassVar[str] = "target"
+    target: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class SelectHead(Intent):
     """A head that ran; any other is refused with ValueError."""
 

@@ -24,6 +24,7 @@ from explorer.session.intents import (
     SelectHead,
     SelectKey,
     SelectQuery,
+    SetTarget,
     SetText,
     SetView,
     Show,
@@ -66,6 +67,13 @@ def _(intent: SetText, state: State) -> State:
     if intent.text == state.document.text:
         return state
     return replace(_another_text(state).with_document(text=intent.text), restored=False)
+
+
+@_reduce.register
+def _(intent: SetTarget, state: State) -> State:
+    if intent.target == state.document.target:
+        return state
+    return replace(_another_text(state.with_document(target=intent.target)), restored=False)
 
 
 @_reduce.register

@@ -7,9 +7,11 @@ from typing import Literal
 
 from models.interventions import Cell, Intervention, Mask, applies, precedence
 from models.requests import (
+    AlignmentView,
     AtlasView,
     CellView,
     CompareView,
+    ForwardRequest,
     HeadView,
     Loaded,
     PositionsView,
@@ -19,6 +21,7 @@ from models.requests import (
     ShuffleView,
     Site,
     SiteRef,
+    Token,
     TrustReport,
     VarianceView,
 )
@@ -59,8 +62,21 @@ class Listed:
     on: bool = True
 
 
-Question = tuple[str, tuple[Intervention, ...]]
-"""A text, and what is changed while it runs."""
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What decides the outcome of a run of the open model: a text, and what is changed while it runs."""
+
+    text: str
+    interventions: tuple[Intervention, ...] = ()
+    target: str | None = None  # what the decoder of an encoder-decoder model is made to say; None: what it likes
+
+    @classmethod
+    def of(cls, asked: ForwardRequest | Ran) -> Question:
+        return cls(asked.text, asked.interventions, asked.target)
+
+    @property
+    def request(self) -> ForwardRequest:
+        return ForwardRequest(text=self.text, interventions=self.interventions, target=self.target)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +88,11 @@ class Document:
     selection: Selection = field(default_factory=Selection)
     view: ViewOptions = field(default_factory=ViewOptions)
     interventions: tuple[Listed, ...] = ()
+    target: str | None = None  # typed for the decoder of an encoder-decoder model; None: it writes itself
 
     @property
     def question(self) -> Question:
-        """What decides the outcome of a run of the open model."""
-        return self.text, tuple(listed.value for listed in self.interventions if listed.on)
+        return Question(self.text, tuple(listed.value for listed in self.interventions if listed.on), self.target)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +120,7 @@ class Results:
     variance: VarianceView | None = None
     positions: PositionsView | None = None
     shuffle: ShuffleView | None = None
+    alignment: AlignmentView | None = None
     trust: TrustReport | None = None
 
 
@@ -138,7 +155,7 @@ class State:
     @property
     def up_to_date(self) -> bool:
         """Whether what is shown was computed from the text in the input, with the interventions that are on."""
-        return self.ran is not None and (self.ran.text, self.ran.interventions) == self.document.question
+        return self.ran is not None and Question.of(self.ran) == self.document.question
 
     @property
     def edit_scope(self) -> tuple[SiteRef | None, int | None]:
@@ -169,6 +186,14 @@ def site_of(ran: Ran | None, ref: SiteRef | None) -> Site | None:
     if ran is None or ref is None:
         return None
     return next((site for site in ran.sites if site.ref == ref), None)
+
+
+def site_tokens(ran: Ran, site: Site) -> tuple[tuple[Token, ...], tuple[Token, ...]]:
+    """The tokens that look at `site` (its queries), and those that are looked at (its keys)."""
+    if not ran.source:
+        return ran.tokens, ran.tokens
+    queries = ran.source if site.stack == "encoder" else ran.tokens
+    return queries, ran.tokens if site.stack == "decoder" else ran.source
 
 
 def clamped(selection: Selection, ran: Ran | None) -> Selection:

@@ -12,11 +12,11 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from explorer.widgets.dictionary_page import wrapped
 from explorer.widgets.lookup_entries import ENTRIES, QUERY_PLACE, colour_text, number, percent, value_vectors
 from explorer.widgets.matrix_view import MatrixView, Rows
 from explorer.widgets.mix_view import MixView, Share
 from explorer.widgets.number_text import MINUS
+from explorer.widgets.page import wrapped
 from explorer.widgets.temperature_slider import TemperatureSlider
 from explorer.widgets.vector_plane import Arrow, VectorPlane
 from explorer.widgets.weight_table import WeightCell, WeightRow, WeightTable

@@ -53,11 +53,11 @@ class CurvePlot(QWidget):
         self._height = 170
         self.setAccessibleName(y_label)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self._view = _View()
+        self._view = _View(enableMenu=False)
         self._view.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         item = self._view.getPlotItem()
         item.setLogMode(True, log_y)
-        item.setMenuEnabled(False)
+        item.ctrlMenu.setParent(self, item.ctrlMenu.windowFlags())  # else a window that outlives the plot
         item.hideButtons()
         item.setMouseEnabled(False, False)
         item.showGrid(True, True, 0.25)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QFontMetricsF, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QLineEdit, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from explorer.widgets.answer_box import AnswerBox
 from explorer.widgets.lookup_entries import ENTRIES, colour_text, number, percent, value_vectors
+from explorer.widgets.page import wrapped
 from explorer.widgets.temperature_slider import TemperatureSlider
 from explorer.widgets.weight_table import WeightCell, WeightRow, WeightTable
 from models.lookup import look_up, word_similarity
@@ -84,6 +85,14 @@ class DictionaryPage(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self._arrange()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._arrange()
+
+    def _arrange(self) -> None:
         narrow = self.width() < _NARROW * QFontMetricsF(self.font()).averageCharWidth()
         self._answers.setDirection(QBoxLayout.Direction.TopToBottom if narrow else QBoxLayout.Direction.LeftToRight)
 
@@ -132,21 +141,6 @@ class DictionaryPage(QWidget):
         if closest < _LITTLE:
             return f"No key is much like “{key}”, and still there is an answer: the weights always sum to 1."
         return "Similarity compares spelling: shared letters and pairs of letters, 1 for the same word."
-
-
-def wrapped(text: str = "", role: str = "") -> QLabel:
-    """A label that breaks its lines and never asks for width."""
-    label = _Wrapped(text)
-    label.setTextFormat(Qt.TextFormat.PlainText)  # a key or a token may look like mark-up
-    label.setWordWrap(True)
-    if role:
-        label.setProperty("role", role)
-    return label
-
-
-class _Wrapped(QLabel):
-    def minimumSizeHint(self) -> QSize:
-        return QSize(40, super().minimumSizeHint().height())
 
 
 def _line(tries: list[QPushButton]) -> QHBoxLayout:

@@ -111,16 +111,16 @@ class OrderMap(ThemedWidget):
         flags = Qt.AlignmentFlag.AlignBottom.value | Qt.TextFlag.TextWordWrap.value
         painter.drawText(QRectF(rect.left(), 0, rect.width(), 2 * self._line() + 2), flags, column.title)
         largest = max((float(c.values.max(initial=0.0)) for c in self._columns), default=0.0) or 1.0
-        texts = [distance_text(value) for value in column.values.tolist()]
-        number = max((metrics.horizontalAdvance(text) for text in texts), default=0) + _PAD
+        numbers = (distance_text(value) for c in self._columns for value in c.values.tolist())
+        number = max(map(metrics.horizontalAdvance, numbers), default=0) + _PAD  # the same for all: one scale
         full = max(4.0, rect.width() - number)
-        for place, (value, said) in enumerate(zip(column.values.tolist(), texts, strict=True)):
+        for place, value in enumerate(column.values.tolist()):
             y = self._y(place)
             length = max(1.0, full * value / largest)
             painter.fillRect(QRectF(rect.left(), y + 3, length, height - 6), QColor(theme.bar))
             painter.setPen(QColor(theme.text_dim))
             text = QRectF(rect.left() + length + _PAD, y, number, height)
-            painter.drawText(text, _LEFT | _MIDDLE, said)
+            painter.drawText(text, _LEFT | _MIDDLE, distance_text(value))
 
 
 def distance_text(value: float) -> str:

@@ -34,7 +34,7 @@ PanelT = TypeVar("PanelT", bound=Panel)
 
 @contextmanager
 def opened_window(checkpoint: str = "story-gpt", text: str = EXAMPLE) -> Iterator[MainWindow]:
-    """A window of 1280 x 800 in the light theme that shows `text`; closed at the end, the application's look put back."""
+    """A light window of 1280 x 800 that shows `text`; closed at the end, and the application's look put back."""
     app = QApplication.instance()
     assert isinstance(app, QApplication)
     font, palette, sheet = app.font(), app.palette(), app.styleSheet()

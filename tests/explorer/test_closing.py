@@ -49,7 +49,12 @@ def closed_when(
     """Run the program as the command does, and close its window as soon as `condition` (on `self`) holds."""
     program = DRIVER.format(condition=condition, engine=engine, patience=patience)
     return subprocess.run(
-        [sys.executable, "-W", "error", "-c", program], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
+        [sys.executable, "-W", "error", "-c", program],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
     )
 
 

@@ -16,6 +16,7 @@ from explorer.window import MainWindow
 from tests.explorer.real_window import destroy
 from tests.explorer.widgets.pictures import rendered
 
+
 @pytest.fixture
 def window(qapp) -> Iterator[MainWindow]:
     """A window whose engine is never started."""
@@ -33,7 +34,7 @@ def window(qapp) -> Iterator[MainWindow]:
 
 
 @pytest.fixture
-def host(window) -> DockHost:
+def host(window: MainWindow) -> DockHost:
     return window.dock_host
 
 

@@ -64,7 +64,8 @@ def weights() -> np.ndarray:
 def expected_colour(weight: float, highest: float) -> np.ndarray:
     """The colours that a weight may have: those of the table within one step of it. (3, 3)"""
     step = round(255 * weight / highest)
-    return sequential("viridis")[np.clip([step - 1, step, step + 1], 0, 255)].astype(int)
+    steps = np.clip([step - 1, step, step + 1], 0, 255)
+    return sequential("viridis").astype(int)[steps]
 
 
 def count(pixels: np.ndarray, colour: np.ndarray | tuple[int, ...], tolerance: int = 0) -> int:
@@ -242,7 +243,9 @@ def test_text_can_be_told_from_what_it_stands_on(window):
     """In every strip of the window that holds text, the darkest and the brightest pixel are far apart."""
     for widget in (window.top_bar.facts, window.input.caption, window.input.text, window.menuBar()):
         grey = cut(window, widget).mean(axis=-1)
-        dark, bright = (f"#{round(level):02x}{round(level):02x}{round(level):02x}" for level in (grey.min(), grey.max()))
+        dark, bright = (
+            f"#{round(level):02x}{round(level):02x}{round(level):02x}" for level in (grey.min(), grey.max())
+        )
         assert themes.contrast(dark, bright) > 4.0, widget
 
 

@@ -13,6 +13,7 @@ from models.requests import ForwardRequest
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession
 
+
 @pytest.fixture
 def session() -> SilentSession:
     return SilentSession(State())

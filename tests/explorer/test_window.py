@@ -74,11 +74,13 @@ def assert_all_views_show(window: MainWindow, layer: int, head: int, query: int,
     selection, view = state.selection, state.results.head
     assert state.ran is not None
     assert view is not None
+    assert selection.site is not None
     words = [token.word for token in state.ran.tokens]
     assert (selection.site.layer, selection.head, selection.query, selection.key) == (layer, head, query, key)
     assert (view.site.layer, view.head) == (layer, head)
 
-    atlas, head_map, next_token = (panel_of(window, kind) for kind in (HeadAtlasPanel, HeadMapPanel, NextTokenPanel))
+    atlas, head_map = panel_of(window, HeadAtlasPanel), panel_of(window, HeadMapPanel)
+    next_token = panel_of(window, NextTokenPanel)
     assert atlas.atlas.selection == (layer, head)
     assert head_map.map.selection == (query, key)
     assert head_map.card.accessibleName() == f"Layer {layer}, head {head}"

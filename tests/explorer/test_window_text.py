@@ -65,9 +65,15 @@ def words(window: MainWindow) -> list[str]:
     return [token.word for token in ran.tokens]
 
 
+def reference(window: MainWindow) -> str:
+    loaded = window.session.state.results.loaded
+    assert loaded is not None
+    return loaded.info.reference
+
+
 def open_bert(window: MainWindow) -> None:
     press(window.top_bar.menu, Qt.Key.Key_Down)
-    wait_until(lambda: window.is_settled() and window.session.state.results.loaded.info.reference == "story-bert")
+    wait_until(lambda: window.is_settled() and reference(window) == "story-bert")
 
 
 # --------------------------------------------------------------------------- typing, running, undo
@@ -155,7 +161,7 @@ def test_the_checkpoint_menu_opens_another_model_and_comes_back(window):
     assert panel_of(window, HeadMapPanel).map.readout(0, len(words(window)) - 1).startswith("“[CLS]” looks at “[SEP]”")
     assert window.input.mask_button.isVisible()
     press(window.top_bar.menu, Qt.Key.Key_Up)
-    wait_until(lambda: window.is_settled() and window.session.state.results.loaded.info.reference == "story-gpt")
+    wait_until(lambda: window.is_settled() and reference(window) == "story-gpt")
     assert window.input.text.text() == EXAMPLE
     assert bars(window).startswith("␣Tom 67.9 %, ")
     assert not window.input.mask_button.isVisible()
@@ -249,7 +255,7 @@ def test_a_checkpoint_folder_dropped_on_the_window_opens(window, tmp_path):
     for file in Path(window.session.state.results.loaded.info.folder).iterdir():
         (folder / file.name).symlink_to(file)
     assert drop(window, folder)
-    wait_until(lambda: window.is_settled() and window.session.state.results.loaded.info.reference == str(folder))
+    wait_until(lambda: window.is_settled() and reference(window) == str(folder))
     assert window.top_bar.menu.currentData() == str(folder)
     assert window.settings.recent == [str(folder)]
     assert bars(window).startswith("␣Tom 67.9 %, ")

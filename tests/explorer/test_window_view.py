@@ -34,6 +34,7 @@ from tests.explorer.real_window import (
 from tests.explorer.widgets.pictures import rgb
 from tests.explorer.widgets.pointer import move_pointer
 
+
 @pytest.fixture(scope="module")
 def opened(qapp) -> Iterator[MainWindow]:
     with opened_window() as window:

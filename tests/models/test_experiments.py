@@ -123,12 +123,7 @@ def expected(trace, site: int, head: int) -> np.ndarray:
     q = x.query[0, head].double().numpy()
     k = x.key[0, head // x.group].double().numpy()
     masked = trace.masked(site, head)
-    cells = [
-        math.fsum(q[i] * k[j])
-        for i in range(len(q))
-        for j in range(len(k))
-        if masked is None or not masked[i, j]
-    ]
+    cells = [math.fsum(q[i] * k[j]) for i in range(len(q)) for j in range(len(k)) if masked is None or not masked[i, j]]
     return np.array(cells)
 
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from models import run
 from models.capture import never
-from models.interventions import Mask, Positions
+from models.interventions import Intervention, Mask, Positions
 from models.model import Model
 from models.order import new_order, shuffle_view, words_of
-from models.requests import Cancelled, ShuffleRequest, ShuffleView
+from models.requests import Cancelled, Moved, ShuffleRequest, ShuffleView
 
 TEXT = "Tom and Anna went to the park."
 
@@ -68,7 +68,8 @@ def test_figures_are_those_of_two_runs(story_bert):
     view = shuffled(story_bert, seed=2)
     ids = [token.id for token in run(story_bert, TEXT).tokens]
     moved = [ids[place] for place in view.order]
-    for edits, shown in (((), view.on), ((Positions("off"),), view.off)):
+    cases: list[tuple[list[Positions], Moved | None]] = [([], view.on), ([Positions("off")], view.off)]
+    for edits, shown in cases:
         written = run(story_bert, ids, interventions=edits).logits.astype(np.float64)
         other = run(story_bert, moved, interventions=edits).logits.astype(np.float64)
         assert shown is not None
@@ -79,7 +80,7 @@ def test_figures_are_those_of_two_runs(story_bert):
 def test_the_open_mask_is_the_intervention(story_gpt):
     view = shuffled(story_gpt)
     ids = [token.id for token in run(story_gpt, TEXT).tokens]
-    edits = [Positions("off"), Mask("none")]
+    edits: list[Intervention] = [Positions("off"), Mask("none")]
     written, other = (
         run(story_gpt, some, interventions=edits).logits for some in (ids, [ids[place] for place in view.order])
     )

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from transformers.models.llama.modeling_llama import LlamaConfig, LlamaRotaryEmbedding, apply_rotary_pos_emb
+from transformers import LlamaConfig
+from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
 
 from models import open_checkpoint, run
 from models.interventions import Positions
@@ -63,6 +64,7 @@ def test_a_table_that_begins_after_the_padding(tiny_model):
     model = tiny_model("roberta")
     scheme = describe_positions(model)
     weight = model.module.roberta.embeddings.position_embeddings.weight.numpy()
+    assert scheme.table is not None
     assert np.array_equal(scheme.table, weight[2:])
 
 
@@ -96,6 +98,7 @@ def test_embedding_and_position_make_what_enters_the_first_layer(request, name):
         assert view.embedding is not None
         assert view.position is not None
         entered = trace.residual[stack][0][query].numpy()
+        assert view.total is not None
         assert np.array_equal(view.total, entered)
         assert view.embedding + view.position == pytest.approx(entered, abs=1e-6)
 
@@ -115,6 +118,7 @@ def test_the_sum_follows_interventions(story_gpt):
     assert table is not None
     shifted = view_of(story_gpt, run(story_gpt, TEXT, interventions=[Positions("shift", 20)]), "decoder", 3, 0)
     off = view_of(story_gpt, run(story_gpt, TEXT, interventions=[Positions("off")]), "decoder", 3, 0)
+    assert shifted.position is not None
     assert np.array_equal(shifted.position, table[23])
     assert off.position is not None
     assert not off.position.any()
@@ -301,8 +305,10 @@ def test_slopes_are_read_from_the_config(tiny_folder):
 
 
 def test_a_model_without_any_says_so(tiny_folder):
-    module = torch.nn.Linear(2, 2)
-    module.config = transformers.PretrainedConfig()
+    class Bare(torch.nn.Module):
+        config = transformers.PretrainedConfig()
+
+    module = Bare()
     scheme = describe_positions(Model(open_checkpoint("story-gpt").info, module, tiny.byte_level()))
     assert scheme.kind == "none"
     assert "no positions that could be turned off" in scheme.off_note

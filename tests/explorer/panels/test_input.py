@@ -106,6 +106,7 @@ def test_masking_nothing_says_what_to_do(qtbot):
     panel = shown(qtbot, InputPanel, session)
     session.dispatch(SelectQuery(0))  # the special token
     panel.mask_word()
+    assert session.state.notice is not None
     assert session.state.notice.text.startswith("Select a word first")
     assert session.state.document.text == "Tom and Anna went"
 

@@ -20,7 +20,9 @@ TINY = Candidate(id=9, label="zebra", piece="zebra", probability=3e-7, logit=-3.
 
 def loaded_as(family: str) -> Loaded:
     loaded = answers.loaded()
-    return replace(loaded, info=replace(loaded.info, family=family, mask_token="[MASK]" if family == "masked" else None))
+    return replace(
+        loaded, info=replace(loaded.info, family=family, mask_token="[MASK]" if family == "masked" else None)
+    )
 
 
 def predicted(positions: tuple[int, ...], actual: Candidate | None = None) -> PredictionView:

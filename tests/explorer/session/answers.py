@@ -18,6 +18,10 @@ from models.requests import (
     HeadView,
     Loaded,
     LoadRequest,
+    Moved,
+    PositionScheme,
+    PositionsRequest,
+    PositionsView,
     Prediction,
     PredictionRequest,
     PredictionView,
@@ -25,6 +29,8 @@ from models.requests import (
     Ran,
     Request,
     Result,
+    ShuffleRequest,
+    ShuffleView,
     Site,
     SiteRef,
     StackInfo,
@@ -114,6 +120,46 @@ def atlas_view(run: int = 1) -> AtlasView:
 def prediction_view(run: int = 1) -> PredictionView:
     prediction = Prediction(position=3, candidates=(TO,), actual=None, entropy=1.5)
     return PredictionView(request=PredictionRequest(run=run, positions=(3,)), run=run, predictions=(prediction,))
+
+
+def positions_view(run: int = 1, site: SiteRef = SiteRef("decoder", 5)) -> PositionsView:  # noqa: B008
+    vector = np.ones(4, np.float32)
+    return PositionsView(
+        request=PositionsRequest(run=run, site=site, head=0, query=0, key=0),
+        run=run,
+        site=site,
+        head=0,
+        query=0,
+        key=0,
+        scheme=PositionScheme(kind="none", title="No positions", words="It has none."),
+        embedding=vector,
+        position=vector,
+        total=2 * vector,
+        sum_note="",
+        query_word="Tom",
+        key_word="Tom",
+        rotation=None,
+        rotation_note="",
+    )
+
+
+def shuffle_view(run: int = 1, seed: int = 0) -> ShuffleView:
+    moved = Moved(np.ones(4, np.float32))
+    return ShuffleView(
+        request=ShuffleRequest(run=run, seed=seed),
+        run=run,
+        seed=seed,
+        words=("Tom", "and", "Anna", "went"),
+        order=(3, 1, 2, 0),
+        fixed=(False,) * 4,
+        measured="logits",
+        causal=True,
+        on=moved,
+        off=moved,
+        off_open=moved,
+        note="",
+        scheme=PositionScheme(kind="none", title="No positions", words="It has none."),
+    )
 
 
 def trust_report(run: int = 1) -> TrustReport:

@@ -7,8 +7,12 @@ from hypothesis import strategies as st
 from explorer.session.intents import (
     Arrived,
     Busy,
+    ClearInterventions,
     Intent,
     OpenCheckpoint,
+    PaintCells,
+    PutIntervention,
+    RemoveIntervention,
     RestoreDocument,
     SelectCell,
     SelectHead,
@@ -17,8 +21,10 @@ from explorer.session.intents import (
     SetText,
     SetView,
     Show,
+    SwitchIntervention,
 )
 from explorer.session.state import Document, Notice, Selection
+from models.interventions import Mask, Scale
 from models.requests import ForwardRequest, LoadRequest, Result, SiteRef, StepRequest
 from tests.explorer.session import answers
 
@@ -29,6 +35,10 @@ POSITIONS = st.integers(-2, 9)
 SITES = st.builds(SiteRef, st.sampled_from(["decoder", "encoder"]), st.integers(0, 8))
 SELECTIONS = st.builds(Selection, st.none() | SITES, st.integers(0, 8), POSITIONS, POSITIONS)
 DOCUMENTS = st.builds(Document, CHECKPOINTS, TEXTS, SELECTIONS)
+KNOBS = st.one_of(
+    st.builds(Scale, st.sampled_from([0.0, 0.5, 1.0]), site=st.none() | SITES, head=st.none() | st.integers(0, 8)),
+    st.builds(Mask, st.sampled_from(["trained", "none"]), site=st.none() | SITES),
+)
 REQUESTS = st.one_of(
     st.builds(LoadRequest, reference=CHECKPOINTS),
     st.builds(ForwardRequest, text=TEXTS),
@@ -51,6 +61,13 @@ def steps() -> st.SearchStrategy[Intent]:
             st.sampled_from([3, "row", True, None]),
         ),
         st.builds(RestoreDocument, DOCUMENTS),
+        st.builds(PutIntervention, KNOBS),
+        st.builds(
+            PaintCells, st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=3).map(tuple), st.booleans()
+        ),
+        st.builds(SwitchIntervention, st.integers(-1, 2), st.booleans()),
+        st.builds(RemoveIntervention, st.integers(-1, 2)),
+        st.just(ClearInterventions()),
         st.builds(Show, st.none() | st.builds(Notice, st.just("info"), TEXTS)),
         st.builds(Busy, st.frozensets(st.sampled_from(["load", "forward", "trust"]))),
     )
@@ -71,6 +88,8 @@ def results() -> st.SearchStrategy[Result]:
         st.builds(answers.head_view, RUNS, SITES, st.integers(0, 8)),
         st.builds(answers.atlas_view, RUNS),
         st.builds(answers.prediction_view, RUNS),
+        st.builds(answers.positions_view, RUNS, SITES),
+        st.builds(answers.shuffle_view, RUNS, st.integers(0, 2)),
         st.builds(answers.trust_report, RUNS),
         st.builds(answers.stepped, RUNS, TEXTS, ended=st.booleans()),
         st.builds(answers.progress, REQUESTS),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
-from PySide6.QtCore import QMimeData, Qt, QUrl
+from PySide6.QtCore import QMimeData, Qt, QUrl, SignalInstance
 from PySide6.QtGui import QTextCursor
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
@@ -28,10 +29,11 @@ def field(qtbot) -> Iterator[TextInput]:
     window.resize(700, 400)
     window.show()
     yield inside
+    window.close()
 
 
-def heard(signal) -> list[tuple[object, ...]]:
-    calls: list[tuple[object, ...]] = []
+def heard(signal: SignalInstance) -> list[tuple[Any, ...]]:
+    calls: list[tuple[Any, ...]] = []
     signal.connect(lambda *values: calls.append(values))
     return calls
 

@@ -1,0 +1,31 @@
+"""What a page of text and widgets is built of: labels that wrap, in an area that scrolls up and down only."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QWidget
+
+
+def wrapped(text: str = "", role: str = "") -> QLabel:
+    """A label that breaks its lines and never asks for width."""
+    label = _Wrapped(text)
+    label.setTextFormat(Qt.TextFormat.PlainText)  # a key or a token may look like mark-up
+    label.setWordWrap(True)
+    if role:
+        label.setProperty("role", role)
+    return label
+
+
+class _Wrapped(QLabel):
+    def minimumSizeHint(self) -> QSize:
+        return QSize(40, super().minimumSizeHint().height())
+
+
+def scrolling(page: QWidget) -> QScrollArea:
+    """An area as wide as `page`, which scrolls where the page is too tall."""
+    area = QScrollArea()
+    area.setWidget(page)
+    area.setWidgetResizable(True)
+    area.setFrameShape(QFrame.Shape.NoFrame)
+    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    return area

@@ -1,0 +1,52 @@
+"""Cross-attention read as an alignment: which source tokens the decoder looked at as it wrote each target token."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from models.requests import SiteRef
+from models.trace import Trace
+
+
+def mean_weights(trace: Trace, site: SiteRef | None = None, head: int | None = None) -> np.ndarray:
+    """Cross-attention weights, (target tokens, source tokens) float32: each row sums to 1.
+
+    Row i belongs to the position of target token i, which writes token i + 1.
+
+    Args:
+        site: a cross-attention layer; the mean over every cross head of the model if None.
+        head: the mean over the heads of `site` if None.
+
+    Raises:
+        IndexError: no such site or head.
+        ValueError: the model or the site has no cross-attention.
+    """
+    pairs = _heads(trace, site, head)
+    total = np.zeros((), np.float64)
+    for ref, number in pairs:
+        total = total + trace.weights(ref, number)
+    mean: np.ndarray = (total / len(pairs)).astype(np.float32)
+    return mean
+
+
+def described(trace: Trace, site: SiteRef | None = None, head: int | None = None) -> str:
+    """What `mean_weights` shows for the same arguments, as in a sentence."""
+    if site is None:
+        pairs = _heads(trace, site, head)
+        return f"mean over all {len(pairs)} cross-attention heads"
+    if head is None:
+        return f"mean over the {trace.sites[trace.index(site)].heads} heads of cross-attention layer {site.layer}"
+    return f"cross-attention layer {site.layer}, head {head}"
+
+
+def _heads(trace: Trace, site: SiteRef | None, head: int | None) -> list[tuple[SiteRef, int]]:
+    """The heads to average, in the order in which they ran."""
+    if site is None:
+        found = [(s.ref, h) for s in trace.sites if s.stack == "cross" for h in range(s.heads)]
+        if not found:
+            raise ValueError("This model has no cross-attention: one text aligns with nothing.")
+        return found
+    if site.stack != "cross":
+        raise ValueError(f"The {site.stack} looks within one text: only cross-attention aligns two.")
+    heads = trace.sites[trace.index(site)].heads
+    return [(site, h) for h in (range(heads) if head is None else (head,))]

@@ -1,0 +1,141 @@
+"""What the decoding player asks of the engine, and what a step of writing tells: plain values, torch-free."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from models.decode_settings import DecodeSettings
+from models.requests import Request, Result, SiteRef
+
+Ending = Literal["", "model", "steps", "context", "masks"]
+"""Why nothing follows: the model ended the text, the steps are used up, the context is full, no mask is left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One candidate of a step, before and after the settings acted."""
+
+    id: int
+    label: str
+    logit: float
+    probability: float  # of the model
+    kept: float  # after the filters, 0 where one cut it
+    cut_by: str = ""  # the filter that did
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What one filter took away from a step's distribution."""
+
+    filter: str
+    tokens: int
+    probability: float  # of the model, all of them together
+
+
+@dataclass(frozen=True, slots=True)
+class Beam:
+    """One continuation that a step looked at: a node of the tree of hypotheses."""
+
+    node: int  # counts from 0 through the whole search
+    parent: int  # its node, -1 for the prompt
+    token: int
+    label: str
+    ids: tuple[int, ...]  # all that it wrote
+    log_probability: float  # of all that it wrote
+    finished: bool  # it ends here and is kept as a result
+    kept: bool  # the search goes on from it; neither finished nor kept: pruned
+
+
+@dataclass(frozen=True, slots=True)
+class CacheLayer:
+    """Keys and values of one attention module, after a step."""
+
+    stack: str  # "decoder", or "cross" for the source's
+    layer: int
+    heads: int  # that read them
+    key_heads: int  # that are stored; fewer than `heads` where query heads share them
+    head_dim: int
+    reused: int  # tokens whose keys and values earlier steps had computed
+    computed: int  # tokens that this step added
+    bytes: int  # of all that is stored
+
+    @property
+    def stored(self) -> int:
+        return self.reused + self.computed
+
+
+# --------------------------------------------------------------------------- requests
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecodeStepRequest(Request):
+    """Choose the token after `text` and `ids`. Answered by `DecodeStepView`.
+
+    The engine keeps its key/value cache from one step to the next, and goes back in it where `ids` do. In a beam search
+    `number` says which step of the search is wanted, and `ids` are empty.
+    """
+
+    lane: ClassVar[str] = "decode:play"
+    text: str
+    target: str | None = None  # what the decoder of an encoder-decoder model has said before
+    settings: DecodeSettings
+    steps: int  # the most to write
+    number: int  # of this step, counts from 1
+    ids: tuple[int, ...] = ()  # chosen in the steps before
+    forced: int | None = None  # the token that a person chose; None lets the settings choose
+    site: SiteRef | None = None  # whose attention rows are kept on the way
+    head: int = 0
+    top: int = 10  # candidates listed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecodeRowsRequest(Request):
+    """Where one head looked in every step so far: its rows over prompt and `ids`. Answered by `DecodeRowsView`."""
+
+    lane: ClassVar[str] = "decode:rows"
+    text: str
+    target: str | None = None
+    ids: tuple[int, ...] = ()
+    site: SiteRef
+    head: int
+
+
+# --------------------------------------------------------------------------- results
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DecodeStepView(Result):
+    """What one step of decoding did."""
+
+    request: DecodeStepRequest
+    number: int
+    text: str  # written so far, special tokens left out; of the best beam in a beam search
+    whole: str  # what "use this text" puts into the input (the target, in an encoder-decoder model)
+    ids: tuple[int, ...]
+    offers: tuple[Offer, ...]  # the likeliest by the model, and the chosen one; empty in a beam search
+    cuts: tuple[Cut, ...]  # one a filter that is on, in the order in which they act
+    chosen: Offer | None  # None in a beam search, where `beams` tell
+    drawn: float | None  # the uniform random number that decided, None where nothing was drawn
+    log_probability: float  # of all that was written, by the model
+    ending: Ending
+    cache: tuple[CacheLayer, ...]  # empty where the model keeps none
+    cache_bytes: int
+    beams: tuple[Beam, ...] = ()  # every continuation looked at in this step, the best first
+    place: int | None = None  # the position of the mask that was filled
+    masks: int = 0  # that are left to fill
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DecodeRowsView(Result):
+    """One head's weights over prompt and written tokens, a whole triangle in a causal stack."""
+
+    request: DecodeRowsRequest
+    weights: np.ndarray  # (queries, keys) float32
+    queries: tuple[str, ...]  # labels
+    keys: tuple[str, ...]
+    prompt: int  # the first queries that were given, not written
+    from_steps: bool  # assembled from the steps' rows; else one forward pass over all of it

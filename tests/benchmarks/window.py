@@ -1,0 +1,259 @@
+"""How immediate the window is: first paint, a change of head, the atlas, and the longest gap in its event loop.
+
+    python tests/benchmarks/window.py
+    QT_QPA_PLATFORM=xcb xvfb-run -a python tests/benchmarks/window.py
+
+Prints one line a figure, with the target where there is one. Times are wall-clock, so run it on a quiet machine.
+"""
+
+from __future__ import annotations
+
+import time
+
+STARTED = time.perf_counter()
+
+import argparse  # noqa: E402
+import os  # noqa: E402
+import platform  # noqa: E402
+import statistics  # noqa: E402
+import sys  # noqa: E402
+from collections import defaultdict  # noqa: E402
+from collections.abc import Callable, Sequence  # noqa: E402
+from pathlib import Path  # noqa: E402
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+from PySide6.QtCore import QCoreApplication, QEvent, QEventLoop, QObject, Qt, QTimer  # noqa: E402
+from PySide6.QtTest import QTest  # noqa: E402
+from PySide6.QtWidgets import QApplication, QWidget  # noqa: E402
+
+from explorer.compute.worker import EngineLike, open_engine  # noqa: E402
+from explorer.panels.base import Panel  # noqa: E402
+from explorer.panels.head_atlas import HeadAtlasPanel  # noqa: E402
+from explorer.panels.head_map import HeadMapPanel  # noqa: E402
+from explorer.session.intents import SetText  # noqa: E402
+from explorer.session.state import Document, State  # noqa: E402
+from explorer.settings import Settings  # noqa: E402
+from explorer.window import MainWindow  # noqa: E402
+from models.requests import Request, Result  # noqa: E402
+
+HEAD_CHANGE, ATLAS, GAP = 16.0, 250.0, 50.0  # ms: the targets
+PROSE = "Tom and Anna went to the park. Anna gave the ball to Tom and they were happy. "
+
+
+class TimedEngine:
+    """The real engine, and how long each kind of request took it."""
+
+    def __init__(self) -> None:
+        self._engine = open_engine()
+
+    milliseconds: defaultdict[str, list[float]] = defaultdict(list)
+
+    def run(
+        self,
+        request: Request,
+        should_stop: Callable[[], bool],
+        report: Callable[[str, float | None], None],
+    ) -> Result:
+        started = time.perf_counter()
+        try:
+            return self._engine.run(request, should_stop, report)
+        finally:
+            self.milliseconds[type(request).__name__].append(1000 * (time.perf_counter() - started))
+
+
+class Paints(QObject):
+    """Counts the paint events of a widget."""
+
+    def __init__(self, widget: QWidget) -> None:
+        super().__init__(widget)
+        self.count = 0
+        widget.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        self.count += event.type() == QEvent.Type.Paint
+        return False
+
+
+class Heartbeat(QObject):
+    """A timer of 5 ms in the GUI thread, and the gaps between its beats in milliseconds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gaps: list[float] = []
+        self._last = time.perf_counter()
+        self._timer = QTimer(self)
+        self._timer.setTimerType(Qt.TimerType.PreciseTimer)
+        self._timer.timeout.connect(self._beat)
+        self._timer.start(5)
+
+    def _beat(self) -> None:
+        now = time.perf_counter()
+        self.gaps.append(1000 * (now - self._last))
+        self._last = now
+
+    def stop(self) -> list[float]:
+        self._timer.stop()
+        return self.gaps
+
+
+def process() -> None:
+    QCoreApplication.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents, 20)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    while not condition():
+        process()
+
+
+def panel_of(window: MainWindow, kind: type[Panel]) -> Panel:
+    return next(panel for panel in window.panels if isinstance(panel, kind))
+
+
+def say(what: str, figure: str, target: str = "") -> None:
+    print(f"{what:<58} {figure:>26}  {target}", flush=True)
+
+
+def spread(milliseconds: Sequence[float]) -> str:
+    return f"{statistics.median(milliseconds):7.1f}, worst {max(milliseconds):7.1f} ms"
+
+
+def gaps(milliseconds: Sequence[float]) -> str:
+    return f"longest {max(milliseconds):7.1f} ms"
+
+
+# --------------------------------------------------------------------------- the figures
+
+
+def start_window() -> MainWindow:
+    """Open the window, and say how long a person looks at nothing."""
+    QApplication(sys.argv[:1])
+    example = "Tom and Anna went to the park. Anna gave the ball to"
+    factory: Callable[[], EngineLike] = TimedEngine
+    window = MainWindow(State(Document(text=example)), Settings(theme="light"), factory, remembers=False)
+    window.resize(1440, 900)
+    paints = Paints(window.input.strip)
+    window.show()
+    window.start()
+    shown = time.perf_counter()
+    heartbeat = Heartbeat()
+    while not paints.count:
+        QCoreApplication.processEvents()
+    say("first paint, since the script started", f"{1000 * (time.perf_counter() - STARTED):.0f} ms")
+    say("torch imported by then", "yes" if "torch" in sys.modules else "no", "no")
+    wait_until(lambda: window.session.state.results.head is not None)
+    head_map = Paints(panel_of(window, HeadMapPanel).map)  # type: ignore[attr-defined]
+    wait_until(lambda: head_map.count > 0)
+    say("window to first attention on screen", f"{1000 * (time.perf_counter() - shown):.0f} ms")
+    wait_until(window.is_settled)
+    say("GUI while torch is imported and the model opened", gaps(heartbeat.stop()), f"{GAP:.0f} ms")
+    return window
+
+
+def show_tokens(window: MainWindow, tokens: int) -> None:
+    """Put a text of exactly `tokens` tokens on screen: prose, filled up with words that are one token each."""
+    text = PROSE * (tokens // 25)
+    for _ in range(2):
+        window.session.dispatch(SetText(text))
+        wait_until(window.is_settled)
+        text += " the" * (tokens - token_count(window))
+    assert token_count(window) == tokens
+
+
+def token_count(window: MainWindow) -> int:
+    ran = window.session.state.ran
+    assert ran is not None
+    return len(ran.tokens)
+
+
+def time_head_changes(window: MainWindow, times: int) -> None:
+    atlas, head_map = panel_of(window, HeadAtlasPanel).atlas, panel_of(window, HeadMapPanel).map  # type: ignore[attr-defined]
+    paints = Paints(head_map)
+    TimedEngine.milliseconds.clear()
+    taken = []
+    for change in range(times):
+        row, head = divmod(change * 7 % 64, 8)
+        started, before = time.perf_counter(), window.session.state.results.head
+        QTest.mouseClick(atlas, Qt.MouseButton.LeftButton, pos=atlas.head_rect(row, head).center().toPoint())
+        wait_until(lambda before=before: window.session.state.results.head is not before)  # type: ignore[misc]
+        painted = paints.count
+        wait_until(lambda painted=painted: paints.count > painted)  # type: ignore[misc]
+        taken.append(1000 * (time.perf_counter() - started))
+    say(f"another head at {token_count(window)} tokens: click to painted", spread(taken), f"{HEAD_CHANGE:.0f} ms")
+    say("   of this the worker", spread(TimedEngine.milliseconds["HeadRequest"]))
+    paints.deleteLater()
+
+
+def time_atlas(window: MainWindow) -> None:
+    taken = TimedEngine.milliseconds["AtlasRequest"]
+    taken.clear()
+    for _ in range(10):
+        window.input.run_model()
+        wait_until(window.is_settled)
+    say(f"atlas of all heads at {token_count(window)} tokens", spread(taken), f"{ATLAS:.0f} ms")
+
+
+def time_arrow_keys(window: MainWindow, times: int) -> None:
+    head_map = panel_of(window, HeadMapPanel).map  # type: ignore[attr-defined]
+    paints = Paints(head_map)
+    taken = []
+    for press in range(times):
+        started, painted = time.perf_counter(), paints.count
+        QTest.keyClick(head_map, Qt.Key.Key_Up if press < times // 2 else Qt.Key.Key_Down)
+        wait_until(lambda painted=painted: paints.count > painted)  # type: ignore[misc]
+        taken.append(1000 * (time.perf_counter() - started))
+    wait_until(window.is_settled)
+    say("arrow key in the map: pressed to painted", spread(taken), f"{HEAD_CHANGE:.0f} ms")
+
+
+def time_gaps(window: MainWindow, seconds: float) -> None:
+    """The longest silence of the event loop while the model runs again and again, then while one types meanwhile."""
+    runs = TimedEngine.milliseconds["ForwardRequest"]
+    for typing in (False, True):
+        runs.clear()
+        heartbeat, until, letters = Heartbeat(), time.perf_counter() + seconds, 0
+        next_key = time.perf_counter()
+        while time.perf_counter() < until:
+            if not typing and not window.bridge.busy:
+                window.input.run_model()
+            if typing and time.perf_counter() >= next_key:
+                QTest.keyClick(window.input.text, Qt.Key.Key_Backspace if letters % 2 else Qt.Key.Key_A)
+                letters, next_key = letters + 1, next_key + 0.06
+            QCoreApplication.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents, 5)
+        figures = gaps(heartbeat.stop())
+        what = f"typing {letters} letters" if typing else "running"
+        say(f"GUI while {what}, {len(runs)} forward passes of {statistics.median(runs):.0f} ms", figures, f"{GAP:.0f} ms")
+        wait_until(window.is_settled)
+
+
+def machine() -> str:
+    import PySide6
+    import torch
+
+    return (
+        f"{platform.machine()}, {os.cpu_count()} cores, torch {torch.__version__} with {torch.get_num_threads()} threads, "
+        f"PySide6 {PySide6.__version__} on {QApplication.platformName()}, Python {platform.python_version()}"
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="How immediate the window is.")
+    parser.add_argument("--times", type=int, default=100, help="changes of head and presses of an arrow key")
+    parser.add_argument("--seconds", type=float, default=10.0, help="how long to look for gaps")
+    args = parser.parse_args(argv)
+    window = start_window()
+    show_tokens(window, 256)
+    time_atlas(window)
+    show_tokens(window, 512)
+    time_head_changes(window, args.times)
+    time_arrow_keys(window, args.times)
+    show_tokens(window, 511)
+    time_gaps(window, args.seconds)
+    print(machine())
+    window.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,64 @@
+"""`--scale` and `--mask` on the command line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import models
+from explorer.app import _parser, first_state, interventions_of, main
+from explorer.session.state import Listed, ViewOptions
+from models.interventions import Mask, Scale
+
+TEXT = "Tom and Anna went to the park."
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ([], ()),
+        (["--scale", "0.5"], (Scale(0.5),)),
+        (["--mask", "window:8"], (Mask("window", window=8),)),
+        (
+            ["--mask", "full", "--scale", "0", "--mask", "padding:2"],
+            (Scale(0), Mask("full"), Mask("padding", window=2)),
+        ),
+        (["--scale", "1", "--mask", "trained"], ()),
+    ],
+)
+def test_what_they_ask_for(arguments, expected):
+    args = _parser().parse_args(arguments)
+    args.interventions = interventions_of(args)
+    assert args.interventions == expected
+    assert first_state(args, ViewOptions()).document.interventions == tuple(Listed(item) for item in expected)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--scale", "half"], "--scale takes a number, as in --scale 0.5, not “half”."),
+        (["--scale=-1"], "A scale factor of -1.0 makes no softmax to compare"),
+        (["--scale", "nan"], "A scale factor of nan"),
+        (["--mask", "window:0"], "A “window” mask needs a number from 1 to "),
+        (["--mask", "window"], "A “window” mask needs a number from 1 to "),
+        (["--mask", "window:x"], "“window:x” is no mask: after the colon comes a number"),
+        (["--mask", "diagonal"], "There is no mask “diagonal”: choose one of "),
+        (["--mask", "causal", "--mask", "painted"], "A painted mask can not be written here"),
+    ],
+)
+def test_a_mistake_is_a_sentence_and_exit_1(arguments, sentence, capsys, tmp_path):
+    out = tmp_path / "w.npz"
+    assert main(["--weights", str(out), *arguments]) == 1
+    said = capsys.readouterr()
+    assert sentence in said.err
+    assert "Traceback" not in said.err
+    assert said.out == ""
+    assert not out.exists()
+
+
+def test_the_weights_are_those_of_the_edited_run(tmp_path):
+    out = tmp_path / "w.npz"
+    assert main(["--text", TEXT, "--scale", "0.5", "--mask", "window:3", "--weights", str(out)]) == 0
+    trace = models.run(models.open_checkpoint("story-gpt"), TEXT, interventions=[Scale(0.5), Mask("window", window=3)])
+    with np.load(out) as saved:
+        np.testing.assert_array_equal(saved["decoder.5"][5], trace.weights(("decoder", 5), 5))
