@@ -1,4 +1,4 @@
-"""The command: opens the window, or works without one (`--png`, `--weights`)."""
+"""The command: opens the window, or works without one (`--png`, `--weights`, `--decode`)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from logging.handlers import RotatingFileHandler
+from typing import Any, get_args
 
 from explorer import __version__
 from explorer.session.state import Document, Listed, Notice, State, ViewOptions
+from models.decode_settings import DecodeSettings, Strategy
 from models.interventions import Intervention, Scale, is_neutral, parse_mask
 
 
@@ -21,10 +23,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = _parser().parse_args(argv)
     try:
         args.interventions = interventions_of(args)
+        args.decode_settings = decode_settings_of(args)
     except ValueError as error:
         print(error, file=sys.stderr)
         return 1
-    if args.png or args.weights:
+    if args.png or args.weights or args.decode is not None:
         from explorer.headless import run_without_window
 
         return run_without_window(args)
@@ -37,6 +40,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--checkpoint", default="story-gpt", help="a shipped name or a checkpoint folder")
     parser.add_argument("--text", type=_as_typed, help="the input; the checkpoint's example if left out")
+    parser.add_argument(
+        "--target",
+        type=_as_typed,
+        help="what the decoder of an encoder-decoder model is made to say; it writes itself if left out",
+    )
     parser.add_argument("--scale", metavar="FACTOR", help="multiply every attention score by this, as 0.5")
     parser.add_argument(
         "--mask",
@@ -49,6 +57,20 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--png", metavar="FILE", help="render the window to a picture, without opening it")
     parser.add_argument("--size", default="1440x900", help="width x height of that picture")
     parser.add_argument("--weights", metavar="FILE", help="write tokens and all attention weights to an .npz file")
+    writing = parser.add_argument_group("writing", "what --decode does; beam search with --beams above 1, else greedy")
+    writing.add_argument("--decode", metavar="N", type=int, help="print what the model writes, at most N tokens")
+    writing.add_argument("--strategy", choices=get_args(Strategy), help="instead of what the other options ask for")
+    writing.add_argument("--beams", metavar="N", type=int, help="width of the beam search")
+    writing.add_argument(
+        "--length-penalty", metavar="X", type=float, help="of the beam search; above 1 for longer text"
+    )
+    writing.add_argument("--temperature", metavar="X", type=float, help="sample; below 1 is bolder, 0 is greedy")
+    writing.add_argument("--top-k", metavar="N", type=int, help="sample from the N likeliest tokens")
+    writing.add_argument("--top-p", metavar="P", type=float, help="sample from the likeliest that together reach P")
+    writing.add_argument(
+        "--min-p", metavar="P", type=float, help="sample from those P times as likely as the likeliest"
+    )
+    writing.add_argument("--seed", metavar="N", type=int, help="of the draws, 0 if left out")
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     return parser
 
@@ -73,6 +95,45 @@ def interventions_of(args: argparse.Namespace) -> tuple[Intervention, ...]:
         listed.append(Scale(factor))
     listed += [parse_mask(text) for text in args.mask]
     return tuple(item for item in listed if not is_neutral(item))
+
+
+_SEARCHED = ("beams", "length_penalty")
+_DRAWN = ("temperature", "top_k", "top_p", "min_p", "seed")
+
+
+def decode_settings_of(args: argparse.Namespace) -> DecodeSettings | None:
+    """How `--decode` is to write; None without it.
+
+    Raises:
+        ValueError: an option without `--decode`, of another strategy, or out of range; the sentence says which.
+    """
+    given: dict[str, Any] = {
+        name: getattr(args, name) for name in (*_SEARCHED, *_DRAWN) if getattr(args, name) is not None
+    }
+    if args.decode is None:
+        if given or args.strategy is not None:
+            option = next(iter(given), "strategy")
+            raise ValueError(f"{_option(option)} says how to write, and --decode is missing: try --decode 40.")
+        return None
+    if args.decode < 1:
+        raise ValueError(f"--decode {args.decode} would write nothing: it is 1 or more.")
+    if args.target is not None:
+        raise ValueError("--target says what the model is made to say, and --decode lets it write. Give one of them.")
+    strategy = args.strategy or _strategy_for(given)
+    for name in given:
+        if strategy != ("beam" if name in _SEARCHED else "sample") and not (name == "beams" and given[name] == 1):
+            raise ValueError(f"{_option(name)} changes nothing with the strategy “{strategy}”. Leave one of them out.")
+    return DecodeSettings(strategy=strategy, **given)
+
+
+def _strategy_for(given: dict[str, Any]) -> Strategy:
+    if given.get("beams", 1) != 1 or ("length_penalty" in given and "beams" not in given):
+        return "beam"
+    return "sample" if any(name in given for name in _DRAWN) else "greedy"
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def _run_window(args: argparse.Namespace) -> int:
@@ -104,7 +165,9 @@ def first_state(args: argparse.Namespace, view: ViewOptions, notice: Notice | No
     """What is on screen before anything has loaded: the text is there at once, the numbers follow."""
     text = args.text if args.text is not None else _example(args.checkpoint)
     interventions = tuple(Listed(value) for value in args.interventions)
-    document = Document(checkpoint=args.checkpoint, text=text, view=view, interventions=interventions)
+    document = Document(
+        checkpoint=args.checkpoint, text=text, view=view, interventions=interventions, target=args.target
+    )
     return State(document, notice=notice)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QByteArray, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QDockWidget, QMainWindow, QSizePolicy, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QSizePolicy, QTabBar, QTabWidget, QVBoxLayout, QWidget
 
 from explorer.panels.base import Panel
 from explorer.settings import LAYOUT_VERSION
@@ -54,6 +54,7 @@ class DockHost(QMainWindow):
         )
         self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         self.docks: dict[str, QDockWidget] = {}
+        self.tabifiedDockWidgetActivated.connect(lambda _: self._name_tabs())
 
     def add(self, panel: Panel) -> QDockWidget:
         """A dock for `panel`; `arrange` puts it in its place."""
@@ -84,7 +85,20 @@ class DockHost(QMainWindow):
             if dock not in (heads, head, first):
                 self.tabifyDockWidget(first, dock)
         first.raise_()
+        self._name_tabs()
         self.resizeDocks([heads, head, first], [26, 37, 37], Qt.Orientation.Horizontal)
+
+    def raise_panel(self, name: str) -> None:
+        """Bring a panel to the front, opening it where it was closed."""
+        self.docks[name].show()
+        self.docks[name].raise_()
+
+    def _name_tabs(self) -> None:
+        """Say in each tab's tooltip what its panel is for. Qt makes the tab bars itself, when docks become tabs."""
+        hints = {dock.windowTitle(): dock.toggleViewAction().toolTip() for dock in self.docks.values()}
+        for bar in self.findChildren(QTabBar):
+            for i in range(bar.count()):
+                bar.setTabToolTip(i, hints.get(bar.tabText(i), ""))
 
     def remembered(self) -> bytes:
         return bytes(self.saveState(LAYOUT_VERSION).data())

@@ -1,4 +1,4 @@
-"""The command line without a window: a picture of it, or the weights as arrays."""
+"""The command line without a window: a picture of it, the weights as arrays, or what the model writes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import os
 import re
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from models.requests import Failure
@@ -15,7 +15,7 @@ TIMEOUT_SECONDS = 300.0
 
 
 def run_without_window(args: argparse.Namespace) -> int:
-    """Do what `--weights` and `--png` ask; 0, or 1 after a sentence on standard error."""
+    """Do what `--weights`, `--png` and `--decode` ask; 0, or 1 after a sentence on standard error."""
     if args.text == "":
         return _refuse("The text is empty. Give --text a sentence for the model to read, or leave it out.")
     if args.weights:
@@ -24,6 +24,10 @@ def run_without_window(args: argparse.Namespace) -> int:
             return _refuse(sentence)
     if args.png:
         sentence = _write_picture(args)
+        if sentence:
+            return _refuse(sentence)
+    if args.decode is not None:
+        sentence = _write_text(args)
         if sentence:
             return _refuse(sentence)
     return 0
@@ -54,6 +58,25 @@ def _write_weights(args: argparse.Namespace) -> str:
     return ""
 
 
+def _write_text(args: argparse.Namespace) -> str:
+    """Print what the model writes, and nothing else."""
+    from explorer.app import first_state
+    from explorer.session.state import ViewOptions
+    from models.checkpoints import open_checkpoint
+    from models.decoding import decode
+    from models.errors import ExplorerError
+
+    text = first_state(args, ViewOptions()).document.text
+    written = ""
+    try:
+        for step in decode(open_checkpoint(args.checkpoint), text, args.decode, **asdict(args.decode_settings)):
+            written = step.text
+    except ExplorerError as error:
+        return str(error)
+    print(written)
+    return ""
+
+
 def _write_picture(args: argparse.Namespace) -> str:
     size = re.fullmatch(r"(\d{3,4})x(\d{3,4})", args.size)
     if size is None:
@@ -63,7 +86,7 @@ def _write_picture(args: argparse.Namespace) -> str:
     if not path.parent.is_dir():
         return f"There is no folder {path.parent} to write {path.name} into."
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
-    from PySide6.QtCore import QDeadlineTimer, QEventLoop
+    from PySide6.QtCore import QDeadlineTimer, QEventLoop, QTimer
     from PySide6.QtWidgets import QApplication
 
     from explorer.app import first_state
@@ -79,8 +102,10 @@ def _write_picture(args: argparse.Namespace) -> str:
     window.show()
     window.start()
     deadline = QDeadlineTimer(int(TIMEOUT_SECONDS * 1000))
+    waker = QTimer()
+    waker.start(20)  # with a time limit of its own processEvents would not sleep
     while not window.is_settled() and not deadline.hasExpired():
-        app.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents, 50)
+        app.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
     notice = window.session.state.notice
     sentence = notice.text if notice is not None and notice.kind != "info" else ""
     if not sentence and not window.is_settled():

@@ -110,6 +110,10 @@ def _view(window: MainWindow, menu: QMenu, actions: dict[str, QAction]) -> None:
     for name, dock in window.dock_host.docks.items():
         actions[f"panel_{name}"] = dock.toggleViewAction()
         panels.addAction(dock.toggleViewAction())
+    show = menu.addMenu("&Go to")
+    for number, (name, dock) in enumerate(window.dock_host.docks.items(), start=1):
+        key = f"Ctrl+{number}" if number <= 9 else ""
+        _add(show, actions, f"show_{name}", dock.windowTitle(), key, partial(window.dock_host.raise_panel, name))
     _add(menu, actions, "reset", "&Reset the layout", "", window.reset_layout, "Put every panel back in its place")
     menu.addSeparator()
     _choices(

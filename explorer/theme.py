@@ -250,7 +250,7 @@ QTabWidget::pane { border: 0; }
 QTabBar { background: transparent; }
 QTabBar::tab {
   background: transparent; color: $text_dim; border: 0; border-bottom: 3px solid transparent;
-  padding: 6px 4px 5px 4px; margin: 0 6px;
+  padding: 6px 4px 5px 4px; margin: 0 3px;
 }
 QTabBar::tab:hover { color: $text; border-bottom-color: $border_strong; }
 QTabBar::tab:selected { color: $text; font-weight: 600; border-bottom-color: $query; }

@@ -16,8 +16,10 @@ from explorer.compute.bridge import Bridge, connect
 from explorer.compute.worker import EngineLike, open_engine
 from explorer.docks import DockHost
 from explorer.menus import build_menus
+from explorer.panels.alignment import AlignmentPanel
 from explorer.panels.base import Panel
 from explorer.panels.cell import CellPanel
+from explorer.panels.decoding import DecodingPanel
 from explorer.panels.head_atlas import HeadAtlasPanel
 from explorer.panels.head_map import HeadMapPanel
 from explorer.panels.input import InputPanel
@@ -40,6 +42,8 @@ PANELS: tuple[type[Panel], ...] = (
     HeadAtlasPanel,
     HeadMapPanel,
     NextTokenPanel,
+    DecodingPanel,
+    AlignmentPanel,
     CellPanel,
     MaskScalePanel,
     PositionsPanel,
@@ -66,18 +70,20 @@ class MainWindow(QMainWindow):
         remembers: bool = True,
         theme_now: ThemeName | None = None,
     ) -> None:
+        settings = settings or Settings()
+        base_points = QApplication.font().pointSizeF()
+        _set_font(base_points, settings.text_scale)  # before there are widgets, which else start with another one
         super().__init__()
         self._remembers = remembers
-        self._base_points = QApplication.font().pointSizeF()
+        self._base_points = base_points
         self._is_starting = False
         self.stopped = False
         """Whether the window was closed and its engine's thread has ended."""
-        self.settings = settings or Settings()
+        self.settings = settings
         self.theme_name: ThemeName = theme_now or self.settings.theme  # `theme_now` is for this start alone
         self.setWindowTitle("Attention Explorer")
         self.setMinimumSize(SMALLEST)
         self.setAcceptDrops(True)
-        self._apply_font()  # before there are widgets: one that was never shown keeps the font it was made with
         self.session = Session(state)
         self.hover = Hover(self)
         self.bridge = Bridge(engine_factory, self)
@@ -239,17 +245,12 @@ class MainWindow(QMainWindow):
         theme = themes.DARK if dark else themes.LIGHT
         app = QApplication.instance()
         if isinstance(app, QApplication):
-            self._apply_font()
+            _set_font(self._base_points, self.settings.text_scale)
             themes.apply(app, theme)
         for panel in (self.input, self.top_bar.trust, *self.panels):
             panel.set_theme(theme)
         self.dock_host.set_theme(theme)
         self.notice_bar.set_theme(theme)
-
-    def _apply_font(self) -> None:
-        font = QApplication.font()
-        font.setPointSizeF(max(themes.SMALLEST_FONT, self._base_points) * self.settings.text_scale)
-        QApplication.setFont(font)
 
     def _restore(self) -> None:
         self.resize(FIRST)
@@ -284,6 +285,12 @@ class MainWindow(QMainWindow):
         if folder is not None:
             event.acceptProposedAction()
             self.session.dispatch(OpenCheckpoint(folder))
+
+
+def _set_font(base_points: float, scale: float) -> None:
+    font = QApplication.font()
+    font.setPointSizeF(max(themes.SMALLEST_FONT, base_points) * scale)
+    QApplication.setFont(font)
 
 
 def _folder_in(event: QDropEvent) -> str | None:

@@ -10,7 +10,7 @@ from typing import Any
 WEIGHTS = Path(__file__).parent / "weights"
 
 # in the order of the menu; one appears as soon as there is a panel that can show it
-SHIPPED = ("story-gpt", "story-bert")
+SHIPPED = ("story-gpt", "story-bert", "en-es", "dates-bahdanau", "dates-luong", "dates-bottleneck")
 
 _CARD_BYTES = 64 * 1024
 

@@ -119,7 +119,7 @@ class DecodeStepView(Result):
     cuts: tuple[Cut, ...]  # one a filter that is on, in the order in which they act
     chosen: Offer | None  # None in a beam search, where `beams` tell
     drawn: float | None  # the uniform random number that decided, None where nothing was drawn
-    log_probability: float  # of all that was written, by the model
+    log_probability: float  # by the model: of the chosen token; of the best beam's whole text in a beam search
     ending: Ending
     cache: tuple[CacheLayer, ...]  # empty where the model keeps none
     cache_bytes: int
@@ -135,6 +135,7 @@ class DecodeRowsView(Result):
 
     request: DecodeRowsRequest
     weights: np.ndarray  # (queries, keys) float32
+    masked: np.ndarray | None  # (queries, keys) bool: may not be looked at, or was not written yet
     queries: tuple[str, ...]  # labels
     keys: tuple[str, ...]
     prompt: int  # the first queries that were given, not written

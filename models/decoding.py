@@ -222,8 +222,9 @@ def beam_step(
     logits, cached = run.logits(), run.cache_bytes  # (running, vocabulary)
     log_p = apply(chain, run.ids, logits.log_softmax(dim=-1)).scores
     looked_at = search.advance(log_p, model.piece_label)
-    tokens, sources = search.next_tokens()
-    run.append(tokens.to(logits.device), sources.to(logits.device))
+    if not search.is_over:
+        tokens, sources = search.next_tokens()
+        run.append(tokens.to(logits.device), sources.to(logits.device))
     return looked_at, cached
 
 

@@ -16,12 +16,14 @@ from models.capture import run
 from models.cell import cell_view
 from models.checkpoints import open_checkpoint
 from models.comparison import compare
+from models.decode_requests import DecodeRowsRequest, DecodeStepRequest
 from models.decoding import decode, end_ids, written_text
 from models.errors import ExplorerError, InputError
 from models.experiments import head_scores, measure
 from models.export import save_weights
 from models.model import Model
 from models.order import shuffle_view
+from models.player import Player
 from models.positions import positions_view
 from models.predictions import predict
 from models.requests import (
@@ -87,6 +89,7 @@ class Engine:
         self._experiment: tuple[tuple[int, int, float, int], Experiment] | None = None  # the last one, by its numbers
         self._text = ""
         self._written: str | list[int] | None = None  # what the decoder of an encoder-decoder model was given
+        self._player: Player | None = None
         self._run = 0  # the forward request's ticket: what later requests call this run
 
     def run(self, request: Request, should_stop: ShouldStop, report: Report) -> Result:
@@ -128,6 +131,7 @@ class Engine:
         if should_stop():
             raise Cancelled
         self._model, self._trace, self._untouched, self._run = model, None, None, 0
+        self._player = Player(model)
         return Loaded(
             request=request,
             info=model.info,
@@ -291,6 +295,18 @@ class Engine:
             weights=_frozen(mean_weights(trace, request.site, request.head)),
             description=described(trace, request.site, request.head),
         )
+
+    @_answer.register
+    def _decode_step(self, request: DecodeStepRequest, should_stop: ShouldStop, report: Report) -> Result:
+        if self._player is None:
+            raise StaleRunError
+        return self._player.step(request, should_stop)
+
+    @_answer.register
+    def _decode_rows(self, request: DecodeRowsRequest, should_stop: ShouldStop, report: Report) -> Result:
+        if self._player is None:
+            raise StaleRunError
+        return self._player.rows(request, should_stop)
 
     @staticmethod
     def _target(model: Model, request: ForwardRequest, should_stop: ShouldStop) -> str | list[int] | None:

@@ -20,6 +20,8 @@ MaskKind = Literal["trained", "none", "causal", "padding", "window", "blocks", "
 PositionMode = Literal["off", "shift"]
 Cell = tuple[int, int, bool]  # query, key, whether it may be looked at
 
+_REPLACING = ("none", "full", "causal", "prefix")
+
 MOST = 1 << 20
 """No window, block or cell reaches further: more than any text here has tokens."""
 
@@ -145,6 +147,22 @@ def applies(intervention: Scale | Mask, site: Site) -> bool:
 def precedence(mask: Mask) -> tuple[bool, bool, bool]:
     """Sorts masks into the order in which they build on one another: wide scopes first, painted cells last."""
     return mask.kind == "painted", mask.site is not None, mask.head is not None
+
+
+def factor_at(interventions: Iterable[Intervention], site: Site, head: int) -> float:
+    """What the scores of one head are multiplied by: the product of every scale that applies to it."""
+    scales = [i for i in interventions if isinstance(i, Scale) and applies(i, site) and i.head in (None, head)]
+    return math.prod(scale.factor for scale in scales)
+
+
+def in_force(masks: Iterable[Mask]) -> list[Mask]:
+    """Of the masks that apply to one head, those that still say something, in the order in which they build.
+
+    What comes before a mask that replaces ("none", "full", "causal", "prefix") is covered by it.
+    """
+    ordered = sorted(masks, key=precedence)
+    start = max((i for i, mask in enumerate(ordered) if mask.kind in _REPLACING), default=0)
+    return ordered[start:]
 
 
 def same_slot(a: Intervention, b: Intervention) -> bool:

@@ -97,6 +97,7 @@ class CheckpointInfo:
     prefix: str = ""  # put in front of every text, where training did so and the tokenizer does not
     mask_token: str | None = None
     shipped: bool = False
+    textbook: bool = False  # one of ours, with its own attention module, and not one of transformers'
 
 
 # --------------------------------------------------------------------------- requests
@@ -264,8 +265,16 @@ class AlignmentRequest(Request):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RecurrentRequest(Request):
+    """The hidden states of run `run` of a recurrent model. Answered by `RecurrentView`."""
+
+    lane: ClassVar[str] = "view:recurrent"
+    run: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrustRequest(Request):
-    """Compare run `run` with the model's own eager forward. Answered by `TrustReport`."""
+    """Compare run `run` with the model's own eager forward, or with its papers' formulas. Answered by `TrustReport`."""
 
     lane: ClassVar[str] = "trust"
     run: int
@@ -423,6 +432,23 @@ class CompareView(Result):
     dead_rows: tuple[int, ...]  # queries that may look at nothing: their weights and output are 0
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class RecurrentScore:
+    """How a recurrent model scored one encoder state h for a decoder state s. Arrays are (hidden,) float32.
+
+    The score is the sum of `products`: v tanh(W s + U h) of the additive kinds, s (W h) of the others.
+    """
+
+    kind: str  # "bahdanau", "dot", "general" or "concat"
+    state: np.ndarray  # W s; s itself for dot and general
+    key: np.ndarray  # U h; W h for general, h for dot, brought to the decoder's width where it is wider
+    tanh: np.ndarray | None  # tanh(W s + U h); None for dot and general
+    v: np.ndarray | None  # None for dot and general
+    products: np.ndarray
+    place: float | None  # which source place local attention looks around; None where it looks everywhere
+    gaussian: float | None  # what the distance from a predicted place adds to the score
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CellView(Result):
     """How one score came about, became a weight, and what that weight did. Arrays are float32."""
@@ -473,6 +499,7 @@ class CellView(Result):
     effect: float | None  # direct effect of the cell's write on the target's logit
     head_effect: float | None  # and of the whole head's write
     effect_note: str  # where there is none: why
+    recurrent: RecurrentScore | None = None  # of a recurrent model: q and k are then its `state` and `key`
 
 
 @dataclass(frozen=True, slots=True)
@@ -616,8 +643,27 @@ class AlignmentView(Result):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RecurrentView(Result):
+    """The hidden states of a recurrent model, step by step. Arrays are float32."""
+
+    run: int
+    score: str  # "none" (the bottleneck), "bahdanau", "dot", "general" or "concat"
+    scope: str  # "global", "monotonic" or "predictive"
+    cell: str  # "gru" or "lstm"
+    encoder: tuple[np.ndarray, ...]  # a direction each, (source, hidden): forward, and backward where there is one
+    states: np.ndarray  # (steps, hidden): the decoder's, after each step
+    contexts: np.ndarray  # (steps, encoded); the bottleneck's one vector, (1, hidden)
+    scores: np.ndarray | None  # (steps, source): e, what enters the softmax; None for the bottleneck
+    masked: np.ndarray | None  # (steps, source) bool: outside of the window of local attention
+    weights: np.ndarray | None  # (steps, source)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TrustReport(Result):
-    """Largest absolute differences to the same weights run through transformers' own eager attention."""
+    """Largest absolute differences to the same weights run through transformers' own eager attention.
+
+    A textbook model has none: it is held against its papers' formulas, computed anew in float64.
+    """
 
     run: int
     logit_difference: float

@@ -10,8 +10,10 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 from transformers import DynamicCache, EncoderDecoderCache
+from transformers.cache_utils import DynamicLayer
 
 from models.capture import Recorder, never, recording
+from models.decode_requests import CacheLayer
 from models.errors import InputError
 from models.model import Encoded, Model
 
@@ -65,6 +67,8 @@ class CachedRun:
         self._cache_name = "cache" if model.accepts("cache") else "past_key_values"
         self.prompt = self.ids.shape[1]
         self._cached = 0
+        self._reused = 0  # of them, in the last step
+        self._crossed = False  # whether the source's keys and values were there before the last step
         self.recorder: Recorder | None = None
 
     @torch.no_grad()
@@ -79,6 +83,7 @@ class CachedRun:
         recorder = Recorder(self.model.module_names, self.model.seq2seq, never)
         new = self.ids[:, self._cached :]
         name = "decoder_input_ids" if self.model.seq2seq else "input_ids"
+        self._reused, self._crossed = self._cached, self._crossed or self.recorder is not None
         with recording(recorder):
             out = self.model.module(**{name: new, self._cache_name: self._cache}, **self._fixed, use_cache=True)
         self._cached = self.ids.shape[1]
@@ -97,16 +102,63 @@ class CachedRun:
             self._fixed = {key: _spread(value, len(sources)) for key, value in self._fixed.items()}
         self.ids = torch.cat([self.ids, tokens[:, None]], dim=1)
 
+    def crop(self, length: int) -> bool:
+        """Go back to the first `length` tokens of the one sequence and forget what was cached of the others.
+
+        Returns False, and changes nothing, where a cache does not allow it (a sliding window has forgotten).
+        """
+        own = self._parts()[0][1]
+        if len(self.ids) != 1 or any(type(layer) is not DynamicLayer for layer in own.layers):
+            return False
+        self.ids = self.ids[:, :length]
+        if length < self._cached:
+            own.crop(length - self._cached)  # a negative number: what to remove, in every release
+            self._cached = length
+        return True
+
+    @property
+    def cached(self) -> int:
+        """Tokens of the decoder whose keys and values are kept."""
+        return self._cached
+
     @property
     def cache_bytes(self) -> int:
         """Bytes of the keys and values that are kept for the next step."""
-        parts = (
-            (self._cache.self_attention_cache, self._cache.cross_attention_cache)
-            if self.model.seq2seq
-            else (self._cache,)
-        )
-        layers = [layer for part in parts for layer in part.layers if getattr(layer, "keys", None) is not None]
-        return sum(t.numel() * t.element_size() for layer in layers for t in (layer.keys, layer.values))
+        return sum(_bytes(layer) for _, part in self._parts() for layer in part.layers)
+
+    def cache_layers(self) -> tuple[CacheLayer, ...]:
+        """What is kept after the last step, a layer at a time; the source's after the decoder's own."""
+        heads = {(site.stack, site.layer): site.heads for site in (self.recorder.sites if self.recorder else ())}
+        found = []
+        for stack, part in self._parts():
+            for layer, kept in enumerate(part.layers):
+                if not _bytes(kept):
+                    continue
+                _, key_heads, stored, head_dim = kept.keys.shape  # (sequences, key_heads, tokens, head_dim)
+                reused = (stored if self._crossed else 0) if stack == "cross" else min(self._reused, stored)
+                found.append(
+                    CacheLayer(
+                        stack=stack,
+                        layer=layer,
+                        heads=heads.get((stack, layer), key_heads),
+                        key_heads=key_heads,
+                        head_dim=head_dim,
+                        reused=reused,
+                        computed=stored - reused,
+                        bytes=_bytes(kept),
+                    )
+                )
+        return tuple(found)
+
+    def _parts(self) -> tuple[tuple[str, Any], ...]:
+        if not self.model.seq2seq:
+            return (("decoder", self._cache),)
+        return ("decoder", self._cache.self_attention_cache), ("cross", self._cache.cross_attention_cache)
+
+
+def _bytes(layer: Any) -> int:
+    keys, values = getattr(layer, "keys", None), getattr(layer, "values", None)
+    return sum(t.numel() * t.element_size() for t in (keys, values) if t is not None)
 
 
 def _spread(value: Any, count: int) -> Any:

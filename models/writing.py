@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from models.errors import InputError
 from models.model import Model
 from models.predictions import predict
-from models.requests import Candidate
+from models.requests import Candidate, Token
 from models.trace import Trace
 
 # a character of several byte tokens is written whole: UTF-8 has at most four
@@ -83,10 +83,16 @@ def _fill_mask(model: Model, trace: Trace, text: str) -> Written:
             "fill it."
         )
     surest = max(predict(model, trace, masks, top=1), key=lambda prediction: prediction.candidates[0].probability)
-    token, chosen = trace.tokens[surest.position], surest.candidates[0]
-    before, after = text[: token.start], text[token.end :]
-    if chosen.piece.startswith("##"):  # WordPiece goes on with the word before it
-        return Written(before.rstrip() + chosen.piece.removeprefix("##") + after, chosen)
+    chosen = surest.candidates[0]
+    return Written(filled(model, text, trace.tokens[surest.position], chosen.id), chosen)
+
+
+def filled(model: Model, text: str, mask: Token, id_: int) -> str:
+    """`text` with the vocabulary entry `id_` in the place of `mask`, one of its tokens."""
+    before, after = text[: mask.start], text[mask.end :]
+    piece = model.piece(id_)
+    if piece.startswith("##"):  # WordPiece goes on with the word before it
+        return before.rstrip() + piece.removeprefix("##") + after
     # RoBERTa's mask takes the space before it along
-    space = token.text[: len(token.text) - len(token.text.lstrip())]
-    return Written(before + space + _decode(model, [chosen.id], skip_special=False).strip() + after, chosen)
+    space = mask.text[: len(mask.text) - len(mask.text.lstrip())]
+    return before + space + _decode(model, [id_], skip_special=False).strip() + after

@@ -13,7 +13,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 WEIGHTS = ROOT / "models" / "weights"
-NAMES = ("en-es", "story-bert", "story-gpt", "vit-cifar10", "vit-quickdraw")
+DATES = ("dates-bahdanau", "dates-bottleneck", "dates-luong")
+NAMES = (*DATES, "en-es", "story-bert", "story-gpt", "vit-cifar10", "vit-quickdraw")
 
 SECTIONS = (
     "Architecture",
@@ -26,6 +27,7 @@ SECTIONS = (
 )
 
 LICENCES = {
+    **dict.fromkeys(DATES, ["MIT"]),
     "en-es": ["CC BY 2.0 FR"],
     "story-bert": ["Apache-2.0", "CDLA-Sharing-1.0", "CC BY 4.0", "public domain", "CC BY 2.0 FR", "CC BY-SA 4.0"],
     "story-gpt": ["Apache-2.0", "CDLA-Sharing-1.0", "CC BY 4.0", "public domain", "CC BY 2.0 FR"],
@@ -34,6 +36,7 @@ LICENCES = {
 }
 
 FIGURES = {
+    **dict.fromkeys(DATES, "of 2,000"),
     "en-es": "79.5 %",
     "story-bert": "70.6 %",
     "story-gpt": "2.407 nats",

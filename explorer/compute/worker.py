@@ -10,6 +10,8 @@ from collections.abc import Callable
 from typing import Protocol
 
 from explorer.compute.mailbox import Mailbox
+from explorer.compute.quiet_import import quiet_import
+from models.decode_requests import DecodeRowsRequest, DecodeStepRequest
 from models.requests import (
     AlignmentRequest,
     AtlasRequest,
@@ -51,6 +53,8 @@ ACTIVITIES: dict[type[Request], str] = {
     ShuffleRequest: "running the text in another order",
     TrustRequest: "comparing with the model's own attention",
     ExportRequest: "writing the weights",
+    DecodeStepRequest: "choosing a token",
+    DecodeRowsRequest: "computing where the head looked while the text was written",
     StepRequest: "letting the model write a token",
 }
 
@@ -70,7 +74,8 @@ class EngineLike(Protocol):
 
 def open_engine() -> EngineLike:
     """The real engine. Imported here, in the worker's thread, because torch takes seconds to import."""
-    from models.engine import Engine
+    with quiet_import():
+        from models.engine import Engine
 
     return Engine()
 

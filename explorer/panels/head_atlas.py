@@ -13,8 +13,15 @@ from explorer.session.state import State
 from explorer.theme import sequential
 from explorer.widgets.card import Card
 from explorer.widgets.head_atlas import HeadAtlas
+from explorer.widgets.segments import Segments
 from models.requests import AtlasRequest, Request, Site
 
+STACKS = ("encoder", "decoder", "cross")
+_CHOICES = (
+    ("Encoder", "Heads that look within the source"),
+    ("Decoder", "Heads that look within the target"),
+    ("Cross", "Heads that look from the target at the source"),
+)
 THUMBNAIL = 48  # weights a side; longer texts are pooled to it
 
 
@@ -33,12 +40,27 @@ class HeadAtlasPanel(Panel):
         scroll.setWidget(self.atlas)
         scroll.setWidgetResizable(True)
         scroll.setFrameShape(QFrame.Shape.NoFrame)
+        self.stacks = Segments(_CHOICES, "Stack")
+        self.stacks.chosen.connect(lambda index: self.show_stack(STACKS[index]))
+        self.stacks.hide()
+        body = QWidget()
+        inner = QVBoxLayout(body)
+        inner.setContentsMargins(0, 0, 0, 0)
+        inner.addWidget(self.stacks)
+        inner.addWidget(scroll, 1)
         self.card = Card(self.title)
-        self.card.set_content(scroll)
+        self.card.set_content(body)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self.card)
-        self._sites: tuple[Site, ...] = ()
+        self._sites: tuple[Site, ...] = ()  # of the stack shown
+        self._stack = ""
+
+    def show_stack(self, stack: str) -> None:
+        """Show the heads of one stack. The selection stays, and brings its own stack back when it next moves."""
+        self._stack = stack
+        self._render_images(self.session.state)
+        self._render_selection(self.session.state)
 
     def wants(self, state: State) -> Request | None:
         ran, view, pooling = state.ran, state.results.atlas, state.document.view.pooling
@@ -50,8 +72,16 @@ class HeadAtlasPanel(Panel):
         view, options = state.results.atlas, state.document.view
         if old is None or options.colour_map != old.document.view.colour_map:
             self.atlas.set_colour_map(sequential(options.colour_map))
-        if old is None or view is not old.results.atlas or options.mean_column != old.document.view.mean_column:
+        chosen = state.selection.site
+        follows = chosen is not None and (old is None or chosen != old.selection.site) and chosen.stack != self._stack
+        if chosen is not None and follows:
+            self._stack = chosen.stack
+        redraws = old is None or view is not old.results.atlas
+        if redraws or follows or (old is not None and options.mean_column != old.document.view.mean_column):
             self._render_images(state)
+        self._render_selection(state)
+
+    def _render_selection(self, state: State) -> None:
         row = self._row_of(state)
         self.atlas.set_selection(row, state.selection.head if row >= 0 else -1)
 
@@ -61,17 +91,32 @@ class HeadAtlasPanel(Panel):
             self.atlas.set_images(None, (), (), 1.0)
             self.atlas.set_mean_column(None)
             self.card.set_subtitle("layers down, heads across")
+            self.stacks.hide()
             return
         if view.images.shape[0] != len(ran.sites):
             return  # of the model before; the new one's is on its way
-        self._sites = ran.sites
-        rows = [_row_label(site, ran.sites) for site in ran.sites]
-        columns = [str(head) for head in range(view.images.shape[1])]
-        highest = float(np.nanmax(view.images)) if view.images.size else 1.0
-        self.atlas.set_images(view.images, rows, columns, highest if highest > 0 else 1.0)
-        self.atlas.set_mean_column(view.mean if state.document.view.mean_column else None)
+        shown = self._choose_stack(ran.sites)
+        self._sites = tuple(ran.sites[i] for i in shown)
+        images, mean = _without_margin(view.images[shown], view.mean[shown])
+        rows = [str(site.layer) for site in self._sites]
+        columns = [str(head) for head in range(images.shape[1])]
+        highest = float(np.nanmax(images)) if images.size else 1.0
+        self.atlas.set_images(images, rows, columns, highest if highest > 0 else 1.0)
+        self.atlas.set_mean_column(mean if state.document.view.mean_column else None)
         pooled = "" if view.cell == 1 else f" · each pixel the {_POOLED[view.pooling]} of {view.cell} × {view.cell}"
         self.card.set_subtitle(f"layers down, heads across{pooled}")
+
+    def _choose_stack(self, sites: tuple[Site, ...]) -> list[int]:
+        """The places of the sites to show; sets the chooser, which a model with one stack does without."""
+        there = [stack for stack in STACKS if any(site.stack == stack for site in sites)]
+        if there and self._stack not in there:
+            self._stack = there[0]
+        for index, stack in enumerate(STACKS):
+            self.stacks.button(index).setVisible(stack in there)
+        if self._stack in STACKS:
+            self.stacks.choose(STACKS.index(self._stack))
+        self.stacks.setVisible(len(there) > 1)
+        return [i for i, site in enumerate(sites) if site.stack == self._stack]
 
     def _row_of(self, state: State) -> int:
         ref = state.selection.site
@@ -93,6 +138,10 @@ class HeadAtlasPanel(Panel):
 _POOLED = {"max": "largest", "mean": "mean"}
 
 
-def _row_label(site: Site, sites: tuple[Site, ...]) -> str:
-    several = len({s.stack for s in sites}) > 1
-    return f"{site.stack[0]}{site.layer}" if several else str(site.layer)
+def _without_margin(images: np.ndarray, mean: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Both without the heads, rows and columns that no site of this stack has: those of a longer text are NaN."""
+    if not images.size:
+        return images, mean
+    there = ~np.isnan(images)
+    heads, rows, columns = (int(there.any(axis=tuple(d for d in range(4) if d != kept)).sum()) for kept in (1, 2, 3))
+    return images[:, :heads, :rows, :columns], mean[:, :rows, :columns]

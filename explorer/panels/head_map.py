@@ -42,6 +42,7 @@ class HeadMapPanel(Panel):
         self.bar.hide()  # a range without values would be made up
         self.map.map_span_changed.connect(self.bar.set_span)
         self.scale = QComboBox()
+        self.scale.setMinimumWidth(110)  # gives way to large text
         self.scale.setAccessibleName("Scaling of the colours")
         self.scale.setToolTip(
             "What the colours show: the weights, each row or column divided by its largest, or what changed"

@@ -1,4 +1,4 @@
-"""What the model reads: the text, its tokens, and arcs that show where the selected token looks."""
+"""What the model reads, and for an encoder-decoder model what it is made to say: texts, tokens, and where they look."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWi
 
 from explorer.panels.base import EDITED, Panel, head_name, shortened, token_word, wanted_head
 from explorer.session.hover import NOTHING, Hover, Pointed
-from explorer.session.intents import SelectKey, SelectQuery, SetText, Show
+from explorer.session.intents import Intent, SelectKey, SelectQuery, SetTarget, SetText, Show
 from explorer.session.session import Session
-from explorer.session.state import Notice, State
+from explorer.session.state import Notice, State, site_tokens
 from explorer.widgets.card import Card
 from explorer.widgets.text_input import TextInput
-from explorer.widgets.token_strip import Chip
+from explorer.widgets.token_strip import Chip, TokenStrip
 from explorer.widgets.token_strip_area import TokenStripArea
 from models.requests import Ran, Request, StepRequest, Token
 
@@ -35,24 +35,14 @@ class InputPanel(Panel):
         self.run_button = _button("Run", "Enter", "Run the model on this text again (Enter)", self.run_model)
         self.step_button = _button("Step", "Ctrl+Enter", "", self.step)
         self.mask_button = _button("Mask", "Ctrl+M", "", self.mask_word)
-        self.strip_area = TokenStripArea()
+        self.strip_area = self._strip_area("The text's tokens appear here.")
         self.strip = self.strip_area.strip
-        self.strip.set_empty_text("The text's tokens appear here.")
-        self.strip.token_selected.connect(lambda token: self.dispatch(SelectQuery(token)))
-        self.strip.key_selected.connect(lambda token: self.dispatch(SelectKey(token)))
-        self.strip.hovered.connect(lambda token: self.hover.point(Pointed(query=token) if token >= 0 else NOTHING))
+        self._make_target()
         self.caption = QLabel()
         self.caption.setProperty("role", "dim")
         self.caption.setTextFormat(Qt.TextFormat.PlainText)
-        label = QLabel("Input")
-        label.setProperty("role", "title")
-        label.setBuddy(self.text)
-        first = QHBoxLayout()
-        first.setSpacing(10)
-        first.addWidget(label, 0, Qt.AlignmentFlag.AlignTop)
-        first.addWidget(self.text, 1)
-        for button in (self.mask_button, self.run_button, self.step_button):
-            first.addWidget(button, 0, Qt.AlignmentFlag.AlignTop)
+        self.label = _title("Input", self.text)
+        first = _row(self.label, self.text, self.mask_button, self.run_button, self.step_button)
         self.mark = QLabel()
         self.mark.setProperty("role", "mark")
         self.mark.setToolTip(EDITED)
@@ -70,6 +60,7 @@ class InputPanel(Panel):
         column.setSpacing(4)
         column.addLayout(first)
         column.addWidget(self.strip_area)
+        column.addWidget(self.target_part)
         column.addLayout(below)
         card = Card()
         card.set_content(body)
@@ -78,7 +69,48 @@ class InputPanel(Panel):
         outer.addWidget(card)
         self._shown: Ran | None = None
 
+    def _make_target(self) -> None:
+        """The second text of an encoder-decoder model, with tokens of its own."""
+        self.target = TextInput(most_lines=2)
+        self.target.setAccessibleName("Target text")
+        self.target.setPlaceholderText("Nothing said yet: press Step for the next word, or type what it shall say")
+        self.target.setToolTip("What the decoder says. Type to put words into its mouth, and see how likely each was.")
+        self.target.edited.connect(lambda text: self.dispatch(SetTarget(text)))
+        self.target.submitted.connect(self.run_model)
+        self.target.refused.connect(lambda sentence: self.dispatch(Show(Notice("warning", sentence))))
+        self.writes_button = QPushButton("Model writes")
+        self.writes_button.setCheckable(True)
+        self.writes_button.setToolTip(
+            "Down: the model writes the target itself, by beam search. Up: it is made to say what stands here."
+        )
+        self.writes_button.clicked.connect(self.let_write)
+        self.target_area = self._strip_area("The target's tokens appear here.")
+        self.target_strip = self.target_area.strip
+        self.target_strip.setAccessibleName("Target tokens")
+        self.target_label = _title("Target", self.target)
+        self.target_part = QWidget()
+        column = QVBoxLayout(self.target_part)
+        column.setContentsMargins(0, 4, 0, 0)
+        column.setSpacing(4)
+        column.addLayout(_row(self.target_label, self.target, self.writes_button))
+        column.addWidget(self.target_area)
+        self.target_part.hide()
+
+    def _strip_area(self, empty: str) -> TokenStripArea:
+        area = TokenStripArea()
+        strip = area.strip
+        strip.set_empty_text(empty)
+        strip.token_selected.connect(lambda token: self._on_token(strip, SelectQuery(token)))
+        strip.key_selected.connect(lambda token: self._on_token(strip, SelectKey(token)))
+        strip.hovered.connect(lambda token: self._on_hovered(strip, token))
+        return area
+
     # what its buttons do
+
+    def let_write(self, on: bool) -> None:
+        """Let the model write the target itself, or hold on to what it wrote as what it is made to say."""
+        ran = self.session.state.ran
+        self.dispatch(SetTarget(None if on else ran.written if ran is not None else ""))
 
     def run_model(self) -> None:
         """Run the model on the text, whether it ran before or not."""
@@ -120,28 +152,79 @@ class InputPanel(Panel):
         mask = _mask_token(state)
         self.mask_button.setVisible(mask is not None)
         self.mask_button.setToolTip(f"Hide the selected word from the model behind {mask} (Ctrl+M)")
-        self.step_button.setToolTip(
-            "Append the model's likeliest next token (Ctrl+Enter)"
-            if mask is None
-            else f"Fill the {mask} of which the model is surest (Ctrl+Enter)"
-        )
+        self.step_button.setToolTip(_step_tooltip(state))
         self.step_button.setEnabled(state.ran is not None and state.up_to_date and _writes(state))
         self.run_button.setEnabled(state.results.loaded is not None)
         if state.ran is not self._shown:
             self._shown = state.ran
-            self.strip_area.set_tokens(
-                [_chip(token, i) for i, token in enumerate(state.ran.tokens)] if state.ran else []
-            )
-        self.strip.set_dim_special(state.document.view.dim_special)
+            read = () if state.ran is None else state.ran.source or state.ran.tokens
+            said = state.ran.tokens if state.ran is not None and state.ran.source else ()
+            for area, tokens in ((self.strip_area, read), (self.target_area, said)):
+                area.set_tokens([_chip(token, i) for i, token in enumerate(tokens)])
+        self._render_target(state)
         selection = state.selection
-        self.strip.set_selection(*((selection.query, selection.key) if state.ran else (-1, -1)))
-        if old is None or old.ran is not state.ran or old.selection.query != selection.query:
-            self.strip_area.show_token(selection.query)
+        moved = old is None or old.ran is not state.ran or old.selection != selection
+        for area in (self.strip_area, self.target_area):
+            area.strip.set_dim_special(state.document.view.dim_special)
+            looks, is_looked_at = self._sides(state, area.strip)
+            area.strip.set_selects("both" if looks == is_looked_at else "query" if looks else "key")
+            area.strip.set_selection(selection.query if looks else -1, selection.key if is_looked_at else -1)
+            if moved and (looks or is_looked_at):
+                area.show_token(selection.query if looks else selection.key)
         self._render_arcs(state, self.hover.pointed)
 
+    def _render_target(self, state: State) -> None:
+        loaded, ran, target = state.results.loaded, state.ran, state.document.target
+        two_texts = loaded is not None and loaded.info.family == "seq2seq"
+        self.target_part.setVisible(two_texts)
+        for area in (self.strip_area, self.target_area):
+            area.set_compact(two_texts)
+        if not two_texts:
+            self.label.setMinimumWidth(0)
+            return
+        self.label.setMinimumWidth(self.target_label.sizeHint().width())  # the two fields begin below each other
+        self.writes_button.setChecked(target is None)
+        if target is not None:
+            self.target.set_text(target)
+        elif ran is None or ran.target is None:
+            self.target.set_text("" if ran is None else ran.written)
+
+    def _sides(self, state: State, strip: TokenStrip) -> tuple[bool, bool]:
+        """Whether the tokens of `strip` look at the selected site, and whether they are looked at."""
+        ran, site = state.ran, state.site
+        if ran is None:
+            return False, False
+        if site is None:
+            return strip is self.strip, strip is self.strip
+        mine = ran.source or ran.tokens if strip is self.strip else ran.tokens if ran.source else None
+        queries, keys = site_tokens(ran, site)
+        return mine is queries, mine is keys
+
+    def _on_token(self, strip: TokenStrip, intent: Intent) -> None:
+        if any(self._sides(self.session.state, strip)):
+            self.dispatch(intent)
+            return
+        here, there = ("source", "target") if strip is self.strip else ("target", "source")
+        sentence = (
+            f"The selected head looks only within the {there}. Choose another under All heads to select in the {here}."
+        )
+        self.dispatch(Show(Notice("info", sentence)))
+        strip.set_selection(-1, -1)
+
+    def _on_hovered(self, strip: TokenStrip, token: int) -> None:
+        looks, is_looked_at = self._sides(self.session.state, strip)
+        if token < 0 or not (looks or is_looked_at):
+            self.hover.point(NOTHING)
+        else:
+            self.hover.point(Pointed(query=token) if looks else Pointed(key=token))
+
     def render_hover(self, pointed: Pointed) -> None:
-        self.strip.set_hover(pointed.query if pointed.query >= 0 else pointed.key)
-        self._render_arcs(self.session.state, pointed)
+        state = self.session.state
+        for strip in (self.strip, self.target_strip):
+            looks, is_looked_at = self._sides(state, strip)
+            query = pointed.query if looks else -1
+            strip.set_hover(query if query >= 0 else pointed.key if is_looked_at else -1)
+        self._render_arcs(state, pointed)
 
     def _mark_edited(self, state: State) -> None:
         """The card has no title: the mark stands beside what the arcs are of."""
@@ -154,14 +237,31 @@ class InputPanel(Panel):
         if ran is None:
             self.caption.setText("")
             return
-        if view is None or view.run != ran.run or view.weights.shape[1] != len(ran.tokens):
-            self.strip.set_arcs(None, -1)
+        site = state.site
+        fits = view is not None and view.run == ran.run and site is not None
+        if view is None or site is None or not fits or view.weights.shape != (site.queries, site.keys):
+            for strip in (self.strip, self.target_strip):
+                strip.set_arcs(None, -1)
+                strip.set_shades(None)
             return
-        source = pointed.query if 0 <= pointed.query < len(view.weights) else state.selection.query
-        self.strip.set_arcs(view.weights[source], source)
+        row = pointed.query if 0 <= pointed.query < len(view.weights) else state.selection.query
+        shaded = False
+        for strip in (self.strip, self.target_strip):
+            looks, is_looked_at = self._sides(state, strip)
+            drawn = view.weights[row] if is_looked_at and len(view.weights[row]) == strip.count else None
+            shaded = shaded or (drawn is not None and not looks)
+            strip.set_arcs(drawn if looks else None, row if looks and drawn is not None else -1)
+            strip.set_shades(None if looks else drawn)
         before = "" if state.up_to_date else "tokens of the last text that ran · "
         name = head_name(state)
-        self.caption.setText(f"{before}arcs: {name[0].lower()}{name[1:]}, from “{token_word(state, source)}”")
+        shows = f"{'shades' if shaded else 'arcs'}: {name[0].lower()}{name[1:]}, from “{token_word(state, row)}”"
+        self.caption.setText(f"{before}{shows}{_wrote(state, row) if shaded else ''}")
+
+
+def _wrote(state: State, row: int) -> str:
+    """What the decoder wrote while it looked with this row: the next token."""
+    after = token_word(state, row + 1)
+    return f" as it wrote “{after}”" if after else ""
 
 
 def word_span(tokens: tuple[Token, ...], position: int) -> tuple[int, int]:
@@ -186,11 +286,11 @@ def _continues(before: Token, token: Token) -> bool:
 
 
 def _chip(token: Token, position: int) -> Chip:
-    covers = f"“{shortened(token.text)}”" if token.text else "no text"
+    covers = f"; covers “{shortened(token.text)}”" if token.text else "; covers no text" if token.special else ""
     part = f", piece {token.part[0]} of {token.part[1]} of it" if token.part[1] > 1 else ""
     return Chip(
         label=token.label,
-        tooltip=f"position {position}: “{token.piece}” in the vocabulary, id {token.id}; covers {covers}{part}",
+        tooltip=f"position {position}: “{token.piece}” in the vocabulary, id {token.id}{covers}{part}",
         special=token.special,
     )
 
@@ -201,7 +301,20 @@ def _mask_token(state: State) -> str | None:
 
 def _writes(state: State) -> bool:
     loaded = state.results.loaded
+    if loaded is not None and loaded.info.family == "seq2seq":
+        return state.document.target is not None
     return loaded is not None and loaded.info.family in ("causal", "masked")
+
+
+def _step_tooltip(state: State) -> str:
+    mask, loaded = _mask_token(state), state.results.loaded
+    if mask is not None:
+        return f"Fill the {mask} of which the model is surest (Ctrl+Enter)"
+    if loaded is None or loaded.info.family != "seq2seq":
+        return "Append the model's likeliest next token (Ctrl+Enter)"
+    if state.document.target is None:
+        return "The model has written its whole answer. Empty the target, or begin it yourself, to go step by step."
+    return "Append the model's likeliest next token to the target (Ctrl+Enter)"
 
 
 def _button(text: str, key: str, tooltip: str, action: object) -> QPushButton:
@@ -210,3 +323,20 @@ def _button(text: str, key: str, tooltip: str, action: object) -> QPushButton:
     button.setToolTip(tooltip)
     button.clicked.connect(action)
     return button
+
+
+def _title(text: str, buddy: QWidget) -> QLabel:
+    label = QLabel(text)
+    label.setProperty("role", "title")
+    label.setBuddy(buddy)
+    return label
+
+
+def _row(label: QWidget, text: QWidget, *buttons: QWidget) -> QHBoxLayout:
+    row = QHBoxLayout()
+    row.setSpacing(10)
+    row.addWidget(label, 0, Qt.AlignmentFlag.AlignTop)
+    row.addWidget(text, 1)
+    for button in buttons:
+        row.addWidget(button, 0, Qt.AlignmentFlag.AlignTop)
+    return row

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from explorer.panels.base import Panel, head_name, shortened, wanted_head
+from explorer.panels.base import Panel, head_name, site_words, wanted_head
 from explorer.session.hover import Hover
 from explorer.session.intents import SelectKey
 from explorer.session.session import Session

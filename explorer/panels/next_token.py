@@ -18,7 +18,7 @@ _WORDLESS = "This model gives vectors, not words: it has no output head."
 
 class NextTokenPanel(Panel):
     name = "next"
-    title = "Next token"
+    title = "Next"
     hint = "The tokens that the model finds likeliest, with probability, logit and rank."
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
@@ -28,7 +28,7 @@ class NextTokenPanel(Panel):
         scroll.setWidget(self.bars)
         scroll.setWidgetResizable(True)
         scroll.setFrameShape(QFrame.Shape.NoFrame)
-        self.card = Card(self.title)
+        self.card = Card("Next token")
         self.card.set_content(scroll)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -49,7 +49,7 @@ class NextTokenPanel(Panel):
     def render_state(self, state: State, old: State | None) -> None:
         view, ran = state.results.prediction, state.ran
         masked = _is_masked(state)
-        self.card.set_title("Masked tokens" if masked else self.title)
+        self.card.set_title("Masked tokens" if masked else "Next token")
         self.bars.set_empty_text(_EMPTY if _has_words(state) else _WORDLESS)
         if view is None or ran is None or not _has_words(state):
             self.bars.set_groups(())

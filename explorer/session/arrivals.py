@@ -11,7 +11,8 @@ from functools import singledispatch
 
 from explorer.session.defaults import default_selection, followed_query
 from explorer.session.intents import SetText
-from explorer.session.state import Listed, Notice, Question, Results, Selection, State, clamped, site_of
+from explorer.session.state import Listed, Notice, Question, Results, Selection, State, clamped, site_of, site_tokens
+from models.decode_requests import DecodeRowsView, DecodeStepView
 from models.interventions import Mask, Positions
 from models.requests import (
     AlignmentView,
@@ -36,7 +37,16 @@ from models.requests import (
 )
 
 _OfRun = (
-    AlignmentView | HeadView | AtlasView | PredictionView | CompareView | CellView | PositionsView | ShuffleView | TrustReport | Stepped
+    HeadView
+    | AtlasView
+    | PredictionView
+    | CompareView
+    | CellView
+    | PositionsView
+    | ShuffleView
+    | AlignmentView
+    | TrustReport
+    | Stepped
 )
 
 
@@ -90,7 +100,7 @@ def _is_global(listed: Listed) -> bool:
 def _(result: Ran, state: State) -> State:
     state = _without_notice(_without_progress(state, result), result)
     results = replace(state.results, ran=result, trust=None)
-    if state.restored and result.text != state.document.text:
+    if state.restored and (result.text, result.target) != (state.document.text, state.document.target):
         return replace(state, results=results)  # the restored text runs next, and the selection is for that
     document = replace(state.document, selection=_selection_after(state, result))
     return replace(state, document=document, results=results, restored=False)
@@ -104,7 +114,9 @@ def _selection_after(state: State, ran: Ran) -> Selection:
     if not exists:
         default = default_selection(ran, state.document.checkpoint)
         selection = replace(selection, site=default.site, head=default.head)
-    if before is not None and not state.restored:
+    site = site_of(ran, selection.site)
+    in_source = site is not None and site_tokens(ran, site)[0] is not ran.tokens  # its queries are the encoder's
+    if before is not None and not state.restored and not in_source:
         selection = replace(selection, query=followed_query(selection.query, before, ran))
     return clamped(selection, ran)
 
@@ -181,6 +193,18 @@ def _(result: AlignmentView, state: State) -> State:
     if not _is_of_this_run(state, result):
         return state
     return replace(_without_notice(state, result), results=replace(state.results, alignment=result))
+
+
+@_arrive.register
+def _(result: DecodeStepView, state: State) -> State:
+    state = _without_notice(_without_progress(state, result), result)
+    return replace(state, results=replace(state.results, decoded=result))
+
+
+@_arrive.register
+def _(result: DecodeRowsView, state: State) -> State:
+    state = _without_notice(_without_progress(state, result), result)
+    return replace(state, results=replace(state.results, decoded_rows=result))
 
 
 @_arrive.register

@@ -10,8 +10,20 @@ DEFAULT_HEADS: dict[str, tuple[SiteRef, int]] = {
     "story-gpt": (SiteRef("decoder", 5), 5),
     # From the first mask of the example back to "Anna", whom the model then guesses there.
     "story-bert": (SiteRef("encoder", 5), 6),
+    # Finds the word that comes next in Spanish: the largest weight of eight of the example's nine words is on their own
+    # English word, 0.82 on average.
+    "en-es": (SiteRef("cross", 2), 4),
 }
 """The most telling (site, head) of a shipped checkpoint on its own example, by the name it is opened under."""
+
+DEFAULT_CELLS: dict[str, tuple[int, int]] = {
+    # "El" looks at "cat", two words on, as the model writes "gato": the adjective has to wait.
+    "en-es": (1, 2),
+    # Writing the "3" of "03" they look into "March": most at its "r" (0.77), and at its "a" (1.00).
+    "dates-bahdanau": (6, 14),
+    "dates-luong": (6, 13),
+}
+"""The (query, key) to begin with, where the rule of `default_selection` would choose a less telling one."""
 
 DEPTH = 0.65
 """How far up the stack to look in a model nobody has listed: past the heads that only copy neighbours."""
@@ -20,14 +32,17 @@ DEPTH = 0.65
 def default_selection(ran: Ran, checkpoint: str = "") -> Selection:
     """The selection for the first run of `checkpoint`.
 
-    A listed head, else head 0 at about two thirds of the first decoder or encoder stack; from the first mask or the
-    last token that stands for text, to the first token that does. The site is None for a model that kept none.
+    A listed head, else head 0 at about two thirds of the first decoder or encoder stack, or of the cross-attention of a
+    model that has nothing else; from the first mask or the
+    last token that stands for text, to the first token that does, or a listed cell. The site is None for a model that
+    kept none.
     """
     site, head = DEFAULT_HEADS.get(checkpoint, (None, 0))
     if site_of(ran, site) is None:
         site, head = _middle_late(ran), 0
     query = ran.masks[0] if ran.masks else last_token(ran)
-    return clamped(Selection(site=site, head=head, query=query, key=_first_token(ran)), ran)
+    query, key = DEFAULT_CELLS.get(checkpoint, (query, _first_token(ran)))
+    return clamped(Selection(site=site, head=head, query=query, key=key), ran)
 
 
 def last_token(ran: Ran) -> int:
@@ -50,6 +65,6 @@ def _first_token(ran: Ran) -> int:
 
 
 def _middle_late(ran: Ran) -> SiteRef | None:
-    stack = next((site.stack for site in ran.sites if site.stack in ("decoder", "encoder")), None)
+    stack = next((site.stack for site in ran.sites if site.stack in ("decoder", "encoder")), "cross")
     refs = [site.ref for site in ran.sites if site.stack == stack]
     return refs[min(round(DEPTH * len(refs)), len(refs) - 1)] if refs else None

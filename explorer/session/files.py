@@ -66,6 +66,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     version: int
     checkpoint: Annotated[str, Meta(min_length=1, max_length=4096)]
     text: str
+    target: str | None = None
     selection: _Selection = msgspec.field(default_factory=_Selection)
     view: ViewOptions = ViewOptions()
     interventions: Annotated[list[_Scale | _Mask | _Positions], Meta(max_length=_MOST_LISTED)] = []
@@ -75,7 +76,7 @@ def encode(document: Document) -> bytes:
     """The file's content. A brush that was in the hand is put down.
 
     Raises:
-        ValueError: it would be larger than `LARGEST`, or a text that no file can hold.
+        ValueError: it would be larger than `LARGEST`, or a text or target that no file can hold.
     """
     selection = document.selection
     file = _File(
@@ -83,6 +84,7 @@ def encode(document: Document) -> bytes:
         version=VERSION,
         checkpoint=document.checkpoint,
         text=document.text,
+        target=document.target,
         selection=_Selection(
             _to_site(selection.site), max(0, selection.head), max(0, selection.query), max(0, selection.key)
         ),
@@ -119,6 +121,7 @@ def decode(content: bytes) -> Document:
     return Document(
         checkpoint=file.checkpoint,
         text=file.text,
+        target=file.target,
         selection=Selection(
             _from_site(file.selection.site), file.selection.head, file.selection.query, file.selection.key
         ),

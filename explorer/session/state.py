@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from models.decode_requests import DecodeRowsView, DecodeStepView
 from models.interventions import Cell, Intervention, Mask, applies, precedence
 from models.requests import (
     AlignmentView,
@@ -120,6 +121,8 @@ class Results:
     variance: VarianceView | None = None
     positions: PositionsView | None = None
     shuffle: ShuffleView | None = None
+    decoded: DecodeStepView | None = None
+    decoded_rows: DecodeRowsView | None = None
     alignment: AlignmentView | None = None
     trust: TrustReport | None = None
 

@@ -23,13 +23,16 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from explorer.widgets.themed import ThemedWidget
-from explorer.widgets.token_strip_layout import StripLayout, flow
+from explorer.widgets.token_strip_layout import Spacing, StripLayout, flow
 
 LEAST_WEIGHT = 0.01  # arcs below this weight are not drawn
 ChipRole = Literal["", "ok", "warning", "error", "key", "query"]
+Selects = Literal["both", "query", "key"]
 
+_COMPACT = Spacing(tall_gutter=Spacing.low_gutter)
 _WIDEST_CHIP = 220.0
 _NARROWEST_CHIP = 24.0
+_DARKEST = 0.48  # of a shade: the text upon it stays legible
 _SIDE = 10.0  # between a chip's frame and its text
 
 
@@ -64,10 +67,18 @@ class TokenStrip(ThemedWidget):
         self._query, self._key, self._hover = -1, -1, -1
         self._weights: NDArray[np.float32] | None = None  # (tokens,)
         self._source = -1
+        self._shades: NDArray[np.float32] | None = None  # (tokens,)
+        self._selects: Selects = "both"
+        self._spacing = Spacing()
         self._dims_special = True
         self._widths: list[float] | None = None
         self._layout: StripLayout | None = None
         self._arcs: list[tuple[int, QPainterPath]] | None = None
+
+    @property
+    def count(self) -> int:
+        """How many tokens are shown."""
+        return len(self._tokens)
 
     # what to show
 
@@ -78,9 +89,20 @@ class TokenStrip(ThemedWidget):
         self._tokens = tuple(tokens)
         self._query, self._key = self._within(self._query), self._within(self._key)
         self._hover = self._within(self._hover)
-        self._weights, self._source = None, -1
+        self._weights, self._source, self._shades = None, -1, None
         self._widths = None
         self._drop_layout()
+
+    def set_compact(self, compact: bool) -> None:
+        """Give a single line of chips no more room for its arcs than each of several lines has."""
+        spacing = _COMPACT if compact else Spacing()
+        if spacing != self._spacing:
+            self._spacing = spacing
+            self._drop_layout()
+
+    def set_selects(self, selects: Selects) -> None:
+        """What may be chosen here: one of two texts may hold all the queries, the other all the keys."""
+        self._selects = selects
 
     def set_selection(self, query: int, key: int) -> None:
         """Frame the query and the key in their accents; -1 for none. Emits nothing."""
@@ -98,6 +120,16 @@ class TokenStrip(ThemedWidget):
             old, self._hover = self._hover, token
             self._update_chip(old)
             self._update_chip(token)
+
+    def set_shades(self, weights: NDArray[np.float32] | None) -> None:
+        """Fill each chip in the key's accent by its weight, (tokens,) between 0 and 1; None fills none.
+
+        For weights from a token of another strip. Raises ValueError when there is not one weight a token.
+        """
+        if weights is not None and weights.shape != (len(self._tokens),):
+            raise ValueError(f"There are {len(self._tokens)} tokens, the weights have shape {weights.shape}.")
+        self._shades = weights
+        self.update()
 
     def set_arcs(self, weights: NDArray[np.float32] | None, source: int) -> None:
         """Draw an arc from `source` to every token, (tokens,) weights between 0 and 1; None draws none.
@@ -154,7 +186,7 @@ class TokenStrip(ThemedWidget):
                 min(_WIDEST_CHIP, max(_NARROWEST_CHIP, metrics.horizontalAdvance(token.label) + 2 * _SIDE))
                 for token in self._tokens
             ]
-        return flow(self._widths, width, metrics.height() + 12)
+        return flow(self._widths, width, metrics.height() + 12, self._spacing)
 
     def _drop_layout(self) -> None:
         self._layout = None
@@ -210,6 +242,11 @@ class TokenStrip(ThemedWidget):
         painter.setPen(QPen(frame, width))
         painter.setBrush(QColor(theme.surface_hover if token == self._hover else theme.surface_alt))
         painter.drawRoundedRect(rect.adjusted(inset, inset, -inset, -inset), 6, 6)
+        if self._shades is not None:
+            shade = QColor(theme.key)
+            shade.setAlphaF(_DARKEST * min(1.0, float(self._shades[token])) ** 0.7)
+            painter.setBrush(shade)
+            painter.drawRoundedRect(rect.adjusted(inset, inset, -inset, -inset), 6, 6)
         if token == self._query == self._key:  # looks at itself: the key's frame inside the query's
             painter.setPen(QPen(QColor(theme.key), 1.5))
             painter.drawRoundedRect(rect.adjusted(3.5, 3.5, -3.5, -3.5), 4, 4)
@@ -267,19 +304,23 @@ class TokenStrip(ThemedWidget):
             self.hovered.emit(token)
 
     def _choose_query(self, token: int) -> None:
-        if token != self._query:
+        if self._selects == "key":
+            self._choose_key(token)
+        elif token != self._query:
             self.set_selection(token, self._key)
             self.token_selected.emit(token)
 
     def _choose_key(self, token: int) -> None:
-        if token != self._key:
+        if self._selects == "query":
+            self._choose_query(token)
+        elif token != self._key:
             self.set_selection(self._query, token)
             self.key_selected.emit(token)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         modifiers = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
         moves_key = modifiers == Qt.KeyboardModifier.ShiftModifier
-        current = self._key if moves_key else self._query
+        current = self._key if self._selects == "key" or (moves_key and self._selects == "both") else self._query
         target = self._target(Qt.Key(event.key()), current)
         if target is None or not (moves_key or modifiers == Qt.KeyboardModifier.NoModifier):
             event.ignore()

@@ -18,7 +18,8 @@ from models.catalogue import WEIGHTS, read_card
 from models.errors import CheckpointError, InputError
 from models.model import Encoded, Model
 from models.requests import CheckpointInfo, Site, StackInfo
-from models.textbook.recurrent import RecurrentConfig, RecurrentSeq2Seq, Writing
+from models.textbook.recurrent import Decoded, RecurrentConfig, RecurrentSeq2Seq, Writing
+from models.trace import Trace
 
 MODEL_TYPE = "explorer-recurrent"
 _MOST_TOKENS = 128
@@ -29,6 +30,10 @@ class RecurrentModel(Model):
     """A recurrent encoder and decoder. Its one attention site, if it has any, is ("cross", 0) with one head."""
 
     module: RecurrentSeq2Seq
+
+    def __init__(self, info: CheckpointInfo, module: RecurrentSeq2Seq, tokenizer: Any) -> None:
+        super().__init__(info, module, tokenizer)
+        self._last: tuple[tuple[tuple[int, ...], tuple[int, ...]], Decoded] | None = None
 
     def forward(self, inputs: Mapping[str, Tensor]) -> Any:
         recorder = active()
@@ -51,6 +56,18 @@ class RecurrentModel(Model):
                 )
             )
         return out
+
+    def read_again(self, trace: Trace) -> Decoded:
+        """The hidden states behind `trace`, batch 1: the trace keeps those that are looked at alone.
+
+        The last run's are kept, as every cell that is looked at asks for them.
+        """
+        ids = tuple(token.id for token in trace.source), tuple(token.id for token in trace.tokens)
+        if self._last is None or self._last[0] != ids:
+            source, target = (torch.tensor([side], device=self.device) for side in ids)
+            with torch.no_grad():
+                self._last = (ids, self.module(source, target))
+        return self._last[1]
 
     def start_run(self, encoded: Encoded) -> RecurrentRun:
         return RecurrentRun(self, encoded)
@@ -136,4 +153,5 @@ def _info(folder: Path, config: RecurrentConfig, module: nn.Module, reference: s
         example=card.example,
         prefix="",
         shipped=folder.parent == WEIGHTS,
+        textbook=True,
     )

@@ -15,7 +15,6 @@ the words written (monotonic) or is predicted (equations 9 and 10).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, get_args
 
@@ -25,8 +24,9 @@ from torch import Tensor, nn
 
 from models import attention
 from models.attention import AttentionInputs
+from models.textbook.scores import SCORES, Place
 
-Score = Literal["none", "bahdanau", "dot", "general", "concat"]
+ScoreKind = Literal["none", "bahdanau", "dot", "general", "concat"]
 Scope = Literal["global", "monotonic", "predictive"]
 CellKind = Literal["gru", "lstm"]
 
@@ -39,7 +39,7 @@ class RecurrentConfig:
 
     vocabulary: int
     target_vocabulary: int
-    score: Score = "bahdanau"
+    score: ScoreKind = "bahdanau"
     scope: Scope = "global"
     cell: CellKind = "gru"
     bidirectional: bool = True
@@ -54,11 +54,16 @@ class RecurrentConfig:
     model_type: str = "explorer-recurrent"
 
     def __post_init__(self) -> None:
-        for value, kind in ((self.score, Score), (self.scope, Scope), (self.cell, CellKind)):
+        for value, kind in ((self.score, ScoreKind), (self.scope, Scope), (self.cell, CellKind)):
             if value not in get_args(kind):
                 raise ValueError(f"“{value}” is none of {', '.join(get_args(kind))}.")
         if self.scope != "global" and self.score in ("none", "bahdanau"):
             raise ValueError(f"Local attention is Luong's: it goes with dot, general or concat, not with {self.score}.")
+
+    @property
+    def is_luong(self) -> bool:
+        """Whether the decoder takes its turn before it looks back, not after."""
+        return self.score not in ("none", "bahdanau")
 
     @property
     def encoded(self) -> int:
@@ -85,6 +90,9 @@ class Decoded:
     inputs: AttentionInputs | None  # scores enter as a bias, values are encoder states; None for the bottleneck
     states: Tensor  # (batch, steps, hidden)
     contexts: Tensor  # (batch, steps, encoded)
+    looking: Tensor  # (batch, steps, hidden): the states that were scored; Bahdanau's are those of the step before
+    encoded: Tensor  # (batch, source, encoded)
+    first: Tensor  # (batch, hidden): the decoder's state before the first step
 
 
 class RecurrentSeq2Seq(nn.Module):
@@ -99,13 +107,13 @@ class RecurrentSeq2Seq(nn.Module):
         self.target_embedding = nn.Embedding(config.target_vocabulary, config.embedding, padding_idx=config.pad)
         self.encoder = recurrent(config.embedding, config.hidden, batch_first=True, bidirectional=config.bidirectional)
         self.bridge = nn.Linear(config.encoded, config.hidden)  # the decoder's first state
-        luong = config.score not in ("none", "bahdanau")
+        luong = config.is_luong
         self.decoder = cell(config.embedding + (0 if luong else config.encoded), config.hidden)
         self.combine = nn.Linear(config.encoded + config.hidden + (0 if luong else config.embedding), config.hidden)
         self.output = nn.Linear(config.hidden, config.target_vocabulary)
         self.dropout = nn.Dropout(config.dropout)
-        self.score = _SCORES[config.score](config)
-        self.place = _Place(config) if config.scope == "predictive" else None
+        self.score = SCORES[config.score](config)
+        self.place = Place(config) if config.scope == "predictive" else None
         self._advance = self._luong if luong else self._bahdanau
 
     def encode(self, source: Tensor) -> tuple[Tensor, Tensor]:
@@ -143,7 +151,7 @@ class RecurrentSeq2Seq(nn.Module):
 
     def forward(self, source: Tensor, target: Tensor) -> Decoded:
         """Teacher forcing: what follows each of `target` (batch, steps), which begins with the start token."""
-        writing = self.begin(source)
+        begun = writing = self.begin(source)
         logits, steps = [], []
         for i in range(target.shape[1]):
             logit, writing = self.step(writing, target[:, i])
@@ -153,11 +161,16 @@ class RecurrentSeq2Seq(nn.Module):
         if self.config.score != "none":
             scores, windows = torch.stack([s.scores for s in steps], 1), torch.stack([s.window for s in steps], 1)
             inputs = _inputs(scores, windows, writing.states)
+        states = torch.stack([s.state for s in steps], 1)
+        before = torch.cat([begun.state[:, None], states[:, :-1]], dim=1)
         return Decoded(
-            torch.stack(logits, 1),
-            inputs,
-            torch.stack([s.state for s in steps], 1),
-            torch.stack([s.context for s in steps], 1),
+            logits=torch.stack(logits, 1),
+            inputs=inputs,
+            states=states,
+            contexts=torch.stack([s.context for s in steps], 1),
+            looking=states if self.config.is_luong else before,
+            encoded=begun.states,
+            first=begun.state,
         )
 
     def _bahdanau(self, word: Tensor, writing: Writing) -> tuple[Tensor, Writing]:
@@ -239,83 +252,3 @@ def _inputs(scores: Tensor, shut: Tensor, states: Tensor) -> AttentionInputs:
 def _bottleneck(first: Tensor, config: RecurrentConfig) -> Tensor:
     """One context for every step: the decoder's first state, in the place of the states that attention would mix."""
     return F.pad(first, (0, config.encoded - config.hidden))
-
-
-class _Score(nn.Module):
-    """How well a decoder state fits each encoder state."""
-
-    def __init__(self, config: RecurrentConfig) -> None:
-        super().__init__()
-
-    def prepare(self, states: Tensor) -> Tensor:
-        """What does not depend on the step, from the encoder states (batch, source, encoded)."""
-        return states
-
-    def forward(self, state: Tensor, keys: Tensor) -> Tensor:
-        """Scores (batch, source) of a decoder state (batch, hidden) against what `prepare` gave."""
-        raise NotImplementedError("the bottleneck scores nothing")
-
-
-class _Additive(_Score):
-    """v . tanh(W s + U h)."""
-
-    def __init__(self, config: RecurrentConfig) -> None:
-        super().__init__(config)
-        self.w = nn.Linear(config.hidden, config.hidden, bias=False)
-        self.u = nn.Linear(config.encoded, config.hidden, bias=False)
-        self.v = nn.Linear(config.hidden, 1, bias=False)
-
-    def prepare(self, states: Tensor) -> Tensor:
-        """U h_j does not depend on the step: (batch, source, hidden)."""
-        return self.u(states)  # type: ignore[no-any-return]
-
-    def forward(self, state: Tensor, keys: Tensor) -> Tensor:
-        return self.v(torch.tanh(self.w(state)[:, None] + keys))[..., 0]  # type: ignore[no-any-return]
-
-
-class _Dot(_Score):
-    """s . h, with h brought to the decoder's width where it is wider."""
-
-    def __init__(self, config: RecurrentConfig) -> None:
-        super().__init__(config)
-        same = config.encoded == config.hidden
-        self.narrow = nn.Identity() if same else nn.Linear(config.encoded, config.hidden, bias=False)
-
-    def prepare(self, states: Tensor) -> Tensor:
-        return self.narrow(states)  # type: ignore[no-any-return]
-
-    def forward(self, state: Tensor, keys: Tensor) -> Tensor:
-        return torch.einsum("bd,bsd->bs", state, keys)
-
-
-class _General(_Dot):
-    """s . W h."""
-
-    def __init__(self, config: RecurrentConfig) -> None:
-        super().__init__(config)
-        self.narrow = nn.Linear(config.encoded, config.hidden, bias=False)
-
-
-class _Concat(_Additive):
-    """v . tanh(W [s; h]): W s + U h with one matrix, as Luong writes it."""
-
-
-class _Place(nn.Module):
-    """p = S sigmoid(v . tanh(W s)): Luong et al. 2015, equation 9."""
-
-    def __init__(self, config: RecurrentConfig) -> None:
-        super().__init__()
-        self.w = nn.Linear(config.hidden, config.hidden, bias=False)
-        self.v = nn.Linear(config.hidden, 1, bias=False)
-
-    def forward(self, state: Tensor, lengths: Tensor) -> Tensor:
-        return torch.sigmoid(self.v(torch.tanh(self.w(state)))) * (lengths[:, None] - 1)
-
-
-_SCORES: dict[str, Callable[[RecurrentConfig], _Score]] = {
-    "none": _Score,
-    "bahdanau": _Additive,
-    "dot": _Dot,
-    "general": _General,
-    "concat": _Concat,
-}

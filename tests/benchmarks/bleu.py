@@ -12,7 +12,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from sacrebleu.metrics import BLEU
+from sacrebleu.metrics.bleu import BLEU
 
 from models import decode, open_checkpoint
 from models.training.prepare_translation import Pair, read_pairs, split
@@ -30,10 +30,10 @@ def references(pairs: Sequence[Pair], count: int) -> dict[str, list[str]]:
     return dict(list(held_out.items())[:count])
 
 
-def streams(found: Sequence[list[str]]) -> list[list[str | None]]:
-    """References by number rather than by sentence, as sacrebleu takes them; None where a sentence has fewer."""
+def streams(found: Sequence[list[str]]) -> list[list[str]]:
+    """References by number rather than by sentence, as sacrebleu takes them; "" (passed over) where there are fewer."""
     most = max(len(each) for each in found)
-    return [[each[i] if i < len(each) else None for each in found] for i in range(most)]
+    return [[each[i] if i < len(each) else "" for each in found] for i in range(most)]
 
 
 def main() -> None:

@@ -62,7 +62,7 @@ def painted_cell(host: Host, i: int) -> float:
 
 def until_shown(host: Host, started: float) -> float:
     while not is_shown(host):
-        QCoreApplication.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents, 5)
+        let_go()
     repaint(host)
     return time.perf_counter() - started
 
@@ -81,17 +81,22 @@ def dragged(host: Host) -> tuple[int, list[float]]:
             step += 1
             move_pointer(slider, start + QPoint(-step, 0), Qt.MouseButton.LeftButton)
             asked.setdefault(slider.value, now)
-        QCoreApplication.processEvents(QEventLoop.ProcessEventsFlag.AllEvents, 2)
+        let_go()
         factor = shown_factor(host)
         if factor is not None and factor != last and is_current_run_shown(host):
             repaint(host)
             last = factor
             if factor in asked:
                 took.append(time.perf_counter() - asked[factor])
-        time.sleep(0.001)
     QTest.mouseRelease(slider, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, start + QPoint(-step, 0))
     host.settle()
     return len(took), took
+
+
+def let_go() -> None:
+    """Handle what has happened, then leave the interpreter to the engine's thread: waiting inside Qt would hold it."""
+    QCoreApplication.processEvents(QEventLoop.ProcessEventsFlag.AllEvents, 2)
+    time.sleep(0.0005)
 
 
 def is_current_run_shown(host: Host) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from PySide6.QtCore import QCoreApplication, QDeadlineTimer, QEvent, QEventLoop, QPoint, Qt
+from PySide6.QtCore import QCoreApplication, QDeadlineTimer, QEvent, QEventLoop, QPoint, Qt, QTimer
 from PySide6.QtGui import QColor, QImage, QTextCursor
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
@@ -64,9 +64,11 @@ def destroy(window: QWidget) -> None:
 def wait_until(condition: Callable[[], bool]) -> None:
     """Let the event loop run until `condition` holds."""
     deadline = QDeadlineTimer(PATIENCE)
+    waker = QTimer()
+    waker.start(20)  # with a time limit of its own processEvents would not sleep, and keep the worker from its core
     while not condition():
         assert not deadline.hasExpired(), "waited in vain"
-        QCoreApplication.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents, 20)
+        QCoreApplication.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
 
 
 def settle(window: MainWindow) -> None:

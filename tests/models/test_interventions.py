@@ -24,6 +24,8 @@ from models.interventions import (
     applies,
     check,
     describe,
+    factor_at,
+    in_force,
     is_neutral,
     parse_mask,
     precedence,
@@ -405,3 +407,25 @@ def test_of_a_cell_painted_twice_the_last_counts(cells):
     shut = blocked(x)
     assert shut is not None
     np.testing.assert_array_equal(shut[0, 0].numpy(), expected)
+
+
+def test_a_mask_that_replaces_covers_the_wider_ones_before_it():
+    site = SiteRef("decoder", 5)
+    window, head, paint = Mask("window", window=4), Mask("none", site=site, head=5), loose("painted", cells=((0, 0),))
+    assert in_force([head, window]) == [head]
+    assert in_force([paint, window]) == [window, paint]
+    assert in_force([paint, head, Mask("blocks", window=2, site=site)]) == [head, paint]
+    assert in_force([]) == []
+
+
+def test_the_factor_at_a_head_is_the_product_of_all_that_apply():
+    scales: list[Intervention] = [
+        Scale(0.5),
+        Scale(4, site=DECODER.ref),
+        Scale(3, head=1),
+        Scale(9, site=SiteRef("decoder", 0)),
+        Mask("none"),
+    ]
+    assert factor_at(scales, DECODER, 0) == 2
+    assert factor_at(scales, DECODER, 1) == 6
+    assert factor_at([], DECODER, 0) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
-from explorer.panels.base import Panel, head_name, wanted_comparison
+from explorer.panels.base import Panel, head_name, site_words, wanted_comparison
 from explorer.panels.mask_scale.effect import EffectView
 from explorer.panels.mask_scale.knobs import MaskKnobs, ScaleKnobs, ScopeChooser, heading
 from explorer.session.hover import NOTHING, Hover, Pointed
@@ -22,7 +22,7 @@ from explorer.session.session import Session
 from explorer.session.state import Notice, State
 from explorer.widgets.card import Card
 from explorer.widgets.intervention_list import InterventionList, ListedText
-from models.interventions import Intervention, Mask, MaskKind, Scale, applies, describe, same_slot
+from models.interventions import Intervention, Mask, MaskKind, Scale, applies, describe, factor_at, in_force, same_slot
 from models.requests import CompareRequest, ForwardRequest, HeadRequest, PredictionRequest, Request
 
 _SHOWN_LANES = frozenset({ForwardRequest.lane, HeadRequest.lane, PredictionRequest.lane, CompareRequest.lane})
@@ -118,7 +118,7 @@ class MaskScalePanel(Panel):
         self._render_knobs(state)
         if old is None or state.document.interventions != old.document.interventions:
             self.list.set_rows([ListedText(describe(i.value), i.on) for i in state.document.interventions])
-        self.effect.show_state(state)
+        self.effect.show_state(state, site_words(state.ran, state.site) if state.ran and state.site else ([], []))
         if self._waiting is not None and _SHOWN_LANES.isdisjoint(state.busy):
             self._put_scale(self._waiting)
 
@@ -133,7 +133,7 @@ class MaskScalePanel(Panel):
         if comparison is not None and comparison.site == state.selection.site:
             self.scale_knobs.show_trained(comparison.scale, comparison.head_dim)
         if self._waiting is None and not self.scale_knobs.is_dragging:
-            self.scale_knobs.show_factor(scale.factor if isinstance(scale, Scale) else 1.0)
+            self.scale_knobs.show_factor(scale.factor if isinstance(scale, Scale) else 1.0, _factor_elsewhere(state))
 
     def render_hover(self, pointed: Pointed) -> None:
         self.effect.show_hover(pointed)
@@ -145,14 +145,20 @@ def _in_slot(state: State, probe: Intervention) -> Intervention | None:
     return values[-1] if values else None
 
 
+def _factor_elsewhere(state: State) -> float:
+    """What the scales of other scopes multiply the selected head's scores by."""
+    if state.site is None:
+        return 1.0
+    values = [i.value for i in state.document.interventions if i.on and isinstance(i.value, Scale)]
+    others = [value for value in values if (value.site, value.head) != state.edit_scope]
+    return factor_at(others, state.site, state.selection.head)
+
+
 def _elsewhere(state: State) -> tuple[str, ...]:
     """The masks of other scopes that act at the selected head too."""
     site, head, scope = state.site, state.selection.head, state.edit_scope
     if site is None:
         return ()
     masks = [i.value for i in state.document.interventions if i.on and isinstance(i.value, Mask)]
-    return tuple(
-        describe(mask)
-        for mask in masks
-        if applies(mask, site) and mask.head in (None, head) and (mask.site, mask.head) != scope
-    )
+    here = in_force(mask for mask in masks if applies(mask, site) and mask.head in (None, head))
+    return tuple(describe(mask) for mask in here if (mask.site, mask.head) != scope)

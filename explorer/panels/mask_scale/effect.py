@@ -15,6 +15,9 @@ from explorer.widgets.number_text import value_text
 from explorer.widgets.paired_bars import PairedBars, PairedRow
 from models.requests import CompareView, Ran
 
+Words = tuple[list[str], list[str]]
+"""What the queries and the keys of a site are called."""
+
 _MAP_HEIGHT = 320
 _LOSS_STEP = 5e-4  # nats: what the three decimals on screen can tell apart
 _WORDLESS = "This model gives vectors, not words."
@@ -56,7 +59,8 @@ class EffectView(QWidget):
             column.addWidget(part)
         self._view: CompareView | None = None
 
-    def show_state(self, state: State) -> None:
+    def show_state(self, state: State, words: Words) -> None:
+        """Show the comparison in `state`; `words` are those of the selected site."""
         view, ran = state.results.comparison, state.ran
         self.setVisible(view is not None and ran is not None)
         if view is None or ran is None:
@@ -67,19 +71,19 @@ class EffectView(QWidget):
         query = min(state.selection.query, len(view.before) - 1)
         self.map.set_selection(state.selection.query, state.selection.key)
         edited = bool(ran.interventions)
-        self._show_numbers(view, ran, query, edited)
+        self._show_numbers(view, words, query, edited)
         if view is self._view:
             return
         self._view = view
         self.sentence.setText(loss_sentence(view) if edited else "")
         self.sentence.setVisible(bool(self.sentence.text()))
-        self.dead.setText(dead_sentence(view, ran))
+        self.dead.setText(dead_sentence(view, words[0]))
         self.dead.setVisible(bool(view.dead_rows))
         self._show_next(view, ran, edited)
         self.map_title.setVisible(edited)
         self.map_row.setVisible(edited)
         if edited:
-            self._show_map(view, ran)
+            self._show_map(view, words)
 
     def show_hover(self, pointed: Pointed) -> None:
         self.map.set_hover(pointed.query, pointed.key)
@@ -87,11 +91,11 @@ class EffectView(QWidget):
         inside = view is not None and 0 <= q < view.difference.shape[0] and 0 <= k < view.difference.shape[1]
         self.bar.set_marker(float(view.difference[q, k]) if inside and view is not None else None)
 
-    def _show_numbers(self, view: CompareView, ran: Ran, query: int, edited: bool) -> None:
+    def _show_numbers(self, view: CompareView, words: Words, query: int, edited: bool) -> None:
         self.numbers.set_compares(edited)
-        name = f"row “{_word(ran, len(view.before), query)}”"
+        name = f"row “{words[0][query]}”"
         top = [
-            f"{value_text(float(weights[query, keys[query]]))} {_word(ran, view.before.shape[1], int(keys[query]))}"
+            f"{value_text(float(weights[query, keys[query]]))} {words[1][int(keys[query])]}"
             for weights, keys in ((view.before, view.top_key_before), (view.after, view.top_key_after))
         ]
         bits = [f"{value_text(float(rows[query]))} bits" for rows in (view.entropy_before, view.entropy_after)]
@@ -116,11 +120,9 @@ class EffectView(QWidget):
         ]
         self.bars.set_rows(rows, compares=edited)
 
-    def _show_map(self, view: CompareView, ran: Ran) -> None:
-        queries, keys = view.difference.shape
-        labels = [[_word(ran, count, i) for i in range(count)] for count in (queries, keys)]
+    def _show_map(self, view: CompareView, words: Words) -> None:
         high = view.largest_difference or 1.0
-        self.map.set_values(view.difference, None, labels[0], labels[1], -high, high)
+        self.map.set_values(view.difference, None, *words, -high, high)
         self.bar.set_range(-high, high)
 
 
@@ -179,21 +181,15 @@ def loss_sentence(view: CompareView) -> str:
     return "The loss rises: the model was not trained to work like this."
 
 
-def dead_sentence(view: CompareView, ran: Ran) -> str:
+def dead_sentence(view: CompareView, queries: list[str]) -> str:
     """Which rows may look at nothing, and what the model then computes."""
     dead = view.dead_rows
     if not dead:
         return ""
-    words = [_word(ran, len(view.after), row) for row in dead[:4]]
-    named = ", ".join(f"“{word}”" for word in words) + (f" and {len(dead) - 4} more" if len(dead) > 4 else "")
+    named = ", ".join(f"“{queries[row]}”" for row in dead[:4]) + (f" and {len(dead) - 4} more" if len(dead) > 4 else "")
     if len(dead) == 1:
         return f"Row {named} may look at nothing: its weights are all 0, and this head writes nothing there."
     return f"Rows {named} may look at nothing: their weights are all 0, and this head writes nothing there."
-
-
-def _word(ran: Ran, count: int, position: int) -> str:
-    """What a query or key is called; where a site has other tokens than those that predict, by its number."""
-    return ran.tokens[position].word if count == len(ran.tokens) else str(position)
 
 
 def _percent(p: float) -> str:

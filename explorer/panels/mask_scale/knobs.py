@@ -144,9 +144,7 @@ class MaskKnobs(QWidget):
         self.explanation.setText(text)
         for brush, button in self.brushes.items():
             button.setChecked(brush == painting)
-        self.brush_hint.setText(
-            "then drag over the head map" if painting == "off" else "drag over the map; Esc ends it"
-        )
+        self.brush_hint.setText("then drag over the head map" if painting == "off" else "now drag over the head map")
 
     def _on_kind(self, index: int) -> None:
         kind = self.kind.itemData(index)
@@ -189,7 +187,7 @@ class ScaleKnobs(QWidget):
         column.addWidget(self.slider)
         column.addWidget(self.scale_text)
         column.addWidget(self.temperature_text)
-        self._trained = 1 / math.sqrt(32)
+        self._trained, self._others = 1 / math.sqrt(32), 1.0
         self.show_trained(self._trained, 32)
         self.show_factor(1.0)
 
@@ -211,21 +209,25 @@ class ScaleKnobs(QWidget):
         ]
         self.slider.set_scale(low, high, listed)
 
-    def show_factor(self, factor: float) -> None:
+    def show_factor(self, factor: float, others: float = 1.0) -> None:
+        """The factor of this scope, and what the selected head gets from `others`."""
+        self._others = others
         self.slider.set_value(factor)
         with QSignalBlocker(self.factor):
             self.factor.setValue(factor)
-        how = "as trained" if factor == 1 else "sharper than trained" if factor > 1 else "softer than trained"
-        how = how if factor else "every key alike"
-        total = f"{value_text(factor * self._trained)} = {factor:.3g} × {value_text(self._trained)}"
+        whole = factor * others
+        how = "as trained" if whole == 1 else "sharper than trained" if whole > 1 else "softer than trained"
+        how = how if whole else "every key alike"
+        elsewhere = f" × {others:.3g} (other scopes)" if others != 1 else ""
+        total = f"{value_text(whole * self._trained)} = {factor:.3g}{elsewhere} × {value_text(self._trained)}"
         self.scale_text.setText(f"Scale {total}: {how}")
-        temperature = f"{1 / factor:.3g}" if factor else "∞"
+        temperature = f"{1 / whole:.3g}" if whole else "∞"
         self.temperature_text.setText(f"Temperature {temperature} = 1 / factor: the same knob")
 
     def _on_slider(self, factor: float) -> None:
-        self.show_factor(factor)  # at once, also where the model answers later
+        self.show_factor(factor, self._others)  # at once, also where the model answers later
         self.chosen.emit(factor)
 
     def _turn_to(self, factor: float) -> None:
-        self.show_factor(factor)
+        self.show_factor(factor, self._others)
         self.chosen.emit(factor)

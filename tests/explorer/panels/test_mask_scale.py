@@ -328,6 +328,18 @@ def test_the_knobs_show_what_is_in_force_at_the_selected_head(host):
     host.settle()
 
 
+def test_what_other_scopes_do_to_the_scale_is_said(host):
+    host.session.dispatch(PutIntervention(Scale(2)))
+    host.session.dispatch(PutIntervention(Scale(0.4, site=SITE, head=HEAD)))
+    host.settle()
+    knobs = host.masks.scale_knobs
+    assert comparison(host).factor == pytest.approx(0.8)
+    assert knobs.scale_text.text() == "Scale 0.141 = 0.4 × 2 (other scopes) × 0.177: softer than trained"
+    assert knobs.temperature_text.text().startswith("Temperature 1.25 ")
+    click(host.masks.scope_chooser.buttons["everywhere"])
+    assert knobs.scale_text.text() == "Scale 0.141 = 2 × 0.4 (other scopes) × 0.177: softer than trained"
+
+
 def test_the_head_map_can_show_the_change(host):
     host.session.dispatch(PutIntervention(Scale(0.4, site=SITE, head=HEAD)))
     host.session.dispatch(SetView("normalisation", "difference"))
@@ -405,6 +417,6 @@ def test_the_sentence_about_the_loss_is_honest(before, after, peeks, begins):
     assert bool(sentence) == bool(begins)
 
 
-def test_many_dead_rows_are_counted(host):
-    sentence = dead_sentence(made_up(3.0, 3.0, dead=(0, 1, 2, 3, 4, 5)), host.state.ran)
-    assert sentence.startswith("Rows “0”, “1”, “2”, “3” and 2 more may look at nothing: their weights are all 0")
+def test_many_dead_rows_are_counted():
+    sentence = dead_sentence(made_up(3.0, 3.0, dead=(0, 1, 2, 3, 4, 5)), list("abcdef"))
+    assert sentence.startswith("Rows “a”, “b”, “c”, “d” and 2 more may look at nothing: their weights are all 0")

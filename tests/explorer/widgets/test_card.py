@@ -40,7 +40,7 @@ def test_a_long_subtitle_does_not_widen_the_card(card):
     narrow = card.minimumSizeHint().width()
     card.set_subtitle("where a very long token looks " * 20)
     assert card.minimumSizeHint().width() == narrow
-    assert card.findChildren(QLabel)[1].toolTip().startswith("where a very long")
+    assert any(label.toolTip().startswith("where a very long") for label in card.findChildren(QLabel))
 
 
 def test_content_is_replaced(card):

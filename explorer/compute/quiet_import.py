@@ -1,0 +1,44 @@
+"""Importing torch and transformers in a thread without stopping the others.
+
+Two things in it keep the interpreter's lock for long, and the window would stand still meanwhile. Measured on two cores:
+loading torch's library (0.1 to 0.5 s), and full garbage collections, which walk ever more objects that all live as long
+as the process (six of 0.1 to 0.5 s during the import, and one every few seconds ever after).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+
+@contextmanager
+def quiet_import() -> Iterator[None]:
+    """Around an import of torch: what it leaves in memory is never looked at by the garbage collector."""
+    _load_library("torch", "lib/libtorch_python.so")
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if was_enabled:
+            gc.enable()
+
+
+def _load_library(package: str, name: str) -> None:
+    """Load a package's shared library through a call that, unlike `import`, lets other threads run.
+
+    Where that fails nothing is said: the import that follows tells why.
+    """
+    spec = find_spec(package) if sys.platform == "linux" and package not in sys.modules else None
+    if spec is None or spec.origin is None:
+        return
+    load = ctypes.CDLL(None).dlopen
+    load.argtypes, load.restype = (ctypes.c_char_p, ctypes.c_int), ctypes.c_void_p
+    load(os.fsencode(Path(spec.origin).parent / name), os.RTLD_NOW)

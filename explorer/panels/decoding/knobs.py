@@ -1,0 +1,233 @@
+"""How the model is to write: a strategy and its numbers, each checked as it is typed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+
+from explorer.widgets.flow_layout import FlowLayout
+from explorer.widgets.page import wrapped
+from explorer.widgets.segments import Segments
+from models.decode_settings import DecodeSettings, Strategy
+
+STRATEGIES: tuple[Strategy, ...] = ("greedy", "sample", "beam")
+MOST_STEPS = 1000
+
+_BUTTONS = (
+    ("Greedy", "Always take the likeliest token"),
+    ("Sample", "Draw a token at random, each as often as it is likely"),
+    ("Beam", "Keep several texts at once and end with the likeliest whole"),
+)
+
+
+@dataclass(frozen=True)
+class _Field:
+    name: str  # in DecodeSettings; "steps" is the panel's own
+    label: str
+    tooltip: str
+    value: str  # at first
+    step: float  # of the arrow keys
+    strategies: tuple[Strategy, ...] = STRATEGIES
+    whole: bool = False
+    may_be_off: bool = False
+
+
+_SAMPLE: tuple[Strategy, ...] = ("sample",)
+_BEAM: tuple[Strategy, ...] = ("beam",)
+_FIELDS = (
+    _Field("temperature", "Temperature", "Logits are divided by it: below 1 surer, above 1 bolder", "1", 0.1, _SAMPLE),
+    _Field("top_k", "Top-k", "Keep the k likeliest tokens; empty: off", "", 1, _SAMPLE, True, True),
+    _Field(
+        "top_p",
+        "Top-p",
+        "Keep the likeliest that together reach this share; empty: off",
+        "",
+        0.05,
+        _SAMPLE,
+        False,
+        True,
+    ),
+    _Field(
+        "min_p",
+        "Min-p",
+        "Keep those at least this many times as likely as the likeliest; empty: off",
+        "",
+        0.05,
+        _SAMPLE,
+        False,
+        True,
+    ),
+    _Field("seed", "Seed", "The same seed draws the same tokens", "0", 1, _SAMPLE, True),
+    _Field("beams", "Beams", "How many texts are kept at once", "4", 1, _BEAM, True),
+    _Field(
+        "length_penalty",
+        "Length penalty",
+        "A beam's log-probability is divided by its length to this power",
+        "1",
+        0.5,
+        _BEAM,
+    ),
+    _Field(
+        "repetition_penalty", "Repetition penalty", "Divides positive logits of tokens seen before; 1 is off", "1", 0.1
+    ),
+    _Field(
+        "no_repeat_ngram",
+        "No repeated n-gram",
+        "Never write the same n tokens in a row twice; 0 is off",
+        "0",
+        1,
+        STRATEGIES,
+        True,
+    ),
+    _Field("steps", "Steps", "The most tokens to write", "20", 1, STRATEGIES, True),
+)
+
+
+class NumberField(QLineEdit):
+    """A number that is typed; Up and Down change it by a step."""
+
+    def __init__(self, value: str, step: float) -> None:
+        super().__init__(value)
+        self._step = step
+        self.setPlaceholderText("off")
+        self.setFixedWidth(7 * self.fontMetrics().averageCharWidth() + 18)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        sign = {Qt.Key.Key_Up: 1, Qt.Key.Key_Down: -1}.get(Qt.Key(event.key()))
+        if sign is None:
+            super().keyPressEvent(event)
+            return
+        try:
+            now = float(self.text()) if self.text().strip() else 0.0
+        except ValueError:
+            return
+        self.setText(f"{now + sign * self._step:.6g}")
+
+
+class DecodeKnobs(QWidget):
+    """The strategy and those fields that it uses. `problem` says in a sentence what is wrong, if anything is."""
+
+    changed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.strategy_buttons = Segments(_BUTTONS, "Strategy")
+        self.strategy_buttons.chosen.connect(self._on_strategy)
+        self.more = QPushButton("Settings")
+        self.more.setCheckable(True)
+        self.more.setToolTip("Show or hide the numbers that this strategy uses")
+        self.more.toggled.connect(lambda _: self._update())
+        self.fields: dict[str, NumberField] = {}
+        self._groups: dict[str, QWidget] = {}
+        self._area = QWidget()
+        flow = FlowLayout(self._area, gap=12, line_gap=4)
+        for field in _FIELDS:
+            edit = NumberField(field.value, field.step)
+            edit.setToolTip(field.tooltip)
+            edit.setAccessibleName(field.label)
+            edit.textChanged.connect(lambda _: self._update())
+            self.fields[field.name] = edit
+            self._groups[field.name] = _labelled(field.label, edit)
+            flow.addWidget(self._groups[field.name])
+        self.remark = wrapped(role="dim")
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(6)
+        line = QHBoxLayout()
+        line.setSpacing(6)
+        line.addWidget(self.strategy_buttons, 1)
+        line.addWidget(self.more)
+        column.addLayout(line)
+        column.addWidget(self._area)
+        column.addWidget(self.remark)
+        self.problem = ""
+        self.settings = DecodeSettings()
+        self.steps = 20
+        self._update()
+
+    @property
+    def strategy(self) -> Strategy:
+        return STRATEGIES[self.strategy_buttons.current]
+
+    def choose(self, strategy: Strategy) -> None:
+        """Press a strategy's button."""
+        self.strategy_buttons.choose(STRATEGIES.index(strategy))
+        self._on_strategy()
+
+    def set_number(self, name: str, text: str) -> None:
+        """Type into a field."""
+        self.fields[name].setText(text)
+
+    def _on_strategy(self, _index: int = 0) -> None:
+        self.more.setChecked(self.more.isChecked() or self.strategy != "greedy")
+        self._update()
+
+    def _update(self) -> None:
+        self._area.setVisible(self.more.isChecked())
+        for field in _FIELDS:
+            self._groups[field.name].setVisible(self.strategy in field.strategies)
+        try:
+            numbers = {
+                field.name: _number(field, self.fields[field.name].text())
+                for field in _FIELDS
+                if self.strategy in field.strategies
+            }
+            steps = numbers.pop("steps")
+            assert isinstance(steps, int)
+            if not 1 <= steps <= MOST_STEPS:
+                raise ValueError(f"{steps} steps are not offered: 1 to {MOST_STEPS:,}.")
+            settings = DecodeSettings(strategy=self.strategy, **numbers)  # type: ignore[arg-type]
+            if settings.seed < 0:
+                raise ValueError(f"A seed of {settings.seed} is not offered: 0 or more.")
+        except ValueError as error:
+            self.problem = str(error)
+        else:
+            self.problem, self.settings, self.steps = "", settings, steps
+        text = self.problem or remark(self.settings)
+        self.remark.setText(text)
+        self.remark.setVisible(bool(text))
+        self.remark.setProperty("role", "mark" if self.problem else "dim")
+        self.remark.style().polish(self.remark)
+        self.changed.emit()
+
+
+def remark(settings: DecodeSettings) -> str:
+    """What is worth saying of settings that are sound but may not do what one thinks."""
+    if settings.strategy == "sample" and settings.temperature == 0:
+        return "At temperature 0 nothing is drawn: the likeliest token is taken, as in greedy."
+    if settings.strategy == "sample" and settings.top_k == 1:
+        return "Top-k 1 leaves one token: this is greedy."
+    if settings.strategy == "beam" and settings.beams == 1:
+        return "One beam looks at one text only: this is greedy."
+    return ""
+
+
+def _number(field: _Field, text: str) -> float | int | None:
+    """Raises ValueError with a sentence."""
+    text = text.strip().replace(",", ".")
+    if not text and field.may_be_off:
+        return None
+    convert: Callable[[str], float | int] = int if field.whole else float
+    try:
+        return convert(text)
+    except ValueError:
+        kind = "a whole number" if field.whole else "a number"
+        given = f"“{text}” is none" if text else "it is empty"
+        raise ValueError(f"{field.label} needs {kind}; {given}.") from None
+
+
+def _labelled(label: str, edit: QLineEdit) -> QWidget:
+    group = QWidget()
+    row = QHBoxLayout(group)
+    row.setContentsMargins(0, 0, 0, 0)
+    row.setSpacing(6)
+    name = QLabel(label)
+    name.setProperty("role", "dim")
+    name.setBuddy(edit)
+    row.addWidget(name)
+    row.addWidget(edit)
+    return group

@@ -1,0 +1,63 @@
+"""The player's buttons: restart, back, play or pause, step, and how fast it plays."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSlider, QWidget
+
+_SLOWEST, _FASTEST = 2000, 0  # ms between an answer and the next step
+_NOTCHES = 10
+
+
+class Transport(QWidget):
+    restart = Signal()
+    back = Signal()
+    play = Signal(bool)  # False: pause
+    step = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.restart_button = _button("Restart", "Go back to the prompt. What was written stays in Branches")
+        self.back_button = _button("Back", "One step back")
+        self.play_button = _button("Play", "Let the model write until it ends the text or the steps are used up")
+        self.play_button.setCheckable(True)
+        self.step_button = _button("Step", "Let the model write one token")
+        self.step_button.setProperty("role", "primary")
+        self.speed = QSlider(Qt.Orientation.Horizontal)
+        self.speed.setRange(0, _NOTCHES)
+        self.speed.setValue(7)
+        self.speed.setAccessibleName("Speed")
+        self.speed.setToolTip("How fast it plays")
+        self.speed.setMinimumWidth(50)
+        label = QLabel("Speed")
+        label.setProperty("role", "dim")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(6)
+        for widget in (self.restart_button, self.back_button, self.play_button, self.step_button, label):
+            row.addWidget(widget)
+        row.addWidget(self.speed, 1)
+        self.restart_button.clicked.connect(lambda: self.restart.emit())
+        self.back_button.clicked.connect(lambda: self.back.emit())
+        self.play_button.clicked.connect(self.play.emit)
+        self.step_button.clicked.connect(lambda: self.step.emit())
+
+    @property
+    def pause_ms(self) -> int:
+        """Milliseconds between an answer and the next step."""
+        left = 1 - self.speed.value() / _NOTCHES
+        return round(_FASTEST + (_SLOWEST - _FASTEST) * left**2)
+
+    def show_state(self, playing: bool, can_go_back: bool, can_step: bool) -> None:
+        self.play_button.setText("Pause" if playing else "Play")
+        self.play_button.setChecked(playing)
+        self.play_button.setEnabled(playing or can_step)
+        self.step_button.setEnabled(can_step and not playing)
+        self.back_button.setEnabled(can_go_back)
+        self.restart_button.setEnabled(can_go_back)
+
+
+def _button(text: str, tooltip: str) -> QPushButton:
+    button = QPushButton(text)
+    button.setToolTip(tooltip)
+    return button

@@ -1,0 +1,164 @@
+"""A beam search as a tree that grows downwards: a line of boxes a step, joined to what they go on from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from explorer.widgets.number_text import MINUS
+from explorer.widgets.themed import ThemedWidget
+
+_GAP = 8.0
+_LINK = 18.0  # height between two steps
+_NARROWEST = 8.0  # letters in a box
+_MARGIN = 26.0  # for the number of the step
+
+
+@dataclass(frozen=True)
+class BeamNode:
+    """`log_probability` is of all that was written up to here."""
+
+    id: int
+    parent: int  # id; -1 for the prompt
+    label: str
+    log_probability: float
+    fate: Literal["kept", "finished", "pruned"]
+    best: bool = False  # on the way to what the search now holds for the best
+    tooltip: str = ""
+
+
+class BeamTree(ThemedWidget):
+    """Boxes of kept beams are solid, finished ones have a double frame, pruned ones are grey and dashed.
+
+    A step shows as many boxes as fit, the kept and finished ones first; how many are left out stands at its end.
+    """
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("Beam search", parent)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setMouseTracking(True)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self._steps: tuple[tuple[BeamNode, ...], ...] = ()
+        self._rects: dict[int, QRectF] = {}
+        self._left_out: list[int] = []
+
+    def set_steps(self, steps: Sequence[Sequence[BeamNode]]) -> None:
+        """One sequence of nodes a step, the best first."""
+        self._steps = tuple(tuple(step) for step in steps)
+        best = [node.label for step in self._steps for node in step if node.best]
+        self.setAccessibleDescription(f"{len(self._steps)} steps. Best: {''.join(best)}")
+        self._look_changed()
+
+    def node_rect(self, id_: int) -> QRectF:
+        """Where a node's box lies; empty for one that is left out."""
+        return self._rects.get(id_, QRectF())
+
+    # geometry
+
+    def _box_height(self) -> float:
+        return QFontMetricsF(self.font()).height() * 1.9 + 6
+
+    def sizeHint(self) -> QSize:
+        count = max(1, len(self._steps))
+        return QSize(400, round(count * (self._box_height() + _LINK) + 4))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(240, self.sizeHint().height())
+
+    def _place(self) -> None:
+        self._rects, self._left_out = {}, []
+        narrowest = _NARROWEST * QFontMetricsF(self.font()).averageCharWidth() + _GAP
+        room = max(narrowest, self.width() - _MARGIN)
+        columns = max(1, int(room / narrowest))
+        width = min(room / max(1, min(columns, max((len(step) for step in self._steps), default=1))), 3 * narrowest)
+        for index, step in enumerate(self._steps):
+            alive = [node for node in step if node.fate != "pruned"]
+            shown = (alive + [node for node in step if node.fate == "pruned"])[:columns]
+            self._left_out.append(len(step) - len(shown))
+            shown.sort(key=lambda node: self._rects[node.parent].left() if node.parent in self._rects else 0.0)
+            top = _LINK + index * (self._box_height() + _LINK)
+            for place, node in enumerate(shown):
+                self._rects[node.id] = QRectF(_MARGIN + place * width, top, width - _GAP, self._box_height())
+
+    def _look_changed(self) -> None:
+        self._place()
+        super()._look_changed()
+
+    def resizeEvent(self, event: QEvent) -> None:  # type: ignore[override]
+        self._place()
+
+    # painting
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if not self._steps:
+            self._draw_empty_text(painter)
+            return
+        nodes = [node for step in self._steps for node in step if node.id in self._rects]
+        for node in sorted(nodes, key=lambda node: node.best):  # the best way is drawn over the others
+            self._draw_link(painter, node)
+        for node in nodes:
+            self._draw_box(painter, node)
+        painter.setFont(self.font())
+        painter.setPen(QColor(self._theme.text_dim))
+        for index, left_out in enumerate(self._left_out):
+            top = _LINK + index * (self._box_height() + _LINK)
+            margin = QRectF(0, top, _MARGIN - 6, self._box_height())
+            painter.drawText(margin, Qt.AlignmentFlag.AlignCenter, str(index + 1))
+            if left_out:
+                note = QRectF(0, top - _LINK, self.width() - 4, _LINK)
+                painter.setFont(self._small())
+                painter.drawText(note, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, f"+{left_out}")
+                painter.setFont(self.font())
+
+    def _draw_link(self, painter: QPainter, node: BeamNode) -> None:
+        theme, rect, parent = self._theme, self._rects[node.id], self._rects.get(node.parent)
+        if parent is None:
+            return
+        start, end = QPointF(parent.center().x(), parent.bottom()), QPointF(rect.center().x(), rect.top())
+        path = QPainterPath(start)
+        middle = (start.y() + end.y()) / 2
+        path.cubicTo(QPointF(start.x(), middle), QPointF(end.x(), middle), end)
+        colour = theme.query if node.best else theme.border if node.fate == "pruned" else theme.border_strong
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.setPen(QPen(QColor(colour), 2 if node.best else 1.2))
+        painter.drawPath(path)
+
+    def _draw_box(self, painter: QPainter, node: BeamNode) -> None:
+        theme, rect, pruned = self._theme, self._rects[node.id], node.fate == "pruned"
+        pen = QPen(QColor(theme.query if node.best else theme.border_strong), 2 if node.best else 1)
+        if pruned:
+            pen = QPen(QColor(theme.border_strong), 1, Qt.PenStyle.DashLine)
+        painter.setPen(pen)
+        painter.setBrush(QColor(theme.surface if pruned else theme.surface_alt))
+        painter.drawRoundedRect(rect.adjusted(1, 1, -1, -1), 5, 5)
+        if node.fate == "finished":
+            painter.setPen(QPen(QColor(theme.ok), 1.5))
+            painter.drawRoundedRect(rect.adjusted(4, 4, -4, -4), 3, 3)
+        painter.setFont(self.bold_font() if node.best else self.font())
+        painter.setPen(QColor(theme.text_dim if pruned else theme.text))
+        inner = rect.adjusted(5, 2, -5, -3)
+        label = QFontMetricsF(painter.font()).elidedText(node.label, Qt.TextElideMode.ElideRight, inner.width())
+        painter.drawText(inner, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop, label)
+        painter.setFont(self._small())
+        painter.setPen(QColor(theme.text_dim))
+        number = f"{node.log_probability:.2f}".replace("-", MINUS)
+        painter.drawText(inner, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignBottom, number)
+
+    def _small(self) -> QFont:
+        font = QFont(self.font())
+        font.setPointSizeF(self.font().pointSizeF() * 0.85)
+        return font
+
+    # pointer
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        at = next((id_ for id_, rect in self._rects.items() if rect.contains(event.position())), -1)
+        tips = {node.id: node.tooltip for step in self._steps for node in step}
+        self.setToolTip(tips.get(at, ""))

@@ -1,0 +1,130 @@
+"""Branches of a text as an outline: one line a run of tokens, deeper where they fork."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from explorer.widgets.themed import ThemedWidget
+
+_PAD = 8.0
+_INDENT = 16.0
+_DEEPEST = 8  # further forks do not move to the right: there would be no room for the words
+
+
+@dataclass(frozen=True)
+class BranchRow:
+    text: str
+    depth: int
+    value: str  # at the right end
+    on_path: bool = False  # part of what is looked at
+    current: bool = False
+    tooltip: str = ""
+
+
+class BranchList(ThemedWidget):
+    """A click, or Up and Down, chooses a line."""
+
+    row_selected = Signal(int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("Branches", parent)
+        self.setMouseTracking(True)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self._rows: tuple[BranchRow, ...] = ()
+        self._hover = -1
+
+    def set_rows(self, rows: Sequence[BranchRow]) -> None:
+        self._rows = tuple(rows)
+        self._hover = self._hover if self._hover < len(self._rows) else -1
+        self.setAccessibleDescription("; ".join(f"{row.text} {row.value}" for row in self._rows))
+        self._look_changed()
+
+    @property
+    def rows(self) -> tuple[BranchRow, ...]:
+        return self._rows
+
+    def row_rect(self, row: int) -> QRectF:
+        height = self._row_height()
+        return QRectF(0, row * height, self.width(), height)
+
+    def _row_height(self) -> float:
+        return QFontMetricsF(self.font()).height() + 8
+
+    def sizeHint(self) -> QSize:
+        return QSize(360, round(max(3, len(self._rows)) * self._row_height()))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(200, self.sizeHint().height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if not self._rows:
+            self._draw_empty_text(painter)
+        for index in range(len(self._rows)):
+            self._draw_row(painter, index)
+        self._draw_focus_ring(painter)
+
+    def _draw_row(self, painter: QPainter, index: int) -> None:
+        theme, row, rect = self._theme, self._rows[index], self.row_rect(index)
+        if index == self._hover or row.current:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(theme.surface_hover))
+            painter.drawRoundedRect(rect.adjusted(0, 1, 0, -1), 5, 5)
+        left = _PAD + min(row.depth, _DEEPEST) * _INDENT
+        bar = QRectF(left, rect.top() + 4, 3, rect.height() - 8)
+        painter.setPen(QPen(QColor(theme.border), 1))
+        for depth in range(min(row.depth, _DEEPEST)):
+            x = _PAD + depth * _INDENT + 1.5
+            painter.drawLine(QPointF(x, rect.top()), QPointF(x, rect.bottom()))
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(theme.query if row.on_path else theme.border_strong))
+        painter.drawRoundedRect(bar, 1.5, 1.5)
+        painter.setFont(self.bold_font() if row.current else self.font())
+        metrics = QFontMetricsF(painter.font())
+        number = metrics.horizontalAdvance(row.value) + _PAD
+        words = rect.adjusted(left + _PAD, 0, -number - _PAD, 0)
+        painter.setPen(QColor(theme.text if row.on_path else theme.text_dim))
+        # the end of a branch tells more than its beginning
+        shown = metrics.elidedText(row.text, Qt.TextElideMode.ElideMiddle, words.width())
+        painter.drawText(words, Qt.AlignmentFlag.AlignVCenter, shown)
+        flags = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
+        painter.drawText(rect.adjusted(0, 0, -_PAD, 0), flags, row.value)
+
+    def _row_at(self, position: QPointF) -> int:
+        return next((i for i in range(len(self._rows)) if self.row_rect(i).contains(position)), -1)
+
+    def _light(self, row: int) -> None:
+        if row != self._hover:
+            self._hover = row
+            self.setToolTip(self._rows[row].tooltip if row >= 0 else "")
+            self.update()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        self._light(self._row_at(event.position()))
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self._light(-1)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        row = self._row_at(event.position())
+        if row < 0 or event.button() != Qt.MouseButton.LeftButton:
+            event.ignore()
+            return
+        self.row_selected.emit(row)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        step = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}.get(Qt.Key(event.key()))
+        if step is None or not self._rows:
+            event.ignore()
+            return
+        current = next((i for i, row in enumerate(self._rows) if row.current), 0 if step < 0 else -1)
+        target = min(max(current + step, 0), len(self._rows) - 1)
+        self._keep_visible(self.row_rect(target))
+        self.row_selected.emit(target)

@@ -1,0 +1,201 @@
+"""Candidates of one step as bars: what the model says, what the settings leave of it, and who cut the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from explorer.widgets.themed import ThemedWidget
+
+_WIDEST_LABEL = 130.0
+_PAD = 8.0
+_MODEL, _KEPT = "model", "after cuts"
+
+
+@dataclass(frozen=True)
+class FilterRow:
+    """One candidate. `probability` and `kept` are between 0 and 1; `cut_by` names the filter that cut it."""
+
+    label: str
+    probability: float
+    kept: float
+    cut_by: str = ""
+    chosen: bool = False
+    tooltip: str = ""
+
+
+class FilterBars(ThemedWidget):
+    """A click or Enter activates a row, Up and Down move between rows.
+
+    Where nothing was changed there is one bar a row. Else the thin upper bar is the model's and the one below it is
+    what the settings made of it; a cut candidate is hatched, and the filter's name stands where its share would.
+    """
+
+    row_activated = Signal(int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("Candidates", parent)
+        self.setMouseTracking(True)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self._rows: tuple[FilterRow, ...] = ()
+        self._changed = False
+        self._hover = -1
+        self._current = -1
+
+    def set_rows(self, rows: Sequence[FilterRow]) -> None:
+        self._rows = tuple(rows)
+        self._changed = any(row.cut_by or abs(row.kept - row.probability) > 1e-4 for row in rows)
+        self._hover = self._hover if self._hover < len(self._rows) else -1
+        self._current = next((i for i, row in enumerate(self._rows) if row.chosen), -1)
+        said = (
+            f"{row.label} {percent(row.probability)}" + (f", cut by {row.cut_by}" if row.cut_by else "")
+            for row in self._rows
+        )
+        self.setAccessibleDescription("; ".join(said))
+        self._look_changed()
+
+    @property
+    def rows(self) -> tuple[FilterRow, ...]:
+        return self._rows
+
+    def row_rect(self, row: int) -> QRectF:
+        """Where a row lies."""
+        height = self._row_height()
+        return QRectF(0, self._head_height() + row * height, self.width(), height)
+
+    def sizeHint(self) -> QSize:
+        count = max(3, len(self._rows))
+        return QSize(400, round(self._head_height() + count * self._row_height()))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(240, self.sizeHint().height())
+
+    def _row_height(self) -> float:
+        return QFontMetricsF(self.font()).height() + 8
+
+    def _head_height(self) -> float:
+        return QFontMetricsF(self.font()).height() + 2 if self._changed else 0.0
+
+    # painting
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if not self._rows:
+            self._draw_empty_text(painter)
+        else:
+            self._draw_rows(painter)
+        self._draw_focus_ring(painter)
+
+    def _draw_rows(self, painter: QPainter) -> None:
+        metrics, bold = QFontMetricsF(self.font()), QFontMetricsF(self.bold_font())
+        label = min(_WIDEST_LABEL, max(bold.horizontalAdvance(row.label) for row in self._rows)) + 1
+        number = bold.horizontalAdvance("100.0 %") + _PAD
+        kept = 0.0
+        if self._changed:
+            words = [_KEPT, *(row.cut_by for row in self._rows)]
+            kept = max(number, *(metrics.horizontalAdvance(word) + _PAD for word in words))
+            painter.setPen(QColor(self._theme.text_dim))
+            head, right = QRectF(0, 0, self.width() - _PAD, self._head_height()), Qt.AlignmentFlag.AlignRight
+            painter.drawText(head.adjusted(0, 0, -kept, 0), right, _MODEL)
+            painter.drawText(head, right, _KEPT)
+        most = max(max(row.probability, row.kept) for row in self._rows)
+        for index, row in enumerate(self._rows):
+            self._draw_row(painter, index, row, label, number, kept, max(most, 1e-9))
+
+    def _draw_row(
+        self, painter: QPainter, index: int, row: FilterRow, label: float, number: float, kept: float, most: float
+    ) -> None:
+        theme, rect = self._theme, self.row_rect(index)
+        if index == self._hover or (index == self._current and self.hasFocus()):
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(theme.surface_hover))
+            painter.drawRoundedRect(rect.adjusted(0, 1, 0, -1), 5, 5)
+        font = self.bold_font() if row.chosen else QFont(self.font())
+        middle, right = Qt.AlignmentFlag.AlignVCenter, Qt.AlignmentFlag.AlignRight
+        struck = QFont(font)
+        struck.setStrikeOut(bool(row.cut_by))
+        painter.setFont(struck)
+        painter.setPen(QColor(theme.text_dim if row.cut_by else theme.text))
+        shown = QFontMetricsF(struck).elidedText(row.label, Qt.TextElideMode.ElideRight, label)
+        painter.drawText(QRectF(_PAD, rect.top(), label, rect.height()), middle | right, shown)
+        start = label + 2 * _PAD
+        room = max(8.0, rect.width() - start - number - kept - _PAD)
+        self._draw_bars(painter, row, QRectF(start, rect.top() + 4, room, rect.height() - 8), most)
+        painter.setFont(font)
+        painter.setPen(QColor(theme.text))
+        numbers = rect.adjusted(0, 0, -_PAD - kept, 0)
+        painter.drawText(numbers, middle | right, percent(row.probability))
+        if self._changed:
+            painter.setPen(QColor(theme.text_dim if row.cut_by else theme.text))
+            painter.drawText(rect.adjusted(0, 0, -_PAD, 0), middle | right, row.cut_by or percent(row.kept))
+
+    def _draw_bars(self, painter: QPainter, row: FilterRow, room: QRectF, most: float) -> None:
+        theme = self._theme
+        solid = QColor(theme.query if row.chosen else theme.bar)
+        model = QRectF(room)
+        model.setWidth(max(2.0, room.width() * row.probability / most))
+        painter.setPen(Qt.PenStyle.NoPen)
+        if not self._changed:
+            painter.setBrush(solid)
+            painter.drawRoundedRect(model, min(3.0, model.width() / 2), 3)
+            return
+        if row.cut_by:
+            painter.setPen(QPen(QColor(theme.border_strong), 1))
+            painter.setBrush(QBrush(QColor(theme.border_strong), Qt.BrushStyle.BDiagPattern))
+            painter.drawRect(model.adjusted(0.5, 0.5, -0.5, -0.5))
+            return
+        model.setHeight(room.height() * 0.32)
+        painter.setBrush(QColor(theme.border_strong))
+        painter.drawRoundedRect(model, 2, 2)
+        rest = QRectF(room.left(), model.bottom() + 1, 0, room.bottom() - model.bottom() - 1)
+        rest.setWidth(max(2.0, room.width() * row.kept / most))
+        painter.setBrush(solid)
+        painter.drawRoundedRect(rest, min(3.0, rest.width() / 2), 3)
+
+    # pointer and keyboard
+
+    def _row_at(self, position: QPointF) -> int:
+        return next((i for i in range(len(self._rows)) if self.row_rect(i).contains(position)), -1)
+
+    def _light(self, row: int) -> None:
+        if row != self._hover:
+            self._hover = row
+            self.setToolTip(self._rows[row].tooltip if row >= 0 else "")
+            self.update()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        self._light(self._row_at(event.position()))
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self._light(-1)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        row = self._row_at(event.position())
+        if row < 0 or event.button() != Qt.MouseButton.LeftButton:
+            event.ignore()
+            return
+        self._current = row
+        self.row_activated.emit(row)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        key = event.key()
+        if self._rows and key in (Qt.Key.Key_Up, Qt.Key.Key_Down):
+            step = 1 if key == Qt.Key.Key_Down else -1
+            self._current = min(max(self._current + step, 0), len(self._rows) - 1)
+            self._keep_visible(self.row_rect(self._current))
+            self.update()
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space) and self._current >= 0:
+            self.row_activated.emit(self._current)
+        else:
+            event.ignore()
+
+
+def percent(share: float) -> str:
+    """A share of 1 as it is written beside a bar: 68.4 %, or 3.1e-05 where that would be 0.0 %."""
+    return f"{100 * share:.1f} %" if share >= 0.0005 or share == 0 else f"{share:.1e}"

@@ -1,0 +1,107 @@
+"""A masked model fills its masks one after the other, the surest first, and reads the text anew after each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from models.capture import run
+from models.decode_requests import DecodeRowsRequest, DecodeRowsView, DecodeStepRequest, DecodeStepView
+from models.decoding import choose
+from models.errors import InputError
+from models.model import Model
+from models.requests import Cancelled
+from models.trace import Trace
+from models.writing import filled
+
+
+class Filling:
+    """One text whose masks are being filled. Every step is a whole forward pass: nothing is kept from one to the next,
+    since each word that comes in changes all others."""
+
+    def __init__(self, model: Model, text: str) -> None:
+        self.model = model
+        self.text = text
+        self._texts = [text]  # after each choice
+        self._ids: tuple[int, ...] = ()
+
+    def step(self, request: DecodeStepRequest, should_stop: Callable[[], bool]) -> DecodeStepView:
+        """Fill the surest mask that is left.
+
+        Raises:
+            InputError: no mask is left, or a beam search was asked for.
+        """
+        started = time.perf_counter()
+        if request.settings.strategy == "beam":
+            raise InputError(
+                "A beam search writes from left to right; this model fills masks. Choose greedy or sampling."
+            )
+        self._go_to(request.ids, should_stop)
+        text = self._texts[-1]
+        trace = run(self.model, text, should_stop=should_stop)
+        place, left = self._surest(trace)
+        ids = torch.tensor([[token.id for token in trace.tokens]], device=self.model.device)
+        logits = trace.output_logits[place][None].float()  # type: ignore[index]  # `_surest` has seen them
+        choice = choose(self.model, logits, ids, request.settings, request.number, request.top, request.forced)
+        whole = filled(self.model, text, trace.tokens[place], choice.token)
+        return DecodeStepView(
+            request=request,
+            number=request.number,
+            text=whole,
+            whole=whole,
+            ids=(*request.ids, choice.token),
+            offers=choice.offers,
+            cuts=choice.cuts,
+            chosen=choice.offer,
+            drawn=choice.drawn,
+            log_probability=choice.log_probability,
+            ending="masks" if left == 1 else "steps" if request.number >= request.steps else "",
+            cache=(),
+            cache_bytes=0,
+            place=place,
+            masks=left - 1,
+            seconds=time.perf_counter() - started,
+        )
+
+    def rows(self, request: DecodeRowsRequest, should_stop: Callable[[], bool]) -> DecodeRowsView:
+        """Where the head looked when the last of `ids` was chosen."""
+        self._go_to(request.ids[:-1], should_stop)
+        trace = run(self.model, self._texts[-1], should_stop=should_stop)
+        words = tuple(token.word for token in trace.tokens)
+        weights = trace.weights(request.site, request.head)
+        weights.flags.writeable = False
+        return DecodeRowsView(
+            request=request,
+            weights=weights,
+            masked=trace.masked(request.site, request.head),
+            queries=words,
+            keys=words,
+            prompt=len(words),
+            from_steps=False,
+        )
+
+    def _go_to(self, ids: tuple[int, ...], should_stop: Callable[[], bool]) -> None:
+        """Fill the masks with `ids`, in the order in which they were surest."""
+        common = next((i for i, (a, b) in enumerate(zip(ids, self._ids, strict=False)) if a != b), None)
+        common = min(len(ids), len(self._ids)) if common is None else common
+        self._texts, self._ids = self._texts[: common + 1], ids[:common]
+        for id_ in ids[common:]:
+            if should_stop():
+                raise Cancelled
+            trace = run(self.model, self._texts[-1], should_stop=should_stop)
+            place, _ = self._surest(trace)
+            self._texts.append(filled(self.model, self._texts[-1], trace.tokens[place], id_))
+            self._ids = (*self._ids, id_)
+
+    def _surest(self, trace: Trace) -> tuple[int, int]:
+        """The mask whose likeliest token is the likeliest, and how many masks there are."""
+        masks = [i for i, token in enumerate(trace.tokens) if token.piece == self.model.info.mask_token]
+        if not masks or trace.output_logits is None:
+            raise InputError(
+                f"There is no {self.model.info.mask_token} to fill. Select a word in the input and press Mask."
+            )
+        best = trace.output_logits[masks].float().softmax(dim=-1).amax(dim=-1)  # (masks,)
+        return masks[int(np.argmax(best.cpu().numpy()))], len(masks)
