@@ -26,7 +26,7 @@ def explained_steps(view: CellView, site: Site, query: str, key: str) -> list[Ex
     `query` and `key` are the two tokens as they are called in a sentence.
     """
     steps = [_shared_key(view), _rotation(view), _score(view), _scaled(view), _bias(view), _softcap(view)]
-    steps += [_mask(view, site, query, key), _softmax(view), _weight(view), _value(view), _head_output(view)]
+    steps += [_mask(view, site, query, key), softmax_step(view), weight_step(view), _value(view), _head_output(view)]
     steps += [_write(view), _logit(view)]
     return [step for step in steps if step is not None]
 
@@ -38,7 +38,7 @@ def row_remark(view: CellView, query: str, shown: int) -> str:
         return f"“{query}” may look at nothing: its weights and this head's output are 0."
     masked = f", {hidden} masked" if hidden else ""
     largest = f". The {shown} largest weights:" if shown < keys else ""
-    return f"The whole row: “{query}” over {_count(keys, 'key')}{masked}{largest}"
+    return f"The whole row: “{query}” over {counted(keys, 'key')}{masked}{largest}"
 
 
 def sharing(view: CellView) -> str:
@@ -70,7 +70,7 @@ def _rotation(view: CellView) -> Explained | None:
 
 def _score(view: CellView) -> Explained:
     return Explained(
-        Step("score", f"q · k = {value_text(view.raw)}", f"sum of {_count(len(view.products), 'product')}"),
+        Step("score", f"q · k = {value_text(view.raw)}", f"sum of {counted(len(view.products), 'product')}"),
         "How well the key fits the query: the sum of the products above. Q Kᵀ in Vaswani et al. 2017, eq. 1.",
     )
 
@@ -99,7 +99,7 @@ def _bias(view: CellView) -> Explained | None:
         return None
     total = "" if view.softcap is not None else f" = {value_text(view.score)}"
     return Explained(
-        Step("position", f"{value_text(view.scaled)} {_added(view.bias)}{total}", "bias for the distance"),
+        Step("position", f"{value_text(view.scaled)} {added(view.bias)}{total}", "bias for the distance"),
         "A number for how far apart the two tokens are. Raffel et al. 2020 (T5), 2.1; Press et al. 2022 (ALiBi).",
     )
 
@@ -108,7 +108,7 @@ def _softcap(view: CellView) -> Explained | None:
     if view.softcap is None:
         return None
     cap = f"{view.softcap:.4g}"
-    inside = value_text(view.scaled) if view.bias is None else f"({value_text(view.scaled)} {_added(view.bias)})"
+    inside = value_text(view.scaled) if view.bias is None else f"({value_text(view.scaled)} {added(view.bias)})"
     return Explained(
         Step("soft cap", f"{cap} tanh({inside} / {cap}) = {value_text(view.score)}", f"never beyond ±{cap}"),
         "No score leaves the range of the cap: c · tanh(s / c). Gemma Team 2024 (Gemma 2), section 2.",
@@ -134,15 +134,16 @@ def _why_allowed(view: CellView, site: Site, query: str, key: str) -> str:
     return "within reach" if view.row_masked.any() else "this model looks both ways"
 
 
-def _softmax(view: CellView) -> Explained:
+def softmax_step(view: CellView) -> Explained:
+    """The cell's own numerator."""
     if view.shift is None:
         step = Step(
-            "softmax", "no key to share between", f"all {_count(len(view.row_masked), 'key')} masked", "warning"
+            "softmax", "no key to share between", f"all {counted(len(view.row_masked), 'key')} masked", "warning"
         )
     elif view.masked:
         step = Step("softmax", f"e^({MINUS}∞) = 0", "masked")
     else:
-        exponent = f"{value_text(view.score)} {_added(-view.shift)}"
+        exponent = f"{value_text(view.score)} {added(-view.shift)}"
         step = Step("softmax", f"e^({exponent}) = {value_text(view.numerator)}", "less the row's largest")
     return Explained(
         step,
@@ -151,12 +152,13 @@ def _softmax(view: CellView) -> Explained:
     )
 
 
-def _weight(view: CellView) -> Explained:
+def weight_step(view: CellView) -> Explained:
+    """The numerator's share of the row."""
     if view.shift is None:
         step = Step("weight", "0", "the model then takes no value at all", "warning")
     else:
         quotient = f"{value_text(view.numerator)} / {value_text(view.denominator)}"
-        count = _count(int((~view.row_masked).sum()), "key")
+        count = counted(int((~view.row_masked).sum()), "key")
         note = f"share among {count}" + (" and a sink" if view.sink is not None else "")
         step = Step("weight", f"{quotient} = {value_text(view.weight)}", note, "result")
     return Explained(
@@ -170,7 +172,7 @@ def _weight(view: CellView) -> Explained:
 def _value(view: CellView) -> Explained:
     numbers = f"{value_text(view.weight)} × {value_text(view.value_norm)} = {value_text(view.mixed_norm)}"
     return Explained(
-        Step("× v", f"w ‖v‖ = {numbers}", f"length of {_count(len(view.value), 'number')}"),
+        Step("× v", f"w ‖v‖ = {numbers}", f"length of {counted(len(view.value), 'number')}"),
         "The key token's value times the weight: this cell's part of the head's output. Vaswani et al. 2017, eq. 1.",
     )
 
@@ -209,10 +211,11 @@ def signed(value: float) -> str:
     return f"+{value_text(value)}" if value > 0 else value_text(value + 0.0)
 
 
-def _added(value: float) -> str:
+def added(value: float) -> str:
     """ "+ 0.31" or "− 0.31"."""
     return f"{MINUS if value < 0 else '+'} {value_text(abs(value))}"
 
 
-def _count(number: int, what: str) -> str:
+def counted(number: int, what: str) -> str:
+    """ "1 key", "12 keys"."""
     return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -27,6 +27,7 @@ from explorer.panels.lookup import LookupPanel
 from explorer.panels.mask_scale import MaskScalePanel
 from explorer.panels.next_token import NextTokenPanel
 from explorer.panels.positions import PositionsPanel
+from explorer.panels.recurrent import RecurrentPanel
 from explorer.panels.variance import VariancePanel
 from explorer.session import files
 from explorer.session.hover import Hover
@@ -49,6 +50,7 @@ PANELS: tuple[type[Panel], ...] = (
     PositionsPanel,
     LookupPanel,
     VariancePanel,
+    RecurrentPanel,
 )
 """In the order of their tabs."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -14,6 +15,8 @@ from models.interventions import Mask, Positions, applies, precedence
 from models.model import Model
 from models.requests import Candidate, CellRequest, CellView, Site
 from models.residual import logit_direction, output_weight
+from models.textbook.checkpoint import RecurrentModel
+from models.textbook.views import NO_STREAM, score_of
 from models.trace import Trace
 
 _REPLACING = ("none", "full", "causal", "prefix")  # masks that do not build on what was hidden before
@@ -50,14 +53,15 @@ def cell_view(request: CellRequest, model: Model, trace: Trace) -> CellView:
     head_write = _written(model, site, head, head_output)
     candidates = _candidates(model, trace, site, query)
     target = request.target if request.target is not None else candidates[0].id if candidates else None
-    logit, direction, note = None, None, "The output projection of this layer was not found."
+    logit, direction = None, None
+    note = "The output projection of this layer was not found."
     if write is not None:
         direction, note = logit_direction(model, trace, site, query, 0 if target is None else target)
     if target is not None and trace.output_logits is not None:
         logit = float(trace.output_logits[query, target])
     factor = 1.0 if x.factors is None else float(x.factors[head])
     raw = float(row_raw[key])
-    return CellView(
+    view = CellView(
         request=request,
         run=request.run,
         site=request.site,
@@ -105,6 +109,26 @@ def cell_view(request: CellRequest, model: Model, trace: Trace) -> CellView:
         effect=None if direction is None or write is None else float(write @ direction),
         head_effect=None if direction is None or head_write is None else float(head_write @ direction),
         effect_note=note,
+    )
+    return _recurrent(view, model, trace) if isinstance(model, RecurrentModel) else view
+
+
+def _recurrent(view: CellView, model: RecurrentModel, trace: Trace) -> CellView:
+    """The same cell with its score's own arithmetic, where no product of a query and a key made it."""
+    parts, row = score_of(model, trace, view.query, view.key)
+    raw = float(row[view.key])
+    return replace(
+        view,
+        q=parts.state,
+        k=parts.key,
+        products=parts.products,
+        raw=raw,
+        scaled=raw,
+        bias=parts.gaussian,
+        row_raw=row,
+        reason="outside of the window" if view.masked else "",
+        effect_note=NO_STREAM,
+        recurrent=parts,
     )
 
 

@@ -47,6 +47,7 @@ from models.requests import (
     PredictionRequest,
     PredictionView,
     Ran,
+    RecurrentRequest,
     Request,
     Result,
     ShuffleRequest,
@@ -57,6 +58,9 @@ from models.requests import (
     VarianceRequest,
     VarianceView,
 )
+from models.textbook.checkpoint import RecurrentModel
+from models.textbook.formulas import compare_with_formulas
+from models.textbook.views import recurrent_view
 from models.trace import Trace
 from models.trust import compare_with_eager
 from models.writing import write_next
@@ -110,7 +114,13 @@ class Engine:
         except StaleRunError:
             return Failure(request=request, sentence="", stale=True)
         except InputError as error:
-            return Failure(request=request, sentence=str(error), cause=_cause(error), cut_to=error.cut_to)
+            return Failure(
+                request=request,
+                sentence=str(error),
+                cause=_cause(error),
+                cut_to=error.cut_to,
+                of_target=error.of_target,
+            )
         except ExplorerError as error:
             return Failure(request=request, sentence=str(error), cause=_cause(error))
         except (RuntimeError, MemoryError) as error:
@@ -216,10 +226,14 @@ class Engine:
     @_answer.register
     def _trust(self, request: TrustRequest, should_stop: ShouldStop, report: Report) -> Result:
         model, trace = self._held(request.run)
-        report("Comparing with the model's own eager attention", None)
         started = time.perf_counter()
-        trace = self._without_interventions(model, trace, should_stop)  # edits are meant to make a difference
-        found = compare_with_eager(model, model.encode(self._text, self._written), trace, should_stop)
+        if isinstance(model, RecurrentModel):
+            report("Comparing with the papers' formulas", None)
+            found = compare_with_formulas(model, trace)
+        else:
+            report("Comparing with the model's own eager attention", None)
+            trace = self._without_interventions(model, trace, should_stop)  # edits are meant to make a difference
+            found = compare_with_eager(model, model.encode(self._text, self._written), trace, should_stop)
         return TrustReport(
             request=request,
             run=request.run,
@@ -266,8 +280,9 @@ class Engine:
             raise InputError(request.refusal())
         head = None
         if request.run is not None and request.site is not None:
-            _, trace = self._held(request.run)
-            head = head_scores(trace, request.site, request.head)
+            model, trace = self._held(request.run)
+            # a recurrent model's scores are no products of a query and a key
+            head = None if model.info.textbook else head_scores(trace, request.site, request.head)
         numbers = (request.batch, request.tokens, request.deviation, request.seed)
         if self._experiment is None or self._experiment[0] != numbers:  # another head needs no other draw
             self._experiment = (numbers, measure(*numbers, should_stop, report))
@@ -295,6 +310,13 @@ class Engine:
             weights=_frozen(mean_weights(trace, request.site, request.head)),
             description=described(trace, request.site, request.head),
         )
+
+    @_answer.register
+    def _recurrent(self, request: RecurrentRequest, should_stop: ShouldStop, report: Report) -> Result:
+        model, trace = self._held(request.run)
+        if not isinstance(model, RecurrentModel):
+            raise InputError(f"{model.info.name} has no recurrent states: it is a transformer.")
+        return recurrent_view(request, model, trace)
 
     @_answer.register
     def _decode_step(self, request: DecodeStepRequest, should_stop: ShouldStop, report: Report) -> Result:

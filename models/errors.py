@@ -12,8 +12,12 @@ class CheckpointError(ExplorerError):
 
 
 class InputError(ExplorerError):
-    """A text that the model cannot take. `cut_to` is how many of its characters would fit, where that helps."""
+    """A text that the model cannot take: the source, or the target (`of_target`) of an encoder-decoder model.
 
-    def __init__(self, sentence: str, cut_to: int | None = None) -> None:
+    `cut_to` is how many of its characters would fit, where that helps.
+    """
+
+    def __init__(self, sentence: str, cut_to: int | None = None, of_target: bool = False) -> None:
         super().__init__(sentence)
         self.cut_to = cut_to
+        self.of_target = of_target

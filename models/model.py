@@ -98,10 +98,18 @@ class Model:
             inputs["attention_mask"] = torch.ones_like(ids)
         if not self.seq2seq:
             return Encoded(inputs, tokens)
-        written = self.tokenize(target, special=False) if target else ()
+        written = self._tokenize_target(target) if target else ()
         start = Token(self.start_id, self.piece(self.start_id), "", 0, 0, special=True, label="⟨start⟩")
         inputs["decoder_input_ids"] = torch.tensor([[self.start_id, *(t.id for t in written)]], device=self.device)
         return Encoded(inputs, (start, *written), tokens)
+
+    def _tokenize_target(self, target: str | list[int]) -> tuple[Token, ...]:
+        """As `tokenize`, with sentences that speak of the target."""
+        try:
+            return self.tokenize(target, special=False)
+        except InputError as error:
+            sentence = str(error).replace("This text", "The target", 1).replace("this text", "the target", 1)
+            raise InputError(sentence, error.cut_to, of_target=True) from None
 
     def tokenize(self, text: str | list[int], special: bool = True) -> tuple[Token, ...]:
         """The tokens of `text`, those that the model expects around it included if `special`.

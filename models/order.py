@@ -119,4 +119,7 @@ def _outputs(model: Model, trace: Trace) -> Tensor:
     """(tokens, vocabulary or width): logits, or where there are none of the shuffled text, its last hidden states."""
     if trace.output_logits is not None and not model.seq2seq:
         return trace.output_logits
-    return trace.residual[trace.sites[0].stack][-1]
+    site, inputs = trace.sites[0], trace.inputs[0]
+    if site.stack not in trace.residual:  # a recurrent model: the encoder states that it looks back at
+        return inputs.value[0, 0]
+    return trace.residual[site.stack][-1]

@@ -297,7 +297,7 @@ def _common(first: tuple[int, ...], second: tuple[int, ...]) -> int:
 
 
 def _ending_with_query(site: SiteRef, rows: np.ndarray, first: int) -> list[np.ndarray]:
-    """The rows (queries, keys) of queries from place `first` on; in a causal stack without the keys after each query."""
+    """Rows (queries, keys) of the queries from place `first` on; in a causal stack without the keys after each."""
     return [row[: first + i + 1] if site.stack == "decoder" else row for i, row in enumerate(rows)]
 
 

@@ -56,6 +56,8 @@ def has_distance_bias(model: Model) -> bool:
 
 def why_not_off(model: Model) -> str:
     """Why its positions can not be turned off; "" where they can."""
+    if model.info.textbook:
+        return f"{model.info.name} has no positions to turn off: it reads word after word."
     if position_tables(model) or has_distance_bias(model):
         return ""
     if has_rotation(model):

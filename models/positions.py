@@ -36,6 +36,14 @@ def describe_positions(model: Model, site: Site | None = None) -> PositionScheme
 
 
 def _found(model: Model, site: Site | None) -> PositionScheme:
+    if model.info.textbook:
+        return PositionScheme(
+            kind="none",
+            title="No positions, and none needed",
+            words="A recurrent model reads its text one token after the other, and makes each state out of the one "
+            "before: the order of the words is in the states themselves. Attention gave that up, so transformers "
+            "had to be told positions.",
+        )
     table = _table_of(model, site)
     if table is not None:
         return _table_scheme(model, table)

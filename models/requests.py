@@ -312,6 +312,7 @@ class Failure(Result):
     sentence: str
     cause: str = ""
     cut_to: int | None = None  # a text too long for the model: how many of its characters fit
+    of_target: bool = False  # that text is the target, not the source
     stale: bool = False  # asked about a run that is gone: nobody needs to hear of it
 
 

@@ -130,14 +130,15 @@ class Trace:
             if should_stop():
                 raise Cancelled
             parts.append(self._pooled(x, size, None, how))
-        heads, rows, columns = (max(part.images.shape[d] for part in parts) for d in range(3))
+        heads, rows, columns = (max((part.images.shape[d] for part in parts), default=0) for d in range(3))
         images = np.full((len(parts), heads, rows, columns), np.nan, np.float32)
         mean = np.full((len(parts), rows, columns), np.nan, np.float32)
         for i, part in enumerate(parts):
             h, r, c = part.images.shape
             images[i, :h, :r, :c] = _numpy(part.images)
             mean[i, :r, :c] = _numpy(part.mean)
-        return Atlas(images, mean, max(part.row_error for part in parts), max(part.cell for part in parts))
+        row_error = max((part.row_error for part in parts), default=0.0)
+        return Atlas(images, mean, row_error, max((part.cell for part in parts), default=1))
 
     def index(self, site: SiteLike) -> int:
         """The place of `site` in `sites`. Raises IndexError where there is none."""

@@ -1,8 +1,8 @@
 """Importing torch and transformers in a thread without stopping the others.
 
-Two things in it keep the interpreter's lock for long, and the window would stand still meanwhile. Measured on two cores:
-loading torch's library (0.1 to 0.5 s), and full garbage collections, which walk ever more objects that all live as long
-as the process (six of 0.1 to 0.5 s during the import, and one every few seconds ever after).
+Two things in it keep the interpreter's lock for long, and the window would stand still meanwhile (measured on two busy
+cores): loading torch's library, 0.1 to 0.5 s, and full garbage collections, which walk ever more objects that all live
+as long as the process: six of 0.1 to 0.5 s during the import, and one now and then ever after.
 """
 
 from __future__ import annotations

@@ -241,7 +241,7 @@ def sentence(weights: np.ndarray, sources: list[str], targets: list[str], target
     named = [int(i) for i in np.argsort(-row, kind="stable")[:_LISTED] if row[i] >= _LEAST]
     if not named:
         largest = float(row.max())
-        return f"{_begins(targets[target])} spread thin: {100 * largest:.0f} % on one word at most."
+        return f"{_begins(targets[target])} are spread thin: {100 * largest:.0f} % on one word at most."
     listed = ", ".join(f"{100 * row[i]:.0f} % on “{shortened(sources[i])}”" for i in named)
     return f"{_begins(targets[target])}: {listed}."
 

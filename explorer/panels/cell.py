@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
@@ -16,6 +18,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from explorer import recurrent_steps
 from explorer.cell_steps import explained_steps, row_remark
 from explorer.panels.base import Panel, shortened, site_words
 from explorer.session.hover import NOTHING, Hover, Pointed
@@ -23,12 +26,13 @@ from explorer.session.intents import SelectKey
 from explorer.session.session import Session
 from explorer.session.state import State, site_of
 from explorer.widgets.card import Card
-from explorer.widgets.row_bars import FEW, RowBars
+from explorer.widgets.row_bars import FEW, HEADINGS, RowBars
 from explorer.widgets.step_list import StepList
 from explorer.widgets.vector_bars import VectorBars
 from models.requests import Candidate, CellRequest, CellView, Ran, Request, Site
 
 _EMPTY = "The arithmetic of the selected cell appears here when the model has run."
+_NO_CELLS = "This model attends to nothing, so it has no cells. See its hidden states under Hidden."
 _HOW = "Choose a step to read what it means, or a key in the row below to look at its cell."
 
 
@@ -71,11 +75,11 @@ class CellPanel(Panel):
         rows.setSpacing(8)
         rows.addWidget(scroll, 1)
         rows.addWidget(self.meaning)
-        empty = _dim(_EMPTY)
-        empty.setWordWrap(True)
-        empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.empty = _dim(_EMPTY)
+        self.empty.setWordWrap(True)
+        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.pages = QStackedWidget()
-        self.pages.addWidget(empty)
+        self.pages.addWidget(self.empty)
         self.pages.addWidget(full)
         self.card = Card("One cell")
         self.card.set_content(self.pages)
@@ -132,6 +136,7 @@ class CellPanel(Panel):
         view, ran = state.results.cell, state.ran
         if view is None or ran is None:
             self._shown = None
+            self.empty.setText(_EMPTY if ran is None or ran.sites else _NO_CELLS)
             self.pages.setCurrentIndex(0)
             self.card.set_subtitle("")
             return
@@ -146,8 +151,15 @@ class CellPanel(Panel):
         queries, keys = site_words(ran, site)
         query, key = queries[view.query], keys[view.key]
         self.card.set_subtitle(f"“{query}” looks at “{key}”")
-        self.vectors.set_vectors(view.q, view.k, view.products, query, key)
-        explained = explained_steps(view, site, query, key)
+        score = view.recurrent
+        if score is None:
+            self.vectors.set_vectors(view.q, view.k, view.products, query, key)
+            explained = explained_steps(view, site, query, key)
+        else:
+            say = partial(recurrent_steps.dimension_sentence, score)
+            self.vectors.set_rows(recurrent_steps.vector_rows(score, query, key), say)
+            explained = recurrent_steps.recurrent_steps(view, score)
+        self.row.set_headings(HEADINGS if score is None else recurrent_steps.HEADINGS)
         self.steps.set_steps([each.step for each in explained])
         self._meanings = tuple(each.meaning for each in explained)
         self.meaning.set_texts((_HOW, *self._meanings))

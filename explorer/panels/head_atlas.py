@@ -97,7 +97,7 @@ class HeadAtlasPanel(Panel):
             return  # of the model before; the new one's is on its way
         shown = self._choose_stack(ran.sites)
         self._sites = tuple(ran.sites[i] for i in shown)
-        images, mean = _without_margin(view.images[shown], view.mean[shown])
+        images, mean = without_margin(view.images[shown], view.mean[shown])
         rows = [str(site.layer) for site in self._sites]
         columns = [str(head) for head in range(images.shape[1])]
         highest = float(np.nanmax(images)) if images.size else 1.0
@@ -138,7 +138,7 @@ class HeadAtlasPanel(Panel):
 _POOLED = {"max": "largest", "mean": "mean"}
 
 
-def _without_margin(images: np.ndarray, mean: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def without_margin(images: np.ndarray, mean: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Both without the heads, rows and columns that no site of this stack has: those of a longer text are NaN."""
     if not images.size:
         return images, mean

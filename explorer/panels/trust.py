@@ -1,4 +1,7 @@
-"""Whether the numbers on screen can be believed: eval mode, rows that sum to 1, equality with the model's own eager."""
+"""Whether the numbers on screen can be believed: eval mode, rows that sum to 1, equality with the model's own eager.
+
+A textbook model's attention is the program's own, so that model is held against its papers' formulas instead.
+"""
 
 from __future__ import annotations
 
@@ -64,6 +67,9 @@ class TrustStrip(Panel):
 
     def _render_rows(self, state: State) -> None:
         atlas, ran = state.results.atlas, state.ran
+        if ran is not None and not ran.sites and _is_textbook(state):
+            self.rows.set_status("ok", "no rows to sum", "This model attends to nothing: it has no weights.")
+            return
         if atlas is None or ran is None or atlas.run != ran.run:
             self.rows.set_status("pending", "rows not summed yet", "Summed when all heads are drawn.")
             return
@@ -76,7 +82,9 @@ class TrustStrip(Panel):
     def _render_equal(self, state: State) -> None:
         report = state.results.trust
         again = "Click to measure again on the text on screen."
-        if TrustRequest.lane in state.busy:
+        if _is_textbook(state):
+            self._render_textbook(state, again)
+        elif TrustRequest.lane in state.busy:
             self.equal.set_status("pending", "comparing with the model", "Running the model's own eager attention.")
         elif report is None:
             self.equal.set_status(
@@ -97,3 +105,31 @@ class TrustStrip(Panel):
                 self.equal.set_status("ok", f"equals the model ({difference})", text)
             else:
                 self.equal.set_status("error", f"differs from the model ({difference})", text)
+
+    def _render_textbook(self, state: State, again: str) -> None:
+        report = state.results.trust
+        if TrustRequest.lane in state.busy:
+            self.equal.set_status(
+                "pending", "comparing with the formulas", "Computing its papers' formulas in float64."
+            )
+            return
+        if report is None:
+            self.equal.set_status("pending", "textbook model", f"{_TEXTBOOK} Click to compare with them on this text.")
+            return
+        worst = max(report.logit_difference, report.weight_difference)
+        text = (
+            f"{_TEXTBOOK} Computed anew in float64 from the hidden states of this run, weights differ by at most "
+            f"{report.weight_difference:.1e}, logits by {report.logit_difference:.1e} of the largest; "
+            f"{report.tolerance:.0e} is allowed. {again}"
+        )
+        if report.holds:
+            self.equal.set_status("ok", f"equals the formulas ({worst:.0e})", text)
+        else:
+            self.equal.set_status("error", f"differs from the formulas ({worst:.0e})", text)
+
+
+_TEXTBOOK = "A textbook model: its attention is this program's own function, held against its papers' formulas."
+
+
+def _is_textbook(state: State) -> bool:
+    return state.results.loaded is not None and state.results.loaded.info.textbook

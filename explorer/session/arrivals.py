@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import singledispatch
 
 from explorer.session.defaults import default_selection, followed_query
-from explorer.session.intents import SetText
+from explorer.session.intents import SetTarget, SetText
 from explorer.session.state import Listed, Notice, Question, Results, Selection, State, clamped, site_of, site_tokens
 from models.decode_requests import DecodeRowsView, DecodeStepView
 from models.interventions import Mask, Positions
@@ -29,6 +29,7 @@ from models.requests import (
     PredictionView,
     Progress,
     Ran,
+    RecurrentView,
     Result,
     ShuffleView,
     Stepped,
@@ -45,6 +46,7 @@ _OfRun = (
     | PositionsView
     | ShuffleView
     | AlignmentView
+    | RecurrentView
     | TrustReport
     | Stepped
 )
@@ -83,7 +85,8 @@ def _(result: Loaded, state: State) -> State:
     if not state.restored and before is not None:
         document = replace(document, target=None)
         selection = Selection()  # another model's heads mean something else: the first run chooses
-        document = replace(document, interventions=tuple(i for i in document.interventions if _is_global(i)))
+        kept = () if result.info.textbook else tuple(i for i in document.interventions if _is_global(i))
+        document = replace(document, interventions=kept)  # a textbook model takes none
     document = replace(document, checkpoint=result.info.reference, text=text, selection=selection)
     return replace(state, document=document, results=Results(loaded=result), loading=None, refused=None)
 
@@ -196,6 +199,14 @@ def _(result: AlignmentView, state: State) -> State:
 
 
 @_arrive.register
+def _(result: RecurrentView, state: State) -> State:
+    state = _without_progress(state, result)
+    if not _is_of_this_run(state, result):
+        return state
+    return replace(_without_notice(state, result), results=replace(state.results, recurrent=result))
+
+
+@_arrive.register
 def _(result: DecodeStepView, state: State) -> State:
     state = _without_notice(_without_progress(state, result), result)
     return replace(state, results=replace(state.results, decoded=result))
@@ -271,7 +282,8 @@ def _notice(failure: Failure) -> Notice:
         return Notice("error", failure.sentence, lane=request.lane)
     if not isinstance(request, ForwardRequest):
         return Notice("warning", failure.sentence, lane=request.lane)
-    keep = SetText(request.text[: failure.cut_to])
+    fitting = (request.target or "" if failure.of_target else request.text)[: failure.cut_to]
+    keep = SetTarget(fitting) if failure.of_target else SetText(fitting)
     return Notice("warning", failure.sentence, action_label="Keep what fits", action=keep, lane=request.lane)
 
 

@@ -19,6 +19,7 @@ from models.requests import (
     PredictionView,
     Progress,
     Ran,
+    RecurrentView,
     ShuffleView,
     Site,
     SiteRef,
@@ -124,6 +125,7 @@ class Results:
     decoded: DecodeStepView | None = None
     decoded_rows: DecodeRowsView | None = None
     alignment: AlignmentView | None = None
+    recurrent: RecurrentView | None = None
     trust: TrustReport | None = None
 
 

@@ -8,7 +8,6 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLay
 
 from explorer.theme import Theme
 
-
 _LEAST_ROOM = 5  # letters: less than that says nothing
 
 

@@ -112,7 +112,7 @@ class HeatMapPainter:
         bold_rows, bold_columns = _foremost(selection[0], hover[0]), _foremost(selection[1], hover[1])
         for row in labelled(self.view.rows, self.frame.line * 0.95, bold_rows):
             self._row_label(painter, row, bold=row in bold_rows)
-        for column in labelled(self.view.columns, self.frame.line * 1.15, bold_columns):
+        for column in labelled(self.view.columns, self.frame.line * 1.0, bold_columns):
             self._column_label(painter, column, bold=column in bold_columns)
         painter.restore()
 

@@ -40,6 +40,7 @@ class RowBars(ThemedWidget):
         self._spans = ((0.0, 0.0), (0.0, 0.0), (0.0, 0.0))
         self._masked = np.zeros(0, bool)
         self._labels: Sequence[str] = ()
+        self._headings: Sequence[str] = HEADINGS
         self._shown = np.zeros(0, int)  # the keys that have a line
         self._all = False
         self._selected = -1
@@ -61,6 +62,12 @@ class RowBars(ThemedWidget):
         self._spans = (_span(raw), _span(open_scores), _span(weights))
         self._masked, self._labels, self._selected = masked, labels, key
         self._choose_lines()
+
+    def set_headings(self, headings: Sequence[str]) -> None:
+        """What the three columns hold; `HEADINGS` at first."""
+        if tuple(headings) != tuple(self._headings):
+            self._headings = headings
+            self.update()
 
     def set_all(self, everything: bool) -> None:
         """Give every key a line, however many there are."""
@@ -145,7 +152,7 @@ class RowBars(ThemedWidget):
         painter.setPen(QColor(self._theme.text_dim))
         right = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
         painter.drawText(QRectF(0, 0, self._label_width(), line), right, "key")
-        for column, heading in enumerate(HEADINGS):
+        for column, heading in enumerate(self._headings):
             place = self.column_rect(column)
             rect = QRectF(place.left(), 0, place.width(), line)
             text = QFontMetricsF(self.font()).elidedText(heading, Qt.TextElideMode.ElideRight, rect.width())

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QLayout, QPushButton, QWidget
+
+from explorer.widgets.flow_layout import FlowLayout
 
 
 class Segments(QWidget):
@@ -13,13 +15,22 @@ class Segments(QWidget):
 
     chosen = Signal(int)  # by a person
 
-    def __init__(self, choices: Sequence[tuple[str, str]], name: str, parent: QWidget | None = None) -> None:
-        """`choices` are (label, tooltip); `name` is what a screen reader says of the whole row."""
+    def __init__(
+        self, choices: Sequence[tuple[str, str]], name: str, parent: QWidget | None = None, *, wraps: bool = False
+    ) -> None:
+        """`choices` are (label, tooltip); `name` is what a screen reader says of the whole row.
+
+        With `wraps`, buttons that do not fit go to the next line.
+        """
         super().__init__(parent)
         self.setAccessibleName(name)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(4)
+        row: QLayout
+        if wraps:
+            row = FlowLayout(self, gap=4, line_gap=4)
+        else:
+            row = QHBoxLayout(self)
+            row.setContentsMargins(0, 0, 0, 0)
+            row.setSpacing(4)
         self._group = QButtonGroup(self)
         for index, (label, tooltip) in enumerate(choices):
             button = QPushButton(label)
@@ -28,7 +39,8 @@ class Segments(QWidget):
             button.setToolTip(tooltip)
             self._group.addButton(button, index)
             row.addWidget(button)
-        row.addStretch(1)
+        if isinstance(row, QHBoxLayout):
+            row.addStretch(1)
         self._group.idClicked.connect(self.chosen.emit)
 
     @property

@@ -1,6 +1,10 @@
-"""A query, a key and their products, dimension under dimension: where the score of one cell comes from."""
+"""Vectors as rows of bars, dimension under dimension: where the score of one cell comes from."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt
@@ -10,12 +14,20 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from explorer.widgets.number_text import value_text
 from explorer.widgets.themed import ThemedWidget
 
-_NOTHING = np.zeros(0, np.float32)
 _GAP = 10.0
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class VectorRow:
+    """One row: its name, its numbers, and the colour of its bars."""
+
+    name: str
+    values: np.ndarray  # (dims,)
+    role: Literal["query", "key", "text"] = "text"
+
+
 class VectorBars(ThemedWidget):
-    """Three rows of bars over one axis: q, k and q × k, each to the scale of its own largest number.
+    """Rows of bars over one axis, each to the scale of its own largest number; the last holds the products.
 
     The line below them names the dimension under the pointer, or the one that the arrow keys chose, and its numbers.
     """
@@ -24,8 +36,8 @@ class VectorBars(ThemedWidget):
         super().__init__("Query, key and their products, dimension by dimension", parent)
         self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self._rows: tuple[np.ndarray, np.ndarray, np.ndarray] = (_NOTHING, _NOTHING, _NOTHING)
-        self._words = ("", "")
+        self._rows: tuple[VectorRow, ...] = ()
+        self._say: Callable[[int, list[float]], str] = lambda dimension, numbers: ""
         self._order = np.zeros(0, int)  # the dimension at each place
         self._sorted = False
         self._hover = -1  # a place, counted from the left
@@ -33,8 +45,19 @@ class VectorBars(ThemedWidget):
 
     def set_vectors(self, q: np.ndarray, k: np.ndarray, products: np.ndarray, query: str, key: str) -> None:
         """Show `q`, `k` and `products`, all (head_dim,), of the tokens called `query` and `key`."""
-        self._rows, self._words = (q, k, products), (query, key)
-        if len(q) != len(self._order):
+        rows = (
+            VectorRow(f"q  {query}", q, "query"),
+            VectorRow(f"k  {key}", k, "key"),
+            VectorRow("q × k", products),
+        )
+        self.set_rows(rows, product_sentence)
+
+    def set_rows(self, rows: Sequence[VectorRow], say: Callable[[int, list[float]], str]) -> None:
+        """Show rows of one length. `say` writes out one dimension, from its index and each row's number."""
+        if len(rows) != len(self._rows):
+            self.updateGeometry()
+        self._rows, self._say = tuple(rows), say
+        if len(rows[-1].values) != len(self._order):
             self._hover = self._current = -1
         self._arrange()
 
@@ -58,17 +81,16 @@ class VectorBars(ThemedWidget):
         if place < 0:
             return f"{len(self._order)} dimensions: point at one to read it"
         dimension = self._order[place]
-        q, k, product = (value_text(float(row[dimension])) for row in self._rows)
-        return f"dim {dimension}:  {q} × {_in_brackets(k)} = {product}"
+        return f"dim {dimension}:  {self._say(int(dimension), [float(row.values[dimension]) for row in self._rows])}"
 
     def bar_rect(self, row: int, place: int) -> QRectF:
-        """Where the column of a bar lies; `row` 0 is q, 1 is k, 2 their products."""
+        """Where the column of a bar lies, rows counted from above."""
         plot = self._plot(row)
         width = plot.width() / max(1, len(self._order))
         return QRectF(plot.left() + place * width, plot.top(), width, plot.height())
 
     def _arrange(self) -> None:
-        products = self._rows[2]
+        products = self._rows[-1].values
         size = np.argsort(-np.abs(products), kind="stable") if self._sorted else np.arange(len(products))
         self._order = size
         self.update()
@@ -76,7 +98,7 @@ class VectorBars(ThemedWidget):
     # geometry
 
     def sizeHint(self) -> QSize:
-        return QSize(400, round(3 * self._row_height() + self._line()) + 2)
+        return QSize(400, round(self._height() + self._line()) + 2)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(200, self.sizeHint().height())
@@ -86,6 +108,10 @@ class VectorBars(ThemedWidget):
 
     def _row_height(self) -> float:
         return 2 * QFontMetricsF(self.font()).height() + 12
+
+    def _height(self) -> float:
+        """Of all rows together."""
+        return max(3, len(self._rows)) * self._row_height()
 
     def _label_width(self) -> float:
         return QFontMetricsF(self.bold_font()).averageCharWidth() * 11
@@ -104,20 +130,19 @@ class VectorBars(ThemedWidget):
             return
         place = self._hover if self._hover >= 0 else self._current
         if place >= 0:
-            column = self.bar_rect(0, place).united(self.bar_rect(2, place))
+            column = self.bar_rect(0, place).united(self.bar_rect(len(self._rows) - 1, place))
             painter.fillRect(column, QColor(self._theme.surface_hover))
-        names = (f"q  {self._words[0]}", f"k  {self._words[1]}", "q × k")
-        for row, colour in enumerate((self._theme.query, self._theme.key, self._theme.text)):
-            self._draw_row(painter, row, names[row], QColor(colour))
+        for row, shown in enumerate(self._rows):
+            self._draw_row(painter, row, shown.name, QColor(getattr(self._theme, shown.role)))
         painter.setFont(self.font())
         painter.setPen(QColor(self._theme.text if place >= 0 else self._theme.text_dim))
-        strip = QRectF(0, 3 * self._row_height(), self.width(), self._line())
+        strip = QRectF(0, self._height(), self.width(), self._line())
         text = QFontMetricsF(self.font()).elidedText(self.readout, Qt.TextElideMode.ElideRight, strip.width())
         painter.drawText(strip, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, text)
         self._draw_focus_ring(painter)
 
     def _draw_row(self, painter: QPainter, row: int, name: str, colour: QColor) -> None:
-        values = self._rows[row][self._order].astype(float)
+        values = self._rows[row].values[self._order].astype(float)
         plot = self._plot(row)
         high = float(np.abs(values).max(initial=0.0))
         label = QRectF(0, plot.top(), self._label_width(), plot.height() / 2)
@@ -151,7 +176,7 @@ class VectorBars(ThemedWidget):
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         plot, count = self._plot(0), len(self._order)
         along = (event.position().x() - plot.left()) / plot.width()
-        inside = 0 <= along < 1 and 0 <= event.position().y() < 3 * self._row_height()
+        inside = 0 <= along < 1 and 0 <= event.position().y() < self._height()
         self._light(int(along * count) if inside and count else -1)
 
     def leaveEvent(self, event: QEvent) -> None:
@@ -174,6 +199,12 @@ class VectorBars(ThemedWidget):
         self.update()
 
 
-def _in_brackets(number: str) -> str:
+def product_sentence(_dimension: int, numbers: list[float]) -> str:
+    """ "0.31 × (−0.20) = −0.062"."""
+    first, second, product = (value_text(number) for number in numbers)
+    return f"{first} × {in_brackets(second)} = {product}"
+
+
+def in_brackets(number: str) -> str:
     """A negative factor in brackets, as it is written by hand."""
     return number if number[0].isdigit() else f"({number})"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from torch import Tensor, nn
@@ -41,6 +42,7 @@ class RecurrentModel(Model):
             raise InputError(f"{self.info.name} is a recurrent model: interventions are for transformers.")
         with torch.no_grad():
             out = self.module(inputs["input_ids"], inputs["decoder_input_ids"])
+        self._last = (_ids(inputs["input_ids"]), _ids(inputs["decoder_input_ids"])), out
         if recorder is not None and out.inputs is not None:
             recorder.inputs.append(out.inputs)
             recorder.sites.append(
@@ -71,6 +73,10 @@ class RecurrentModel(Model):
 
     def start_run(self, encoded: Encoded) -> RecurrentRun:
         return RecurrentRun(self, encoded)
+
+
+def _ids(row: Tensor) -> tuple[int, ...]:
+    return tuple(int(id_) for id_ in row[0])
 
 
 class RecurrentRun:
@@ -117,8 +123,10 @@ def open_recurrent(folder: Path, raw: dict[str, Any], reference: str) -> Recurre
         module = RecurrentSeq2Seq(config)
         weights = load_file(folder / "model.safetensors")
         module.load_state_dict({name: t.float() for name, t in weights.items()})
-    except (TypeError, ValueError, RuntimeError, OSError) as cause:
-        first = str(cause).strip().splitlines()[0]
+    except RuntimeError as cause:  # names and shapes, one a line
+        raise CheckpointError(f"{folder.name}: its weights do not fit its config. Fetch its files again.") from cause
+    except (TypeError, ValueError, OSError, SafetensorError) as cause:
+        first = str(cause).strip().splitlines()[0].rstrip(".")
         raise CheckpointError(f"{folder.name} can not be loaded: {first}. Fetch its files again.") from cause
     try:
         tokenizer = PreTrainedTokenizerFast(

@@ -15,6 +15,7 @@ the words written (monotonic) or is predicted (equations 9 and 10).
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, get_args
 
@@ -35,7 +36,7 @@ _NOTHING = torch.empty(0)
 
 @dataclass(frozen=True, slots=True)
 class RecurrentConfig:
-    """Raises ValueError for a pair of choices that no paper describes."""
+    """Raises ValueError for a pair of choices that no paper describes, and for numbers that make no model."""
 
     vocabulary: int
     target_vocabulary: int
@@ -59,6 +60,10 @@ class RecurrentConfig:
                 raise ValueError(f"“{value}” is none of {', '.join(get_args(kind))}.")
         if self.scope != "global" and self.score in ("none", "bahdanau"):
             raise ValueError(f"Local attention is Luong's: it goes with dot, general or concat, not with {self.score}.")
+        for name in ("vocabulary", "target_vocabulary", "embedding", "hidden", "window"):
+            _check_number(name, getattr(self, name), 1, math.inf)
+        for name in ("pad", "start", "end"):
+            _check_number(name, getattr(self, name), 0, min(self.vocabulary, self.target_vocabulary) - 1)
 
     @property
     def is_luong(self) -> bool:
@@ -80,6 +85,13 @@ class RecurrentConfig:
 
     def to_dict(self) -> dict[str, object]:
         return asdict(self)
+
+
+def _check_number(name: str, value: object, least: int, most: float) -> None:
+    """A config is read from a file, and a file may say anything."""
+    if not isinstance(value, int) or not least <= value <= most:
+        up_to = "up" if most == math.inf else f"to {most}"
+        raise ValueError(f"{name} is {value!r}, and has to be a whole number from {least} {up_to}.")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

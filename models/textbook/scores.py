@@ -84,7 +84,7 @@ class Place(nn.Module):
         return torch.sigmoid(self.v(torch.tanh(self.w(state)))) * (lengths[:, None] - 1)
 
 
-SCORES: dict[str, Callable[[RecurrentConfig], _Score]] = {
+SCORES: dict[str, Callable[[RecurrentConfig], Score]] = {
     "none": Score,
     "bahdanau": Additive,
     "dot": Dot,

@@ -2,8 +2,8 @@
 
     python -m tests.benchmarks.bleu --pairs eng-spa.tsv.xz
 
-The first held-out English sentences in the order of the file (which is by length, short ones first); every Spanish sentence that the file gives for one of
-them is a reference.
+The first held-out English sentences in the order of the file, which is by length, short ones first; every Spanish
+sentence that the file gives for one of them is a reference.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 from sacrebleu.metrics.bleu import BLEU
 
@@ -30,10 +31,10 @@ def references(pairs: Sequence[Pair], count: int) -> dict[str, list[str]]:
     return dict(list(held_out.items())[:count])
 
 
-def streams(found: Sequence[list[str]]) -> list[list[str]]:
-    """References by number rather than by sentence, as sacrebleu takes them; "" (passed over) where there are fewer."""
+def streams(found: Sequence[list[str]]) -> list[list[str | None]]:
+    """References by number rather than by sentence, as sacrebleu takes them; None where a sentence has fewer."""
     most = max(len(each) for each in found)
-    return [[each[i] if i < len(each) else "" for each in found] for i in range(most)]
+    return [[each[i] if i < len(each) else None for each in found] for i in range(most)]
 
 
 def main() -> None:
@@ -52,7 +53,7 @@ def main() -> None:
         if number % 100 == 0:
             print(f"{number} sentences translated, the last: {english} -> {text}", flush=True)
     bleu = BLEU()
-    print(bleu.corpus_score(written, streams(list(found.values()))))
+    print(bleu.corpus_score(written, cast("list[list[str]]", streams(list(found.values())))))
     print(bleu.get_signature())
 
 

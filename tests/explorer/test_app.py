@@ -37,6 +37,8 @@ def test_help_explains_every_option(capsys):
     assert ended.value.code == 0
     for option in ("--checkpoint", "--text", "--theme", "--png", "--size", "--weights", "--version"):
         assert option in text
+    for option in ("--target", "--decode", "--strategy", "--beams", "--length-penalty", "--temperature", "--seed"):
+        assert option in text
 
 
 def test_an_option_that_does_not_exist_is_refused(capsys):
@@ -159,3 +161,84 @@ def test_a_picture_that_can_not_be_taken_says_why():
     assert done.returncode == 1
     assert "resources has no config.json" in done.stderr
     assert not (ROOT / "a.png").exists()
+
+
+# --------------------------------------------------------------------------- text
+
+
+@pytest.fixture(scope="module")
+def translator() -> models.Model:
+    return models.open_checkpoint("en-es")
+
+
+def generated(model: models.Model, text: str, **settings: object) -> str:
+    """What transformers' own `generate` writes."""
+    inputs = model.tokenizer(text, return_tensors="pt")
+    ids = model.module.generate(inputs["input_ids"], attention_mask=inputs["attention_mask"], **settings)
+    written: str = model.tokenizer.decode(ids[0], skip_special_tokens=True)
+    return written
+
+
+@pytest.mark.parametrize("text", ["The black cat is sleeping on the table.", "Where do you live?"])
+@pytest.mark.parametrize(
+    ("options", "settings"),
+    [
+        ((), {"num_beams": 1}),
+        (("--beams", "4"), {"num_beams": 4}),
+        (("--beams", "2", "--length-penalty", "2"), {"num_beams": 2, "length_penalty": 2.0}),
+        (("--beams", "1"), {"num_beams": 1}),
+        (("--temperature", "0"), {"num_beams": 1}),
+    ],
+)
+def test_decode_prints_what_generate_writes_and_nothing_else(capsys, translator, text, options, settings):
+    assert main(["--checkpoint", "en-es", "--text", text, "--decode", "40", *options]) == 0
+    out, err = capsys.readouterr()
+    assert out == generated(translator, text, max_new_tokens=40, do_sample=False, **settings) + "\n"
+    assert err == ""
+
+
+def test_decode_goes_on_with_a_text_and_draws_by_the_seed(capsys):
+    arguments = ["--text", "Once upon a time", "--decode", "8", "--top-p", "0.9"]
+    outs = []
+    for seed in ("1", "1", "2"):
+        assert main([*arguments, "--seed", seed]) == 0
+        outs.append(capsys.readouterr().out)
+    assert outs[0] == outs[1] != outs[2]
+    assert "Once upon a time" not in outs[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--beams", "4"], "--beams says how to write, and --decode is missing"),
+        (["--strategy", "greedy"], "--strategy says how to write, and --decode is missing"),
+        (["--decode", "0"], "--decode 0 would write nothing"),
+        (["--decode", "5", "--beams", "99"], "A beam search of width 99 is not offered"),
+        (["--decode", "5", "--top-p", "2"], "top-p 2.0 is no share"),
+        (["--decode", "5", "--top-k", "0"], "top-k 0 keeps no token"),
+        (["--decode", "5", "--temperature", "-1"], "A temperature of -1.0 makes no probabilities"),
+        (
+            ["--decode", "5", "--strategy", "greedy", "--beams", "4"],
+            "--beams changes nothing with the strategy “greedy”",
+        ),
+        (["--decode", "5", "--beams", "4", "--seed", "1"], "--seed changes nothing with the strategy “beam”"),
+        (["--decode", "5", "--target", "El"], "Give one of them"),
+        (["--decode", "5", "--checkpoint", "no-such-thing"], "There is no checkpoint called “no-such-thing”"),
+        (["--decode", "5", "--checkpoint", "story-bert"], "does not write from left to right"),
+        (["--decode", "5", "--text", ""], "The text is empty"),
+    ],
+)
+def test_text_that_can_not_be_written_is_one_sentence_and_exit_code_1(capsys, arguments, words):
+    assert main(arguments) == 1
+    out, err = capsys.readouterr()
+    assert words in err
+    assert out == ""
+    assert "Traceback" not in err
+
+
+def test_a_target_decides_the_weights(tmp_path):
+    path = tmp_path / "weights.npz"
+    arguments = ["--checkpoint", "en-es", "--text", "The cat.", "--target", "El gato"]
+    assert main([*arguments, "--weights", str(path)]) == 0
+    with np.load(path) as written:
+        assert written["cross.2"].shape == (8, 3, 4)  # ⟨start⟩ El gato; The cat . ⟨end⟩

@@ -65,7 +65,8 @@ def expected_colour(weight: float, highest: float) -> np.ndarray:
     """The colours that a weight may have: those of the table within one step of it. (3, 3)"""
     step = round(255 * weight / highest)
     steps = np.clip([step - 1, step, step + 1], 0, 255)
-    return sequential("viridis").astype(int)[steps]
+    colours: np.ndarray = sequential("viridis").astype(int)[steps]
+    return colours
 
 
 def count(pixels: np.ndarray, colour: np.ndarray | tuple[int, ...], tolerance: int = 0) -> int:

@@ -67,6 +67,18 @@ def test_size_layout_theme_and_view_come_back(open_window):
     assert second.menus["colour_map_cividis"].isChecked()
 
 
+def test_text_starts_at_the_size_it_was_left_at(open_window):
+    plain = open_window()
+    size = plain.top_bar.facts.font().pointSizeF()
+    plain.close()
+    kept, _ = remembered.load()
+    kept.text_scale = 1.5
+    remembered.save(kept)
+    window = open_window()
+    for widget in (window.top_bar.facts, window.input.text, window.input.strip, window.menuBar(), *window.panels):
+        assert widget.font().pointSizeF() == pytest.approx(1.5 * size), widget
+
+
 def test_a_layout_of_another_version_is_not_restored(open_window):
     first = open_window()
     first.menus["panel_heads"].trigger()

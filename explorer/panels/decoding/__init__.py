@@ -87,6 +87,7 @@ class DecodingPanel(Panel):
                 ("Cache", "Keys and values: stored, reused, computed"),
             ),
             "What to look at",
+            wraps=True,
         )
         self.pages = (self.candidates, self.branches, self.attention, self.cache)
         self._build()

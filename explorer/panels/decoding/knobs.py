@@ -115,7 +115,7 @@ class DecodeKnobs(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.strategy_buttons = Segments(_BUTTONS, "Strategy")
+        self.strategy_buttons = Segments(_BUTTONS, "Strategy", wraps=True)
         self.strategy_buttons.chosen.connect(self._on_strategy)
         self.more = QPushButton("Settings")
         self.more.setCheckable(True)

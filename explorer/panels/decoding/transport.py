@@ -5,6 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSlider, QWidget
 
+from explorer.widgets.flow_layout import FlowLayout
+
 _SLOWEST, _FASTEST = 2000, 0  # ms between an answer and the next step
 _NOTCHES = 10
 
@@ -28,18 +30,21 @@ class Transport(QWidget):
         self.speed.setValue(7)
         self.speed.setAccessibleName("Speed")
         self.speed.setToolTip("How fast it plays")
-        self.speed.setMinimumWidth(50)
+        self.speed.setFixedWidth(90)
         label = QLabel("Speed")
         label.setProperty("role", "dim")
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(6)
-        for widget in (self.restart_button, self.back_button, self.play_button, self.step_button, label):
+        group = QWidget()
+        line = QHBoxLayout(group)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.setSpacing(6)
+        line.addWidget(label)
+        line.addWidget(self.speed)
+        row = FlowLayout(self, gap=6)
+        for widget in (self.restart_button, self.back_button, self.play_button, self.step_button, group):
             row.addWidget(widget)
-        row.addWidget(self.speed, 1)
         self.restart_button.clicked.connect(lambda: self.restart.emit())
         self.back_button.clicked.connect(lambda: self.back.emit())
-        self.play_button.clicked.connect(self.play.emit)
+        self.play_button.clicked.connect(lambda on: self.play.emit(on))
         self.step_button.clicked.connect(lambda: self.step.emit())
 
     @property

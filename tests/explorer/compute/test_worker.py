@@ -12,7 +12,7 @@ import pytest
 from explorer.compute import worker as worker_module
 from explorer.compute.mailbox import Mailbox
 from explorer.compute.worker import ACTIVITIES, EngineLike, Worker
-from models import requests
+from models import decode_requests, requests
 from models.requests import Cancelled, Failure, ForwardRequest, Loaded, LoadRequest, Progress, Ran, Request, Result
 from tests.explorer.compute.engines import GatedEngine, QuickEngine, Report, ShouldStop
 from tests.explorer.session import answers
@@ -123,7 +123,8 @@ def test_an_exception_is_a_failure_with_a_sentence_and_the_next_request_works(op
 
 
 def test_every_kind_of_request_has_a_name_for_what_goes_on():
-    kinds = {kind for kind in vars(requests).values() if isinstance(kind, type) and issubclass(kind, Request)}
+    named = [*vars(requests).values(), *vars(decode_requests).values()]
+    kinds = {kind for kind in named if isinstance(kind, type) and issubclass(kind, Request)}
     assert kinds - {Request} == set(ACTIVITIES)
 
 

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from explorer.panels.base import Panel, head_name, shortened, token_word, wanted_head
-from explorer.session.intents import OpenCheckpoint, SelectHead, Show
+from explorer.panels.base import (
+    Panel,
+    head_name,
+    predicting_position,
+    shortened,
+    site_words,
+    token_word,
+    wanted_comparison,
+    wanted_head,
+)
+from explorer.session.intents import OpenCheckpoint, SelectHead, SelectQuery, Show
 from explorer.session.state import Notice, State
 from models.requests import HeadRequest, LoadRequest, Request, SiteRef
 from tests.explorer.session import answers
@@ -125,3 +136,25 @@ def test_names_for_sentences(running):
     assert token_word(running, 99) == ""
     assert shortened("x" * 41) == "x" * 40 + "…"
     assert shortened("x" * 40) == "x" * 40
+
+
+def test_the_words_of_each_stack_of_an_encoder_decoder_model():
+    ran = answers.translation(text="The cat", written="El gato negro")
+    source, target = ["The", "cat", "⟨end⟩"], ["⟨start⟩", "El", "gato", "negro"]
+    found = {site.stack: site_words(ran, site) for site in ran.sites}
+    assert found == {"encoder": (source, source), "decoder": (target, target), "cross": (target, source)}
+
+
+def test_a_site_with_other_tokens_than_the_texts_has_numbers():
+    ran = answers.ran()
+    words = ["Tom", "and", "Anna", "went"]
+    assert site_words(ran, replace(ran.sites[0], keys=2)) == (words, ["0", "1"])
+
+
+@pytest.mark.parametrize(("stack", "position"), [("encoder", 2), ("decoder", 1), ("cross", 1)])
+def test_the_next_token_is_read_from_the_target(stack, position):
+    state = answers.after(answers.TRANSLATING, answers.translator(), answers.translation())
+    state = answers.after(state, SelectHead(SiteRef(stack, 1), 0), SelectQuery(1))
+    assert predicting_position(state, state.ran) == position
+    assert wanted_comparison(state).position == position
+    assert token_word(state, 1) == ("cat" if stack == "encoder" else "El")

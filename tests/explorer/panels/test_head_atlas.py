@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel
 
-from explorer.panels.head_atlas import HeadAtlasPanel
+from explorer.panels.head_atlas import HeadAtlasPanel, without_margin
 from explorer.session.hover import NOTHING, Pointed
 from explorer.session.intents import SelectHead, SetView
 from explorer.session.state import State
@@ -100,3 +100,68 @@ def test_the_heads_of_a_model_that_went_are_not_shown_as_anothers(panel, session
     session.arrive(replace(answers.atlas_view(run=2), images=np.zeros((2, 2, 4, 4), np.float32)))
     assert panel.atlas.head_name(1, 1) == "layer 1, head 1"
     assert panel.atlas.head_name(5, 5) == ""
+
+
+# --------------------------------------------------------------------------- several stacks
+
+
+@pytest.fixture
+def stacked(qtbot) -> HeadAtlasPanel:
+    """A run of 3 source and 4 target tokens: encoder, decoder and cross sites of different sizes."""
+    ran = answers.translation(written="El gato negro")
+    session = SilentSession(answers.after(answers.TRANSLATING, answers.translator(), ran))
+    images = np.full((6, 4, 4, 4), np.nan, np.float32)
+    for i, site in enumerate(ran.sites):
+        images[i, :, : site.queries, : site.keys] = (i + 1) / 10
+    panel = shown(qtbot, HeadAtlasPanel, session)
+    session.arrive(replace(answers.atlas_view(), images=images, mean=images[:, 0]))
+    return panel
+
+
+def select(panel: HeadAtlasPanel, stack: str, layer: int, head: int) -> None:
+    panel.dispatch(SelectHead(SiteRef(stack, layer), head))
+
+
+def test_a_model_of_one_stack_has_nothing_to_choose(panel, session):
+    session.arrive(atlas())
+    assert not panel.stacks.isVisible()
+
+
+def test_one_stack_is_shown_at_a_time_and_chosen_by_a_button(stacked, qtbot):
+    select(stacked, "decoder", 0, 0)
+    assert stacked.stacks.isVisible()
+    pictures = []
+    for button in range(3):
+        qtbot.mouseClick(stacked.stacks.button(button), Qt.MouseButton.LeftButton)
+        assert stacked.stacks.current == button
+        assert stacked.atlas.head_name(1, 3) == "layer 1, head 3"
+        assert stacked.atlas.head_name(2, 0) == ""  # two layers a stack
+        pictures.append(rendered(stacked.atlas))
+    assert len({bytes(picture.constBits()) for picture in pictures}) == 3
+
+
+def test_a_click_selects_in_the_stack_that_is_shown(stacked, qtbot):
+    qtbot.mouseClick(stacked.stacks.button(2), Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(stacked.atlas, Qt.MouseButton.LeftButton, pos=stacked.atlas.head_rect(1, 2).center().toPoint())
+    assert stacked.session.state.selection.site == SiteRef("cross", 1)
+    assert stacked.atlas.selection == (1, 2)
+
+
+def test_a_selection_made_elsewhere_brings_its_stack(stacked, qtbot):
+    select(stacked, "cross", 0, 1)
+    assert stacked.stacks.current == 2
+    assert stacked.atlas.selection == (0, 1)
+    qtbot.mouseClick(stacked.stacks.button(0), Qt.MouseButton.LeftButton)  # a look around selects nothing
+    assert stacked.session.state.selection.site == SiteRef("cross", 0)
+    assert stacked.atlas.selection == (-1, -1)
+    select(stacked, "decoder", 1, 1)
+    assert stacked.stacks.current == 1
+    assert stacked.atlas.selection == (1, 1)
+
+
+def test_thumbnails_are_cut_to_the_tokens_of_their_stack():
+    images = np.full((2, 4, 4, 4), np.nan, np.float32)
+    images[:, :3, :4, :2] = 0.5
+    cut, mean = without_margin(images, images[:, 0])
+    assert (cut.shape, mean.shape) == ((2, 3, 4, 2), (2, 4, 2))
+    assert not np.isnan(cut).any()

@@ -113,8 +113,24 @@ def test_the_pointer_is_shared_and_marked_on_the_colour_bar(panel, session):
 
 
 def test_weights_of_another_number_of_tokens_are_numbered(panel, session):
-    session.arrive(view(weights=np.full((4, 2), 0.5, np.float32)))
+    ran = answers.ran(run=2)
+    session.arrive(replace(ran, sites=tuple(replace(site, keys=2) for site in ran.sites)))
+    session.arrive(view(run=2, weights=np.full((4, 2), 0.5, np.float32)))
     assert panel.map.readout(3, 1) == "“went” looks at “1”: 0.500"
+
+
+@pytest.mark.parametrize(
+    ("stack", "row", "column"), [("encoder", "⟨end⟩", "cat"), ("decoder", "gato", "El"), ("cross", "gato", "cat")]
+)
+def test_each_stack_names_its_own_words(qtbot, stack, row, column):
+    ran = answers.translation(written="El gato negro")
+    session = SilentSession(answers.after(answers.TRANSLATING, answers.translator(), ran))
+    panel = shown(qtbot, HeadMapPanel, session)
+    session.dispatch(SelectHead(SiteRef(stack, 0), 1))
+    site = session.state.site
+    weights = np.full((site.queries, site.keys), 0.25, np.float32)
+    session.arrive(replace(answers.head_view(site=site.ref, head=1), weights=weights))
+    assert panel.map.readout(2, 1) == f"“{row}” looks at “{column}”: 0.250"
 
 
 def test_scaling_leaves_rows_of_zeros_alone():

@@ -11,12 +11,14 @@ from PySide6.QtTest import QTest
 
 from explorer.panels.input import InputPanel, word_span
 from explorer.session.hover import NOTHING, Pointed
-from explorer.session.intents import SelectCell, SelectQuery
+from explorer.session.intents import SelectCell, SelectHead, SelectQuery
 from explorer.session.state import State
+from explorer.widgets.token_strip import TokenStrip
 from models.requests import ForwardRequest, HeadRequest, Loaded, SiteRef, StepRequest, Token
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 from tests.explorer.widgets.pictures import rendered
+from tests.explorer.widgets.pointer import move_pointer
 
 
 def loaded_as(family: str, mask: str | None = None) -> Loaded:
@@ -163,3 +165,122 @@ def test_no_word_where_there_is_no_text():
     assert word_span((special,), 0) == (0, 0)
     assert word_span((special,), 7) == (0, 0)
     assert word_span((), 0) == (0, 0)
+
+
+# --------------------------------------------------------------------------- a source and a target
+
+
+@pytest.fixture
+def translating() -> SilentSession:
+    session = SilentSession(answers.after(answers.TRANSLATING, answers.translator(), answers.translation()))
+    session.dispatch(SelectHead(SiteRef("cross", 0), 0))
+    return session
+
+
+def labels(strip: TokenStrip) -> list[str]:
+    return [chip.label for chip in strip._tokens]
+
+
+def test_only_a_model_of_two_texts_has_a_target(qtbot, panel, translating):
+    assert not panel.target.isVisible()
+    assert not panel.target_strip.isVisible()
+    both = shown(qtbot, InputPanel, translating)
+    assert both.target.isVisible()
+    assert labels(both.strip) == ["␣The", "␣cat", "⟨end⟩"]
+    assert labels(both.target_strip) == ["⟨start⟩", "␣El", "␣gato"]
+
+
+def test_what_the_model_wrote_stands_in_the_target(qtbot, translating):
+    panel = shown(qtbot, InputPanel, translating)
+    assert panel.target.text() == "El gato"
+    assert panel.writes_button.isChecked()
+    assert not panel.step_button.isEnabled()
+    assert "Empty the target" in panel.step_button.toolTip()
+
+
+def test_typing_emptying_and_letting_write_again(qtbot, translating):
+    panel = shown(qtbot, InputPanel, translating)
+    QTest.keyClicks(panel.target, "s")
+    assert translating.state.document.target == "El gatos"
+    assert not panel.writes_button.isChecked()
+    panel.target.selectAll()
+    QTest.keyClick(panel.target, Qt.Key.Key_Delete)
+    assert translating.state.document.target == ""
+    translating.arrive(answers.translation(run=2, target="", written=""))
+    assert panel.step_button.isEnabled()
+    qtbot.mouseClick(panel.step_button, Qt.MouseButton.LeftButton)
+    assert translating.asked[-1] == StepRequest(run=2)
+    translating.arrive(replace(answers.stepped(run=2, text="The cat"), target="El"))
+    assert panel.target.text() == "El"
+    qtbot.mouseClick(panel.writes_button, Qt.MouseButton.LeftButton)
+    assert translating.state.document.target is None
+    assert panel.target.text() == "El"  # until the model has written
+    translating.arrive(answers.translation(run=3))
+    assert panel.target.text() == "El gato"
+    qtbot.mouseClick(panel.writes_button, Qt.MouseButton.LeftButton)
+    assert translating.state.document.target == "El gato"  # what it wrote is held on to
+
+
+def test_undo_takes_back_what_was_typed_into_the_target(qtbot, translating):
+    panel = shown(qtbot, InputPanel, translating)
+    QTest.keyClicks(panel.target, "!")
+    translating.undo()
+    assert translating.state.document.target is None
+    assert panel.target.text() == "El gato"
+    translating.redo()
+    assert panel.target.text() == "El gato!"
+
+
+@pytest.mark.parametrize(
+    ("stack", "source", "target", "caption"),
+    [
+        ("encoder", "arcs", "", "arcs: encoder layer 0, head 0, from “cat”"),
+        ("decoder", "", "arcs", "arcs: decoder layer 0, head 0, from “El”"),
+        ("cross", "shades", "", "shades: cross-attention layer 0, head 0, from “El” as it wrote “gato”"),
+    ],
+)
+def test_weights_are_drawn_at_the_tokens_that_are_looked_at(qtbot, translating, stack, source, target, caption):
+    panel = shown(qtbot, InputPanel, translating)
+    translating.dispatch(SelectHead(SiteRef(stack, 0), 0))
+    translating.dispatch(SelectCell(1, 1))
+    site = translating.state.site
+    before = [rendered(strip) for strip in (panel.strip, panel.target_strip)]
+    weights = np.full((site.queries, site.keys), 1 / site.keys, np.float32)
+    translating.arrive(replace(answers.head_view(site=site.ref, head=0), weights=weights))
+    after = [rendered(strip) for strip in (panel.strip, panel.target_strip)]
+    assert [a != b for a, b in zip(after, before, strict=True)] == [bool(source), bool(target)]
+    assert panel.caption.text() == caption
+    shades = [strip._shades is not None for strip in (panel.strip, panel.target_strip)]
+    assert shades == [source == "shades", False]
+
+
+def test_across_texts_one_strip_chooses_the_query_and_the_other_the_key(qtbot, translating):
+    panel = shown(qtbot, InputPanel, translating)
+    for strip, token in ((panel.target_strip, 2), (panel.strip, 0)):
+        qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, pos=strip.chip_rect(token).center().toPoint())
+    assert (translating.state.selection.query, translating.state.selection.key) == (2, 0)
+    qtbot.keyClick(panel.strip, Qt.Key.Key_Right)
+    qtbot.keyClick(panel.target_strip, Qt.Key.Key_Left, Qt.KeyboardModifier.ShiftModifier)
+    assert (translating.state.selection.query, translating.state.selection.key) == (1, 1)
+
+
+def test_a_token_of_the_other_text_is_answered_with_a_sentence(qtbot, translating):
+    panel = shown(qtbot, InputPanel, translating)
+    translating.dispatch(SelectHead(SiteRef("encoder", 0), 0))
+    before = translating.state.selection
+    strip = panel.target_strip
+    qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, pos=strip.chip_rect(1).center().toPoint())
+    assert translating.state.selection == before
+    assert translating.state.notice.text.startswith("The selected head looks only within the source.")
+
+
+def test_the_pointer_means_the_side_that_the_head_looks_from(qtbot, translating):
+    panel = shown(qtbot, InputPanel, translating)
+    move_pointer(panel.strip, panel.strip.chip_rect(1).center().toPoint())
+    assert panel.hover.pointed == Pointed(key=1)
+    move_pointer(panel.target_strip, panel.target_strip.chip_rect(2).center().toPoint())
+    assert panel.hover.pointed == Pointed(query=2)
+    translating.dispatch(SelectHead(SiteRef("encoder", 0), 0))
+    panel.hover.point(NOTHING)
+    move_pointer(panel.target_strip, panel.target_strip.chip_rect(1).center().toPoint())
+    assert panel.hover.pointed == NOTHING

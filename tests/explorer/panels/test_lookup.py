@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from explorer.session.intents import SelectCell, SelectHead
 from explorer.session.state import State
 from explorer.widgets.arrows_page import DIRECTION, GENERAL, KEY_WEIGHT, QUERY_WEIGHT
 from explorer.widgets.lookup_entries import ENTRIES, percent
-from models.requests import HeadRequest, HeadView, Site, SiteRef
+from models.requests import HeadRequest, HeadView, SiteRef
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 from tests.explorer.widgets.pointer import move_pointer
@@ -308,14 +307,15 @@ def test_a_long_row_lists_the_heaviest_in_the_order_of_the_text(running):
     assert row.best == int(weights.argmax())
 
 
-def test_tokens_of_another_text_have_numbers(running):
-    ran = running.ran
-    cross = Site("cross", 0, 8, 8, 32, queries=4, keys=4)
-    ran = replace(ran, sites=(*ran.sites, cross, Site("encoder", 0, 8, 8, 32, queries=4, keys=4)))
-    row = read_row(head_view(masked=None), ran, cross, 3)
-    assert (row.query, row.keys[0]) == ("went", "token 0")
-    row = read_row(head_view(masked=None), ran, ran.sites[-1], 3)
-    assert (row.query, row.keys[0]) == ("token 3", "token 0")
+def test_words_are_those_of_the_stack():
+    ran = answers.translation()
+    encoder, decoder, cross = (
+        next(s for s in ran.sites if s.stack == name) for name in ("encoder", "decoder", "cross")
+    )
+    for site, query, key in ((encoder, "cat", "The"), (decoder, "El", "⟨start⟩"), (cross, "El", "The")):
+        weights = np.full((site.queries, site.keys), 1 / site.keys, np.float32)
+        row = read_row(head_view(weights, None), ran, site, 1)
+        assert (row.query, row.keys[0], len(row.keys)) == (query, key, site.keys)
 
 
 def test_a_weight_too_small_to_write_is_not_nothing():

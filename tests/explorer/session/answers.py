@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from explorer.session.intents import Arrived, Intent
 from explorer.session.reduce import reduce
-from explorer.session.state import State
+from explorer.session.state import Document, State
 from models.requests import (
+    AlignmentRequest,
+    AlignmentView,
     AtlasRequest,
     AtlasView,
     Candidate,
@@ -170,6 +174,58 @@ def trust_report(run: int = 1) -> TrustReport:
 
 def stepped(run: int = 1, text: str = "Tom and Anna went to", *, ended: bool = False) -> Stepped:
     return Stepped(request=StepRequest(run=run), run=run, text=text, chosen=END if ended else TO, ended=ended)
+
+
+TRANSLATING = State(Document(checkpoint="en-es"))
+"""Before the answers `translator` and `translation`."""
+
+
+def translator() -> Loaded:
+    """An encoder-decoder model of 2 + 2 layers with 4 heads."""
+    found = loaded("en-es", example="The cat")
+    stacks = tuple(StackInfo(stack, layers=2, heads=4, key_heads=4) for stack in ("encoder", "decoder", "cross"))
+    return replace(found, info=replace(found.info, family="seq2seq", stacks=stacks))
+
+
+def translation(run: int = 1, text: str = "The cat", target: str | None = None, written: str = "El gato") -> Ran:
+    """A run of `translator`: a token a word, ⟨end⟩ after the source and ⟨start⟩ before the target."""
+    source = (*(_word(word) for word in text.split()), Token(3, "</s>", "", 0, 0, special=True, label="⟨end⟩"))
+    tokens = (Token(0, "<pad>", "", 0, 0, special=True, label="⟨start⟩"), *(_word(word) for word in written.split()))
+    sides = {"encoder": (source, source), "decoder": (tokens, tokens), "cross": (tokens, source)}
+    order = [("encoder", 0), ("encoder", 1), ("decoder", 0), ("cross", 0), ("decoder", 1), ("cross", 1)]
+    return Ran(
+        request=ForwardRequest(text=text, target=target),
+        run=run,
+        text=text,
+        tokens=tokens,
+        source=source,
+        sites=tuple(
+            Site(stack, layer, 4, 4, 32, queries=len(sides[stack][0]), keys=len(sides[stack][1]))
+            for stack, layer in order
+        ),
+        masks=(),
+        target=target,
+        written=written,
+        seconds=0.1,
+        trace_bytes=10,
+    )
+
+
+def _word(word: str) -> Token:
+    return Token(id=1, piece=word, text=word, start=0, end=len(word), label=f"␣{word}")
+
+
+def alignment_view(
+    weights: np.ndarray, site: SiteRef | None = None, head: int | None = None, run: int = 1
+) -> AlignmentView:
+    return AlignmentView(
+        request=AlignmentRequest(run=run, site=site, head=head),
+        run=run,
+        site=site,
+        head=head,
+        weights=weights,
+        description="mean over all 8 cross-attention heads",
+    )
 
 
 def failure(request: Request, sentence: str = "It did not work.", **details: object) -> Failure:

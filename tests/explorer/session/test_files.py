@@ -45,6 +45,7 @@ DOCUMENTS = st.builds(
     Document,
     checkpoint=st.text(st.characters(codec="utf-8"), min_size=1, max_size=40),
     text=st.text(st.characters(codec="utf-8"), max_size=200),
+    target=st.none() | st.text(st.characters(codec="utf-8"), max_size=50),
     selection=st.builds(Selection, SITES, st.integers(0, 100), PLACES, PLACES),
     view=VIEWS,
     interventions=st.lists(st.builds(Listed, st.one_of(SCALES, MASKS, POSITIONS), on=st.booleans()), max_size=5).map(
@@ -112,6 +113,7 @@ def one(**record: Any) -> bytes:
         (broken(version="1"), r"expected `int`, got `str` - at `\$\.version`"),
         (broken(program="other"), r"invalid enum value 'other' - at `\$\.program`"),
         (broken(text=3), r"expected `str`, got `int` - at `\$\.text`"),
+        (broken(target=3), r"expected `str \| null`, got `int` - at `\$\.target`"),
         (broken(checkpoint=""), r"length >= 1 - at `\$\.checkpoint`"),
         (broken(surprise=1), "unknown field `surprise`"),
         (broken(selection={"query": -1}), r">= 0 - at `\$\.selection\.query`"),

@@ -1,0 +1,314 @@
+"""The Decode panel, driven by mouse and keyboard, with answers of the real engine."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+
+from explorer.panels.decoding import ATTENTION, BRANCHES, CACHE, DecodingPanel
+from explorer.panels.decoding.knobs import DecodeKnobs
+from explorer.panels.decoding.pages import bytes_text, log_text
+from explorer.session.intents import Arrived, Busy, SelectHead, SetText
+from explorer.session.state import Document, State
+from explorer.theme import DARK
+from models.decode_requests import DecodeRowsRequest, DecodeStepRequest
+from models.engine import Engine
+from models.requests import ForwardRequest, LoadRequest, Request, SiteRef
+from tests.explorer.silent import SilentSession, shown
+from tests.models.asking import ask
+
+TEXT = "Tom and Anna went to the park. Anna gave the ball to"
+LEFT = Qt.MouseButton.LeftButton
+DECODING = (DecodeStepRequest, DecodeRowsRequest)
+
+
+class Answered(SilentSession):
+    """A session that a real engine answers, when it is told to."""
+
+    def __init__(self, engine: Engine, text: str) -> None:
+        super().__init__(State(Document(text=text)))
+        self.engine = engine
+        self.tickets = 10
+
+    def answer(self) -> None:
+        """What the panel asked for, and what it asks for because of that."""
+        while waiting := [request for request in self.asked if isinstance(request, DECODING)]:
+            for request in waiting:
+                self.asked.remove(request)
+                self.arrive(ask(self.engine, request))
+
+    def run(self, request: Request) -> None:
+        self.arrive(ask(self.engine, request))
+
+
+@pytest.fixture(scope="module")
+def engine() -> Engine:
+    return Engine()
+
+
+@pytest.fixture
+def session(engine) -> Answered:
+    session = Answered(engine, TEXT)
+    session.run(LoadRequest(ticket=1, reference="story-gpt"))
+    session.run(ForwardRequest(ticket=2, text=TEXT))
+    session.dispatch(SelectHead(SiteRef("decoder", 5), 5))
+    return session
+
+
+@pytest.fixture
+def panel(qtbot, session) -> DecodingPanel:
+    panel = shown(qtbot, DecodingPanel, session)
+    panel.resize(440, 520)
+    return panel
+
+
+def press(qtbot, session, button) -> None:
+    qtbot.mouseClick(button, LEFT)
+    session.answer()
+
+
+def steps(qtbot, session, panel, count: int) -> None:
+    for _ in range(count):
+        press(qtbot, session, panel.transport.step_button)
+
+
+def words(panel) -> str:
+    return "".join(node.label for node in panel._work.branches.path())
+
+
+def click_row(qtbot, session, bars, row: int) -> None:
+    qtbot.mouseClick(bars, LEFT, pos=bars.row_rect(row).center().toPoint())
+    session.answer()
+
+
+def test_a_step_asks_once_and_shows_what_it_chose_from(qtbot, session, panel):
+    qtbot.mouseClick(panel.transport.step_button, LEFT)
+    asked = [request for request in session.asked if isinstance(request, DecodeStepRequest)]
+    assert [(r.text, r.number, r.ids, r.site, r.head) for r in asked] == [(TEXT, 1, (), SiteRef("decoder", 5), 5)]
+    assert not panel.transport.step_button.isEnabled()  # one at a time
+    session.answer()
+    assert words(panel) == "␣Tom"
+    rows = panel.candidates.bars.rows
+    assert (rows[0].label, rows[0].chosen) == ("␣Tom", True)
+    assert sum(row.probability for row in rows) < 1
+    assert "took “␣Tom” with 67.9 %" in panel.status.text()
+    assert panel.timeline.count == panel.timeline.current == 1
+
+
+def test_back_and_the_timeline_lose_nothing(qtbot, session, panel):
+    steps(qtbot, session, panel, 3)
+    written = words(panel)
+    press(qtbot, session, panel.transport.back_button)
+    assert panel.timeline.current == 2
+    assert panel.timeline.count == 3
+    qtbot.mouseClick(panel.timeline, LEFT, pos=panel.timeline.step_rect(1).center().toPoint())
+    assert words(panel) == "␣Tom"
+    qtbot.keyClick(panel.timeline, Qt.Key.Key_End)
+    assert words(panel) == written
+    press(qtbot, session, panel.transport.restart_button)
+    assert words(panel) == ""
+    assert panel.timeline.count == 3
+
+
+def test_a_click_on_a_candidate_goes_that_way_and_keeps_both(qtbot, session, panel):
+    steps(qtbot, session, panel, 2)
+    qtbot.keyClick(panel.timeline, Qt.Key.Key_Home)
+    qtbot.keyClick(panel.timeline, Qt.Key.Key_Right)
+    click_row(qtbot, session, panel.candidates.bars, 1)
+    assert words(panel) == "␣Ben"
+    assert "you chose “␣Ben”" in panel.status.text()
+    steps(qtbot, session, panel, 1)
+    press(qtbot, session, panel.tabs.button(BRANCHES))
+    assert [row.text for row in panel.branches.list.rows] == ["Tom.", "Ben."]
+    assert "times as likely" in panel.branches.comparison.text()
+    expected = sum(
+        view.log_probability for view in panel._work.views.values() if view.ids[0] == panel._work.branches.ids()[0]
+    )
+    assert panel.branches.list.rows[1].value == log_text(expected)
+    click_row(qtbot, session, panel.branches.list, 0)
+    assert words(panel) == "␣Tom."
+
+
+def test_a_branch_is_named_deleted_and_brought_back(qtbot, session, panel):
+    steps(qtbot, session, panel, 2)
+    press(qtbot, session, panel.tabs.button(BRANCHES))
+    qtbot.keyClicks(panel.branches.name, "first")
+    qtbot.keyClick(panel.branches.name, Qt.Key.Key_Return)
+    assert panel.branches.list.rows[0].text == "first: Tom."
+    press(qtbot, session, panel.branches.delete)
+    assert panel.branches.list.rows == ()
+    assert words(panel) == ""
+    press(qtbot, session, panel.branches.undo)
+    assert words(panel) == "␣Tom."
+
+
+def test_a_branch_deleted_while_its_step_is_computed_stays_deleted(qtbot, session, panel):
+    steps(qtbot, session, panel, 1)
+    qtbot.mouseClick(panel.transport.step_button, LEFT)
+    panel._delete(panel._work.branches.current)
+    session.answer()
+    assert panel._work.branches.nodes == ()
+    steps(qtbot, session, panel, 1)
+    assert words(panel) == "␣Tom"
+
+
+def test_play_goes_on_until_the_steps_are_used_up_and_says_so(qtbot, session, panel):
+    panel.knobs.set_number("steps", "3")
+    panel.transport.speed.setValue(panel.transport.speed.maximum())
+    qtbot.mouseClick(panel.transport.play_button, LEFT)
+    assert panel.transport.play_button.text() == "Pause"
+
+    def ended() -> bool:
+        session.answer()
+        return len(panel._work.branches.path()) == 3 and panel.transport.play_button.text() == "Play"
+
+    qtbot.waitUntil(ended)
+    assert "All 3 steps are used up" in panel.status.text()
+    assert not panel.transport.step_button.isEnabled()
+    panel.knobs.set_number("steps", "4")
+    steps(qtbot, session, panel, 1)
+    assert panel.timeline.count == 4
+
+
+def test_pause_asks_for_nothing_more(qtbot, session, panel):
+    panel.transport.speed.setValue(panel.transport.speed.maximum())
+    qtbot.mouseClick(panel.transport.play_button, LEFT)
+    qtbot.mouseClick(panel.transport.play_button, LEFT)
+    session.answer()
+    qtbot.wait(50)
+    assert not [request for request in session.asked if isinstance(request, DECODING)]
+    assert panel.timeline.count == 1
+
+
+def test_settings_cut_and_say_what(qtbot, session, panel):
+    qtbot.mouseClick(panel.knobs.strategy_buttons.button(1), LEFT)
+    panel.knobs.set_number("top_k", "3")
+    panel.knobs.set_number("temperature", "2")
+    steps(qtbot, session, panel, 1)
+    rows = panel.candidates.bars.rows
+    assert [row.cut_by for row in rows[:4]] == ["", "", "", "top-k"]
+    logits = np.array([offer.logit for offer in panel._shown_view().offers[:3]]) / 2
+    expected = np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
+    np.testing.assert_allclose([row.kept for row in rows[:3]], expected, atol=1e-6)
+    assert (
+        "Top-k cut 8,189 tokens" in panel.candidates.note.text()
+        or "top-k cut 8,189 tokens" in panel.candidates.note.text()
+    )
+    assert "The draw was" in panel.candidates.note.text()
+
+
+def test_a_beam_search_is_a_tree(qtbot, session, panel):
+    qtbot.mouseClick(panel.knobs.strategy_buttons.button(2), LEFT)
+    panel.knobs.set_number("beams", "2")
+    steps(qtbot, session, panel, 3)
+    assert panel.candidates.tree.isVisible()
+    beams = panel._work.beams[-1].beams
+    assert sum(beam.kept for beam in beams) == 2
+    assert not panel.candidates.tree.node_rect(beams[0].node).isEmpty()
+    assert "best so far" in panel.status.text()
+    press(qtbot, session, panel.transport.back_button)
+    steps(qtbot, session, panel, 1)
+    assert len(panel._work.beams) == 3  # known, not searched again
+    panel.knobs.set_number("beams", "3")
+    assert panel._work.beams == []  # another search
+
+
+def test_attention_grows_by_a_row_a_step(qtbot, session, panel):
+    steps(qtbot, session, panel, 1)
+    press(qtbot, session, panel.tabs.button(ATTENTION))
+    first = session.state.results.decoded_rows
+    steps(qtbot, session, panel, 1)
+    second = session.state.results.decoded_rows
+    assert second.weights.shape[0] == first.weights.shape[0] + 1
+    np.testing.assert_allclose(second.weights.sum(axis=1), 1, atol=1e-5)
+    session.dispatch(SelectHead(SiteRef("decoder", 2), 1))
+    session.answer()
+    assert session.state.results.decoded_rows.request.site == SiteRef("decoder", 2)
+
+
+def test_the_cache_is_told_in_tokens_and_bytes(qtbot, session, panel):
+    steps(qtbot, session, panel, 2)
+    press(qtbot, session, panel.tabs.button(CACHE))
+    assert [(bar.reused, bar.computed) for bar in panel.cache.bars.bars] == [(14, 1)] * 8
+    assert panel.cache.words.text().startswith(bytes_text(8 * 15 * 2 * 8 * 32 * 4))
+
+
+def test_use_this_text_fills_the_input_and_undo_brings_the_branches_back(qtbot, session, panel):
+    steps(qtbot, session, panel, 2)
+    qtbot.mouseClick(panel.use, LEFT)
+    assert session.state.document.text == TEXT + " Tom."
+    assert words(panel) == ""
+    session.undo()
+    assert session.state.document.text == TEXT
+    assert words(panel) == "␣Tom."
+
+
+def test_a_text_that_can_not_be_run_stops_it_with_a_sentence(qtbot, session, panel):
+    session.dispatch(SetText(""))
+    qtbot.mouseClick(panel.transport.step_button, LEFT)
+    session.dispatch(Busy(frozenset({DecodeStepRequest.lane})))
+    request = next(r for r in session.asked if isinstance(r, DecodeStepRequest))
+    session.dispatch(Arrived(ask(session.engine, request)))
+    session.dispatch(Busy(frozenset()))
+    assert "The input is empty" in panel.status.text()
+    assert panel.transport.step_button.isEnabled()
+
+
+@pytest.mark.parametrize(
+    ("strategy", "field", "value", "said"),
+    [
+        ("sample", "top_k", "0", "top-k 0 keeps no token"),
+        ("sample", "top_p", "2", "top-p 2.0 is no share"),
+        ("sample", "temperature", "-1", "temperature of -1.0"),
+        ("sample", "temperature", "hot", "Temperature needs a number; “hot” is none."),
+        ("greedy", "steps", "", "Steps needs a whole number; it is empty."),
+        ("greedy", "steps", "0", "0 steps are not offered"),
+        ("beam", "beams", "0", "width 0 is not offered"),
+    ],
+)
+def test_a_wrong_value_is_explained_and_nothing_can_be_pressed(panel, strategy, field, value, said):
+    panel.knobs.choose(strategy)
+    panel.knobs.set_number(field, value)
+    assert said in panel.knobs.remark.text()
+    assert not panel.transport.step_button.isEnabled()
+    panel.knobs.set_number(field, "1")
+    assert panel.transport.step_button.isEnabled()
+
+
+@pytest.mark.parametrize(
+    ("strategy", "field", "value"), [("sample", "temperature", "0"), ("beam", "beams", "1"), ("sample", "top_k", "1")]
+)
+def test_what_is_greedy_is_called_so(qtbot, strategy, field, value):
+    knobs = DecodeKnobs()
+    qtbot.addWidget(knobs)
+    knobs.choose(strategy)
+    knobs.set_number(field, value)
+    assert "greedy" in knobs.remark.text()
+    assert knobs.problem == ""
+
+
+def test_arrow_keys_change_a_number(qtbot):
+    knobs = DecodeKnobs()
+    qtbot.addWidget(knobs)
+    knobs.choose("sample")
+    qtbot.keyClick(knobs.fields["temperature"], Qt.Key.Key_Up)
+    assert knobs.settings.temperature == pytest.approx(1.1)
+
+
+def test_it_fits_a_narrow_column_light_and_dark(qtbot, session, panel):
+    steps(qtbot, session, panel, 2)
+    panel.set_theme(DARK)
+    for page in range(4):
+        press(qtbot, session, panel.tabs.button(page))
+        assert panel.minimumSizeHint().width() <= 440
+        assert not panel.grab().toImage().isNull()
+
+
+def test_numbers_are_written_for_people():
+    assert log_text(-1.234) == "−1.23"
+    assert log_text(-0.004) == "−0.004"
+    assert bytes_text(245_760) == "245.8 kB"
+    assert math.isclose(float(bytes_text(3_000_000).split()[0]), 3.0)

@@ -1,0 +1,116 @@
+"""The widgets of the decoding player, driven by mouse and keyboard."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+
+from explorer.widgets.beam_tree import BeamNode, BeamTree
+from explorer.widgets.branch_list import BranchList, BranchRow
+from explorer.widgets.cache_view import CacheBar, CacheView
+from explorer.widgets.filter_bars import FilterBars, FilterRow, percent
+from explorer.widgets.step_timeline import StepTimeline, TimelineStep
+from explorer.widgets.themed import ThemedWidget
+
+LEFT = Qt.MouseButton.LeftButton
+
+
+def show(qtbot, widget: ThemedWidget, width: int = 400) -> None:
+    qtbot.addWidget(widget)
+    widget.resize(width, widget.sizeHint().height())
+    widget.show()
+
+
+def test_a_click_and_enter_activate_a_candidate(qtbot):
+    bars = FilterBars()
+    bars.set_rows([FilterRow("a", 0.6, 0.8, chosen=True), FilterRow("b", 0.2, 0.2), FilterRow("c", 0.1, 0, "top-k")])
+    show(qtbot, bars)
+    with qtbot.waitSignal(bars.row_activated) as caught:
+        qtbot.mouseClick(bars, LEFT, pos=bars.row_rect(2).center().toPoint())
+    assert caught.args == [2]
+    qtbot.keyClick(bars, Qt.Key.Key_Up)
+    with qtbot.waitSignal(bars.row_activated) as caught:
+        qtbot.keyClick(bars, Qt.Key.Key_Return)
+    assert caught.args == [1]
+    assert "c 10.0 %, cut by top-k" in bars.accessibleDescription()
+
+
+def test_what_the_settings_cut_is_drawn_otherwise(qtbot):
+    bars = FilterBars()
+    bars.set_rows([FilterRow("a", 0.6, 0.6), FilterRow("b", 0.4, 0.4)])
+    show(qtbot, bars)
+    plain, height = bars.grab().toImage(), bars.sizeHint().height()
+    bars.set_rows([FilterRow("a", 0.6, 1.0), FilterRow("b", 0.4, 0.0, "top-p")])
+    assert bars.sizeHint().height() > height  # the columns have names now
+    assert bars.grab().toImage() != plain
+
+
+def test_shares_are_written_as_percent_until_these_say_nothing():
+    assert percent(0.6841) == "68.4 %"
+    assert percent(0.0) == "0.0 %"
+    assert percent(0.00012) == "1.2e-04"
+
+
+def test_the_timeline_wraps_and_any_step_can_be_gone_to(qtbot):
+    timeline = StepTimeline()
+    timeline.set_steps([TimelineStep(f"token {i}", 0.5) for i in range(12)], 12)
+    show(qtbot, timeline, 300)
+    timeline.resize(300, timeline.heightForWidth(300))
+    assert all(timeline.step_rect(step).right() <= 300 for step in range(13))
+    assert timeline.step_rect(12).top() > timeline.step_rect(0).top()
+    with qtbot.waitSignal(timeline.step_selected) as caught:
+        qtbot.mouseClick(timeline, LEFT, pos=timeline.step_rect(5).center().toPoint())
+    assert caught.args == [5]
+    with qtbot.waitSignal(timeline.step_selected) as caught:
+        qtbot.keyClick(timeline, Qt.Key.Key_Left)
+    assert caught.args == [11]
+    with qtbot.assertNotEmitted(timeline.step_selected):
+        qtbot.keyClick(timeline, Qt.Key.Key_Right)
+
+
+def test_lines_of_the_outline_are_chosen(qtbot):
+    branches = BranchList()
+    branches.set_rows([BranchRow("a", 0, "−1"), BranchRow("b", 1, "−2", current=True), BranchRow("c", 40, "−3")])
+    show(qtbot, branches)
+    with qtbot.waitSignal(branches.row_selected) as caught:
+        qtbot.mouseClick(branches, LEFT, pos=branches.row_rect(0).center().toPoint())
+    assert caught.args == [0]
+    with qtbot.waitSignal(branches.row_selected) as caught:
+        qtbot.keyClick(branches, Qt.Key.Key_Down)
+    assert caught.args == [2]
+    assert not branches.grab().toImage().isNull()
+
+
+def beam(id_: int, parent: int, fate: str, best: bool = False) -> BeamNode:
+    return BeamNode(id_, parent, f"t{id_}", -float(id_), fate, best)  # type: ignore[arg-type]
+
+
+def test_beams_lie_in_lines_and_pruned_ones_give_way_first(qtbot):
+    tree = BeamTree()
+    first = [beam(0, -1, "kept", True), *(beam(i, -1, "pruned") for i in range(1, 40)), beam(40, -1, "finished")]
+    tree.set_steps([first, [beam(41, 0, "kept", True)]])
+    show(qtbot, tree, 420)
+    shown = [node.id for node in first if not tree.node_rect(node.id).isEmpty()]
+    assert {0, 40} <= set(shown)
+    assert len(shown) < len(first)
+    assert all(tree.node_rect(id_).right() <= 420 for id_ in shown)
+    assert tree.node_rect(41).top() > tree.node_rect(0).bottom()
+    assert not any(tree.node_rect(a).intersects(tree.node_rect(b)) for i, a in enumerate(shown) for b in shown[i + 1 :])
+    assert tree.accessibleDescription() == "2 steps. Best: t0t41"
+
+
+def test_shared_heads_and_new_tokens_show_in_the_cache(qtbot):
+    cache = CacheView()
+    cache.set_bars([CacheBar("Layer 0", 6, 1, "1 kB", heads=8, key_heads=8)])
+    show(qtbot, cache)
+    own = cache.grab().toImage()
+    cache.set_bars([CacheBar("Layer 0", 6, 1, "1 kB", heads=8, key_heads=2)])
+    assert cache.grab().toImage() != own
+    assert cache.accessibleDescription() == "Layer 0: 6 reused, 1 computed, 1 kB"
+
+
+def test_what_is_empty_says_so(qtbot):
+    for widget in (FilterBars(), BranchList(), BeamTree(), CacheView()):
+        show(qtbot, widget)
+        blank = widget.grab().toImage()
+        widget.set_empty_text("Nothing yet.")
+        assert widget.grab().toImage() != blank

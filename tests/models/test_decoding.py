@@ -1,0 +1,187 @@
+"""Decoding writes what transformers' `generate` writes, and draws as often as it says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from models import decode
+from models.decode_settings import DecodeSettings
+from models.decoding import choose, end_ids
+from models.errors import InputError
+from models.model import Model
+from models.requests import Cancelled
+from models.writer import CachedRun
+from tests.models.sentences import ENGLISH, STORIES
+
+STEPS = 12
+BEAMS = [(width, penalty) for width in (2, 4) for penalty in (0.0, 1.0, 2.0)]
+
+
+def generated(model: Model, text: str, **settings: Any) -> list[int]:
+    """What transformers writes after `text`, cut after its first end, without padding."""
+    encoded = model.encode(text)
+    inputs = {key: value for key, value in encoded.inputs.items() if not key.startswith("decoder_")}
+    out = model.module.generate(  # type: ignore[operator]
+        **inputs, max_new_tokens=STEPS, min_length=0, do_sample=False, pad_token_id=0, **settings
+    )[0].tolist()
+    written = out[1:] if model.seq2seq else out[len(encoded.tokens) :]
+    ends = [i for i, id_ in enumerate(written) if id_ in end_ids(model)]
+    return written[: ends[0] + 1] if ends else written
+
+
+def written(model: Model, text: str, **settings: Any) -> list[int]:
+    return list(list(decode(model, text, STEPS, **settings))[-1].ids)
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Models this small gain nothing from a second thread, and lose much where another program has the core."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(params=["story-gpt", "en-es"])
+def model(request: pytest.FixtureRequest, story_gpt: Model, en_es: Model) -> Model:
+    return story_gpt if request.param == "story-gpt" else en_es
+
+
+def texts(model: Model) -> tuple[str, ...]:
+    return ENGLISH if model.seq2seq else STORIES
+
+
+def test_there_are_fifty_texts_of_each_kind():
+    assert len(set(STORIES)) == len(set(ENGLISH)) == 50
+
+
+def test_greedy_writes_what_generate_writes(model):
+    differ = [t for t in texts(model) if written(model, t) != generated(model, t, num_beams=1)]
+    assert differ == []
+
+
+@pytest.mark.parametrize(("width", "penalty"), BEAMS)
+def test_beam_search_writes_what_generate_writes(model, width, penalty):
+    share = texts(model)[BEAMS.index((width, penalty)) :: len(BEAMS)]  # every text with one pair
+    differ = [
+        text
+        for text in share
+        if written(model, text, strategy="beam", beams=width, length_penalty=penalty)
+        != generated(model, text, num_beams=width, length_penalty=penalty)
+    ]
+    assert len(share) >= 8
+    assert differ == []
+
+
+@pytest.mark.parametrize("settings", [{"repetition_penalty": 1.8}, {"no_repeat_ngram": 2}])
+def test_greedy_with_a_filter_writes_what_generate_writes(story_gpt, settings):
+    theirs = {"no_repeat_ngram_size" if key == "no_repeat_ngram" else key: value for key, value in settings.items()}
+    for text in STORIES[:8]:
+        assert written(story_gpt, text, **settings) == generated(story_gpt, text, num_beams=1, **theirs)
+
+
+def test_cached_logits_agree_with_a_whole_pass(model):
+    encoded = model.encode(texts(model)[3])
+    run = CachedRun(model, encoded)
+    for _ in range(STEPS):
+        logits = run.logits()
+        name = "decoder_input_ids" if model.seq2seq else "input_ids"
+        inputs = {**encoded.inputs, name: run.ids}
+        if not model.seq2seq:
+            inputs.pop("attention_mask", None)
+        with torch.no_grad():
+            whole = model.module(**inputs, use_cache=False).logits[:, -1].float()
+        torch.testing.assert_close(logits, whole, atol=1e-4, rtol=0)
+        run.append(logits.argmax(dim=-1))
+
+
+def test_a_step_tells_what_it_chose_from(story_gpt):
+    step = next(decode(story_gpt, "Tom and Anna went to the", 1, top=5))
+    logits = CachedRun(story_gpt, story_gpt.encode("Tom and Anna went to the")).logits()[0].double().numpy()
+    p = np.exp(logits - logits.max())
+    p /= p.sum()
+    assert [offer.id for offer in step.offers] == np.argsort(-p)[:5].tolist()
+    for offer in step.offers:
+        assert offer.probability == pytest.approx(p[offer.id], abs=1e-6)
+        assert offer.kept == offer.probability
+        assert offer.logit == pytest.approx(logits[offer.id], abs=1e-5)
+    assert step.chosen == step.offers[0]
+    assert step.log_probability == pytest.approx(np.log(p.max()), abs=1e-5)
+
+
+def test_the_chosen_token_is_listed_also_where_it_is_no_favourite(story_gpt):
+    logits = torch.zeros(1, 100)
+    logits[0, :10] = 5.0
+    choice = choose(story_gpt, logits, torch.zeros(1, 1, dtype=torch.long), DecodeSettings(), 1, top=3, forced=77)
+    assert choice.offer.id == 77
+    assert len(choice.offers) == 4
+    assert choice.drawn is None
+
+
+def test_draws_come_as_often_as_their_probability(story_gpt):
+    """Chi-square over 4,000 seeds, the rare tokens in one class; fails by chance once in 10,000 programs."""
+    logits = torch.tensor([[2.0, 1.5, 1.0, 0.0, -1.0, -2.0, 3.0]])
+    settings = DecodeSettings(strategy="sample", temperature=1.3, top_k=5)
+    scores = logits[0].double().numpy() / 1.3
+    scores[np.argsort(-scores)[5:]] = -np.inf
+    expected = np.exp(scores) / np.exp(scores).sum()
+    ids = torch.zeros(1, 1, dtype=torch.long)
+    draws = 4000
+    seen = Counter(
+        choose(story_gpt, logits, ids, DecodeSettings(**{**_fields(settings), "seed": seed}), 1, top=1).token
+        for seed in range(draws)
+    )
+    assert set(seen) == set(np.flatnonzero(expected))
+    statistic = sum((seen[i] - draws * p) ** 2 / (draws * p) for i, p in enumerate(expected) if p)
+    assert statistic < 23.51  # the 0.9999 quantile of chi-square with 4 degrees of freedom
+
+
+def _fields(settings: DecodeSettings) -> dict[str, Any]:
+    return {name: getattr(settings, name) for name in settings.__slots__}
+
+
+def test_the_same_seed_draws_the_same_text_and_another_one_another(story_gpt):
+    first = written(story_gpt, STORIES[0], strategy="sample", seed=1)
+    assert written(story_gpt, STORIES[0], strategy="sample", seed=1) == first
+    assert written(story_gpt, STORIES[0], strategy="sample", seed=2) != first
+
+
+def test_sampling_at_temperature_0_is_greedy(story_gpt):
+    assert written(story_gpt, STORIES[1], strategy="sample", temperature=0.0) == written(story_gpt, STORIES[1])
+
+
+def test_one_beam_is_greedy(story_gpt):
+    beam = written(story_gpt, STORIES[1], strategy="beam", beams=1)
+    assert beam == written(story_gpt, STORIES[1])
+
+
+def test_settings_that_leave_no_token_are_refused(story_gpt):
+    logits = torch.full((1, 3), float("-inf"))
+    with pytest.raises(InputError, match="leave no token"):
+        choose(story_gpt, logits, torch.zeros(1, 1, dtype=torch.long), DecodeSettings(), 1)
+
+
+def test_it_stops_when_it_is_told_to(story_gpt):
+    with pytest.raises(Cancelled):
+        next(decode(story_gpt, "Tom", 3, should_stop=lambda: True))
+
+
+def test_beams_form_a_tree(story_gpt):
+    steps = list(decode(story_gpt, "Tom and Anna", 5, strategy="beam", beams=3))
+    nodes = {beam.node: beam for step in steps for beam in step.beams}
+    for number, step in enumerate(steps, 1):
+        assert sum(beam.kept for beam in step.beams) == (3 if number < len(steps) else 0)
+        for beam in step.beams:
+            assert len(beam.ids) == number
+            before = nodes[beam.parent].ids if beam.parent >= 0 else ()
+            assert beam.ids == (*before, beam.token)
+            assert beam.parent < 0 or nodes[beam.parent].kept
+    assert steps[-1].ended
+    best = max((beam for beam in steps[-1].beams if beam.finished), key=lambda beam: beam.log_probability)
+    assert steps[-1].ids == best.ids

@@ -1,0 +1,214 @@
+"""The player: step by step, back and sideways in its cache, with the rows of one head on the way."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from models import decode, run
+from models.decode_requests import DecodeRowsRequest, DecodeRowsView, DecodeStepRequest, DecodeStepView
+from models.decode_settings import DecodeSettings
+from models.engine import Engine
+from models.requests import LoadRequest, SiteRef
+from tests.models.asking import ask, failure_of, never, opened, silent
+
+TEXT = "Tom and Anna went to the park. Anna gave the ball to"
+ENGLISH = "The old teacher lives in a small house."
+SITE = SiteRef("decoder", 5)
+GREEDY = DecodeSettings()
+
+
+@pytest.fixture(scope="module")
+def translator() -> Engine:
+    return opened("en-es")
+
+
+def step(engine, number=1, ids=(), text=TEXT, settings=GREEDY, steps=20, **more) -> DecodeStepView:
+    request = DecodeStepRequest(text=text, settings=settings, steps=steps, number=number, ids=tuple(ids), **more)
+    view = ask(engine, request)
+    assert isinstance(view, DecodeStepView), view
+    return view
+
+
+def played(engine, count, text=TEXT, **more) -> list[DecodeStepView]:
+    views: list[DecodeStepView] = []
+    for number in range(1, count + 1):
+        views.append(step(engine, number, views[-1].ids if views else (), text, **more))
+        if views[-1].ending:
+            break
+    return views
+
+
+def _assert_alike(offers, others) -> None:
+    """The same candidates in the same order; a token that ran alone differs from one that ran in a row by rounding."""
+    assert [(o.id, o.cut_by) for o in offers] == [(o.id, o.cut_by) for o in others]
+    np.testing.assert_allclose([o.probability for o in offers], [o.probability for o in others], atol=1e-5)
+    np.testing.assert_allclose([o.kept for o in offers], [o.kept for o in others], atol=1e-5)
+
+
+def rows(engine, ids, text=TEXT, site=SITE, head=5) -> DecodeRowsView:
+    view = ask(engine, DecodeRowsRequest(text=text, ids=tuple(ids), site=site, head=head))
+    assert isinstance(view, DecodeRowsView)
+    return view
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [GREEDY, DecodeSettings(strategy="sample", temperature=1.5, top_k=30, seed=4), DecodeSettings(no_repeat_ngram=1)],
+)
+def test_it_writes_what_decode_writes(gpt, story_gpt, settings):
+    views = played(gpt, 10, settings=settings, steps=10)
+    expected = list(decode(story_gpt, TEXT, 10, **{n: getattr(settings, n) for n in settings.__slots__}))
+    assert views[-1].ids == expected[-1].ids
+    for view, other in zip(views, expected, strict=True):
+        _assert_alike(view.offers, other.offers)
+    assert sum(view.log_probability for view in views) == pytest.approx(expected[-1].log_probability, abs=1e-4)
+    assert views[-1].whole == TEXT + expected[-1].text
+    assert views[-1].ending == "steps"
+
+
+def test_a_beam_search_writes_what_decode_writes(gpt, story_gpt):
+    settings = DecodeSettings(strategy="beam", beams=3)
+    views = [step(gpt, number, settings=settings, steps=6) for number in range(1, 7)]
+    expected = list(decode(story_gpt, TEXT, 6, strategy="beam", beams=3))
+    assert [view.beams for view in views] == [e.beams for e in expected]
+    assert views[-1].ids == expected[-1].ids
+    assert views[-1].ending == "steps"
+    again = step(gpt, 3, settings=settings, steps=6)  # back: searched anew from the prompt
+    assert again.beams == views[2].beams
+
+
+@pytest.mark.parametrize("back_to", [0, 2, 5])
+def test_going_back_and_sideways_gives_what_a_fresh_start_gives(gpt, back_to):
+    ids = played(gpt, 6)[-1].ids[:back_to]
+    sideways = step(gpt, back_to + 1, ids, forced=42)
+    assert sideways.chosen is not None
+    assert sideways.chosen.id == 42
+    after = step(gpt, back_to + 2, sideways.ids)
+    fresh = opened("story-gpt")
+    expected = step(fresh, back_to + 2, (*ids, 42))
+    assert after.ids == expected.ids
+    _assert_alike(after.offers, expected.offers)
+
+
+def test_the_cache_computes_one_token_a_step_and_reuses_the_others(gpt):
+    prompt = len(gpt._model.tokenize(TEXT))
+    views = played(gpt, 4)
+    for number, view in enumerate(views, 1):
+        assert len(view.cache) == 8
+        for layer in view.cache:
+            assert layer.stored == prompt + number - 1
+            assert (layer.heads, layer.key_heads, layer.head_dim) == (8, 8, 32)
+            assert layer.bytes == 2 * 4 * layer.stored * layer.key_heads * layer.head_dim  # float32 keys and values
+        assert view.cache_bytes == sum(layer.bytes for layer in view.cache)
+    assert [view.cache[0].computed for view in views[1:]] == [1, 1, 1]
+    back = step(gpt, 2, views[0].ids)
+    assert (back.cache[0].reused, back.cache[0].computed) == (prompt, 1)
+
+
+def test_grouped_queries_share_what_is_stored(tiny_model, tiny_folder):
+    engine = opened(str(tiny_folder("llama")))
+    layer = played(engine, 2)[-1].cache[0]
+    assert layer.heads > layer.key_heads
+    assert layer.bytes == 2 * 4 * layer.stored * layer.key_heads * layer.head_dim
+
+
+def test_the_sources_keys_are_computed_once(translator):
+    views = played(translator, 3, ENGLISH)
+    source = len(translator._model.tokenize(ENGLISH))
+    cross = [[layer for layer in view.cache if layer.stack == "cross"] for view in views]
+    assert [(c[0].reused, c[0].computed) for c in cross] == [(0, source), (source, 0), (source, 0)]
+
+
+def test_rows_assembled_from_steps_are_a_whole_passs_rows(gpt, story_gpt):
+    text = "Anna gave the dog to"
+    views = played(gpt, 8, text, site=SITE, head=5)
+    view = rows(gpt, views[-1].ids, text)
+    assert view.from_steps
+    tokens = [token.id for token in story_gpt.tokenize(text)] + list(views[-1].ids[:-1])
+    trace = run(story_gpt, tokens)
+    assert view.weights.shape == (len(tokens), len(tokens))
+    np.testing.assert_allclose(view.weights, trace.weights(SITE, 5), atol=1e-5, rtol=0)
+    np.testing.assert_array_equal(view.masked, trace.masked(SITE, 5))
+    earlier = rows(gpt, views[3].ids, text)
+    assert earlier.from_steps
+    np.testing.assert_array_equal(earlier.weights, view.weights[: len(earlier.weights), : len(earlier.weights)])
+
+
+@pytest.mark.parametrize("site", [SiteRef("decoder", 2), SiteRef("cross", 1), SiteRef("encoder", 0)])
+def test_rows_of_a_translation(translator, en_es, site):
+    views = played(translator, 5, ENGLISH, site=site, head=3)
+    view = rows(translator, views[-1].ids, ENGLISH, site, 3)
+    assert view.from_steps == (site.stack != "encoder")
+    trace = run(en_es, ENGLISH, target=list(views[-1].ids[:-1]))
+    np.testing.assert_allclose(view.weights, trace.weights(site, 3), atol=1e-5, rtol=0)
+    assert view.weights.shape == (len(view.queries), len(view.keys))
+
+
+def test_another_heads_rows_come_from_a_whole_pass_and_then_go_on_from_there(gpt):
+    views = played(gpt, 4, site=SITE, head=5)
+    other = rows(gpt, views[-1].ids, head=1)
+    assert not other.from_steps
+    step5 = step(gpt, 5, views[-1].ids, site=SITE, head=1)
+    grown = rows(gpt, step5.ids, head=1)
+    assert grown.from_steps
+    np.testing.assert_allclose(grown.weights[:-1, :-1], other.weights, atol=1e-6)
+
+
+def test_masks_are_filled_the_surest_first(bert):
+    text = "Tom and [MASK] went to the [MASK]."
+    views = played(bert, 5, text)
+    assert len(views) == 2
+    assert [view.masks for view in views] == [1, 0]
+    assert views[-1].ending == "masks"
+    assert "[MASK]" not in views[-1].whole
+    first, second = views
+    assert first.chosen is not None
+    assert second.place != first.place
+    again = step(bert, 2, (first.chosen.id,), text)
+    assert again.whole == second.whole
+    assert "no [MASK] to fill" in failure_of(bert, _request(text="No mask here.")).sentence
+    beam = failure_of(bert, _request(text=text, settings=DecodeSettings(strategy="beam")))
+    assert "left to right" in beam.sentence
+
+
+def _request(text=TEXT, settings=GREEDY, number=1, ids=()) -> DecodeStepRequest:
+    return DecodeStepRequest(text=text, settings=settings, steps=10, number=number, ids=ids)
+
+
+def test_a_full_context_is_said(gpt, story_gpt):
+    limit = story_gpt.info.context
+    assert limit is not None
+    words = "the " * (limit - 2)
+    text = words.strip()
+    prompt = len(story_gpt.tokenize(text))
+    views = played(gpt, 10, text)
+    assert len(views) == limit - prompt
+    assert views[-1].ending == "context"
+    full = failure_of(gpt, _request(text, number=len(views) + 1, ids=views[-1].ids))
+    assert "The context is full" in full.sentence
+
+
+def test_an_empty_text_is_refused_and_nothing_is_lost(gpt):
+    before = played(gpt, 2)[-1]
+    assert "empty" in failure_of(gpt, _request("")).sentence
+    assert step(gpt, 3, before.ids).number == 3
+
+
+def test_a_model_that_writes_nothing_says_so(tiny_folder):
+    engine = opened(str(tiny_folder("bert")))
+    engine._model.info = dataclasses.replace(engine._model.info, family="encoder")
+    assert "nothing to decode" in failure_of(engine, _request()).sentence
+
+
+def test_before_a_model_is_open_the_question_is_stale():
+    assert Engine().run(_request(), never, silent).stale
+
+
+def test_another_model_forgets_the_text():
+    engine = opened("story-gpt")
+    played(engine, 2)
+    ask(engine, LoadRequest(ticket=9, reference="en-es"))
+    assert step(engine, text=ENGLISH).cache[0].reused == 0
