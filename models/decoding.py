@@ -10,6 +10,7 @@ comes back to it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -142,19 +143,21 @@ def choose(
     chain = filters(settings)
     filtered = apply(chain, ids, logits.clone()) if chain else None
     scores = logits[0] if filtered is None else filtered.scores[0]
-    kept = log_p.exp() if filtered is None else scores.softmax(dim=-1)
+    # without filters what is kept is what the model says, needed in full only for a draw
+    kept = scores.softmax(dim=-1) if filtered is not None or settings.draws else None
     drawn = None
     if forced is not None:
         token = forced
     elif not settings.draws:
         token = int(scores.argmax())
     else:
+        assert kept is not None
         drawn = float(np.random.default_rng((settings.seed, number)).random())
         token = _drawn(kept, drawn)
-    if not bool(torch.isfinite(scores).any()):
+    if not math.isfinite(float(scores[scores.argmax()])):
         raise InputError("The settings leave no token to choose from. Allow repetitions, or a shorter n-gram.")
     best = logits[0].topk(min(top, logits.shape[1])).indices
-    if not bool((best == token).any()):
+    if token not in best.tolist():
         best = torch.cat([best, best.new_tensor([token])])
     offers = _offers(model, best, logits[0], log_p, kept, filtered.cut_by if filtered is not None else {})
     cut = cuts(filtered, log_p.exp()) if filtered is not None else ()
@@ -170,9 +173,11 @@ def _drawn(probabilities: Tensor, uniform: float) -> int:
 
 
 def _offers(
-    model: Model, ids: Tensor, logits: Tensor, log_p: Tensor, kept: Tensor, cut_by: dict[str, Tensor]
+    model: Model, ids: Tensor, logits: Tensor, log_p: Tensor, kept: Tensor | None, cut_by: dict[str, Tensor]
 ) -> tuple[Offer, ...]:
-    numbers = torch.stack([logits[ids], log_p[ids].exp(), kept[ids]], dim=1).tolist()
+    probabilities = log_p[ids].exp()
+    shares = probabilities if kept is None else kept[ids]
+    numbers = torch.stack([logits[ids], probabilities, shares], dim=1).tolist()
     cut = {name: which[0, ids].tolist() for name, which in cut_by.items()}
     return tuple(
         Offer(

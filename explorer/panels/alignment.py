@@ -30,10 +30,12 @@ _CHOICES = (
     ("Layer mean", "The mean over the heads of the selected cross-attention layer"),
     ("All heads", "The mean over every cross-attention head of the model"),
 )
-_ONE_TEXT = (
-    f"This model reads one text, and an alignment needs two. Open {_WRITTEN}, which translates English into Spanish, "
-    "to see which English words it looked at as it wrote each Spanish word."
+_INVITATION = (
+    f" Open {_WRITTEN}, which translates English into Spanish, to see which English words it looked at as it wrote "
+    "each Spanish word."
 )
+_ONE_TEXT = "This model reads one text, and an alignment needs two." + _INVITATION
+_NO_ATTENTION = "This model has no attention from its target to its source: no weights say what belongs together."
 _EMPTY = "The ribbons between source and target appear here when the model has run."
 _OTHER_STACK = (
     "The selected head looks within one sentence, so this is the mean over all cross-attention heads. Choose one under "
@@ -95,13 +97,13 @@ class AlignmentPanel(Panel):
         column = QVBoxLayout(page)
         column.setContentsMargins(12, 12, 12, 12)
         column.setSpacing(12)
-        self.one_text = wrapped(_ONE_TEXT, "dim")
-        self.one_text.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.explanation = wrapped(role="dim")
+        self.explanation.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.open_button = QPushButton(f"Open {TRANSLATOR}")
         self.open_button.setProperty("role", "primary")
         self.open_button.clicked.connect(lambda: self.dispatch(OpenCheckpoint(TRANSLATOR)))
         column.addStretch(1)
-        column.addWidget(self.one_text)
+        column.addWidget(self.explanation)
         column.addWidget(self.open_button, 0, Qt.AlignmentFlag.AlignHCenter)
         column.addStretch(2)
         return page
@@ -132,8 +134,10 @@ class AlignmentPanel(Panel):
 
     def render_state(self, state: State, old: State | None) -> None:
         loaded, view, ran = state.results.loaded, state.results.alignment, state.ran
-        one_text = loaded is not None and all(stack.stack != "cross" for stack in loaded.info.stacks)
-        self.pages.setCurrentIndex(0 if one_text else 1)
+        nothing_across = loaded is not None and all(stack.stack != "cross" for stack in loaded.info.stacks)
+        self.pages.setCurrentIndex(0 if nothing_across else 1)
+        two_texts = loaded is not None and loaded.info.family == "seq2seq"
+        self.explanation.setText(_NO_ATTENTION + _INVITATION if two_texts else _ONE_TEXT)
         self.open_button.setEnabled(state.loading is None)
         across = _looks_across(state)
         self.modes.choose(self._mode_of(state))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from explorer.panels.base import EDITED, Panel, head_name, shortened, token_word, wanted_head
 from explorer.session.hover import NOTHING, Hover, Pointed
@@ -41,8 +41,22 @@ class InputPanel(Panel):
         self.caption = QLabel()
         self.caption.setProperty("role", "dim")
         self.caption.setTextFormat(Qt.TextFormat.PlainText)
-        self.label = _title("Input", self.text)
-        first = _row(self.label, self.text, self.mask_button, self.run_button, self.step_button)
+        top = Qt.AlignmentFlag.AlignTop
+        buttons = QHBoxLayout()
+        buttons.setSpacing(10)
+        for button in (self.mask_button, self.run_button, self.step_button):
+            buttons.addWidget(button, 0, top)
+        texts = QGridLayout()  # the two texts begin and end below each other
+        texts.setHorizontalSpacing(10)
+        texts.setVerticalSpacing(4)
+        texts.setColumnStretch(1, 1)
+        texts.addWidget(_title("Input", self.text), 0, 0, top)
+        texts.addWidget(self.text, 0, 1)
+        texts.addLayout(buttons, 0, 2)
+        texts.addWidget(self.strip_area, 1, 0, 1, 3)
+        for place, part in enumerate(self.target_row):
+            texts.addWidget(part, 2, place, top)
+        texts.addWidget(self.target_area, 3, 0, 1, 3)
         self.mark = QLabel()
         self.mark.setProperty("role", "mark")
         self.mark.setToolTip(EDITED)
@@ -58,9 +72,7 @@ class InputPanel(Panel):
         column = QVBoxLayout(body)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
-        column.addLayout(first)
-        column.addWidget(self.strip_area)
-        column.addWidget(self.target_part)
+        column.addLayout(texts)
         column.addLayout(below)
         card = Card()
         card.set_content(body)
@@ -87,14 +99,9 @@ class InputPanel(Panel):
         self.target_area = self._strip_area("The target's tokens appear here.")
         self.target_strip = self.target_area.strip
         self.target_strip.setAccessibleName("Target tokens")
-        self.target_label = _title("Target", self.target)
-        self.target_part = QWidget()
-        column = QVBoxLayout(self.target_part)
-        column.setContentsMargins(0, 4, 0, 0)
-        column.setSpacing(4)
-        column.addLayout(_row(self.target_label, self.target, self.writes_button))
-        column.addWidget(self.target_area)
-        self.target_part.hide()
+        self.target_row = (_title("Target", self.target), self.target, self.writes_button)
+        for part in (*self.target_row, self.target_area):
+            part.hide()
 
     def _strip_area(self, empty: str) -> TokenStripArea:
         area = TokenStripArea()
@@ -176,13 +183,12 @@ class InputPanel(Panel):
     def _render_target(self, state: State) -> None:
         loaded, ran, target = state.results.loaded, state.ran, state.document.target
         two_texts = loaded is not None and loaded.info.family == "seq2seq"
-        self.target_part.setVisible(two_texts)
+        for part in (*self.target_row, self.target_area):
+            part.setVisible(two_texts)
         for area in (self.strip_area, self.target_area):
             area.set_compact(two_texts)
         if not two_texts:
-            self.label.setMinimumWidth(0)
             return
-        self.label.setMinimumWidth(self.target_label.sizeHint().width())  # the two fields begin below each other
         self.writes_button.setChecked(target is None)
         if target is not None:
             self.target.set_text(target)
@@ -195,7 +201,8 @@ class InputPanel(Panel):
         if ran is None:
             return False, False
         if site is None:
-            return strip is self.strip, strip is self.strip
+            reads = strip is (self.target_strip if ran.source else self.strip)
+            return reads, reads and not ran.source
         mine = ran.source or ran.tokens if strip is self.strip else ran.tokens if ran.source else None
         queries, keys = site_tokens(ran, site)
         return mine is queries, mine is keys
@@ -330,13 +337,3 @@ def _title(text: str, buddy: QWidget) -> QLabel:
     label.setProperty("role", "title")
     label.setBuddy(buddy)
     return label
-
-
-def _row(label: QWidget, text: QWidget, *buttons: QWidget) -> QHBoxLayout:
-    row = QHBoxLayout()
-    row.setSpacing(10)
-    row.addWidget(label, 0, Qt.AlignmentFlag.AlignTop)
-    row.addWidget(text, 1)
-    for button in buttons:
-        row.addWidget(button, 0, Qt.AlignmentFlag.AlignTop)
-    return row

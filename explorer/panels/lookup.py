@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from PySide6.QtCore import Qt
@@ -34,6 +34,7 @@ MOST_KEYS = 40
 """Keys listed for a head; of a longer row the heaviest, in the order of the text."""
 
 _EMPTY = "The row of the selected head appears here when the model has run."
+_NO_HEAD = "The open model attends to nothing, so it has no head that looks anything up."
 
 
 class LookupPanel(Panel):
@@ -85,9 +86,12 @@ class LookupPanel(Panel):
         if view is None or ran is None or site is None:
             self._row = None
             self.head.table.set_rows(())
-            self.head.sentence.setText(_EMPTY)
+            self.head.sentence.setText(_EMPTY if ran is None or ran.sites else _NO_HEAD)
         elif view.run == ran.run and (view.site, view.head) == (site.ref, state.selection.head):
             self._row = read_row(view, ran, site, state.selection.query)
+            loaded = state.results.loaded
+            if loaded is not None and loaded.info.textbook:
+                self._row = replace(self._row, score="a recurrent model's own, see Cell")
             self.head.show_row(self._row, state.selection.key, head_name(state))
         self._compare()
 
@@ -119,6 +123,7 @@ class HeadRow:
     allowed: tuple[int, ...]
     shown: tuple[int, ...]  # keys listed
     head_dim: int
+    score: str = "dot product, scaled"
 
     @property
     def best(self) -> int:
@@ -210,7 +215,7 @@ class HeadPage(QWidget):
             real = (
                 f"“{row.query}”, {row.head_dim} numbers",
                 f"{len(row.allowed)} tokens",
-                "dot product, scaled",
+                row.score,
                 best,
                 f"a vector, of {len(row.allowed)} values",
             )

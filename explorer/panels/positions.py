@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from explorer.panels.base import Panel
@@ -11,13 +12,18 @@ from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.widgets.card import Card
 from explorer.widgets.order_view import EXAMPLE, OrderView
+from explorer.widgets.page import wrapped
 from explorer.widgets.scheme_view import SchemeView
 from explorer.widgets.segments import Segments
 from explorer.widgets.sinusoid_view import SinusoidView
 from models.interventions import Positions
 from models.requests import PositionScheme, PositionsRequest, Request, ShuffleRequest
 
-_SINUSOIDS, _MODEL, _ORDER = range(3)
+_SINUSOIDS, _MODEL, _ORDER, _NOTHING = range(4)
+_NO_ATTENTION = (
+    "The open model attends to nothing, so there is nothing that has to be told positions: it reads its text one token "
+    "after the other, and the order is in its states."
+)
 _AS_TRAINED = Positions("shift", 0)
 
 
@@ -38,7 +44,9 @@ class PositionsPanel(Panel):
         )
         self.sinusoids, self.scheme, self.order = SinusoidView(), SchemeView(), OrderView()
         self.pages = QStackedWidget()
-        for page in (self.sinusoids, self.scheme, self.order):
+        self.nothing = wrapped(_NO_ATTENTION, "dim")
+        self.nothing.setAlignment(Qt.AlignmentFlag.AlignTop)
+        for page in (self.sinusoids, self.scheme, self.order, self.nothing):
             self.pages.addWidget(page)
         body = QWidget()
         inner = QVBoxLayout(body)
@@ -51,6 +59,7 @@ class PositionsPanel(Panel):
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self.card)
         self._seed = 0
+        self._page = _SINUSOIDS
         self.chooser.chosen.connect(self.show_page)
         self.order.shuffle_asked.connect(lambda: self._reorder(self._seed + 1))
         self.order.swap_asked.connect(lambda: self._reorder(0))
@@ -59,7 +68,7 @@ class PositionsPanel(Panel):
         self.order.shift_chosen.connect(lambda by: self._put(Positions("shift", by)))
 
     def wants(self, state: State) -> Request | None:
-        ran, site, page = state.ran, state.site, self.pages.currentIndex()
+        ran, site, page = state.ran, state.site, self._page
         if ran is None or site is None:
             return None
         if page == _MODEL:
@@ -78,6 +87,7 @@ class PositionsPanel(Panel):
         return None
 
     def render_state(self, state: State, old: State | None) -> None:
+        self._turn(state)
         positions, shuffle = state.results.positions, state.results.shuffle
         if old is None or positions is not old.results.positions:
             self.scheme.show_view(positions)
@@ -92,9 +102,14 @@ class PositionsPanel(Panel):
     def show_page(self, index: int) -> None:
         """Sinusoids, this model, or order."""
         self.chooser.choose(index)
-        self.pages.setCurrentIndex(index)
+        self._page = index
+        self._turn(self.session.state)
         if self.isVisible():
             self._refresh()
+
+    def _turn(self, state: State) -> None:
+        nothing = state.ran is not None and not state.ran.sites and self._page != _SINUSOIDS
+        self.pages.setCurrentIndex(_NOTHING if nothing else self._page)
 
     def _render_edits(self, state: State, scheme: PositionScheme | None) -> None:
         values = [listed.value for listed in state.document.interventions if listed.on]

@@ -34,6 +34,7 @@ UNSCALED, SCALED = 0, 1
 _ROLES = ("query", "bar")
 _NAMES = ("q·k", "q·k / √d")
 _FIRST_DIMENSION = 64
+_RECURRENT = "The open model is recurrent: its scores are not scaled, so there is no head of it in the plot."
 _PAUSE = 60  # ms without a change of the numbers before they are drawn anew
 
 
@@ -196,7 +197,9 @@ class VariancePanel(Panel):
             if is_new:
                 self._show_experiment(view.experiment)
             self._show_law(view.experiment, view.head, head_name(state))
-        self.real.setText(_real_text(view.head, head_name(state)))
+        loaded = state.results.loaded
+        textbook = loaded is not None and loaded.info.textbook
+        self.real.setText(_RECURRENT if textbook else _real_text(view.head, head_name(state)))
 
     def _show_law(self, experiment: Experiment, head: HeadScores | None, name: str) -> None:
         d = experiment.dimensions

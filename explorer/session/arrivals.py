@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import singledispatch
+from typing import Any
 
 from explorer.session.defaults import default_selection, followed_query
 from explorer.session.intents import SetTarget, SetText
@@ -37,19 +38,18 @@ from models.requests import (
     VarianceView,
 )
 
-_OfRun = (
-    HeadView
-    | AtlasView
-    | PredictionView
-    | CompareView
-    | CellView
-    | PositionsView
-    | ShuffleView
-    | AlignmentView
-    | RecurrentView
-    | TrustReport
-    | Stepped
-)
+# where the views are kept that speak of one run, and have no rule but that
+_VIEWS: dict[type[Result], str] = {
+    AtlasView: "atlas",
+    PredictionView: "prediction",
+    CompareView: "comparison",
+    CellView: "cell",
+    PositionsView: "positions",
+    ShuffleView: "shuffle",
+    AlignmentView: "alignment",
+    RecurrentView: "recurrent",
+    TrustReport: "trust",
+}
 
 
 def arrive(state: State, result: Result) -> State:
@@ -133,36 +133,17 @@ def _(result: HeadView, state: State) -> State:
     return replace(_without_notice(state, result), results=replace(state.results, head=result))
 
 
-@_arrive.register
-def _(result: AtlasView, state: State) -> State:
+def _keep_view(result: Result, state: State) -> State:
+    """A view of the run on screen takes the place of the one before it."""
     state = _without_progress(state, result)
     if not _is_of_this_run(state, result):
         return state
-    return replace(_without_notice(state, result), results=replace(state.results, atlas=result))
+    kept: dict[str, Any] = {_VIEWS[type(result)]: result}
+    return replace(_without_notice(state, result), results=replace(state.results, **kept))
 
 
-@_arrive.register
-def _(result: PredictionView, state: State) -> State:
-    state = _without_progress(state, result)
-    if not _is_of_this_run(state, result):
-        return state
-    return replace(_without_notice(state, result), results=replace(state.results, prediction=result))
-
-
-@_arrive.register
-def _(result: CompareView, state: State) -> State:
-    state = _without_progress(state, result)
-    if not _is_of_this_run(state, result):
-        return state
-    return replace(_without_notice(state, result), results=replace(state.results, comparison=result))
-
-
-@_arrive.register
-def _(result: CellView, state: State) -> State:
-    state = _without_progress(state, result)
-    if not _is_of_this_run(state, result):
-        return state
-    return replace(_without_notice(state, result), results=replace(state.results, cell=result))
+for _view in _VIEWS:
+    _arrive.register(_view, _keep_view)
 
 
 @_arrive.register
@@ -175,38 +156,6 @@ def _(result: VarianceView, state: State) -> State:
 
 
 @_arrive.register
-def _(result: PositionsView, state: State) -> State:
-    state = _without_progress(state, result)
-    if not _is_of_this_run(state, result):
-        return state
-    return replace(_without_notice(state, result), results=replace(state.results, positions=result))
-
-
-@_arrive.register
-def _(result: ShuffleView, state: State) -> State:
-    state = _without_progress(state, result)
-    if not _is_of_this_run(state, result):
-        return state
-    return replace(_without_notice(state, result), results=replace(state.results, shuffle=result))
-
-
-@_arrive.register
-def _(result: AlignmentView, state: State) -> State:
-    state = _without_progress(state, result)
-    if not _is_of_this_run(state, result):
-        return state
-    return replace(_without_notice(state, result), results=replace(state.results, alignment=result))
-
-
-@_arrive.register
-def _(result: RecurrentView, state: State) -> State:
-    state = _without_progress(state, result)
-    if not _is_of_this_run(state, result):
-        return state
-    return replace(_without_notice(state, result), results=replace(state.results, recurrent=result))
-
-
-@_arrive.register
 def _(result: DecodeStepView, state: State) -> State:
     state = _without_notice(_without_progress(state, result), result)
     return replace(state, results=replace(state.results, decoded=result))
@@ -216,14 +165,6 @@ def _(result: DecodeStepView, state: State) -> State:
 def _(result: DecodeRowsView, state: State) -> State:
     state = _without_notice(_without_progress(state, result), result)
     return replace(state, results=replace(state.results, decoded_rows=result))
-
-
-@_arrive.register
-def _(result: TrustReport, state: State) -> State:
-    state = _without_progress(state, result)
-    if not _is_of_this_run(state, result):
-        return state
-    return replace(_without_notice(state, result), results=replace(state.results, trust=result))
 
 
 @_arrive.register
@@ -295,8 +236,8 @@ def _is_wanted_load(state: State, result: Result) -> bool:
     return isinstance(request, LoadRequest) and request.reference == state.document.checkpoint
 
 
-def _is_of_this_run(state: State, result: _OfRun) -> bool:
-    return state.ran is not None and result.run == state.ran.run
+def _is_of_this_run(state: State, result: Result) -> bool:
+    return state.ran is not None and getattr(result, "run", None) == state.ran.run
 
 
 def _without_progress(state: State, result: Result) -> State:

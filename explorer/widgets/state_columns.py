@@ -24,13 +24,14 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from explorer.theme import diverging
 from explorer.widgets import cell_image
-from explorer.widgets.number_text import value_text
+from explorer.widgets.number_text import MINUS
 from explorer.widgets.themed import ThemedWidget
 
 _GAP = 6.0
 _BAND_LINES = 4.5  # height of a band, in lines of text
 _LANE_LINES = 2.6
 _NAME_CHARS = 11
+_MOST_LABELS = 0.8  # of the labels decide how many columns each of them takes
 _MOST_WIDE = 44.0  # pixels of one column
 _RIGHT, _MIDDLE = Qt.AlignmentFlag.AlignRight, Qt.AlignmentFlag.AlignVCenter
 
@@ -194,7 +195,8 @@ class StateColumns(ThemedWidget):
     def _draw_labels(self, painter: QPainter) -> None:
         line, width = self._line(), self._width()
         metrics = QFontMetricsF(self.bold_font())
-        needed = max(metrics.horizontalAdvance(label) for label in self._labels)
+        widths = sorted(metrics.horizontalAdvance(label) for label in self._labels)
+        needed = widths[round(_MOST_LABELS * (len(widths) - 1))]  # a few long ones may end in "…"
         each = max(1, int(np.ceil((min(needed, 3 * metrics.averageCharWidth()) + 2) / width)))
         for column, label in enumerate(self._labels):
             chosen = column in (self._selected, self._hover)
@@ -204,7 +206,7 @@ class StateColumns(ThemedWidget):
             painter.setFont(self.bold_font() if chosen else self.font())
             painter.setPen(QColor(getattr(self._theme, self._accent) if chosen else self._theme.text_dim))
             rect = self.column_rect(column)
-            room = max(each * width, needed if chosen else 0.0)
+            room = max(each * width, metrics.horizontalAdvance(label) + 2 if chosen else 0.0)
             shown = metrics.elidedText(label, Qt.TextElideMode.ElideRight, room) if not chosen else label
             left = min(max(rect.center().x() - room / 2, self._left()), self.width() - room)
             painter.drawText(QRectF(left, 0, room, line), Qt.AlignmentFlag.AlignCenter, shown)
@@ -223,7 +225,7 @@ class StateColumns(ThemedWidget):
         shut = np.zeros(len(lane.values), bool) if lane.shut is None else lane.shut
         inside = lane.values[~shut]
         low, high = float(inside.min(initial=0.0)), float(inside.max(initial=0.0))
-        self._draw_name(painter, rect, lane.name, f"{value_text(low)} to {value_text(high)}")
+        self._draw_name(painter, rect, lane.name, f"{low:.3g} to {high:.3g}".replace("-", MINUS))
         width, span = self._width(), (high - low) or 1.0
         zero = rect.bottom() + low / span * rect.height()
         colour = QColor(getattr(self._theme, lane.role))

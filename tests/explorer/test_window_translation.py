@@ -31,7 +31,7 @@ def opened(qapp) -> Iterator[MainWindow]:
 
 
 @pytest.fixture
-def window(opened) -> MainWindow:
+def window(opened: MainWindow) -> MainWindow:
     opened.session.dispatch(RestoreDocument(START))
     opened.session.dispatch(Show(None))
     opened.dock_host.docks["next"].raise_()

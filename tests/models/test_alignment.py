@@ -8,8 +8,8 @@ import torch
 
 from models import Model, Trace, open_checkpoint, run
 from models.alignment import described, mean_weights
-from models.requests import AlignmentRequest, AlignmentView, ForwardRequest, SiteRef
-from tests.models.asking import ask, opened
+from models.requests import AlignmentRequest, AlignmentView, ForwardRequest, Ran, SiteRef
+from tests.models.asking import ask, failure_of, opened
 
 SOURCE, TARGET = "The black cat is sleeping on the table.", "El gato negro está durmiendo sobre la mesa."
 TOLERANCE = 1e-5
@@ -92,8 +92,9 @@ def test_the_engine_answers_for_the_run_it_holds(trace):
 
 def test_a_target_that_is_too_long_is_named_and_how_much_of_it_fits(model):
     engine = opened("en-es")
-    failure = ask(engine, ForwardRequest(ticket=2, text="Hello.", target="gato " * 200))
+    failure = failure_of(engine, ForwardRequest(ticket=2, text="Hello.", target="gato " * 200))
     assert failure.of_target
     assert failure.sentence.startswith("The target is 201 tokens long; en-es takes 127.")
     kept = ask(engine, ForwardRequest(ticket=3, text="Hello.", target=("gato " * 200)[: failure.cut_to]))
+    assert isinstance(kept, Ran)
     assert len(kept.tokens) == model.info.context

@@ -30,7 +30,7 @@ def generated(model: Model, text: str, **settings: Any) -> list[int]:
     out = model.module.generate(  # type: ignore[operator]
         **inputs, max_new_tokens=STEPS, min_length=0, do_sample=False, pad_token_id=0, **settings
     )[0].tolist()
-    written = out[1:] if model.seq2seq else out[len(encoded.tokens) :]
+    written: list[int] = out[1:] if model.seq2seq else out[len(encoded.tokens) :]
     ends = [i for i, id_ in enumerate(written) if id_ in end_ids(model)]
     return written[: ends[0] + 1] if ends else written
 

@@ -63,7 +63,7 @@ def test_all_together_act_in_generates_order_and_each_cut_is_booked_once(seed):
         TopPLogitsWarper(0.9),
         MinPLogitsWarper(0.05),
     ):
-        scores = processor(IDS, scores)
+        scores = processor(IDS, scores)  # type: ignore[arg-type]
     assert torch.equal(filtered.scores, scores)
     booked = torch.stack([cut[0] for cut in filtered.cut_by.values()]).sum(dim=0)
     assert torch.equal(booked, filtered.scores[0].isneginf().long())

@@ -12,7 +12,7 @@ from models.decode_requests import DecodeRowsRequest, DecodeRowsView, DecodeStep
 from models.decode_settings import DecodeSettings
 from models.engine import Engine
 from models.requests import LoadRequest, SiteRef
-from tests.models.asking import ask, failure_of, never, opened, silent
+from tests.models.asking import ask, failure_of, opened
 
 TEXT = "Tom and Anna went to the park. Anna gave the ball to"
 ENGLISH = "The old teacher lives in a small house."
@@ -199,12 +199,13 @@ def test_an_empty_text_is_refused_and_nothing_is_lost(gpt):
 
 def test_a_model_that_writes_nothing_says_so(tiny_folder):
     engine = opened(str(tiny_folder("bert")))
+    assert engine._model is not None
     engine._model.info = dataclasses.replace(engine._model.info, family="encoder")
     assert "nothing to decode" in failure_of(engine, _request()).sentence
 
 
 def test_before_a_model_is_open_the_question_is_stale():
-    assert Engine().run(_request(), never, silent).stale
+    assert failure_of(Engine(), _request()).stale
 
 
 def test_another_model_forgets_the_text():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
 from explorer.panels.base import Panel, head_name, site_words, wanted_comparison
 from explorer.panels.mask_scale.effect import EffectView
@@ -22,6 +22,7 @@ from explorer.session.session import Session
 from explorer.session.state import Notice, State
 from explorer.widgets.card import Card
 from explorer.widgets.intervention_list import InterventionList, ListedText
+from explorer.widgets.page import wrapped
 from models.interventions import Intervention, Mask, MaskKind, Scale, applies, describe, factor_at, in_force, same_slot
 from models.requests import CompareRequest, ForwardRequest, HeadRequest, PredictionRequest, Request
 
@@ -29,6 +30,10 @@ _SHOWN_LANES = frozenset({ForwardRequest.lane, HeadRequest.lane, PredictionReque
 """What a step of the slider must have repainted before the next one is asked for."""
 
 _UNCHANGED = "Nothing is changed: this is the model as trained. Choose a mask, paint cells or drag the scale."
+_TEXTBOOK = (
+    "Masks and scales are for transformers. A recurrent model looks at the whole source, or through a window of its "
+    "own, and its scores are not scaled. Open story\N{NON-BREAKING HYPHEN}gpt to change what a head may look at."
+)
 
 
 class MaskScalePanel(Panel):
@@ -76,7 +81,12 @@ class MaskScalePanel(Panel):
         self.area.setFrameShape(QFrame.Shape.NoFrame)
         self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.card = Card("Mask and scale")
-        self.card.set_content(self.area)
+        self.refusal = wrapped(_TEXTBOOK, "dim")
+        self.refusal.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.pages = QStackedWidget()
+        self.pages.addWidget(self.area)
+        self.pages.addWidget(self.refusal)
+        self.card.set_content(self.pages)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(self.card)
@@ -114,6 +124,8 @@ class MaskScalePanel(Panel):
     # what it shows
 
     def render_state(self, state: State, old: State | None) -> None:
+        loaded = state.results.loaded
+        self.pages.setCurrentIndex(1 if loaded is not None and loaded.info.textbook else 0)
         self.card.set_subtitle(head_name(state) if state.site is not None else "")
         self._render_knobs(state)
         if old is None or state.document.interventions != old.document.interventions:

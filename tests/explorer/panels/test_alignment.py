@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
@@ -96,11 +98,22 @@ def test_a_model_of_one_text_is_told_what_to_open(qtbot):
     session = SilentSession(answers.after(State(), answers.loaded(), answers.ran()))
     panel = shown(qtbot, AlignmentPanel, session)
     assert session.asked == []
-    assert panel.one_text.isVisible()
+    assert panel.explanation.text().startswith("This model reads one text")
+    assert panel.explanation.isVisible()
     assert not panel.ribbons.isVisible()
     qtbot.mouseClick(panel.open_button, Qt.MouseButton.LeftButton)
     assert session.asked == [LoadRequest(reference="en-es")]
     assert not panel.open_button.isEnabled()
+
+
+def test_a_model_of_two_texts_without_attention_is_told_so(qtbot):
+    loaded = answers.translator()
+    loaded = replace(loaded, info=replace(loaded.info, stacks=()))
+    ran = replace(answers.translation(), sites=())
+    panel = shown(qtbot, AlignmentPanel, SilentSession(answers.after(answers.TRANSLATING, loaded, ran)))
+    assert panel.explanation.text().startswith("This model has no attention from its target to its source")
+    assert panel.explanation.isVisible()
+    assert not panel.is_waiting()
 
 
 def test_another_run_replaces_the_last_picture_once_its_weights_are_here(panel, session):

@@ -155,6 +155,9 @@ def test_a_site_with_other_tokens_than_the_texts_has_numbers():
 def test_the_next_token_is_read_from_the_target(stack, position):
     state = answers.after(answers.TRANSLATING, answers.translator(), answers.translation())
     state = answers.after(state, SelectHead(SiteRef(stack, 1), 0), SelectQuery(1))
+    assert state.ran is not None
     assert predicting_position(state, state.ran) == position
-    assert wanted_comparison(state).position == position
+    wanted = wanted_comparison(state)
+    assert wanted is not None
+    assert wanted.position == position
     assert token_word(state, 1) == ("cat" if stack == "encoder" else "El")

@@ -128,6 +128,7 @@ def test_each_stack_names_its_own_words(qtbot, stack, row, column):
     panel = shown(qtbot, HeadMapPanel, session)
     session.dispatch(SelectHead(SiteRef(stack, 0), 1))
     site = session.state.site
+    assert site is not None
     weights = np.full((site.queries, site.keys), 0.25, np.float32)
     session.arrive(replace(answers.head_view(site=site.ref, head=1), weights=weights))
     assert panel.map.readout(2, 1) == f"“{row}” looks at “{column}”: 0.250"
