@@ -37,7 +37,7 @@ from explorer.session.state import Notice, State, ThemeName
 from explorer.settings import LAYOUT_VERSION, Settings
 from explorer.top_bar import TopBar
 from explorer.widgets.notice_bar import NoticeBar
-from models.requests import ExportRequest
+from models.requests import ExportRequest, Loaded
 
 PANELS: tuple[type[Panel], ...] = (
     HeadAtlasPanel,
@@ -221,9 +221,22 @@ class MainWindow(QMainWindow):
         loaded = new.results.loaded
         if loaded is not None and loaded is not old.results.loaded:
             self.setWindowTitle(f"{loaded.info.name} - Attention Explorer")
+            self._show_what_suits(old.results.loaded, loaded)
             if not loaded.info.shipped:
                 self.settings.recent = remembered.with_recent(self.settings.recent, loaded.info.reference)
                 self.top_bar.set_recent(self.settings.recent)
+
+    def _show_what_suits(self, before: Loaded | None, now: Loaded) -> None:
+        """Put away the panels that have nothing to show of this checkpoint, and bring out those that have.
+
+        Only where that changes: a panel that a person closed or opened stays so while it makes no difference.
+        """
+        for panel in self.panels:
+            suits = panel.suits(now.info)
+            if before is None or suits != panel.suits(before.info):
+                if before is None and suits:
+                    continue  # as the layout has it
+                self.dock_host.docks[panel.name].setVisible(suits)
 
     def _show_notice(self, state: State) -> None:
         notice = state.notice

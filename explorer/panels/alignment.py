@@ -17,7 +17,7 @@ from explorer.widgets.page import scrolling, wrapped
 from explorer.widgets.ribbons import Ribbons
 from explorer.widgets.segments import Segments
 from explorer.widgets.weight_table import WeightCell, WeightRow, WeightTable
-from models.requests import AlignmentRequest, AlignmentView, Ran, Request
+from models.requests import AlignmentRequest, AlignmentView, CheckpointInfo, Ran, Request
 
 TRANSLATOR = "en-es"
 _WRITTEN = TRANSLATOR.replace("-", "\N{NON-BREAKING HYPHEN}")  # in a sentence its name stays on one line
@@ -53,6 +53,10 @@ class AlignmentPanel(Panel):
     name = "alignment"
     title = "Align"
     hint = "Which words of the source an encoder-decoder model looked at as it wrote each word of the target."
+
+    @classmethod
+    def suits(cls, info: CheckpointInfo) -> bool:
+        return info.family == "seq2seq"
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)

@@ -14,7 +14,7 @@ from explorer.session.session import Session
 from explorer.session.state import State, site_tokens
 from explorer.theme import LIGHT, Theme
 from explorer.widgets.card import Card
-from models.requests import CompareRequest, HeadRequest, Ran, Request, Site
+from models.requests import CheckpointInfo, CompareRequest, HeadRequest, Ran, Request, Site
 
 _LONGEST = 40  # characters of one token in a sentence
 
@@ -43,6 +43,11 @@ class Panel(QWidget):
         hover.changed.connect(self._on_hover)
 
     # for subclasses
+
+    @classmethod
+    def suits(cls, info: CheckpointInfo) -> bool:
+        """Whether it has anything to show of this checkpoint. One that has not is put away, though it can be opened."""
+        return True
 
     def wants(self, state: State) -> Request | None:
         """What this panel needs from the engine to show `state`; None where it has all it needs."""

@@ -17,7 +17,7 @@ from explorer.widgets.scheme_view import SchemeView
 from explorer.widgets.segments import Segments
 from explorer.widgets.sinusoid_view import SinusoidView
 from models.interventions import Positions
-from models.requests import PositionScheme, PositionsRequest, Request, ShuffleRequest
+from models.requests import CheckpointInfo, PositionScheme, PositionsRequest, Request, ShuffleRequest
 
 _SINUSOIDS, _MODEL, _ORDER, _NOTHING = range(4)
 _NO_ATTENTION = (
@@ -31,6 +31,10 @@ class PositionsPanel(Panel):
     name = "positions"
     title = "Positions"
     hint = "How a model knows the order of words: sinusoids, tables, rotations, biases, and what happens without."
+
+    @classmethod
+    def suits(cls, info: CheckpointInfo) -> bool:
+        return not info.textbook
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)

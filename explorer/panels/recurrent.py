@@ -17,7 +17,7 @@ from explorer.widgets.card import Card
 from explorer.widgets.number_text import value_text
 from explorer.widgets.page import scrolling, wrapped
 from explorer.widgets.state_columns import Band, Lane, StateColumns
-from models.requests import Ran, RecurrentRequest, RecurrentView, Request
+from models.requests import CheckpointInfo, Ran, RecurrentRequest, RecurrentView, Request
 
 EXAMPLE = "dates-bahdanau"
 _WRITTEN = EXAMPLE.replace("-", "\N{NON-BREAKING HYPHEN}")
@@ -51,6 +51,10 @@ class RecurrentPanel(Panel):
     name = "recurrent"
     title = "Hidden"
     hint = "The hidden states of a recurrent model, step by step, and how its attention looks back at them."
+
+    @classmethod
+    def suits(cls, info: CheckpointInfo) -> bool:
+        return info.textbook
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)

@@ -28,7 +28,7 @@ from explorer.widgets.curve_plot import Curve, CurvePlot
 from explorer.widgets.number_text import value_text
 from explorer.widgets.page import scrolling, wrapped
 from explorer.widgets.softmax_bars import MOST_BARS, SoftmaxBars
-from models.requests import Experiment, HeadScores, Request, VarianceRequest, VarianceView
+from models.requests import CheckpointInfo, Experiment, HeadScores, Request, VarianceRequest, VarianceView
 
 UNSCALED, SCALED = 0, 1
 _ROLES = ("query", "bar")
@@ -42,6 +42,10 @@ class VariancePanel(Panel):
     name = "variance"
     title = "Variance"
     hint = "Why attention divides by √d: random vectors of growing size, what softmax makes of them, and a real head."
+
+    @classmethod
+    def suits(cls, info: CheckpointInfo) -> bool:
+        return not info.textbook
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)

@@ -24,7 +24,7 @@ from explorer.widgets.card import Card
 from explorer.widgets.intervention_list import InterventionList, ListedText
 from explorer.widgets.page import wrapped
 from models.interventions import Intervention, Mask, MaskKind, Scale, applies, describe, factor_at, in_force, same_slot
-from models.requests import CompareRequest, ForwardRequest, HeadRequest, PredictionRequest, Request
+from models.requests import CheckpointInfo, CompareRequest, ForwardRequest, HeadRequest, PredictionRequest, Request
 
 _SHOWN_LANES = frozenset({ForwardRequest.lane, HeadRequest.lane, PredictionRequest.lane, CompareRequest.lane})
 """What a step of the slider must have repainted before the next one is asked for."""
@@ -40,6 +40,10 @@ class MaskScalePanel(Panel):
     name = "masks"
     title = "Masks"
     hint = "Change what tokens may look at, or how sharply, and see the weights, the loss and the next token change."
+
+    @classmethod
+    def suits(cls, info: CheckpointInfo) -> bool:
+        return not info.textbook
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)

@@ -10,16 +10,16 @@ from PySide6.QtCore import QPoint, Qt
 
 from explorer.panels.recurrent import RecurrentPanel, step_sentence
 from explorer.session.hover import Pointed
-from explorer.session.intents import SelectCell
-from explorer.session.state import State
-from models.requests import Loaded, Ran, RecurrentRequest, RecurrentView, Site, SiteRef, Token
+from explorer.session.intents import OpenCheckpoint, SelectCell
+from explorer.session.state import Document, State
+from models.requests import Loaded, Ran, RecurrentRequest, RecurrentView, Site, Token
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 
 SOURCE, TARGET = ["M", "a", "r", "⟨end⟩"], ["⟨start⟩", "0", "3"]
 WEIGHTS = np.array([[0.7, 0.1, 0.1, 0.1], [0.1, 0.2, 0.6, 0.1], [0.0, 0.5, 0.5, 0.0]], np.float32)
 SCORES = np.array([[2, 0, 0, 0], [-1, 0, 3, -1], [0, 4, 4, 0]], np.float32)
-CROSS = SiteRef("cross", 0)
+START = State(Document("dates-bahdanau"))
 
 
 def loaded(reference: str = "dates-bahdanau", textbook: bool = True) -> Loaded:
@@ -62,7 +62,7 @@ def bottleneck() -> RecurrentView:
 
 @pytest.fixture
 def session() -> SilentSession:
-    return SilentSession(answers.after(State(), loaded(), ran(), SelectCell(1, 2)))
+    return SilentSession(answers.after(START, loaded(), ran(), SelectCell(1, 2)))
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ def test_local_attention_hatches_what_is_outside(panel, session):
 
 
 def test_the_bottleneck_has_one_vector_for_every_step(qtbot):
-    session = SilentSession(answers.after(State(), loaded("dates-bottleneck"), ran(attends=False)))
+    session = SilentSession(answers.after(START, loaded(), ran(attends=False)))
     panel = shown(qtbot, RecurrentPanel, session)
     session.arrive(bottleneck())
     assert panel.encoder.lanes == ()
@@ -151,13 +151,14 @@ def test_a_transformer_gets_an_invitation(qtbot):
 
 
 def test_before_the_states_are_here_it_waits(qtbot):
-    session = SilentSession(answers.after(State(), loaded(), ran()))
+    session = SilentSession(answers.after(START, loaded(), ran()))
     panel = shown(qtbot, RecurrentPanel, session)
     assert "appear here" in panel.note.text()
     assert not panel.open_button.isVisible()
     assert panel.is_waiting()
     session.arrive(view())
     assert not panel.is_waiting()
+    session.dispatch(OpenCheckpoint("story-gpt"))
     session.arrive(loaded("story-gpt", textbook=False))
     assert "is a transformer" in panel.note.text()
 

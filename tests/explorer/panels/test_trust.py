@@ -87,3 +87,21 @@ def test_a_long_run_is_compared_only_when_asked(strip, session, qtbot):
     session.asked.clear()
     qtbot.wait(900)
     assert session.asked == []
+
+
+def test_a_textbook_model_is_held_against_its_formulas(strip, session, qtbot):
+    loaded = answers.loaded()
+    ran = replace(answers.ran(), sites=())
+    session.arrive(replace(loaded, info=replace(loaded.info, textbook=True)), ran)
+    assert strip.rows.text == "✓ no rows to sum"
+    assert strip.equal.text == "… textbook model"
+    assert "this program's own function" in strip.equal.toolTip()
+    session.asked.clear()
+    qtbot.mouseClick(strip.equal, Qt.MouseButton.LeftButton)
+    assert session.asked == [TrustRequest(run=1)]
+    session.arrive(replace(answers.trust_report(), weight_difference=4e-7))
+    assert strip.equal.text == "✓ equals the formulas (4e-07)"
+    session.arrive(replace(answers.trust_report(), logit_difference=0.5))
+    assert strip.equal.text == "✕ differs from the formulas (5e-01)"
+    session.dispatch(Busy(frozenset({"trust"})))
+    assert strip.equal.text == "… comparing with the formulas"

@@ -3,11 +3,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from explorer.session.intents import (
     Intent,
     OpenCheckpoint,
+    PutIntervention,
     RestoreDocument,
     SelectCell,
     SelectHead,
@@ -16,7 +18,8 @@ from explorer.session.intents import (
     SetText,
 )
 from explorer.session.state import Document, Notice, Selection, State
-from models.requests import ForwardRequest, LoadRequest, Result, SiteRef
+from models.interventions import Scale
+from models.requests import ForwardRequest, LoadRequest, RecurrentRequest, RecurrentView, Result, SiteRef
 from tests.explorer.session import answers
 from tests.explorer.session.answers import after
 
@@ -270,3 +273,36 @@ def test_failures_nobody_needs_to_hear_of_only_end_their_progress(running, failu
 def test_a_result_without_a_rule_is_a_type_error(running):
     with pytest.raises(TypeError, match="Result"):
         after(running, Result(request=LoadRequest(reference="b")))
+
+
+def test_a_textbook_model_takes_no_interventions_along():
+    scale = PutIntervention(Scale(0.5))
+    state = answers.after(State(), answers.loaded(), answers.ran(), scale, OpenCheckpoint("b"))
+    result = answers.loaded("b")
+    assert answers.after(state, result).document.interventions
+    textbook = replace(result, info=replace(result.info, textbook=True))
+    assert answers.after(state, textbook).document.interventions == ()
+
+
+def test_hidden_states_of_another_run_are_dropped():
+    nothing = np.zeros((1, 1), np.float32)
+
+    def view(run: int) -> RecurrentView:
+        return RecurrentView(
+            request=RecurrentRequest(run=run),
+            run=run,
+            score="none",
+            scope="global",
+            cell="gru",
+            encoder=(nothing,),
+            states=nothing,
+            contexts=nothing,
+            scores=None,
+            masked=None,
+            weights=None,
+        )
+
+    state = answers.after(State(), answers.loaded(), answers.ran(run=2))
+    assert answers.after(state, view(1)).results.recurrent is None
+    mine = view(2)
+    assert answers.after(state, mine).results.recurrent is mine

@@ -23,6 +23,12 @@ def test_any_other_model_starts_at_two_thirds_of_its_stack(layers, layer):
     assert (selection.site, selection.head) == (SiteRef("encoder", layer), 0)
 
 
+def test_a_recurrent_model_starts_at_its_one_cross_head_on_a_letter_of_the_month():
+    ran = answers.ran(text="t h u r s d a y , _ 5 _ m a r c h", layers=1, heads=1, stack="cross")
+    assert default_selection(ran, "dates-bahdanau") == Selection(site=SiteRef("cross", 0), head=0, query=6, key=14)
+    assert default_selection(ran, "somebody's").site == SiteRef("cross", 0)
+
+
 def test_a_model_without_sites_has_no_default_site():
     assert default_selection(answers.ran(layers=0)) == Selection(site=None, query=3)
 
