@@ -3,53 +3,30 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
 from explorer.panels.base import Panel, head_name, shortened
 from explorer.panels.decoding.knobs import DecodeKnobs
-from explorer.panels.decoding.pages import AttentionPage, BranchesPage, CachePage, CandidatesPage, log_text
+from explorer.panels.decoding.pages import AttentionPage, BranchesPage, CachePage, CandidatesPage
 from explorer.panels.decoding.transport import Transport
-from explorer.session.branches import ROOT, Branches
+from explorer.panels.decoding.work import READY, SILENT, Work, percent_of, search_is_over, step_words, text_is_over
+from explorer.session.branches import ROOT
 from explorer.session.hover import Hover
 from explorer.session.intents import SetTarget, SetText
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.widgets.card import Card
-from explorer.widgets.filter_bars import percent
 from explorer.widgets.page import scrolling, wrapped
 from explorer.widgets.segments import Segments
 from explorer.widgets.step_timeline import StepTimeline, TimelineStep
 from models.decode_requests import DecodeRowsRequest, DecodeStepRequest, DecodeStepView
-from models.decode_settings import DecodeSettings
 from models.requests import Request
 
 CANDIDATES, BRANCHES, ATTENTION, CACHE = range(4)
 _TEXTS_KEPT = 8  # whose branches are there again when one comes back to the text
-_READY = "Press Step to let the model write one token, or Play."
-_ENDINGS = {
-    "model": "The model ended the text.",
-    "context": "The context is full: the model takes no more tokens.",
-    "masks": "All masks are filled.",
-}
-_SILENT = {
-    "encoder": "This model gives vectors, not words: it has nothing to write.",
-    "vision": "This model looks at pictures: it writes nothing.",
-}
-
-
-@dataclass
-class _Work:
-    """What was written after one text."""
-
-    branches: Branches = field(default_factory=Branches)
-    views: dict[int, DecodeStepView] = field(default_factory=dict)  # node: the step that chose it
-    deleted: list[Branches] = field(default_factory=list)  # the trees before each deletion
-    beams: list[DecodeStepView] = field(default_factory=list)
-    searched: tuple[DecodeSettings, int] | None = None  # what the beams are of
-    beam: int = 0  # the step of the search that is looked at, 0 for the prompt
 
 
 class DecodingPanel(Panel):
@@ -59,8 +36,8 @@ class DecodingPanel(Panel):
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)
-        self._works: OrderedDict[tuple[str, str, str | None], _Work] = OrderedDict()
-        self._work = _Work()
+        self._works: OrderedDict[tuple[str, str, str | None], Work] = OrderedDict()
+        self._work = Work()
         self._pending: DecodeStepRequest | None = None
         self._pending_at = (self._work, ROOT)
         self._playing = False
@@ -169,7 +146,7 @@ class DecodingPanel(Panel):
         self._pause()
         self._pending = None
         self._said = ""
-        self._work = self._works.setdefault(_key(state), _Work())
+        self._work = self._works.setdefault(_key(state), Work())
         self._works.move_to_end(_key(state))
         while len(self._works) > _TEXTS_KEPT:
             self._works.popitem(last=False)
@@ -245,9 +222,9 @@ class DecodingPanel(Panel):
             return silence
         parts = [self._said] if self._said else []
         if view is not None:
-            parts.append(_step_words(view, self._work.branches))
+            parts.append(step_words(view, self._work.branches))
         elif not self._said:
-            parts.append(_READY)
+            parts.append(READY)
         if why_not and view is not None:
             parts.append(why_not)
         if state.ran is not None and state.ran.interventions:
@@ -268,7 +245,7 @@ class DecodingPanel(Panel):
 
     def _silence(self, state: State) -> str:
         loaded = state.results.loaded
-        return _SILENT.get(loaded.info.family, "") if loaded is not None else "No model is open yet."
+        return SILENT.get(loaded.info.family, "") if loaded is not None else "No model is open yet."
 
     def _why_not(self) -> str:
         """Why no step follows on what is looked at; "" where one can."""
@@ -279,18 +256,8 @@ class DecodingPanel(Panel):
         if view is None:
             return ""
         if self._is_beam:
-            if self._work.beam < len(self._work.beams) or not view.ending:
-                return ""
-            if view.ending == "steps":
-                return f"The search is over: it had {self.knobs.steps} steps, and no beam that ended was better."
-            return "The search is over: no beam that goes on can get better. " + _ENDINGS.get(view.ending, "")
-        if view.ending in _ENDINGS:
-            return _ENDINGS[view.ending]
-        if view.number >= self.knobs.steps:
-            return (
-                f"All {self.knobs.steps} steps are used up, and the model has not ended the text. Raise Steps to go on."
-            )
-        return ""
+            return search_is_over(view, self._work, self.knobs.steps)
+        return text_is_over(view, self.knobs.steps)
 
     # what a person does
 
@@ -439,21 +406,3 @@ class DecodingPanel(Panel):
 
 def _key(state: State) -> tuple[str, str, str | None]:
     return state.document.checkpoint, state.document.text, state.document.target
-
-
-def percent_of(view: DecodeStepView) -> float:
-    """The chosen token's probability by the model."""
-    return view.chosen.probability if view.chosen is not None else 0.0
-
-
-def _step_words(view: DecodeStepView, branches: Branches) -> str:
-    if view.chosen is None:
-        return (
-            f"Step {view.number}: best so far “{view.text.strip()}”, log-probability {log_text(view.log_probability)}."
-        )
-    how = "you chose" if view.request.forced is not None else "drew" if view.drawn is not None else "took"
-    place = f" in position {view.place}" if view.place is not None else ""
-    return (
-        f"Step {view.number}: {how} “{shortened(view.chosen.label)}”{place} with {percent(view.chosen.probability)}. "
-        f"Log-probability {log_text(view.log_probability)}, {log_text(branches.log_probability())} in all."
-    )
