@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import ClassVar
 
 from PySide6.QtGui import QShowEvent
@@ -152,11 +153,12 @@ def token_word(state: State, position: int) -> str:
     return shortened(tokens[position].word) if 0 <= position < len(tokens) else ""
 
 
-def site_words(ran: Ran, site: Site) -> tuple[list[str], list[str]]:
+@lru_cache(maxsize=8)  # panels ask at every change of state
+def site_words(ran: Ran, site: Site) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What to call each query and each key of `site`; numbers where they are no tokens of the run's texts."""
     sides = zip(site_tokens(ran, site), (site.queries, site.keys), strict=True)
     queries, keys = (
-        [shortened(token.word) for token in tokens] if len(tokens) == count else [str(i) for i in range(count)]
+        tuple(shortened(token.word) for token in tokens) if len(tokens) == count else tuple(map(str, range(count)))
         for tokens, count in sides
     )
     return queries, keys

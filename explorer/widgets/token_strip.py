@@ -93,12 +93,14 @@ class TokenStrip(ThemedWidget):
         self._widths = None
         self._drop_layout()
 
-    def set_compact(self, compact: bool) -> None:
-        """Give a single line of chips no more room for its arcs than each of several lines has."""
+    def set_compact(self, compact: bool) -> bool:
+        """Give a single line of chips no more room for its arcs than each of several lines has; whether that is new."""
         spacing = _COMPACT if compact else Spacing()
-        if spacing != self._spacing:
-            self._spacing = spacing
-            self._drop_layout()
+        if spacing == self._spacing:
+            return False
+        self._spacing = spacing
+        self._drop_layout()
+        return True
 
     def set_selects(self, selects: Selects) -> None:
         """What may be chosen here: one of two texts may hold all the queries, the other all the keys."""

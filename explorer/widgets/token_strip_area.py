@@ -38,8 +38,8 @@ class TokenStripArea(QScrollArea):
 
     def set_compact(self, compact: bool) -> None:
         """As the strip's own, with the height that it then needs."""
-        self.strip.set_compact(compact)
-        self._fit_height()
+        if self.strip.set_compact(compact):
+            self._fit_height()
 
     def show_token(self, token: int) -> None:
         """Scroll, if need be, until a token's chip can be seen."""

@@ -33,26 +33,37 @@ PanelT = TypeVar("PanelT", bound=Panel)
 
 
 @contextmanager
-def opened_window(checkpoint: str = "story-gpt", text: str = EXAMPLE) -> Iterator[MainWindow]:
-    """A light window of 1280 x 800 that shows `text`; closed at the end, and the application's look put back."""
+def look_put_back() -> Iterator[None]:
+    """Around a window: theme and text size are the application's, and the next test expects those of Qt."""
     app = QApplication.instance()
     assert isinstance(app, QApplication)
     font, palette, sheet = app.font(), app.palette(), app.styleSheet()
-    window = MainWindow(State(Document(checkpoint=checkpoint, text=text)), Settings(theme="light"), remembers=False)
-    window.resize(1280, 800)
-    window.show()
-    window.activateWindow()
-    window.start()
     try:
-        wait_until(lambda: window.session.state.ran is not None or window.session.state.notice is not None)
-        settle(window)
-        yield window
+        yield
     finally:
-        window.close()
-        destroy(window)
         app.setStyleSheet(sheet)
         app.setPalette(palette)
         app.setFont(font)
+        app.processEvents()  # Qt hands a font on when it next handles events
+
+
+@contextmanager
+def opened_window(checkpoint: str = "story-gpt", text: str = EXAMPLE) -> Iterator[MainWindow]:
+    """A light window of 1280 x 800 that shows `text`; closed at the end, and the application's look put back."""
+    with look_put_back():
+        state = State(Document(checkpoint=checkpoint, text=text))
+        window = MainWindow(state, Settings(theme="light"), remembers=False)
+        window.resize(1280, 800)
+        window.show()
+        window.activateWindow()
+        window.start()
+        try:
+            wait_until(lambda: window.session.state.ran is not None or window.session.state.notice is not None)
+            settle(window)
+            yield window
+        finally:
+            window.close()
+            destroy(window)
 
 
 def destroy(window: QWidget) -> None:

@@ -15,7 +15,7 @@ from explorer.session.intents import OpenCheckpoint, SetText
 from explorer.session.state import Document, State
 from explorer.settings import Settings
 from explorer.window import MainWindow
-from tests.explorer.real_window import EXAMPLE, destroy, opened_window, settle, wait_until
+from tests.explorer.real_window import EXAMPLE, destroy, look_put_back, opened_window, settle, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -117,12 +117,13 @@ def test_closing_with_every_lane_waiting(at_work):
 
 
 def test_closing_before_the_engine_was_started(qapp):
-    window = MainWindow(State(Document()), Settings(), remembers=False)
-    window.show()
-    window.close()
-    assert window.stopped
-    QApplication.processEvents()
-    destroy(window)
+    with look_put_back():
+        window = MainWindow(State(Document()), Settings(), remembers=False)
+        window.show()
+        window.close()
+        assert window.stopped
+        QApplication.processEvents()
+        destroy(window)
 
 
 def test_after_closing_nothing_arrives(qapp):

@@ -13,24 +13,21 @@ from explorer.session.hover import Hover
 from explorer.session.session import Session
 from explorer.theme import DARK
 from explorer.window import MainWindow
-from tests.explorer.real_window import destroy
+from tests.explorer.real_window import destroy, look_put_back
 from tests.explorer.widgets.pictures import rendered
 
 
 @pytest.fixture
 def window(qapp) -> Iterator[MainWindow]:
     """A window whose engine is never started."""
-    font, sheet, palette = qapp.font(), qapp.styleSheet(), qapp.palette()
-    inside = MainWindow(Session().state, remembers=False)
-    inside.resize(1280, 800)
-    inside.show()
-    QApplication.processEvents()
-    yield inside
-    inside.close()
-    destroy(inside)
-    qapp.setStyleSheet(sheet)
-    qapp.setPalette(palette)
-    qapp.setFont(font)
+    with look_put_back():
+        inside = MainWindow(Session().state, remembers=False)
+        inside.resize(1280, 800)
+        inside.show()
+        QApplication.processEvents()
+        yield inside
+        inside.close()
+        destroy(inside)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from explorer.session.intents import SetView
 from explorer.session.state import Document, Notice, State
 from explorer.settings import Settings
 from explorer.window import MainWindow
-from tests.explorer.real_window import destroy
+from tests.explorer.real_window import destroy, look_put_back
 
 OpenWindow = Callable[..., MainWindow]
 
@@ -22,7 +22,7 @@ OpenWindow = Callable[..., MainWindow]
 @pytest.fixture
 def open_window(qapp) -> Iterator[OpenWindow]:
     """Opens a window as the command does: with the settings of the last one, and what is wrong with them."""
-    font, sheet, palette = qapp.font(), qapp.styleSheet(), qapp.palette()
+    font = qapp.font()
     windows: list[MainWindow] = []
 
     def start(**options: object) -> MainWindow:
@@ -35,13 +35,11 @@ def open_window(qapp) -> Iterator[OpenWindow]:
         QApplication.processEvents()
         return window
 
-    yield start
-    for window in filter(isValid, windows):
-        window.close()
-        destroy(window)
-    qapp.setStyleSheet(sheet)
-    qapp.setPalette(palette)
-    qapp.setFont(font)
+    with look_put_back():
+        yield start
+        for window in filter(isValid, windows):
+            window.close()
+            destroy(window)
 
 
 def test_size_layout_theme_and_view_come_back(open_window):
