@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from explorer.widgets.number_text import MINUS, value_text
 from explorer.widgets.step_list import Step
-from models.requests import CellView, Site
+from models.results import CellView
+from models.values import Site
 
 _EDITS = ("mask “", "painted", "opened")
 

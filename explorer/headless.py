@@ -9,7 +9,7 @@ import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from models.requests import Failure
+from models.results import Failure
 
 TIMEOUT_SECONDS = 300.0
 

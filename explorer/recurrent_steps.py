@@ -6,7 +6,8 @@ from explorer.cell_steps import Explained, added, counted, softmax_step, weight_
 from explorer.widgets.number_text import MINUS, value_text
 from explorer.widgets.step_list import Step
 from explorer.widgets.vector_bars import VectorRow, in_brackets, product_sentence
-from models.requests import CellView, RecurrentScore
+from models.results import CellView
+from models.values import RecurrentScore
 
 HEADINGS = ("score e", "into softmax", "weight")
 

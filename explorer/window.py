@@ -37,7 +37,8 @@ from explorer.session.state import Notice, State, ThemeName
 from explorer.settings import LAYOUT_VERSION, Settings
 from explorer.top_bar import TopBar
 from explorer.widgets.notice_bar import NoticeBar
-from models.requests import ExportRequest, Loaded
+from models.requests import ExportRequest
+from models.results import Loaded
 
 PANELS: tuple[type[Panel], ...] = (
     HeadAtlasPanel,

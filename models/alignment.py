@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.requests import SiteRef
 from models.trace import Trace
+from models.values import SiteRef
 
 
 def mean_weights(trace: Trace, site: SiteRef | None = None, head: int | None = None) -> np.ndarray:

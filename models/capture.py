@@ -22,7 +22,8 @@ from models import attention
 from models.attention import AttentionInputs
 from models.edits import edited
 from models.interventions import Intervention, check
-from models.requests import Cancelled, Site
+from models.requests import Cancelled
+from models.values import Site
 
 if TYPE_CHECKING:
     from models.model import Model

@@ -13,11 +13,13 @@ from models import attention
 from models.attention import AttentionInputs
 from models.interventions import Mask, Positions, applies, precedence
 from models.model import Model
-from models.requests import Candidate, CellRequest, CellView, Site
+from models.requests import CellRequest
 from models.residual import logit_direction, output_weight
+from models.results import CellView
 from models.textbook.checkpoint import RecurrentModel
 from models.textbook.views import NO_STREAM, score_of
 from models.trace import Trace
+from models.values import Candidate, Site
 
 _REPLACING = ("none", "full", "causal", "prefix")  # masks that do not build on what was hidden before
 

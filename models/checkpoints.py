@@ -21,8 +21,8 @@ from models.capture import IMPLEMENTATION
 from models.catalogue import WEIGHTS, Card, folder_of, read_card
 from models.errors import CheckpointError
 from models.model import Model
-from models.requests import CheckpointInfo, StackInfo
 from models.textbook.checkpoint import MODEL_TYPE, open_recurrent
+from models.values import CheckpointInfo, StackInfo
 from models.weight_files import Tensors, brief, read_headers, read_json
 
 _NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")

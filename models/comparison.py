@@ -10,8 +10,10 @@ from models import attention
 from models.interventions import Mask
 from models.model import Model
 from models.predictions import predict
-from models.requests import CompareRequest, CompareView, Prediction, TokenChange
+from models.requests import CompareRequest
+from models.results import CompareView
 from models.trace import Trace
+from models.values import Prediction, TokenChange
 
 
 def compare(request: CompareRequest, model: Model, before: Trace, after: Trace) -> CompareView:

@@ -8,7 +8,9 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from models.decode_settings import DecodeSettings
-from models.requests import Request, Result, SiteRef
+from models.requests import Request
+from models.results import Result
+from models.values import SiteRef
 
 Ending = Literal["", "model", "steps", "context", "masks"]
 """Why nothing follows: the model ended the text, the steps are used up, the context is full, no mask is left."""

@@ -11,7 +11,7 @@ from torch import Tensor
 from models import attention
 from models.attention import AttentionInputs
 from models.interventions import Intervention, Mask, Positions, Scale, applies, precedence
-from models.requests import Site
+from models.values import Site
 
 
 def edited(x: AttentionInputs, site: Site, interventions: Sequence[Intervention]) -> AttentionInputs:

@@ -28,34 +28,35 @@ from models.positions import positions_view
 from models.predictions import predict
 from models.requests import (
     AlignmentRequest,
-    AlignmentView,
     AtlasRequest,
-    AtlasView,
     Cancelled,
     CellRequest,
     CompareRequest,
-    Experiment,
-    Exported,
     ExportRequest,
-    Failure,
     ForwardRequest,
     HeadRequest,
-    HeadView,
-    Loaded,
     LoadRequest,
     PositionsRequest,
     PredictionRequest,
-    PredictionView,
-    Ran,
     RecurrentRequest,
     Request,
-    Result,
     ShuffleRequest,
-    Stepped,
     StepRequest,
-    TrustReport,
     TrustRequest,
     VarianceRequest,
+)
+from models.results import (
+    AlignmentView,
+    AtlasView,
+    Exported,
+    Failure,
+    HeadView,
+    Loaded,
+    PredictionView,
+    Ran,
+    Result,
+    Stepped,
+    TrustReport,
     VarianceView,
 )
 from models.textbook.checkpoint import RecurrentModel
@@ -63,6 +64,7 @@ from models.textbook.formulas import compare_with_formulas
 from models.textbook.views import recurrent_view
 from models.trace import Trace
 from models.trust import compare_with_eager
+from models.values import Experiment
 from models.writing import write_next
 
 # How an encoder-decoder model writes where nothing was typed for it: a sentence, by the search that its card names.

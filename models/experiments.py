@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from models.requests import Cancelled, Experiment, HeadScores, SiteRef, VarianceRequest
+from models.requests import Cancelled, VarianceRequest
+from models.values import Experiment, HeadScores, SiteRef
 
 if TYPE_CHECKING:
     from models.trace import Trace

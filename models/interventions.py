@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from models.requests import Site, SiteRef
+from models.values import Site, SiteRef
 
 MaskKind = Literal["trained", "none", "causal", "padding", "window", "blocks", "full", "prefix", "painted"]
 PositionMode = Literal["off", "shift"]

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from models.capture import watch_blocks
 from models.errors import InputError
-from models.requests import CheckpointInfo, Token
 from models.tokens import label_tokens, piece_label, special_label, whole_characters
+from models.values import CheckpointInfo, Token
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 

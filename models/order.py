@@ -16,8 +16,10 @@ from models.capture import run
 from models.interventions import Intervention, Mask, Positions
 from models.model import Model
 from models.positions import describe_positions
-from models.requests import Moved, ShuffleRequest, ShuffleView, Token
+from models.requests import ShuffleRequest
+from models.results import ShuffleView
 from models.trace import Trace
+from models.values import Moved, Token
 
 
 @torch.no_grad()

@@ -25,7 +25,8 @@ from models.errors import InputError
 from models.filling import Filling
 from models.filters import filters
 from models.model import Model
-from models.requests import Cancelled, SiteRef
+from models.requests import Cancelled
+from models.values import SiteRef
 from models.writer import CachedRun, Run, start_run
 
 ShouldStop = Callable[[], bool]

@@ -14,9 +14,11 @@ from models import waves
 from models.interventions import Positions
 from models.model import Model
 from models.position_edits import position_tables, table_rows, why_not_off, why_not_shifted
-from models.requests import PositionScheme, PositionsRequest, PositionsView, RotationView, Site
+from models.requests import PositionsRequest
+from models.results import PositionsView
 from models.rotation import frequencies, rope_settings, rotary_module, rotation_view
 from models.trace import Trace
+from models.values import PositionScheme, RotationView, Site
 
 LARGEST_IMAGE = 512  # rows of the table that are compared with each other; beyond, every second (third, ...) one
 FARTHEST = 160  # distances over which biases are listed: T5 tells none apart beyond 128

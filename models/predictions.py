@@ -9,8 +9,8 @@ import torch
 
 from models.errors import ExplorerError
 from models.model import Model
-from models.requests import Candidate, Prediction
 from models.trace import Trace
+from models.values import Candidate, Prediction
 
 
 @torch.no_grad()

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
 from models.model import Model
-from models.requests import Site
 from models.trace import Trace
+from models.values import Site
 
 # where a family keeps W_O: inside its attention module, or beside it (BERT and its kin)
 _INSIDE = ("c_proj", "o_proj", "out_proj", "out_lin", "dense", "o")

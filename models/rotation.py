@@ -18,8 +18,8 @@ from torch import Tensor, nn
 from models.capture import run
 from models.interventions import Intervention, Positions
 from models.model import Model
-from models.requests import RotationView, Site
 from models.trace import Trace
+from models.values import RotationView, Site
 
 SHORTEST_CURVE = 64  # distances that are drawn at least, also for a text of three words
 _PROBE_TOKENS = 12

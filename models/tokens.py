@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
-from models.requests import Token
+from models.values import Token
 
 _SPACES = {" ": "␣", "\n": "⏎", "\r": "␍", "\t": "⇥", "\u00a0": "⍽", "\u3000": "␣"}
 _CONTINUES = "‿"  # drawn before a piece that goes on with the word before it, where the vocabulary says so (WordPiece)

@@ -14,7 +14,8 @@ from models import attention
 from models.attention import AttentionInputs, PooledHeads, Pooling, Rows
 from models.capture import never
 from models.interventions import Intervention
-from models.requests import Cancelled, Site, SiteRef, Token
+from models.requests import Cancelled
+from models.values import Site, SiteRef, Token
 
 if TYPE_CHECKING:
     from models.capture import Recorder

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from models.errors import InputError
 from models.model import Model
 from models.predictions import predict
-from models.requests import Candidate, Token
 from models.trace import Trace
+from models.values import Candidate, Token
 
 # a character of several byte tokens is written whole: UTF-8 has at most four
 _CHARACTER_TOKENS = 4

@@ -27,7 +27,7 @@ SECTIONS = (
 )
 
 LICENCES = {
-    **dict.fromkeys(DATES, ["MIT"]),
+    **{name: ["MIT"] for name in DATES},
     "en-es": ["CC BY 2.0 FR"],
     "story-bert": ["Apache-2.0", "CDLA-Sharing-1.0", "CC BY 4.0", "public domain", "CC BY 2.0 FR", "CC BY-SA 4.0"],
     "story-gpt": ["Apache-2.0", "CDLA-Sharing-1.0", "CC BY 4.0", "public domain", "CC BY 2.0 FR"],

@@ -19,21 +19,19 @@ from models.requests import (
     CellRequest,
     CompareRequest,
     ExportRequest,
-    Failure,
     ForwardRequest,
     HeadRequest,
     LoadRequest,
     PositionsRequest,
     PredictionRequest,
-    Progress,
     RecurrentRequest,
     Request,
-    Result,
     ShuffleRequest,
     StepRequest,
     TrustRequest,
     VarianceRequest,
 )
+from models.results import Failure, Progress, Result
 
 log = logging.getLogger(__name__)
 

@@ -17,7 +17,9 @@ from explorer.widgets.page import scrolling, wrapped
 from explorer.widgets.ribbons import Ribbons
 from explorer.widgets.segments import Segments
 from explorer.widgets.weight_table import WeightCell, WeightRow, WeightTable
-from models.requests import AlignmentRequest, AlignmentView, CheckpointInfo, Ran, Request
+from models.requests import AlignmentRequest, Request
+from models.results import AlignmentView, Ran
+from models.values import CheckpointInfo
 
 TRANSLATOR = "en-es"
 _WRITTEN = TRANSLATOR.replace("-", "\N{NON-BREAKING HYPHEN}")  # in a sentence its name stays on one line

@@ -15,7 +15,9 @@ from explorer.session.session import Session
 from explorer.session.state import State, site_tokens
 from explorer.theme import LIGHT, Theme
 from explorer.widgets.card import Card
-from models.requests import CheckpointInfo, CompareRequest, HeadRequest, Ran, Request, Site
+from models.requests import CompareRequest, HeadRequest, Request
+from models.results import Ran
+from models.values import CheckpointInfo, Site
 
 _LONGEST = 40  # characters of one token in a sentence
 
@@ -153,9 +155,14 @@ def token_word(state: State, position: int) -> str:
     return shortened(tokens[position].word) if 0 <= position < len(tokens) else ""
 
 
-@lru_cache(maxsize=8)  # panels ask at every change of state
-def site_words(ran: Ran, site: Site) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def site_words(ran: Ran, site: Site) -> tuple[list[str], list[str]]:
     """What to call each query and each key of `site`; numbers where they are no tokens of the run's texts."""
+    queries, keys = _site_words(ran, site)
+    return list(queries), list(keys)
+
+
+@lru_cache(maxsize=8)  # panels ask at every change of state
+def _site_words(ran: Ran, site: Site) -> tuple[tuple[str, ...], tuple[str, ...]]:
     sides = zip(site_tokens(ran, site), (site.queries, site.keys), strict=True)
     queries, keys = (
         tuple(shortened(token.word) for token in tokens) if len(tokens) == count else tuple(map(str, range(count)))

@@ -29,7 +29,9 @@ from explorer.widgets.card import Card
 from explorer.widgets.row_bars import FEW, HEADINGS, RowBars
 from explorer.widgets.step_list import StepList
 from explorer.widgets.vector_bars import VectorBars
-from models.requests import Candidate, CellRequest, CellView, Ran, Request, Site
+from models.requests import CellRequest, Request
+from models.results import CellView, Ran
+from models.values import Candidate, Site
 
 _EMPTY = "The arithmetic of the selected cell appears here when the model has run."
 _NO_CELLS = "This model attends to nothing, so it has no cells. See its hidden states under Hidden."

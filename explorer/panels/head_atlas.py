@@ -14,7 +14,8 @@ from explorer.theme import sequential
 from explorer.widgets.card import Card
 from explorer.widgets.head_atlas import HeadAtlas
 from explorer.widgets.segments import Segments
-from models.requests import AtlasRequest, Request, Site
+from models.requests import AtlasRequest, Request
+from models.values import Site
 
 STACKS = ("encoder", "decoder", "cross")
 _CHOICES = (

@@ -14,7 +14,8 @@ from explorer.theme import diverging, sequential
 from explorer.widgets.card import Card
 from explorer.widgets.colour_bar import ColourBar
 from explorer.widgets.heat_map_brush import PaintableHeatMap
-from models.requests import CompareView, HeadView, Request
+from models.requests import Request
+from models.results import CompareView, HeadView
 
 _SCALES: dict[Normalisation, tuple[str, str]] = {
     "none": ("Weights as they are", "weight"),

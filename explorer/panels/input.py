@@ -14,7 +14,9 @@ from explorer.widgets.card import Card
 from explorer.widgets.text_input import TextInput
 from explorer.widgets.token_strip import Chip, TokenStrip
 from explorer.widgets.token_strip_area import TokenStripArea
-from models.requests import Ran, Request, StepRequest, Token
+from models.requests import Request, StepRequest
+from models.results import Ran
+from models.values import Token
 
 
 class InputPanel(Panel):

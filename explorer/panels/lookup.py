@@ -27,7 +27,9 @@ from explorer.widgets.lookup_entries import ENTRIES, number, percent
 from explorer.widgets.page import scrolling, wrapped
 from explorer.widgets.step_bar import StepBar
 from explorer.widgets.weight_table import WeightCell, WeightRow, WeightTable
-from models.requests import HeadView, Ran, Request, Site
+from models.requests import Request
+from models.results import HeadView, Ran
+from models.values import Site
 
 STEPS = ("A dictionary", "As attention", "A real head")
 MOST_KEYS = 40

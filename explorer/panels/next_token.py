@@ -10,7 +10,9 @@ from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.widgets.bar_list import BarGroup, BarList, BarRow
 from explorer.widgets.card import Card
-from models.requests import Candidate, Prediction, PredictionRequest, Ran, Request
+from models.requests import PredictionRequest, Request
+from models.results import Ran
+from models.values import Candidate, Prediction
 
 _EMPTY = "The model's likeliest tokens appear here when it has run."
 _WORDLESS = "This model gives vectors, not words: it has no output head."

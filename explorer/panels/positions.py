@@ -17,7 +17,8 @@ from explorer.widgets.scheme_view import SchemeView
 from explorer.widgets.segments import Segments
 from explorer.widgets.sinusoid_view import SinusoidView
 from models.interventions import Positions
-from models.requests import CheckpointInfo, PositionScheme, PositionsRequest, Request, ShuffleRequest
+from models.requests import PositionsRequest, Request, ShuffleRequest
+from models.values import CheckpointInfo, PositionScheme
 
 _SINUSOIDS, _MODEL, _ORDER, _NOTHING = range(4)
 _NO_ATTENTION = (

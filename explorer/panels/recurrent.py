@@ -17,7 +17,9 @@ from explorer.widgets.card import Card
 from explorer.widgets.number_text import value_text
 from explorer.widgets.page import scrolling, wrapped
 from explorer.widgets.state_columns import Band, Lane, StateColumns
-from models.requests import CheckpointInfo, Ran, RecurrentRequest, RecurrentView, Request
+from models.requests import RecurrentRequest, Request
+from models.results import Ran, RecurrentView
+from models.values import CheckpointInfo
 
 EXAMPLE = "dates-bahdanau"
 _WRITTEN = EXAMPLE.replace("-", "\N{NON-BREAKING HYPHEN}")

@@ -28,7 +28,9 @@ from explorer.widgets.curve_plot import Curve, CurvePlot
 from explorer.widgets.number_text import value_text
 from explorer.widgets.page import scrolling, wrapped
 from explorer.widgets.softmax_bars import MOST_BARS, SoftmaxBars
-from models.requests import CheckpointInfo, Experiment, HeadScores, Request, VarianceRequest, VarianceView
+from models.requests import Request, VarianceRequest
+from models.results import VarianceView
+from models.values import CheckpointInfo, Experiment, HeadScores
 
 UNSCALED, SCALED = 0, 1
 _ROLES = ("query", "bar")

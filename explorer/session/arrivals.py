@@ -15,17 +15,16 @@ from explorer.session.intents import SetTarget, SetText
 from explorer.session.state import Listed, Notice, Question, Results, Selection, State, clamped, site_of, site_tokens
 from models.decode_requests import DecodeRowsView, DecodeStepView
 from models.interventions import Mask, Positions
-from models.requests import (
+from models.requests import ForwardRequest, LoadRequest
+from models.results import (
     AlignmentView,
     AtlasView,
     CellView,
     CompareView,
     Exported,
     Failure,
-    ForwardRequest,
     HeadView,
     Loaded,
-    LoadRequest,
     PositionsView,
     PredictionView,
     Progress,

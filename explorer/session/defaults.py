@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from explorer.session.state import Selection, clamped, site_of
-from models.requests import Ran, SiteRef
+from models.results import Ran
+from models.values import SiteRef
 
 DEFAULT_HEADS: dict[str, tuple[SiteRef, int]] = {
     # Finds the name that is not the giver: on the example it looks from " to" back to "Tom", the word the model says.

@@ -12,7 +12,7 @@ from msgspec import Meta
 from explorer.session.state import Document, Listed, Selection, ViewOptions
 from explorer.theme import SEQUENTIAL_MAPS
 from models.interventions import MOST, Cell, Intervention, Mask, MaskKind, PositionMode, Positions, Scale
-from models.requests import SiteRef
+from models.values import SiteRef
 
 VERSION = 1
 LARGEST = 1 << 20

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, Signal
 
-from models.requests import SiteRef
+from models.values import SiteRef
 
 
 @dataclass(frozen=True, slots=True)

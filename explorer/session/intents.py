@@ -11,7 +11,8 @@ from typing import ClassVar
 
 from explorer.session.state import Document, Notice
 from models.interventions import Intervention
-from models.requests import Result, SiteRef
+from models.results import Result
+from models.values import SiteRef
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ from explorer.session.intents import (
 )
 from explorer.session.state import Listed, State, ViewOptions, clamped, site_of
 from models.interventions import Intervention, Mask, is_neutral, same_slot
-from models.requests import SiteRef
+from models.values import SiteRef
 
 TEXT_LANES = frozenset({"forward", "decode", "decode:play"})
 """Lanes whose notices speak of the text: changing it answers them."""

@@ -13,7 +13,8 @@ from explorer.session.history import History
 from explorer.session.intents import Arrived, Intent, RestoreDocument
 from explorer.session.reduce import reduce
 from explorer.session.state import Document, State
-from models.requests import Request, Stepped
+from models.requests import Request
+from models.results import Stepped
 
 
 class Session(QObject):

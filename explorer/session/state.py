@@ -7,12 +7,12 @@ from typing import Literal
 
 from models.decode_requests import DecodeRowsView, DecodeStepView
 from models.interventions import Cell, Intervention, Mask, applies, precedence
-from models.requests import (
+from models.requests import ForwardRequest
+from models.results import (
     AlignmentView,
     AtlasView,
     CellView,
     CompareView,
-    ForwardRequest,
     HeadView,
     Loaded,
     PositionsView,
@@ -21,12 +21,10 @@ from models.requests import (
     Ran,
     RecurrentView,
     ShuffleView,
-    Site,
-    SiteRef,
-    Token,
     TrustReport,
     VarianceView,
 )
+from models.values import Site, SiteRef, Token
 
 Normalisation = Literal["none", "row", "column", "difference"]
 ThemeName = Literal["system", "light", "dark"]

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QCheckBox, QLabel, QPushButton, QSpinBox, QWidget
 
 from explorer.widgets.order_map import Measured, OrderMap, distance_text
 from explorer.widgets.sections import Page, flow, heading, sentence
-from models.requests import ShuffleView
+from models.results import ShuffleView
 
 EXAMPLE = "dog bites man"
 _FARTHEST = 10_000  # of a shift in models whose positions have no end

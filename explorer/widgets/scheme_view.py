@@ -10,7 +10,8 @@ from explorer.widgets.line_plot import Curve, LinePlot
 from explorer.widgets.sections import Page, Section, SideBySide, heading, sentence
 from explorer.widgets.sum_bars import Addend, SumBars
 from explorer.widgets.table_image import TableImage
-from models.requests import PositionScheme, PositionsView, RotationView
+from models.results import PositionsView
+from models.values import PositionScheme, RotationView
 
 _EMPTY = "The model's own positions appear here when it has run."
 _COMPONENTS = ("bar", "ok", "warning")

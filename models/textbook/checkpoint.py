@@ -18,9 +18,9 @@ from models.capture import active
 from models.catalogue import WEIGHTS, read_card
 from models.errors import CheckpointError, InputError
 from models.model import Encoded, Model
-from models.requests import CheckpointInfo, Site, StackInfo
 from models.textbook.recurrent import Decoded, RecurrentConfig, RecurrentSeq2Seq, Writing
 from models.trace import Trace
+from models.values import CheckpointInfo, Site, StackInfo
 
 MODEL_TYPE = "explorer-recurrent"
 _MOST_TOKENS = 128

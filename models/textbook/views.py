@@ -7,10 +7,12 @@ import torch
 from torch import Tensor
 
 from models import attention
-from models.requests import RecurrentRequest, RecurrentScore, RecurrentView
+from models.requests import RecurrentRequest
+from models.results import RecurrentView
 from models.textbook.checkpoint import RecurrentModel
 from models.textbook.scores import Additive
 from models.trace import Trace
+from models.values import RecurrentScore
 
 NO_STREAM = (
     "A recurrent model has no residual stream: the context goes into the decoder's state, through gates, so no part "

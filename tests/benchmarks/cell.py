@@ -23,7 +23,8 @@ from explorer.session.hover import Hover
 from explorer.session.intents import SelectCell, SelectHead
 from explorer.session.session import Session
 from explorer.session.state import Document, State
-from models.requests import CellRequest, SiteRef
+from models.requests import CellRequest
+from models.values import SiteRef
 
 SENTENCE = "Tom and Anna went to the park. Anna gave the ball to"
 MOVES = 200

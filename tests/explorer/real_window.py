@@ -19,7 +19,8 @@ from explorer.session.intents import OpenCheckpoint, RestoreDocument, Show
 from explorer.session.state import Document, Selection, State
 from explorer.settings import Settings
 from explorer.window import MainWindow
-from models.requests import Request, SiteRef
+from models.requests import Request
+from models.values import SiteRef
 
 EXAMPLE = "Tom and Anna went to the park. Anna gave the ball to"
 START = Document(

@@ -12,7 +12,8 @@ from explorer.panels.cell import CellPanel
 from explorer.recurrent_steps import dimension_sentence, recurrent_steps, vector_rows
 from explorer.session.hover import Hover
 from explorer.session.intents import Arrived
-from models.requests import CellView, RecurrentScore
+from models.results import CellView
+from models.values import RecurrentScore
 from tests.explorer.panels.cells import cell, session_at
 
 STATE, KEY, V = (np.array(x, np.float32) for x in ([1.0, -2.0], [0.5, 1.0], [3.0, -4.0]))

@@ -12,7 +12,7 @@ from explorer.session import files
 from explorer.session.intents import ClearInterventions, PutIntervention, SelectCell, SetView
 from explorer.window import MainWindow
 from models.interventions import Mask, Scale
-from models.requests import SiteRef
+from models.values import SiteRef
 from tests.explorer.real_window import back_to_start, opened_window, settle
 
 SCALE = Scale(0.5, site=SiteRef("decoder", 5), head=5)

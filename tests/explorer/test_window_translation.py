@@ -16,7 +16,7 @@ from explorer.panels.head_map import HeadMapPanel
 from explorer.session.intents import OpenCheckpoint, RestoreDocument, SelectHead, Show
 from explorer.session.state import Document, Selection
 from explorer.window import MainWindow
-from models.requests import SiteRef
+from models.values import SiteRef
 from tests.explorer.real_window import click, opened_window, panel_of, press, settle
 
 EXAMPLE = "The black cat is sleeping on the table."

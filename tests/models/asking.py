@@ -5,18 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from models.engine import Engine
-from models.requests import (
-    Failure,
-    ForwardRequest,
-    HeadRequest,
-    HeadView,
-    Loaded,
-    LoadRequest,
-    Ran,
-    Request,
-    Result,
-    SiteRef,
-)
+from models.requests import ForwardRequest, HeadRequest, LoadRequest, Request
+from models.results import Failure, HeadView, Loaded, Ran, Result
+from models.values import SiteRef
 
 SITE = SiteRef("decoder", 3)
 

@@ -8,7 +8,9 @@ import torch
 
 from models import Model, Trace, open_checkpoint, run
 from models.alignment import described, mean_weights
-from models.requests import AlignmentRequest, AlignmentView, ForwardRequest, Ran, SiteRef
+from models.requests import AlignmentRequest, ForwardRequest
+from models.results import AlignmentView, Ran
+from models.values import SiteRef
 from tests.models.asking import ask, failure_of, opened
 
 SOURCE, TARGET = "The black cat is sleeping on the table.", "El gato negro está durmiendo sobre la mesa."

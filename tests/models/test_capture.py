@@ -16,8 +16,9 @@ from models.attention import AttentionInputs
 from models.capture import Recorder, active
 from models.errors import InputError
 from models.model import Model
-from models.requests import Cancelled, SiteRef
+from models.requests import Cancelled
 from models.trace import Trace
+from models.values import SiteRef
 from tests.models import tiny
 
 TinyModel = Callable[[str], Model]

@@ -15,9 +15,11 @@ from models.cell import cell_view
 from models.interventions import Intervention, Mask, Positions, Scale
 from models.model import Model
 from models.predictions import predict
-from models.requests import CellRequest, CellView, Site
+from models.requests import CellRequest
 from models.residual import logit_direction, output_projection, output_weight
+from models.results import CellView
 from models.trace import Trace
+from models.values import Site
 from tests.models.tiny import SENTENCE
 
 TOLERANCE = 1e-5  # of the largest number of its row: single precision, summed over a head's dimensions

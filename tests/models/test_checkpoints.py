@@ -23,7 +23,9 @@ from models.catalogue import SHIPPED, WEIGHTS, read_card, shipped
 from models.checkpoints import describe
 from models.engine import Engine
 from models.errors import CheckpointError
-from models.requests import Failure, ForwardRequest, HeadRequest, HeadView, Loaded, LoadRequest, Ran, SiteRef, StackInfo
+from models.requests import ForwardRequest, HeadRequest, LoadRequest
+from models.results import Failure, HeadView, Loaded, Ran
+from models.values import SiteRef, StackInfo
 from tests.models.asking import never, silent
 
 TinyFolder = Callable[[str], Path]

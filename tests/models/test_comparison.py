@@ -11,7 +11,9 @@ import models
 from models.comparison import compare, entropy, loss
 from models.interventions import Intervention, Mask, Scale
 from models.model import Model
-from models.requests import CompareRequest, CompareView, SiteRef
+from models.requests import CompareRequest
+from models.results import CompareView
+from models.values import SiteRef
 from tests.models.tiny import SENTENCE
 
 SITE, HEAD, LAST = SiteRef("decoder", 5), 5, 13

@@ -13,27 +13,23 @@ import pytest
 import torch
 
 from models import run
-from models.engine import Engine
+from models.checkpoints import open_checkpoint
+from models.decoding import decode, end_ids
+from models.engine import BEAMS, MOST_WRITTEN, Engine
 from models.model import Model
 from models.requests import (
     AtlasRequest,
-    AtlasView,
     Cancelled,
-    Failure,
     ForwardRequest,
     HeadRequest,
-    HeadView,
-    Loaded,
     LoadRequest,
     PredictionRequest,
-    PredictionView,
     Request,
-    SiteRef,
-    Stepped,
     StepRequest,
-    TrustReport,
     TrustRequest,
 )
+from models.results import AtlasView, Failure, HeadView, Loaded, PredictionView, Stepped, TrustReport
+from models.values import SiteRef
 from tests.models import tiny
 from tests.models.asking import SITE, ask, failure_of, forward, never, opened, still_holds
 
@@ -154,13 +150,20 @@ def test_one_token(gpt: Engine, bert: Engine) -> None:
     assert atlas.images.shape == (8, 8, 2, 2)
 
 
-def test_translator(tiny_folder: TinyFolder) -> None:
+def test_translator_is_run_on_what_it_writes(tiny_folder: TinyFolder) -> None:
     engine = opened(str(tiny_folder("marian")))
     ran = forward(engine, tiny.SENTENCE)
-    assert [token.label for token in ran.tokens] == ["⟨start⟩"]
+    *_, last = decode(open_checkpoint(tiny_folder("marian")), tiny.SENTENCE, MOST_WRITTEN, strategy="beam", beams=BEAMS)
+    ended = last.ids[-1] in end_ids(open_checkpoint(tiny_folder("marian")))
+    assert ran.tokens[0].label == "⟨start⟩"
+    assert tuple(token.id for token in ran.tokens[1:]) == (last.ids[:-1] if ended else last.ids)
+    assert ran.written == last.text
+    assert "".join(token.text for token in ran.source if not token.special).replace(" ", "") in tiny.SENTENCE.replace(
+        " ", ""
+    )
     for request in (HeadRequest(run=2, site=SiteRef("cross", 1), head=3), AtlasRequest(run=2, size=8)):
         assert not isinstance(ask(engine, request), Failure)
-    assert "writes no text" in failure_of(engine, StepRequest(run=2)).sentence
+    assert "written its whole answer" in failure_of(engine, StepRequest(run=2)).sentence
 
 
 def test_vectors_but_no_words(tiny_folder: TinyFolder) -> None:
@@ -281,7 +284,9 @@ def test_request_of_no_kind(gpt: Engine) -> None:
         ask(gpt, Request())
 
 
-@pytest.mark.parametrize("module", ["models.requests", "models.catalogue", "models.errors"])
+@pytest.mark.parametrize(
+    "module", [f"models.{name}" for name in ("requests", "results", "values", "catalogue", "errors")]
+)
 def test_imports_no_torch(module: str) -> None:
     program = f"import sys, {module}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)

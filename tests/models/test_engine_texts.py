@@ -6,7 +6,8 @@ import pytest
 
 from models.engine import Engine
 from models.model import Model
-from models.requests import Failure, ForwardRequest, StepRequest
+from models.requests import ForwardRequest, StepRequest
+from models.results import Failure
 from tests.models import tiny
 from tests.models.asking import ask, failure_of, forward, still_holds
 

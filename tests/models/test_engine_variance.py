@@ -9,7 +9,9 @@ import pytest
 
 from models.engine import Engine
 from models.experiments import measure
-from models.requests import Cancelled, Failure, SiteRef, VarianceRequest, VarianceView
+from models.requests import Cancelled, VarianceRequest
+from models.results import Failure, VarianceView
+from models.values import SiteRef
 from tests.models.asking import ask, failure_of, forward, opened
 
 SITE = SiteRef("decoder", 5)

@@ -11,7 +11,8 @@ import pytest
 from models import run
 from models.experiments import DIMENSIONS, entropy, head_scores, jacobian_norm, measure, relative_error, softmax
 from models.interventions import Mask, Scale
-from models.requests import Cancelled, SiteRef, VarianceRequest
+from models.requests import Cancelled, VarianceRequest
+from models.values import SiteRef
 
 SENTENCE = "Tom and Anna went to the park. Anna gave the ball to"
 ERRORS = 5  # standard errors: a sound draw fails once in two million

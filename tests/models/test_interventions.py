@@ -32,7 +32,7 @@ from models.interventions import (
     same_slot,
 )
 from models.model import Model
-from models.requests import Site, SiteRef
+from models.values import Site, SiteRef
 from tests.models.tiny import SENTENCE, eager
 
 TOLERANCE = 1e-5

@@ -12,7 +12,9 @@ from models.capture import never
 from models.interventions import Intervention, Mask, Positions
 from models.model import Model
 from models.order import new_order, shuffle_view, words_of
-from models.requests import Cancelled, Moved, ShuffleRequest, ShuffleView
+from models.requests import Cancelled, ShuffleRequest
+from models.results import ShuffleView
+from models.values import Moved
 
 TEXT = "Tom and Anna went to the park."
 

@@ -11,7 +11,8 @@ from models import decode, run
 from models.decode_requests import DecodeRowsRequest, DecodeRowsView, DecodeStepRequest, DecodeStepView
 from models.decode_settings import DecodeSettings
 from models.engine import Engine
-from models.requests import LoadRequest, SiteRef
+from models.requests import LoadRequest
+from models.values import SiteRef
 from tests.models.asking import ask, failure_of, opened
 
 TEXT = "Tom and Anna went to the park. Anna gave the ball to"

@@ -13,7 +13,8 @@ from models import open_checkpoint, run
 from models.interventions import Positions
 from models.model import Model
 from models.positions import describe_positions, positions_view
-from models.requests import PositionsRequest, PositionsView
+from models.requests import PositionsRequest
+from models.results import PositionsView
 from models.trace import Trace
 from tests.models import tiny
 

@@ -14,8 +14,8 @@ from models import run
 from models.errors import ExplorerError
 from models.model import Model
 from models.predictions import predict
-from models.requests import Prediction
 from models.trace import Trace
+from models.values import Prediction
 from tests.models import tiny
 
 TinyModel = Callable[[str], Model]

@@ -16,24 +16,12 @@ from models.catalogue import WEIGHTS
 from models.engine import Engine
 from models.errors import CheckpointError, InputError
 from models.interventions import Scale
-from models.requests import (
-    AtlasRequest,
-    AtlasView,
-    CellRequest,
-    CellView,
-    RecurrentRequest,
-    RecurrentView,
-    ShuffleRequest,
-    ShuffleView,
-    SiteRef,
-    TrustReport,
-    TrustRequest,
-    VarianceRequest,
-    VarianceView,
-)
+from models.requests import AtlasRequest, CellRequest, RecurrentRequest, ShuffleRequest, TrustRequest, VarianceRequest
+from models.results import AtlasView, CellView, RecurrentView, ShuffleView, TrustReport, VarianceView
 from models.textbook.checkpoint import RecurrentModel
 from models.textbook.formulas import compare_with_formulas
 from models.textbook.recurrent import RecurrentConfig, RecurrentSeq2Seq
+from models.values import SiteRef
 from tests.models.asking import ask, failure_of, forward, opened
 
 DATES = ("dates-bahdanau", "dates-luong", "dates-bottleneck")

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from models.errors import InputError
 from models.model import Model
-from models.requests import Token
 from models.tokens import bytes_label, piece_bytes, piece_label, special_label, visible
+from models.values import Token
 
 ODD = {
     "plain": "Tom and Anna went to the park.",

@@ -17,7 +17,8 @@ from models.attention import AttentionInputs
 from models.capture import IMPLEMENTATION
 from models.engine import Engine
 from models.model import Model
-from models.requests import Cancelled, ForwardRequest, LoadRequest, Ran, TrustReport, TrustRequest
+from models.requests import Cancelled, ForwardRequest, LoadRequest, TrustRequest
+from models.results import Ran, TrustReport
 from models.trace import Trace
 from models.trust import Comparison, compare_with_eager
 from tests.models import tiny

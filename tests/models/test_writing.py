@@ -102,8 +102,17 @@ def test_character_at_the_end_of_the_context(tiny_folder: TinyFolder) -> None:
     assert step(model, text).text == text + "\ufffd"
 
 
-def test_translator_writes_nothing_after_its_input(en_es: Model) -> None:
-    with pytest.raises(InputError, match="en-es writes no text after its input"):
+def test_translator_goes_on_with_what_it_is_made_to_say(en_es: Model) -> None:
+    text = "The house has three doors."
+    target = ""
+    for expected in ("La", "La casa", "La casa tiene"):
+        written = write_next(en_es, run(en_es, text, target=target), text, target)
+        assert (written.text, written.target) == (text, expected)
+        target = expected
+
+
+def test_translator_that_wrote_its_own_answer_has_nothing_to_add(en_es: Model) -> None:
+    with pytest.raises(InputError, match="written its whole answer"):
         step(en_es, "The house has three doors.")
 
 

@@ -24,7 +24,8 @@ from explorer.widgets.card import Card
 from explorer.widgets.intervention_list import InterventionList, ListedText
 from explorer.widgets.page import wrapped
 from models.interventions import Intervention, Mask, MaskKind, Scale, applies, describe, factor_at, in_force, same_slot
-from models.requests import CheckpointInfo, CompareRequest, ForwardRequest, HeadRequest, PredictionRequest, Request
+from models.requests import CompareRequest, ForwardRequest, HeadRequest, PredictionRequest, Request
+from models.values import CheckpointInfo
 
 _SHOWN_LANES = frozenset({ForwardRequest.lane, HeadRequest.lane, PredictionRequest.lane, CompareRequest.lane})
 """What a step of the slider must have repainted before the next one is asked for."""

@@ -13,7 +13,7 @@ from explorer.widgets.colour_bar import ColourBar
 from explorer.widgets.heat_map import HeatMap
 from explorer.widgets.number_text import value_text
 from explorer.widgets.paired_bars import PairedBars, PairedRow
-from models.requests import CompareView, Ran
+from models.results import CompareView, Ran
 
 Words = tuple[list[str], list[str]]
 """What the queries and the keys of a site are called."""

@@ -9,17 +9,8 @@ from typing import NoReturn
 
 import numpy as np
 
-from models.requests import (
-    Cancelled,
-    ForwardRequest,
-    HeadRequest,
-    HeadView,
-    LoadRequest,
-    Request,
-    Result,
-    StepRequest,
-    TrustRequest,
-)
+from models.requests import Cancelled, ForwardRequest, HeadRequest, LoadRequest, Request, StepRequest, TrustRequest
+from models.results import HeadView, Result
 from tests.explorer.session import answers
 
 ShouldStop = Callable[[], bool]

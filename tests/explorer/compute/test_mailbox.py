@@ -6,16 +6,8 @@ from itertools import pairwise
 import pytest
 
 from explorer.compute.mailbox import Mailbox
-from models.requests import (
-    AtlasRequest,
-    ForwardRequest,
-    HeadRequest,
-    LoadRequest,
-    Request,
-    SiteRef,
-    StepRequest,
-    TrustRequest,
-)
+from models.requests import AtlasRequest, ForwardRequest, HeadRequest, LoadRequest, Request, StepRequest, TrustRequest
+from models.values import SiteRef
 
 
 @pytest.fixture

@@ -13,7 +13,8 @@ from explorer.compute import worker as worker_module
 from explorer.compute.mailbox import Mailbox
 from explorer.compute.worker import ACTIVITIES, EngineLike, Worker
 from models import decode_requests, requests
-from models.requests import Cancelled, Failure, ForwardRequest, Loaded, LoadRequest, Progress, Ran, Request, Result
+from models.requests import Cancelled, ForwardRequest, LoadRequest, Request
+from models.results import Failure, Loaded, Progress, Ran, Result
 from tests.explorer.compute.engines import GatedEngine, QuickEngine, Report, ShouldStop
 from tests.explorer.session import answers
 

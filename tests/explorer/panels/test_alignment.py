@@ -13,7 +13,8 @@ from explorer.panels.alignment import ALL, LAYER, NEXT, AlignmentPanel, sentence
 from explorer.session.hover import NOTHING, Pointed
 from explorer.session.intents import SelectCell, SelectHead
 from explorer.session.state import State
-from models.requests import AlignmentRequest, LoadRequest, SiteRef
+from models.requests import AlignmentRequest, LoadRequest
+from models.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 from tests.explorer.widgets.pointer import move_pointer

@@ -18,7 +18,8 @@ from explorer.panels.base import (
 )
 from explorer.session.intents import OpenCheckpoint, SelectHead, SelectQuery, Show
 from explorer.session.state import Notice, State
-from models.requests import HeadRequest, LoadRequest, Request, SiteRef
+from models.requests import HeadRequest, LoadRequest, Request
+from models.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 
@@ -140,15 +141,15 @@ def test_names_for_sentences(running):
 
 def test_the_words_of_each_stack_of_an_encoder_decoder_model():
     ran = answers.translation(text="The cat", written="El gato negro")
-    source, target = ("The", "cat", "⟨end⟩"), ("⟨start⟩", "El", "gato", "negro")
+    source, target = ["The", "cat", "⟨end⟩"], ["⟨start⟩", "El", "gato", "negro"]
     found = {site.stack: site_words(ran, site) for site in ran.sites}
     assert found == {"encoder": (source, source), "decoder": (target, target), "cross": (target, source)}
 
 
 def test_a_site_with_other_tokens_than_the_texts_has_numbers():
     ran = answers.ran()
-    words = ("Tom", "and", "Anna", "went")
-    assert site_words(ran, replace(ran.sites[0], keys=2)) == (words, ("0", "1"))
+    words = ["Tom", "and", "Anna", "went"]
+    assert site_words(ran, replace(ran.sites[0], keys=2)) == (words, ["0", "1"])
 
 
 @pytest.mark.parametrize(("stack", "position"), [("encoder", 2), ("decoder", 1), ("cross", 1)])

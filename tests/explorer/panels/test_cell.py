@@ -15,7 +15,8 @@ from explorer.session.intents import Arrived, SelectCell
 from explorer.session.session import Session
 from explorer.theme import DARK
 from models.interventions import Scale
-from models.requests import CellRequest, CellView, Request
+from models.requests import CellRequest, Request
+from models.results import CellView
 from tests.explorer.panels.cells import SITE, cell, dead, session_at
 from tests.explorer.session.answers import loaded, ran
 from tests.explorer.widgets.pictures import rendered

@@ -16,7 +16,8 @@ from explorer.session.state import Document, State
 from explorer.theme import DARK
 from models.decode_requests import DecodeRowsRequest, DecodeStepRequest
 from models.engine import Engine
-from models.requests import ForwardRequest, LoadRequest, Request, SiteRef
+from models.requests import ForwardRequest, LoadRequest, Request
+from models.values import SiteRef
 from tests.explorer.silent import SilentSession, shown
 from tests.models.asking import ask
 

@@ -13,7 +13,9 @@ from explorer.panels.head_atlas import HeadAtlasPanel, without_margin
 from explorer.session.hover import NOTHING, Pointed
 from explorer.session.intents import SelectHead, SetView
 from explorer.session.state import State
-from models.requests import AtlasRequest, AtlasView, SiteRef
+from models.requests import AtlasRequest
+from models.results import AtlasView
+from models.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 from tests.explorer.widgets.pictures import rendered

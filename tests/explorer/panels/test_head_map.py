@@ -14,7 +14,9 @@ from explorer.session.hover import Pointed
 from explorer.session.intents import SelectCell, SelectHead, SetView
 from explorer.session.state import State
 from explorer.widgets.number_text import value_text
-from models.requests import HeadRequest, HeadView, SiteRef
+from models.requests import HeadRequest
+from models.results import HeadView
+from models.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 from tests.explorer.widgets.pictures import rendered

@@ -14,7 +14,9 @@ from explorer.session.hover import NOTHING, Pointed
 from explorer.session.intents import SelectCell, SelectHead, SelectQuery
 from explorer.session.state import State
 from explorer.widgets.token_strip import TokenStrip
-from models.requests import ForwardRequest, HeadRequest, Loaded, SiteRef, StepRequest, Token
+from models.requests import ForwardRequest, HeadRequest, StepRequest
+from models.results import Loaded
+from models.values import SiteRef, Token
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 from tests.explorer.widgets.pictures import rendered

@@ -15,7 +15,9 @@ from explorer.session.intents import SelectCell, SelectHead
 from explorer.session.state import State
 from explorer.widgets.arrows_page import DIRECTION, GENERAL, KEY_WEIGHT, QUERY_WEIGHT
 from explorer.widgets.lookup_entries import ENTRIES, percent
-from models.requests import HeadRequest, HeadView, SiteRef
+from models.requests import HeadRequest
+from models.results import HeadView
+from models.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 from tests.explorer.widgets.pointer import move_pointer

@@ -25,7 +25,9 @@ from explorer.session.intents import (
 from explorer.session.state import Document, Listed, Selection
 from explorer.widgets.number_text import value_text
 from models.interventions import Mask, Scale
-from models.requests import CompareRequest, CompareView, SiteRef
+from models.requests import CompareRequest
+from models.results import CompareView
+from models.values import SiteRef
 from tests.explorer.panels.masks_host import Host, opened_host
 from tests.explorer.real_window import EXAMPLE, wait_until
 from tests.explorer.widgets.pointer import move_pointer

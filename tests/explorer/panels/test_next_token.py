@@ -10,7 +10,9 @@ from PySide6.QtWidgets import QLabel
 from explorer.panels.next_token import NextTokenPanel
 from explorer.session.intents import SelectQuery
 from explorer.session.state import State
-from models.requests import Candidate, Loaded, LoadRequest, Prediction, PredictionRequest, PredictionView
+from models.requests import LoadRequest, PredictionRequest
+from models.results import Loaded, PredictionView
+from models.values import Candidate, Prediction
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 from tests.explorer.widgets.pictures import rendered

@@ -20,7 +20,9 @@ from explorer.session.state import Document, State
 from explorer.widgets.order_view import told
 from models import open_checkpoint, run
 from models.interventions import Positions
-from models.requests import Moved, PositionScheme, ShuffleRequest, ShuffleView
+from models.requests import ShuffleRequest
+from models.results import ShuffleView
+from models.values import Moved, PositionScheme
 from tests.explorer.real_window import destroy, wait_until
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown

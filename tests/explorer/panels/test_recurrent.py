@@ -12,7 +12,9 @@ from explorer.panels.recurrent import RecurrentPanel, step_sentence
 from explorer.session.hover import Pointed
 from explorer.session.intents import OpenCheckpoint, SelectCell
 from explorer.session.state import Document, State
-from models.requests import Loaded, Ran, RecurrentRequest, RecurrentView, Site, Token
+from models.requests import RecurrentRequest
+from models.results import Loaded, Ran, RecurrentView
+from models.values import Site, Token
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 

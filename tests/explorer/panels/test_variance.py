@@ -15,7 +15,9 @@ from explorer.session.intents import SelectHead
 from explorer.session.state import State
 from explorer.theme import DARK
 from models.experiments import measure
-from models.requests import HeadScores, SiteRef, VarianceRequest, VarianceView
+from models.requests import VarianceRequest
+from models.results import VarianceView
+from models.values import HeadScores, SiteRef
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 from tests.explorer.widgets.pointer import move_pointer

@@ -11,39 +11,33 @@ from explorer.session.reduce import reduce
 from explorer.session.state import Document, State
 from models.requests import (
     AlignmentRequest,
-    AlignmentView,
     AtlasRequest,
-    AtlasView,
-    Candidate,
-    CheckpointInfo,
-    Failure,
     ForwardRequest,
     HeadRequest,
+    LoadRequest,
+    PositionsRequest,
+    PredictionRequest,
+    Request,
+    ShuffleRequest,
+    StepRequest,
+    TrustRequest,
+)
+from models.results import (
+    AlignmentView,
+    AtlasView,
+    Failure,
     HeadView,
     Loaded,
-    LoadRequest,
-    Moved,
-    PositionScheme,
-    PositionsRequest,
     PositionsView,
-    Prediction,
-    PredictionRequest,
     PredictionView,
     Progress,
     Ran,
-    Request,
     Result,
-    ShuffleRequest,
     ShuffleView,
-    Site,
-    SiteRef,
-    StackInfo,
     Stepped,
-    StepRequest,
-    Token,
     TrustReport,
-    TrustRequest,
 )
+from models.values import Candidate, CheckpointInfo, Moved, PositionScheme, Prediction, Site, SiteRef, StackInfo, Token
 
 TO = Candidate(id=7, label="␣to", piece="Ġto", probability=0.684, logit=9.5, rank=1)
 END = Candidate(id=0, label="⟨end⟩", piece="<|endoftext|>", probability=0.684, logit=9.5, rank=1)

@@ -25,7 +25,9 @@ from explorer.session.intents import (
 )
 from explorer.session.state import Document, Notice, Selection
 from models.interventions import Mask, Scale
-from models.requests import ForwardRequest, LoadRequest, Result, SiteRef, StepRequest
+from models.requests import ForwardRequest, LoadRequest, StepRequest
+from models.results import Result
+from models.values import SiteRef
 from tests.explorer.session import answers
 
 CHECKPOINTS = st.sampled_from(["story-gpt", "story-bert", "b"])

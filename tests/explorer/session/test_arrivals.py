@@ -19,7 +19,9 @@ from explorer.session.intents import (
 )
 from explorer.session.state import Document, Notice, Selection, State
 from models.interventions import Scale
-from models.requests import ForwardRequest, LoadRequest, RecurrentRequest, RecurrentView, Result, SiteRef
+from models.requests import ForwardRequest, LoadRequest, RecurrentRequest
+from models.results import RecurrentView, Result
+from models.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.session.answers import after
 

@@ -15,7 +15,7 @@ from explorer.session import files
 from explorer.session.state import Document, Listed, Normalisation, Selection, ViewOptions
 from explorer.theme import SEQUENTIAL_MAPS
 from models.interventions import WINDOW_MEANS, Mask, MaskKind, Positions, Scale
-from models.requests import SiteRef
+from models.values import SiteRef
 
 PLACES = st.integers(0, 2000)
 SITES = st.none() | st.builds(SiteRef, st.sampled_from(["decoder", "encoder", "cross"]), PLACES)

@@ -20,7 +20,8 @@ from explorer.session.intents import (
 from explorer.session.session import Session
 from explorer.session.state import Listed, Question, State
 from models.interventions import Intervention, Mask, Positions, Scale
-from models.requests import ForwardRequest, SiteRef
+from models.requests import ForwardRequest
+from models.values import SiteRef
 from tests.explorer.session import answers
 
 SITE = SiteRef("decoder", 5)

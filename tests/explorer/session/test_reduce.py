@@ -23,7 +23,8 @@ from explorer.session.intents import (
 )
 from explorer.session.reduce import reduce
 from explorer.session.state import Document, Notice, Selection, State, ViewOptions
-from models.requests import LoadRequest, SiteRef
+from models.requests import LoadRequest
+from models.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.session.answers import after
 from tests.explorer.session.strategies import intents

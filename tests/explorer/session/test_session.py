@@ -19,7 +19,8 @@ from explorer.session.intents import (
 )
 from explorer.session.session import Session
 from explorer.session.state import State
-from models.requests import ForwardRequest, HeadRequest, LoadRequest, SiteRef, TrustRequest
+from models.requests import ForwardRequest, HeadRequest, LoadRequest, TrustRequest
+from models.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.session.strategies import intents
 

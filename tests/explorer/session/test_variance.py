@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from explorer.session.state import State
 from models.experiments import measure
-from models.requests import HeadScores, SiteRef, VarianceRequest, VarianceView
+from models.requests import VarianceRequest
+from models.results import VarianceView
+from models.values import HeadScores, SiteRef
 from tests.explorer.session import answers
 
 EXPERIMENT = measure(1, 4, 1.0, 0)

@@ -52,7 +52,7 @@ def test_a_new_range_is_told_and_drawn(bar):
     before = rendered(bar)
     bar.set_range(-2.0, 2.0)
     bar.set_label("score")
-    assert bar.toolTip() == "score from −2.000 to 2.000"  # noqa: RUF001
+    assert bar.toolTip() == "score from −2.000 to 2.000"
     assert rendered(bar) != before
 
 

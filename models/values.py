@@ -1,0 +1,222 @@
+"""Plain values that requests and results are made of: tokens, sites, checkpoints, candidates. Numpy, no torch."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One token of the input and the characters it covers.
+
+    `text == input[start:end]` (code points); special tokens that stand for no text have `start == end`.
+    Where one character was split over several tokens (bytes of an emoji), all of them cover that character
+    and `part` says which piece of how many this one is, counting from 1.
+    """
+
+    id: int
+    piece: str  # as in the vocabulary: "Ġcats", "##ing", "▁the"
+    text: str
+    start: int
+    end: int
+    special: bool = False
+    part: tuple[int, int] = (1, 1)
+    label: str = ""  # what to draw: "␣cats", "⟨start⟩", "F0·9F"
+
+    @property
+    def word(self) -> str:
+        """The label without the marks of leading white space: for axes, where tokens do not run on."""
+        return self.label.lstrip("␣") or self.label
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One attention module as it ran: `stack` is "decoder", "encoder" or "cross"; `layer` counts from 0."""
+
+    stack: str
+    layer: int
+    heads: int
+    key_heads: int  # fewer than `heads` where query heads share keys and values (grouped-query attention)
+    head_dim: int
+    queries: int
+    keys: int
+    causal: bool = False
+    module: str = ""  # its name in the model
+
+    @property
+    def ref(self) -> SiteRef:
+        return SiteRef(self.stack, self.layer)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class SiteRef:
+    stack: str
+    layer: int
+
+
+@dataclass(frozen=True, slots=True)
+class StackInfo:
+    stack: str
+    layers: int
+    heads: int
+    key_heads: int
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointInfo:
+    """What can be said of a checkpoint from its config and the headers of its files, before loading it."""
+
+    reference: str  # what was asked for: a shipped name or a folder
+    name: str
+    folder: str
+    family: str  # "causal", "masked", "encoder", "seq2seq", "vision"
+    model_type: str
+    architecture: str
+    stacks: tuple[StackInfo, ...]
+    width: int
+    context: int | None  # tokens that fit; None where the model states no bound
+    vocabulary: int
+    parameters: int
+    file_bytes: int
+    summary: str = ""
+    example: str = ""
+    prefix: str = ""  # put in front of every text, where training did so and the tokenizer does not
+    mask_token: str | None = None
+    shipped: bool = False
+    textbook: bool = False  # one of ours, with its own attention module, and not one of transformers'
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    id: int
+    label: str
+    piece: str
+    probability: float
+    logit: float
+    rank: int  # 1 is the likeliest
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What the model says at one position: the next token of a causal model, the token itself of a masked one."""
+
+    position: int
+    candidates: tuple[Candidate, ...]
+    actual: Candidate | None  # the token that stands there in the text, where there is one
+    entropy: float  # bits, of the whole distribution
+
+
+@dataclass(frozen=True, slots=True)
+class TokenChange:
+    """How likely one token is as the next, in the model as it is and in an edited run."""
+
+    id: int
+    label: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecurrentScore:
+    """How a recurrent model scored one encoder state h for a decoder state s. Arrays are (hidden,) float32.
+
+    The score is the sum of `products`: v tanh(W s + U h) of the additive kinds, s (W h) of the others.
+    """
+
+    kind: str  # "bahdanau", "dot", "general" or "concat"
+    state: np.ndarray  # W s; s itself for dot and general
+    key: np.ndarray  # U h; W h for general, h for dot, brought to the decoder's width where it is wider
+    tanh: np.ndarray | None  # tanh(W s + U h); None for dot and general
+    v: np.ndarray | None  # None for dot and general
+    products: np.ndarray
+    place: float | None  # which source place local attention looks around; None where it looks everywhere
+    gaussian: float | None  # what the distance from a predicted place adds to the score
+
+
+@dataclass(frozen=True, slots=True)
+class HeadScores:
+    """How q . k of one real head scatters over the cells that its mask allows, before any scaling."""
+
+    site: SiteRef
+    head: int
+    head_dim: int
+    cells: int
+    mean: float
+    variance: float
+    scale: float  # what the model multiplies q . k by, interventions included
+    independent: float  # the variance if components were independent: head_dim times E[q^2] E[k^2]
+
+    @property
+    def deviation(self) -> float:
+        return math.sqrt(self.variance)
+
+    @property
+    def scaled_variance(self) -> float:
+        return self.variance * self.scale**2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Experiment:
+    """Random queries and keys at each of `dimensions`.
+
+    Axis 0 of (2, ...) arrays: the softmax of q . k as it is, and of q . k / sqrt(d).
+    """
+
+    dimensions: np.ndarray  # (dims,) int64: the d that were measured
+    variance: np.ndarray  # (dims,) float64: of q . k, over batch x tokens independent pairs
+    law: np.ndarray  # (dims,) float64: deviation^4 d
+    standard_error: np.ndarray  # (dims,) float64: of `variance`, as sampling theory has it under the law
+    largest: np.ndarray  # (2, dims) float64: mean largest weight of a row
+    entropy: np.ndarray  # (2, dims) float64: mean entropy of a row, bits
+    gradient: np.ndarray  # (2, dims) float64: mean Frobenius norm of the softmax's Jacobian
+    rows: np.ndarray  # (2, dims, tokens) float32: the weights of one row, largest first
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PositionScheme:
+    """How a model tells positions apart, at one attention site. Arrays are None where the scheme has no such thing."""
+
+    kind: str  # "learned", "sinusoidal", "rope", "alibi", "t5" or "none"
+    title: str
+    words: str  # two or three sentences
+    off_note: str = ""  # why positions can not be turned off; "" where they can
+    shift_note: str = ""  # why they can not be shifted
+    table: np.ndarray | None = None  # (positions, width) float32: what is added to a token at each place
+    alike: np.ndarray | None = None  # (rows, rows) float32: cosine between every `step`th two rows of the table
+    step: int = 1
+    components: np.ndarray | None = None  # (3, positions) float32: coordinates along the principal components
+    shares: np.ndarray | None = None  # (3,) float32: each component's share of the variance
+    frequencies: np.ndarray | None = None  # (pairs,) float32: radians a position that each pair is turned by
+    gain: float = 1.0  # what turned vectors are multiplied by as well
+    distances: np.ndarray | None = None  # (distances,) int: place of the key less place of the query
+    bias: np.ndarray | None = None  # (heads, distances) float32: what is added to each head's scores
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RotationView:
+    """How the q and k of one cell were turned by their positions. Pairs of dimensions are complex numbers."""
+
+    query_hands: np.ndarray  # (pairs,) complex128, as they enter the product
+    key_hands: np.ndarray  # (pairs,) complex128
+    query_angles: np.ndarray  # (pairs,) radians by which each was turned
+    key_angles: np.ndarray  # (pairs,)
+    parts: np.ndarray  # (pairs,) each pair's share of q . k
+    untouched: float  # the share of dimensions that are not turned
+    product: float  # q . k
+    distance: int  # place of the query less place of the key
+    distances: np.ndarray  # (distances,) int
+    products: np.ndarray  # (distances,) what q . k would be there
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moved:
+    """How far each token's output moved when the words changed places, read at the token's new place."""
+
+    distances: np.ndarray  # (tokens,) float32, by place in the new order: largest absolute difference
+
+    @property
+    def largest(self) -> float:
+        return float(self.distances.max(initial=0.0))
