@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import QByteArray, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QSizePolicy, QTabBar, QTabWidget, QVBoxLayout, QWidget
@@ -68,6 +70,12 @@ class DockHost(QMainWindow):
         column.addWidget(panel)
         dock.setWidget(frame)
         dock.toggleViewAction().setToolTip(panel.hint)
+        # Qt moves a dock behind a tab out of sight but calls it visible; its panel has to know, for it asks the engine
+        dock.visibilityChanged.connect(panel.setVisible)
+        dock.topLevelChanged.connect(partial(_show_floating, panel))
+        policy = panel.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        panel.setSizePolicy(policy)
         self.docks[panel.name] = dock
         self.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, dock)
         return dock
@@ -97,6 +105,8 @@ class DockHost(QMainWindow):
         """Say in each tab's tooltip what its panel is for. Qt makes the tab bars itself, when docks become tabs."""
         hints = {dock.windowTitle(): dock.toggleViewAction().toolTip() for dock in self.docks.values()}
         for bar in self.findChildren(QTabBar):
+            bar.setElideMode(Qt.TextElideMode.ElideNone)  # arrows beside the tabs are better than half a word in each
+            bar.setUsesScrollButtons(True)
             for i in range(bar.count()):
                 bar.setTabToolTip(i, hints.get(bar.tabText(i), ""))
 
@@ -112,3 +122,9 @@ class DockHost(QMainWindow):
             grip = dock.titleBarWidget()
             if isinstance(grip, Grip):
                 grip.set_theme(theme)
+
+
+def _show_floating(panel: Panel, floats: bool) -> None:
+    # a dock that floats from behind a tab does not say that it can be seen now
+    if floats:
+        panel.show()

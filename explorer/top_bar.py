@@ -10,6 +10,7 @@ from explorer.session.hover import Hover
 from explorer.session.intents import OpenCheckpoint
 from explorer.session.session import Session
 from explorer.session.state import State
+from explorer.widgets.elided_label import ElidedLabel
 from models.catalogue import shipped
 
 PATIENCE = 300  # ms: what is done sooner is not announced
@@ -29,7 +30,7 @@ class TopBar(QWidget):
         self.open_button = QPushButton("Open…")
         self.open_button.setToolTip("Open a checkpoint folder (Ctrl+O)")
         self.open_button.clicked.connect(self.open_asked)
-        self.facts = QLabel()
+        self.facts = ElidedLabel()
         self.facts.setProperty("role", "dim")
         self.facts.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.doing = QLabel()

@@ -3,24 +3,10 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from explorer.theme import Theme
-
-_LEAST_ROOM = 5  # letters: less than that says nothing
-
-
-class _Elided(QLabel):
-    """A label of one line that ends in "…" where it has no room, and stays empty where it has next to none."""
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        metrics = self.fontMetrics()
-        fits = metrics.horizontalAdvance(self.text()) <= self.width()
-        if not fits and self.width() < _LEAST_ROOM * metrics.averageCharWidth() + metrics.horizontalAdvance("…"):
-            return
-        text = metrics.elidedText(self.text(), Qt.TextElideMode.ElideRight, self.width())
-        QPainter(self).drawText(self.rect(), Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
+from explorer.widgets.elided_label import ElidedLabel
 
 
 class Card(QFrame):
@@ -33,7 +19,7 @@ class Card(QFrame):
         super().__init__(parent)
         self._title = QLabel()
         self._title.setProperty("role", "title")
-        self._subtitle = _Elided()
+        self._subtitle = ElidedLabel()
         self._subtitle.setProperty("role", "dim")
         self._subtitle.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self._mark = QLabel()

@@ -120,6 +120,7 @@ class TextInput(QPlainTextEdit):
         self.setVerticalScrollBarPolicy(policy)
         # not the viewport's height, which is made up until the first layout
         around = self.height() - self.contentsRect().height() + 2 * self.document().documentMargin()
+        around += 1  # a last line without a pixel to spare counts as hidden, and the text scrolls on to a blank one
         height = round(lines * self.fontMetrics().lineSpacing() + around)
         if height != self.height() or self.minimumHeight() != height:
             self.setFixedHeight(height)

@@ -59,6 +59,33 @@ def test_every_panel_has_a_dock_with_a_name_and_a_hint(window):
         assert dock.isAncestorOf(panel)
 
 
+def behind(host: DockHost) -> str:
+    """The name of a panel whose tab is not in front."""
+    return next(name for name, dock in host.docks.items() if dock.isVisible() and dock.visibleRegion().isEmpty())
+
+
+def test_a_panel_behind_a_tab_knows_that_it_cannot_be_seen(window, host):
+    """Qt calls its dock visible; but the panel would draw, and ask the engine, for nobody."""
+    panels = {panel.name: panel for panel in window.panels}
+    name = behind(host)
+    assert not panels[name].isVisible()
+    assert panels["heads"].isVisible()
+    host.raise_panel(name)
+    QApplication.processEvents()
+    assert panels[name].isVisible()
+    host.raise_panel("next")
+    QApplication.processEvents()
+    assert panels["next"].isVisible()
+    assert not panels[name].isVisible()
+
+
+def test_a_panel_that_floats_out_of_a_tab_can_be_seen(window, host):
+    name = behind(host)
+    host.docks[name].setFloating(True)
+    QApplication.processEvents()
+    assert next(panel for panel in window.panels if panel.name == name).isVisible()
+
+
 def test_a_layout_comes_back(host):
     host.docks["heads"].hide()
     host.addDockWidget(Qt.DockWidgetArea.BottomDockWidgetArea, host.docks["next"])

@@ -110,6 +110,7 @@ def test_it_grows_from_one_line_to_three_and_then_scrolls(field, qtbot):
         qtbot.wait(1)  # the layout's turn
         heights.append(field.height())
         assert field.verticalScrollBar().isVisible() == (lines > 3)
+        assert field.verticalScrollBar().maximum() == max(0, lines - 3)  # no blank line after the last
     assert heights[1] - heights[0] == pytest.approx(line, abs=1)
     assert heights[2] - heights[1] == pytest.approx(line, abs=1)
     assert heights[2] == heights[3] == heights[4]
