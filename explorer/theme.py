@@ -254,6 +254,7 @@ QTabBar::tab {
 }
 QTabBar::tab:hover { color: $text; border-bottom-color: $border_strong; }
 QTabBar::tab:selected { color: $text; font-weight: 600; border-bottom-color: $query; }
+QTabBar QToolButton { padding: 0; min-height: 0; }
 QTabBar::tab:focus { color: $text; background: $surface_hover; }
 
 QDockWidget { color: $text; font-weight: 600; }
