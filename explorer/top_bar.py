@@ -125,6 +125,7 @@ def facts(state: State) -> str:
         parts.append(f"{layers} layers × {heads} heads{grouped}")
     if ran is not None:
         limit = f" of {loaded.info.context:,}" if loaded.info.context is not None else ""
-        parts.append(f"{len(ran.tokens):,}{limit} tokens")
+        count = f"{len(ran.source):,} + {len(ran.tokens):,}" if ran.source else f"{len(ran.tokens):,}"
+        parts.append(f"{count}{limit} tokens")
     parts.append(f"{loaded.device} {loaded.dtype}")
     return "  ·  ".join(parts)

@@ -180,10 +180,13 @@ class MainWindow(QMainWindow):
         path, _ = QFileDialog.getSaveFileName(self, "Save the session", "attention.json", SESSION_FILTER)
         if not path:
             return
+        file = Path(path) if Path(path).suffix else Path(path).with_suffix(".json")
         try:
-            files.save(self.session.state.document, Path(path))
+            files.save(self.session.state.document, file)
         except ValueError as error:
             self.session.dispatch(Show(Notice("error", str(error))))
+        else:
+            self.session.dispatch(Show(Notice("info", f"The session is saved: {file}.")))
 
     def open_session(self) -> None:
         """Let the person go back to a session that was saved. A file that is no session changes nothing."""

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 import transformers
 from transformers import AutoConfig, AutoTokenizer
+from transformers.utils import logging as transformers_logging
 
 from models.capture import IMPLEMENTATION
 from models.catalogue import WEIGHTS, Card, folder_of, read_card
@@ -266,6 +267,7 @@ def _with_tokenizer(info: CheckpointInfo, tokenizer: Any) -> CheckpointInfo:
 
 
 def _weights(folder: Path, config: Any, info: CheckpointInfo) -> torch.nn.Module:
+    transformers_logging.disable_progress_bar()  # a second or two, and nowhere to draw it
     try:
         module, report = _auto(info.family).from_pretrained(
             folder,
@@ -296,6 +298,12 @@ def _weights(folder: Path, config: Any, info: CheckpointInfo) -> torch.nn.Module
             "They would have to be made up at random, so the model was not opened."
         )
     assert isinstance(module, torch.nn.Module)
+    broken = [name for name, p in module.named_parameters() if not bool(torch.isfinite(p).all())]
+    if broken:
+        raise CheckpointError(
+            f"{folder.name} is broken: {len(broken)} of its tensors hold values that are no numbers (NaN or infinite), "
+            f"{broken[0]} first. Every figure would be meaningless, so the model was not opened."
+        )
     left_over = _left_over_layers(report.get("unexpected_keys", ()), module)
     if left_over:
         raise CheckpointError(

@@ -49,9 +49,11 @@ class Scale:
     head: int | None = None
 
     def __post_init__(self) -> None:
-        if not math.isfinite(self.factor) or self.factor < 0:
+        if not math.isfinite(self.factor):
+            raise ValueError(f"A scale factor of {self.factor} is no number to multiply by: give 0 or more.")
+        if self.factor < 0:
             raise ValueError(
-                f"A scale factor of {self.factor} makes no softmax to compare: give 0 (all keys alike) or more."
+                f"A scale factor of {self.factor} would make the worst fit the best: give 0 (all keys alike) or more."
             )
         _settle_scope(self)
 

@@ -22,6 +22,7 @@ from models.values import CheckpointInfo, Site
 _LONGEST = 40  # characters of one token in a sentence
 
 
+NO_HEADS = "This model has no attention: there are no heads to look at."
 EDITED = "Interventions are on: this is not the model as it is."
 
 

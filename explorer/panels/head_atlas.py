@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
-from explorer.panels.base import Panel
+from explorer.panels.base import NO_HEADS, Panel
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import SelectHead
 from explorer.session.session import Session
@@ -26,6 +26,9 @@ _CHOICES = (
 THUMBNAIL = 48  # weights a side; longer texts are pooled to it
 
 
+_WAITING = "The heads appear here when the model has run."
+
+
 class HeadAtlasPanel(Panel):
     name = "heads"
     title = "All heads"
@@ -34,7 +37,7 @@ class HeadAtlasPanel(Panel):
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)
         self.atlas = HeadAtlas()
-        self.atlas.set_empty_text("The heads appear here when the model has run.")
+        self.atlas.set_empty_text(_WAITING)
         self.atlas.head_selected.connect(self._on_selected)
         self.atlas.hovered.connect(self._on_hovered)
         scroll = QScrollArea()
@@ -87,6 +90,8 @@ class HeadAtlasPanel(Panel):
         self.atlas.set_selection(row, state.selection.head if row >= 0 else -1)
 
     def _render_images(self, state: State) -> None:
+        no_heads = state.ran is not None and not state.ran.sites
+        self.atlas.set_empty_text(NO_HEADS if no_heads else _WAITING)
         view, ran = state.results.atlas, state.ran
         if view is None or ran is None:
             self.atlas.set_images(None, (), (), 1.0)

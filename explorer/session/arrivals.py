@@ -76,7 +76,7 @@ def _(result: Loaded, state: State) -> State:
     state = _without_progress(state, result)
     if not _is_wanted_load(state, result):
         return state
-    state = _without_notice(state, result)
+    state = replace(state, notice=None)  # whatever was said, it was said of another model
     document, before = state.document, state.results.loaded
     text, selection = document.text, document.selection
     if not text or (not state.restored and before is not None and text == before.info.example):
@@ -86,6 +86,8 @@ def _(result: Loaded, state: State) -> State:
         selection = Selection()  # another model's heads mean something else: the first run chooses
         kept = () if result.info.textbook else tuple(i for i in document.interventions if _is_global(i))
         document = replace(document, interventions=kept)  # a textbook model takes none
+        normalisation = "none" if document.view.normalisation == "difference" else document.view.normalisation
+        document = replace(document, view=replace(document.view, painting="off", normalisation=normalisation))
     document = replace(document, checkpoint=result.info.reference, text=text, selection=selection)
     return replace(state, document=document, results=Results(loaded=result), loading=None, refused=None)
 
@@ -126,7 +128,7 @@ def _selection_after(state: State, ran: Ran) -> Selection:
 @_arrive.register
 def _(result: HeadView, state: State) -> State:
     state = _without_progress(state, result)
-    selection = state.document.selection
+    selection = state.selection  # what panels look at, and so what they asked for
     if not _is_of_this_run(state, result) or (result.site, result.head) != (selection.site, selection.head):
         return state
     return replace(_without_notice(state, result), results=replace(state.results, head=result))

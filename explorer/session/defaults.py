@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from explorer.session.state import Selection, clamped, site_of
 from models.results import Ran
 from models.values import SiteRef
@@ -44,6 +46,14 @@ def default_selection(ran: Ran, checkpoint: str = "") -> Selection:
     query = ran.masks[0] if ran.masks else last_token(ran)
     query, key = DEFAULT_CELLS.get(checkpoint, (query, _first_token(ran)))
     return clamped(Selection(site=site, head=head, query=query, key=key), ran)
+
+
+def settled(selection: Selection, ran: Ran, checkpoint: str = "") -> Selection:
+    """`selection` among what ran: the default head where it names a site that did not run, its cell within the map."""
+    if site_of(ran, selection.site) is None:
+        default = default_selection(ran, checkpoint)
+        selection = replace(selection, site=default.site, head=default.head)
+    return clamped(selection, ran)
 
 
 def last_token(ran: Ran) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -110,6 +111,7 @@ def decode(content: bytes) -> Document:
     """
     if len(content) > LARGEST:
         raise ValueError(f"it has more than {LARGEST:,} bytes")
+    content = content.removeprefix(BOM_UTF8)  # as some editors write it
     try:
         version = msgspec.json.decode(content, type=_Version).version
         if version != VERSION:
@@ -202,7 +204,7 @@ def _from_site(site: _Site | None) -> SiteRef | None:
 
 
 def _lowered(sentence: str) -> str:
-    return sentence[:1].lower() + sentence[1:]
+    return sentence if sentence[:2].isupper() else sentence[:1].lower() + sentence[1:]  # "JSON is malformed"
 
 
 def _ended(sentence: str) -> str:

@@ -10,6 +10,7 @@ from functools import singledispatch
 from typing import Literal, get_args, get_origin, get_type_hints
 
 from explorer.session.arrivals import arrive
+from explorer.session.defaults import settled
 from explorer.session.intents import (
     Arrived,
     Busy,
@@ -34,8 +35,14 @@ from explorer.session.state import Listed, State, ViewOptions, clamped, site_of
 from models.interventions import Intervention, Mask, is_neutral, same_slot
 from models.values import SiteRef
 
+_LASTING_LANES = frozenset({"load", "forward"})
+"""Lanes whose notices stay until the checkpoint or the text is another one, whatever else is done."""
+
 TEXT_LANES = frozenset({"forward", "decode", "decode:play"})
 """Lanes whose notices speak of the text: changing it answers them."""
+
+
+_OF_THE_PROGRAM = (Arrived, Busy, Show)
 
 
 def reduce(state: State, intent: Intent) -> State:
@@ -45,7 +52,11 @@ def reduce(state: State, intent: Intent) -> State:
         TypeError: no rule for this kind of intent.
         ValueError: the intent names a head, a view option or a value that does not exist; the sentence says which.
     """
-    return _reduce(intent, state)
+    new = _reduce(intent, state)
+    went_on = not isinstance(intent, _OF_THE_PROGRAM) and new.document != state.document
+    if went_on and new.notice is not None and new.notice is state.notice and new.notice.lane not in _LASTING_LANES:
+        return replace(new, notice=None)  # it was said of something that the person has left behind
+    return new
 
 
 @singledispatch
@@ -83,8 +94,13 @@ def _(intent: RestoreDocument, state: State) -> State:
     chosen = _choose(state, intent.document.checkpoint)
     if intent.document.question != state.document.question:
         chosen = _another_text(chosen)
+    restored = replace(chosen, document=intent.document, restored=True)
+    if chosen.loading is None and restored.up_to_date and restored.ran is not None:
+        # nothing runs that could settle it: the selection is for the run on screen
+        selection = settled(restored.document.selection, restored.ran, restored.document.checkpoint)
+        return replace(restored.with_document(selection=selection), restored=False)
     # Not clamped: the restored selection belongs to the restored text, which has yet to run.
-    return replace(chosen, document=intent.document, restored=True)
+    return restored
 
 
 def _choose(state: State, reference: str) -> State:

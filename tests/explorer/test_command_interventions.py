@@ -37,7 +37,7 @@ def test_what_they_ask_for(arguments, expected):
     ("arguments", "sentence"),
     [
         (["--scale", "half"], "--scale takes a number, as in --scale 0.5, not “half”."),
-        (["--scale=-1"], "A scale factor of -1.0 makes no softmax to compare"),
+        (["--scale=-1"], "A scale factor of -1.0 would make the worst fit the best"),
         (["--scale", "nan"], "A scale factor of nan"),
         (["--mask", "window:0"], "A “window” mask needs a number from 1 to "),
         (["--mask", "window"], "A “window” mask needs a number from 1 to "),

@@ -231,6 +231,13 @@ def larger_tokenizer(folder: Path) -> None:
     tokenizer.save_pretrained(folder)
 
 
+def with_nan(folder: Path, name: str) -> None:
+    path = folder / "model.safetensors"
+    tensors = load_file(path)
+    tensors[name].view(-1)[3] = float("nan")
+    save_file(tensors, path, metadata={"format": "pt"})
+
+
 BROKEN: dict[str, tuple[Break, tuple[str, ...]]] = {
     "empty folder": (empty, (NAME, "no config.json", "Choose the folder")),
     "no config": (lambda f: (f / "config.json").unlink(), (NAME, "no config.json", "Choose the folder")),
@@ -278,6 +285,10 @@ BROKEN: dict[str, tuple[Break, tuple[str, ...]]] = {
     "tensor missing": (
         lambda f: without_tensor(f, "transformer.h.1.attn.c_attn.weight"),
         (NAME, "transformer.h.1.attn.c_attn.weight", "at random", "not opened"),
+    ),
+    "weights no numbers": (
+        lambda f: with_nan(f, "transformer.h.1.attn.c_attn.weight"),
+        (NAME, "1 of its tensors", "no numbers", "transformer.h.1.attn.c_attn.weight", "not opened"),
     ),
     "shard missing": (shard_missing, (NAME, "1 of its", "model-00002-of", "Fetch them again")),
     "index outside": (

@@ -295,7 +295,7 @@ def test_a_mask_everywhere_leaves_cross_attention_alone(tiny_model):
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: Scale(-1), r"A scale factor of -1 makes no softmax to compare: give 0 .* or more\."),
+        (lambda: Scale(-1), r"A scale factor of -1 would make the worst fit the best: give 0 .* or more\."),
         (lambda: Scale(float("nan")), "A scale factor of nan"),
         (lambda: Scale(float("inf")), "A scale factor of inf"),
         (lambda: loose("diagonal"), "There is no mask “diagonal”: choose one of trained, none, causal, "),

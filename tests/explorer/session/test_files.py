@@ -124,7 +124,7 @@ def one(**record: Any) -> bytes:
         (broken(view={"colour_map": "jet"}), "there is no colour map “jet”"),
         (broken(view={"top": 0}), "0 candidates can not be listed, only 1 to 100"),
         (one(kind="rm"), "invalid value 'rm'"),
-        (one(kind="scale", factor=-1), "A scale factor of -1.0 makes no softmax"),
+        (one(kind="scale", factor=-1), "A scale factor of -1.0 would make the worst fit"),
         (one(kind="scale", factor="1"), "expected `float`, got `str`"),
         (one(kind="mask", mask="diagonal"), "invalid enum value 'diagonal'"),
         (one(kind="mask", mask="window", window=0), "A “window” mask needs a number from 1"),
@@ -176,3 +176,15 @@ def test_reading_stops_at_the_largest_size(tmp_path: Path):
     path.write_bytes(b" " * (files.LARGEST + 1000))
     with pytest.raises(ValueError, match=r"big\.json is no session .* more than 1,048,576 bytes\."):
         files.load(path)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_file():
+    assert files.decode(b"\xef\xbb\xbf" + files.encode(Document(text="Hi"))) == Document(text="Hi")
+
+
+def test_json_is_spelled_as_it_is_in_sentences(tmp_path):
+    path = tmp_path / "broken.json"
+    path.write_text("{")
+    with pytest.raises(ValueError, match=r"broken\.json is no session.*: [^j]") as error:
+        files.load(path)
+    assert "jSON" not in str(error.value)

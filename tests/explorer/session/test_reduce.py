@@ -37,11 +37,39 @@ def test_typing_keeps_the_last_results_on_screen(running):
     assert not typed.up_to_date
 
 
+@pytest.mark.parametrize("lane", ["", "decode", "export", "view:cell"])
+def test_going_on_takes_away_what_was_said_of_something_else(running, lane):
+    said = after(running, Show(Notice("error", "Something.", lane=lane)))
+    assert after(said, SetView("mean_column", True)).notice is None
+    assert after(said, Busy(frozenset({"forward"}))).notice is said.notice
+
+
+@pytest.mark.parametrize("lane", ["load", "forward"])
+def test_what_was_said_of_the_checkpoint_or_the_text_stays_while_they_do(running, lane):
+    said = after(running, Show(Notice("error", "Something.", lane=lane)))
+    assert after(said, SetView("mean_column", True)).notice is said.notice
+
+
+@pytest.mark.parametrize(
+    ("restored", "settled"),
+    [
+        (Selection(SiteRef("decoder", 5), head=99, query=1, key=0), (SiteRef("decoder", 5), 7, 1, 0)),
+        (Selection(SiteRef("decoder", 5), head=3, query=99, key=99), (SiteRef("decoder", 5), 3, 3, 3)),
+        (Selection(SiteRef("cross", 5), head=3, query=1, key=0), (SiteRef("decoder", 5), 5, 1, 0)),
+    ],
+)
+def test_a_restored_selection_is_settled_where_nothing_runs_for_it(running, restored, settled):
+    state = after(running, RestoreDocument(replace(running.document, selection=restored)))
+    selection = state.document.selection
+    assert (selection.site, selection.head, selection.query, selection.key) == settled
+    assert not state.restored
+
+
 def test_the_same_text_changes_nothing(running):
     assert after(running, SetText(running.document.text)) is running
 
 
-@pytest.mark.parametrize(("lane", "stays"), [("forward", False), ("decode", False), ("load", True), ("", True)])
+@pytest.mark.parametrize(("lane", "stays"), [("forward", False), ("decode", False), ("load", True), ("", False)])
 def test_typing_takes_away_what_was_said_about_the_text(running, lane, stays):
     notice = Notice("error", "Something.", lane=lane)
     typed = after(running, Show(notice), SetText("Tom and"))
