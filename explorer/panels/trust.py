@@ -68,7 +68,7 @@ class TrustStrip(Panel):
     def _render_rows(self, state: State) -> None:
         atlas, ran = state.results.atlas, state.ran
         if ran is not None and not ran.sites and _is_textbook(state):
-            self.rows.set_status("ok", "no rows to sum", "This model attends to nothing: it has no weights.")
+            self.rows.set_status("pending", "no rows to sum", "This model attends to nothing: it has no weights.")
             return
         if atlas is None or ran is None or atlas.run != ran.run:
             self.rows.set_status("pending", "rows not summed yet", "Summed when all heads are drawn.")
