@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtCore import QEvent, Qt
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -13,6 +12,7 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QScrollArea,
+    QSizePolicy,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -26,6 +26,7 @@ from explorer.session.intents import SelectKey
 from explorer.session.session import Session
 from explorer.session.state import State, site_of
 from explorer.widgets.card import Card
+from explorer.widgets.elided_label import ElidedLabel
 from explorer.widgets.row_bars import FEW, HEADINGS, RowBars
 from explorer.widgets.step_list import StepList
 from explorer.widgets.vector_bars import VectorBars
@@ -35,7 +36,7 @@ from models.values import Candidate, Site
 
 _EMPTY = "The arithmetic of the selected cell appears here when the model has run."
 _NO_CELLS = "This model attends to nothing, so it has no cells. See its hidden states under Hidden."
-_HOW = "Choose a step to read what it means, or a key in the row below to look at its cell."
+_HOW = "Choose a step to read its meaning. The row is further down."
 
 
 class CellPanel(Panel):
@@ -55,9 +56,12 @@ class CellPanel(Panel):
         column = QVBoxLayout(content)
         column.setContentsMargins(0, 0, 6, 0)
         column.setSpacing(6)
-        column.addLayout(_line(_dim("Dimension by dimension"), self.by_size))
+        heading = ElidedLabel("Dimension by dimension")
+        heading.setProperty("role", "dim")
+        heading.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        column.addLayout(_line(heading, self.by_size))
         column.addWidget(self.vectors)
-        column.addSpacing(4)
+        column.addWidget(self.how)
         column.addWidget(self.steps)
         column.addWidget(self.target_line)
         column.addWidget(self.reason)
@@ -72,11 +76,11 @@ class CellPanel(Panel):
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         full = QWidget()
-        rows = QVBoxLayout(full)
-        rows.setContentsMargins(0, 0, 0, 0)
-        rows.setSpacing(8)
-        rows.addWidget(scroll, 1)
-        rows.addWidget(self.meaning)
+        self.rows = QVBoxLayout(full)
+        self.rows.setContentsMargins(0, 0, 0, 0)
+        self.rows.setSpacing(8)
+        self.rows.addWidget(scroll, 1)
+        self.rows.addWidget(self.meaning)
         self.empty = _dim(_EMPTY)
         self.empty.setWordWrap(True)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -119,7 +123,11 @@ class CellPanel(Panel):
         self.all_keys.toggled.connect(self._list_all)
         self.row.key_selected.connect(lambda key: self.dispatch(SelectKey(key)))
         self.row.hovered.connect(self._on_hovered)
-        self.meaning = _Meaning(_HOW)
+        self.how = _dim(_HOW)
+        self.how.setWordWrap(True)
+        self.meaning = _dim("")
+        self.meaning.setWordWrap(True)
+        self.meaning.hide()
 
     # what it shows
 
@@ -164,7 +172,6 @@ class CellPanel(Panel):
         self.row.set_headings(HEADINGS if score is None else recurrent_steps.HEADINGS)
         self.steps.set_steps([each.step for each in explained])
         self._meanings = tuple(each.meaning for each in explained)
-        self.meaning.set_texts((_HOW, *self._meanings))
         self._explain(self.steps.current)
         self._show_candidates(view)
         self.all_keys.setVisible(len(keys) > FEW)
@@ -189,7 +196,15 @@ class CellPanel(Panel):
         self.target.setCurrentIndex(self.target.findData(view.target))
 
     def _explain(self, step: int) -> None:
-        self.meaning.setText(self._meanings[step] if 0 <= step < len(self._meanings) else _HOW)
+        """Say below the steps what the chosen one means; the steps get the whole height while none is chosen."""
+        chosen = 0 <= step < len(self._meanings)
+        text = self._meanings[step] if chosen else ""
+        if text == self.meaning.text():
+            return
+        self.meaning.setText(text)
+        self.meaning.setVisible(chosen)
+        self.rows.activate()
+        self.steps.show_current()  # the explanation may have come over it
 
     def render_hover(self, pointed: Pointed) -> None:
         here = self._shown is not None and pointed.query in (-1, self._shown.query)
@@ -212,39 +227,6 @@ class CellPanel(Panel):
     def _on_hovered(self, key: int) -> None:
         shown = self._shown
         self.hover.point(Pointed(query=shown.query, key=key) if shown is not None and key >= 0 else NOTHING)
-
-
-class _Meaning(QLabel):
-    """A text that changes in a place as high as the longest of its texts, so that nothing else moves."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self.setProperty("role", "dim")
-        self.setTextFormat(Qt.TextFormat.PlainText)
-        self.setWordWrap(True)
-        self.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
-        self._texts: tuple[str, ...] = (text,)
-
-    def set_texts(self, texts: tuple[str, ...]) -> None:
-        """All texts that may come."""
-        if texts != self._texts:
-            self._texts = texts
-            self._fit()
-
-    def _fit(self) -> None:
-        area, flags = self.rect().adjusted(0, 0, 0, 10_000), Qt.TextFlag.TextWordWrap.value
-        metrics = self.fontMetrics()
-        self.setFixedHeight(max(metrics.boundingRect(area, flags, text).height() for text in self._texts) + 4)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        if event.oldSize().width() != event.size().width():
-            self._fit()
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.FontChange:
-            self._fit()
 
 
 def _asks_the_same(answered: Request, request: CellRequest) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
 
 from explorer.panels.base import Panel, head_name, site_words, token_word, wanted_comparison, wanted_head
@@ -17,13 +18,33 @@ from explorer.widgets.heat_map_brush import PaintableHeatMap
 from models.requests import Request
 from models.results import CompareView, HeadView
 
-_SCALES: dict[Normalisation, tuple[str, str]] = {
-    "none": ("Weights as they are", "weight"),
-    "row": ("Each row by its largest", "weight / row's largest"),
-    "column": ("Each column by its largest", "weight / column's largest"),
-    "difference": ("Change by interventions", "change"),
+_SCALES: dict[Normalisation, tuple[str, str, str]] = {  # as listed, in full, and beside the colours
+    "none": ("Weights", "Weights as they are", "weight"),
+    "row": ("Rows / max", "Each row by its largest", "weight / max"),
+    "column": ("Columns / max", "Each column by its largest", "weight / max"),
+    "difference": ("Change", "Change by interventions", "change"),
 }
 _SCOPES = {"head": "in this head", "layer": "in every head of this layer", "everywhere": "in every head"}
+
+
+class _ScaleBox(QComboBox):
+    """As wide as what is chosen, so that the title beside it has room; the open list shows every text whole."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.currentIndexChanged.connect(self.updateGeometry)
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
+    def sizeHint(self) -> QSize:
+        metrics, hint = self.fontMetrics(), super().sizeHint()
+        widest = max((metrics.horizontalAdvance(self.itemText(i)) for i in range(self.count())), default=0)
+        return QSize(hint.width() - widest + metrics.horizontalAdvance(self.currentText()), hint.height())
+
+    def showPopup(self) -> None:
+        self.view().setMinimumWidth(super().sizeHint().width())
+        super().showPopup()
 
 
 class HeadMapPanel(Panel):
@@ -42,14 +63,14 @@ class HeadMapPanel(Panel):
         self.bar = ColourBar()
         self.bar.hide()  # a range without values would be made up
         self.map.map_span_changed.connect(self.bar.set_span)
-        self.scale = QComboBox()
-        self.scale.setMinimumWidth(110)  # gives way to large text
+        self.scale = _ScaleBox()
         self.scale.setAccessibleName("Scaling of the colours")
         self.scale.setToolTip(
             "What the colours show: the weights, each row or column divided by its largest, or what changed"
         )
-        for choice, (label, _) in _SCALES.items():
+        for i, (choice, (label, meaning, _)) in enumerate(_SCALES.items()):
             self.scale.addItem(label, choice)
+            self.scale.setItemData(i, meaning, Qt.ItemDataRole.ToolTipRole)
         self.scale.activated.connect(lambda i: self.dispatch(SetView("normalisation", self.scale.itemData(i))))
         body = QWidget()
         row = QHBoxLayout(body)
@@ -113,7 +134,7 @@ class HeadMapPanel(Panel):
         self.bar.show()
         self.bar.set_colour_map(table)
         self.bar.set_range(low, high)
-        self.bar.set_label(_SCALES[how][1])
+        self.bar.set_label(_SCALES[how][2])
 
     def render_hover(self, pointed: Pointed) -> None:
         self.map.set_hover(pointed.query, pointed.key)

@@ -188,7 +188,8 @@ class InputPanel(Panel):
         for part in (*self.target_row, self.target_area):
             part.setVisible(two_texts)
         for area in (self.strip_area, self.target_area):
-            area.set_compact(two_texts)
+            has_arcs = all(self._sides(state, area.strip))
+            area.set_room("tall" if not two_texts else "low" if has_arcs else "none")
         if not two_texts:
             return
         self.writes_button.setChecked(target is None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from explorer.panels.base import Panel, predicting_position
@@ -10,6 +12,7 @@ from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.widgets.bar_list import BarGroup, BarList, BarRow
 from explorer.widgets.card import Card
+from explorer.widgets.number_text import MINUS
 from models.requests import PredictionRequest, Request
 from models.results import Ran
 from models.values import Candidate, Prediction
@@ -101,16 +104,30 @@ def _group(prediction: Prediction, ran: Ran, masked: bool) -> BarGroup:
     return BarGroup(_heading(prediction, ran, masked), tuple(rows))
 
 
+def percent_text(probability: float) -> str:
+    """ "68.4 %", "0.035 %", and "2e-5 %" below a thousandth of a percent."""
+    percent = 100 * probability
+    if percent == 0 or percent >= 0.1:
+        return f"{percent:.1f} %"
+    if percent >= 0.001:
+        return f"{percent:.{1 - math.floor(math.log10(percent))}f} %"
+    mantissa, exponent = f"{percent:.0e}".split("e")
+    return f"{mantissa}e{int(exponent)} %"
+
+
+def _signed(number: float, decimals: int) -> str:
+    return f"{number:.{decimals}f}".replace("-", MINUS)
+
+
 def _row(candidate: Candidate, actual: Candidate | None) -> BarRow:
     stands = actual is not None and actual.id == candidate.id
     p = candidate.probability
-    percent = f"{100 * p:.1f} %" if p >= 0.0005 else f"{p:.1e}"
     return BarRow(
         label=candidate.label,
         value=p,
-        text=percent,
-        detail=f"logit {candidate.logit:.2f} · rank {candidate.rank:,}" + (" · in the text" if stands else ""),
+        text=percent_text(p),
+        detail=f"logit {_signed(candidate.logit, 2)} · rank {candidate.rank:,}" + (" · in the text" if stands else ""),
         emphasis=stands,
         tooltip=f"“{candidate.piece}”, id {candidate.id}: probability {p:.6g}, "
-        f"logit {candidate.logit:.4f}, rank {candidate.rank:,}",
+        f"logit {_signed(candidate.logit, 4)}, rank {candidate.rank:,}",
     )

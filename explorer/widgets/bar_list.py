@@ -15,6 +15,7 @@ _WIDEST_LABEL = 150.0
 _NARROWEST_GROUP = 300.0  # pixels below which groups stand under each other
 _GROUP_GAP = 24.0
 _PAD = 8.0
+_LEAST_BAR = 36.0  # of the full length: the details give way to it
 
 
 @dataclass(frozen=True)
@@ -176,8 +177,9 @@ class BarList(ThemedWidget):
         label_rect = QRectF(rect.left() + _PAD, rect.top(), columns.label + 1, rect.height())
         painter.drawText(label_rect, middle | right, label)
         start = label_rect.right() + _PAD
-        detail = columns.detail + (_PAD if columns.detail else 0)
-        full = max(8.0, rect.right() - start - columns.text - 2 * _PAD - detail)
+        room = max(8.0, rect.right() - start - columns.text - 2 * _PAD)
+        detail = min(columns.detail + _PAD, max(0.0, room - _LEAST_BAR)) if columns.detail else 0.0
+        full = room - detail
         length = max(2.0, full * min(1.0, max(0.0, row.value)))
         bar = QRectF(start, rect.top() + 4, length, rect.height() - 8)
         painter.setPen(Qt.PenStyle.NoPen)
@@ -188,7 +190,9 @@ class BarList(ThemedWidget):
         painter.drawText(text_rect, middle, row.text)
         painter.setFont(self.font())
         painter.setPen(QColor(theme.text_dim))
-        painter.drawText(rect.adjusted(0, 0, -_PAD, 0), middle | right, row.detail)
+        free = QRectF(rect.right() - detail, rect.top(), max(0.0, detail - _PAD), rect.height())
+        shown = QFontMetricsF(self.font()).elidedText(row.detail, Qt.TextElideMode.ElideRight, free.width() + 1)
+        painter.drawText(free, middle | right, shown)
 
     # pointer and keyboard
 

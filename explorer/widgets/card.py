@@ -8,6 +8,8 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLay
 from explorer.theme import Theme
 from explorer.widgets.elided_label import ElidedLabel
 
+_LEAST_TITLE = 60  # pixels
+
 
 class Card(QFrame):
     """A bold title with a dim subtitle, small controls at the right, and the content below.
@@ -17,7 +19,9 @@ class Card(QFrame):
 
     def __init__(self, title: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._title = QLabel()
+        self._title = ElidedLabel()
+        self._title.setMinimumWidth(_LEAST_TITLE)  # gives way to the controls where all have too little room
+        self._title.elide_mode = Qt.TextElideMode.ElideMiddle  # what tells heads apart is at the end
         self._title.setProperty("role", "title")
         self._subtitle = ElidedLabel()
         self._subtitle.setProperty("role", "dim")
@@ -54,6 +58,7 @@ class Card(QFrame):
     def set_title(self, title: str) -> None:
         """The bold title, which also names the card to a screen reader. Without title and controls there is no head."""
         self._title.setText(title)
+        self._title.setToolTip(title)
         self.setAccessibleName(title)
         self._show_head()
 

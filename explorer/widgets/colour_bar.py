@@ -69,9 +69,10 @@ class ColourBar(ThemedWidget):
 
     def sizeHint(self) -> QSize:
         metrics = QFontMetricsF(self.font())
-        texts = [*tick_texts(nice_ticks(self._low, self._high, 6)), "0.00"]
+        ends = (value_text(self._low), value_text(self._high))
+        texts = [*tick_texts(nice_ticks(self._low, self._high, 6)), *ends, "0.00"]
         widest = max(metrics.horizontalAdvance(text) for text in texts)
-        width = max(_MARKER + _BAR + _TICK + 4 + widest, metrics.horizontalAdvance(self._label)) + 4
+        width = max(_MARKER + _BAR + _TICK + 4 + widest, _MARKER + metrics.horizontalAdvance(self._label)) + 4
         return QSize(round(width), 200)
 
     def minimumSizeHint(self) -> QSize:
@@ -83,6 +84,19 @@ class ColourBar(ThemedWidget):
         top, height = self._span or (round(least), round(self.height() - least - line))
         top = max(top, round(least))
         return QRectF(_MARKER, top, _BAR, max(8.0, min(height, self.height() - top - line / 2)))
+
+    def ticks(self) -> list[tuple[float, str]]:
+        """Both ends and the round values between them, but for those whose text would touch an end's."""
+        line, bar, span = QFontMetricsF(self.font()).height(), self._bar(), self._high - self._low
+        ticks = nice_ticks(self._low, self._high, max(2, min(6, int(bar.height() / (2 * line)))))
+        shown = list(zip(ticks, tick_texts(ticks), strict=True))
+        if not span > 0:
+            return shown
+        for end in (self._low, self._high):
+            if all(abs(tick - end) > 1e-6 * span for tick in ticks):
+                shown = [each for each in shown if abs(each[0] - end) / span * bar.height() >= line]
+                shown.append((end, value_text(end)))
+        return sorted(shown)
 
     def _y(self, value: float, bar: QRectF) -> float:
         part = (value - self._low) / (self._high - self._low) if self._high > self._low else 0.0
@@ -96,8 +110,7 @@ class ColourBar(ThemedWidget):
         painter.setPen(QColor(theme.text_dim))
         label = QRectF(_MARKER, bar.top() - metrics.height() * 1.6 - 2, self.width() - _MARKER, metrics.height())
         painter.drawText(label, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, self._label)
-        ticks = nice_ticks(self._low, self._high, max(2, min(6, int(bar.height() / (2 * metrics.height())))))
-        for tick, text in zip(ticks, tick_texts(ticks), strict=True):
+        for tick, text in self.ticks():
             y = self._y(tick, bar)
             painter.setPen(QPen(QColor(theme.border_strong), 1))
             painter.drawLine(QPointF(bar.right() + 1, round(y) - 0.5), QPointF(bar.right() + _TICK, round(y) - 0.5))

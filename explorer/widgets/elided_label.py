@@ -1,4 +1,4 @@
-"""A label that ends in an ellipsis where its text does not fit."""
+"""A label that has an ellipsis where its text does not fit."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ _LEAST_ROOM = 5  # letters: less than that says nothing
 
 
 class ElidedLabel(QLabel):
-    """A label of one line that ends in "…" where it has no room, and stays empty where it has next to none."""
+    """A label of one line that is cut with "…" where it has no room, and stays empty where it has next to none."""
+
+    elide_mode = Qt.TextElideMode.ElideRight  # where the "…" stands
 
     def paintEvent(self, event: QPaintEvent) -> None:
         metrics = self.fontMetrics()
         fits = metrics.horizontalAdvance(self.text()) <= self.width()
         if not fits and self.width() < _LEAST_ROOM * metrics.averageCharWidth() + metrics.horizontalAdvance("…"):
             return
-        text = metrics.elidedText(self.text(), Qt.TextElideMode.ElideRight, self.width())
+        text = metrics.elidedText(self.text(), self.elide_mode, self.width())
         QPainter(self).drawText(self.rect(), Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)

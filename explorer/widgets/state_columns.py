@@ -192,24 +192,37 @@ class StateColumns(ThemedWidget):
         painter.drawText(below, _RIGHT | _MIDDLE, text)
         self._draw_focus_ring(painter)
 
-    def _draw_labels(self, painter: QPainter) -> None:
-        line, width = self._line(), self._width()
-        metrics = QFontMetricsF(self.bold_font())
+    def label_places(self) -> list[tuple[int, QRectF]]:
+        """The columns whose labels are shown, and where: the chosen ones whole, the others clear of them."""
+        width, metrics = self._width(), QFontMetricsF(self.bold_font())
         widths = sorted(metrics.horizontalAdvance(label) for label in self._labels)
         needed = widths[round(_MOST_LABELS * (len(widths) - 1))]  # a few long ones may end in "…"
         each = max(1, int(np.ceil((min(needed, 3 * metrics.averageCharWidth()) + 2) / width)))
-        for column, label in enumerate(self._labels):
+        places: list[tuple[int, QRectF]] = []
+        taken: list[QRectF] = []
+        for column in sorted(range(len(self._labels)), key=lambda i: (i != self._hover, i != self._selected)):
             chosen = column in (self._selected, self._hover)
-            near = self._selected >= 0 and column != self._selected and abs(column - self._selected) < each
-            if not chosen and (column % each or near):
+            if not chosen and column % each:
                 continue
+            room = max(each * width, metrics.horizontalAdvance(self._labels[column]) + 2 if chosen else 0.0)
+            left = min(max(self.column_rect(column).center().x() - room / 2, self._left()), self.width() - room)
+            place = QRectF(left, 0, room, self._line())
+            if any(place.adjusted(1, 0, -1, 0).intersects(other) for other in taken):
+                continue
+            places.append((column, place))
+            if chosen:
+                taken.append(place)
+        return places
+
+    def _draw_labels(self, painter: QPainter) -> None:
+        metrics = QFontMetricsF(self.bold_font())
+        for column, place in self.label_places():
+            chosen = column in (self._selected, self._hover)
             painter.setFont(self.bold_font() if chosen else self.font())
             painter.setPen(QColor(getattr(self._theme, self._accent) if chosen else self._theme.text_dim))
-            rect = self.column_rect(column)
-            room = max(each * width, metrics.horizontalAdvance(label) + 2 if chosen else 0.0)
-            shown = metrics.elidedText(label, Qt.TextElideMode.ElideRight, room) if not chosen else label
-            left = min(max(rect.center().x() - room / 2, self._left()), self.width() - room)
-            painter.drawText(QRectF(left, 0, room, line), Qt.AlignmentFlag.AlignCenter, shown)
+            label = self._labels[column]
+            shown = label if chosen else metrics.elidedText(label, Qt.TextElideMode.ElideRight, place.width())
+            painter.drawText(place, Qt.AlignmentFlag.AlignCenter, shown)
 
     def _draw_name(self, painter: QPainter, rect: QRectF, name: str, note: str) -> None:
         line = self._line()

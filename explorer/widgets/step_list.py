@@ -84,6 +84,11 @@ class StepList(ThemedWidget):
             self.update()
             self.step_selected.emit(index)
 
+    def show_current(self) -> None:
+        """Scroll, if need be, until the chosen step can be seen."""
+        if self._current >= 0:
+            self._keep_visible(self.step_rect(self._current))
+
     def step_rect(self, index: int) -> QRectF:
         """Where a step lies."""
         height = self._step_height(self.width())
@@ -200,7 +205,7 @@ class StepList(ThemedWidget):
             event.ignore()
             return
         self.select(max(0, self._current + step))
-        self._keep_visible(self.step_rect(self._current))
+        self.show_current()
 
 
 def _cut(rect: QRectF, width: float) -> QRectF:

@@ -29,7 +29,13 @@ LEAST_WEIGHT = 0.01  # arcs below this weight are not drawn
 ChipRole = Literal["", "ok", "warning", "error", "key", "query"]
 Selects = Literal["both", "query", "key"]
 
-_COMPACT = Spacing(tall_gutter=Spacing.low_gutter)
+Room = Literal["tall", "low", "none"]
+
+_SPACINGS: dict[Room, Spacing] = {
+    "tall": Spacing(),
+    "low": Spacing(tall_gutter=Spacing.low_gutter),
+    "none": Spacing(tall_gutter=4.0, low_gutter=4.0),
+}
 _WIDEST_CHIP = 220.0
 _NARROWEST_CHIP = 24.0
 _DARKEST = 0.48  # of a shade: the text upon it stays legible
@@ -93,9 +99,12 @@ class TokenStrip(ThemedWidget):
         self._widths = None
         self._drop_layout()
 
-    def set_compact(self, compact: bool) -> bool:
-        """Give a single line of chips no more room for its arcs than each of several lines has; whether that is new."""
-        spacing = _COMPACT if compact else Spacing()
+    def set_room(self, room: Room) -> bool:
+        """How much room arcs have above the chips; whether that is new.
+
+        "low" gives a single line of chips no more than each of several lines has, "none" is for a strip without arcs.
+        """
+        spacing = _SPACINGS[room]
         if spacing == self._spacing:
             return False
         self._spacing = spacing

@@ -9,7 +9,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QWidget
 
 from explorer.theme import Theme
-from explorer.widgets.token_strip import Chip, TokenStrip
+from explorer.widgets.token_strip import Chip, Room, TokenStrip
 
 
 class TokenStripArea(QScrollArea):
@@ -36,9 +36,9 @@ class TokenStripArea(QScrollArea):
         self.strip.set_tokens(tokens)
         self._fit_height()
 
-    def set_compact(self, compact: bool) -> None:
+    def set_room(self, room: Room) -> None:
         """As the strip's own, with the height that it then needs."""
-        if self.strip.set_compact(compact):
+        if self.strip.set_room(room):
             self._fit_height()
 
     def show_token(self, token: int) -> None:

@@ -15,6 +15,8 @@ from explorer.widgets.number_text import value_text
 from explorer.widgets.themed import ThemedWidget
 
 _GAP = 10.0
+_NAME_CHARS = 8
+_WIDEST = "±0.0000"  # the room for a number
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,14 +109,18 @@ class VectorBars(ThemedWidget):
         return QFontMetricsF(self.font()).height() + 6
 
     def _row_height(self) -> float:
-        return 2 * QFontMetricsF(self.font()).height() + 12
+        return QFontMetricsF(self.font()).height() + 12
 
     def _height(self) -> float:
         """Of all rows together."""
         return max(3, len(self._rows)) * self._row_height()
 
+    def _name_width(self) -> float:
+        return QFontMetricsF(self.bold_font()).averageCharWidth() * _NAME_CHARS
+
     def _label_width(self) -> float:
-        return QFontMetricsF(self.bold_font()).averageCharWidth() * 11
+        """Of a row's name and, right of it, the number that its bars reach to."""
+        return self._name_width() + QFontMetricsF(self.font()).horizontalAdvance(_WIDEST)
 
     def _plot(self, row: int) -> QRectF:
         left, height = self._label_width() + _GAP, self._row_height()
@@ -145,7 +151,7 @@ class VectorBars(ThemedWidget):
         values = self._rows[row].values[self._order].astype(float)
         plot = self._plot(row)
         high = float(np.abs(values).max(initial=0.0))
-        label = QRectF(0, plot.top(), self._label_width(), plot.height() / 2)
+        label = QRectF(0, plot.top(), self._name_width(), plot.height())
         metrics = QFontMetricsF(self.bold_font())
         painter.setFont(self.bold_font())
         painter.setPen(colour)
@@ -153,7 +159,8 @@ class VectorBars(ThemedWidget):
         painter.drawText(label, Qt.AlignmentFlag.AlignVCenter, elided)
         painter.setFont(self.font())
         painter.setPen(QColor(self._theme.text_dim))
-        painter.drawText(label.translated(0, label.height()), Qt.AlignmentFlag.AlignVCenter, f"±{value_text(high)}")
+        label.setRight(self._label_width())
+        painter.drawText(label, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, f"±{value_text(high)}")
         # one number up and down alike, so that the zero line stays where it is from cell to cell
         zero, reach = plot.center().y(), plot.height() / 2
         painter.fillRect(QRectF(plot.left(), zero, plot.width(), 1), QColor(self._theme.border_strong))

@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QScrollArea
+from PySide6.QtWidgets import QScrollArea, QWidget
 
 from explorer.panels.cell import CellPanel
 from explorer.session.hover import Hover, Pointed
 from explorer.session.intents import Arrived, SelectCell
 from explorer.session.session import Session
 from explorer.theme import DARK
+from explorer.widgets.step_list import StepList
 from models.interventions import Scale
 from models.requests import CellRequest, Request
 from models.results import CellView
@@ -191,15 +192,31 @@ def test_a_target_that_is_not_among_the_likeliest_is_listed_too(shown):
 
 def test_a_step_is_explained_when_chosen(shown, qtbot):
     shown.answer(cell())
-    steps, height = shown.panel.steps, shown.panel.meaning.height()
-    assert "Choose a step" in shown.panel.meaning.text()
+    steps = shown.panel.steps
+    assert not shown.panel.meaning.isVisible()  # the steps have its room
     qtbot.mouseClick(steps, Qt.MouseButton.LeftButton, pos=steps.step_rect(1).center().toPoint())
     assert "3.2.1" in shown.panel.meaning.text()
+    assert shown.panel.meaning.isVisible()
     qtbot.keyClick(steps, Qt.Key.Key_Down)
     assert "3.2.3" in shown.panel.meaning.text()
-    assert shown.panel.meaning.height() == height
     shown.answer(cell(key=0))  # stays chosen from cell to cell
     assert "3.2.3" in shown.panel.meaning.text()
+
+
+def test_the_chosen_step_stays_in_view_when_its_explanation_comes(shown, qtbot):
+    shown.panel.resize(430, 320)
+    shown.answer(cell())
+    qtbot.wait(1)
+    steps, viewport = shown.panel.steps, shown.panel.findChild(QScrollArea).viewport()
+    tall = viewport.height()
+    last = max(i for i in range(len(steps.steps)) if bottom_in(viewport, steps, i) <= tall)
+    qtbot.mouseClick(steps, Qt.MouseButton.LeftButton, pos=steps.step_rect(last).center().toPoint())
+    assert viewport.height() < tall
+    assert bottom_in(viewport, steps, last) <= viewport.height()
+
+
+def bottom_in(viewport: QWidget, steps: StepList, index: int) -> int:
+    return steps.mapTo(viewport, steps.step_rect(index).bottomLeft().toPoint()).y()
 
 
 def test_a_key_of_the_row_can_be_chosen(shown, qtbot):

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QLabel, QStyle, QStyleOptionComboBox
 
 from explorer.panels.head_map import HeadMapPanel, normalised
 from explorer.session.hover import Pointed
@@ -78,6 +78,29 @@ def test_what_the_colours_show_is_what_the_readout_says(panel, session, how, exp
     session.dispatch(SetView("normalisation", how))
     assert panel.map.readout(3, 1).endswith(value_text(expected))
     assert panel.scale.currentData() == how
+
+
+def test_every_choice_of_scale_is_short_and_says_in_full_what_it_is(panel):
+    tooltips = [panel.scale.itemData(i, Qt.ItemDataRole.ToolTipRole) for i in range(panel.scale.count())]
+    assert [panel.scale.itemText(i) for i in range(4)] == ["Weights", "Rows / max", "Columns / max", "Change"]
+    assert tooltips[1:] == ["Each row by its largest", "Each column by its largest", "Change by interventions"]
+
+
+@pytest.mark.parametrize("points", [10.0, 15.0])
+def test_the_chosen_scale_can_be_read_in_a_narrow_panel(panel, session, points):
+    font = panel.font()
+    font.setPointSizeF(points)
+    panel.setFont(font)
+    panel.resize(panel.minimumSizeHint())
+    for how in ("none", "column"):
+        session.dispatch(SetView("normalisation", how))
+        panel.scale.parentWidget().layout().activate()
+        option = QStyleOptionComboBox()
+        panel.scale.initStyleOption(option)
+        field = panel.scale.style().subControlRect(
+            QStyle.ComplexControl.CC_ComboBox, option, QStyle.SubControl.SC_ComboBoxEditField, panel.scale
+        )
+        assert panel.scale.fontMetrics().horizontalAdvance(panel.scale.currentText()) <= field.width()
 
 
 def test_the_scale_is_chosen_in_the_panel_and_can_be_undone(panel, session, qtbot):

@@ -251,6 +251,8 @@ def test_weights_are_drawn_at_the_tokens_that_are_looked_at(qtbot, translating, 
     translating.arrive(replace(answers.head_view(site=site.ref, head=0), weights=weights))
     after = [rendered(strip) for strip in (panel.strip, panel.target_strip)]
     assert [a != b for a, b in zip(after, before, strict=True)] == [bool(source), bool(target)]
+    room = [strip.chip_rect(0).top() >= 20 for strip in (panel.strip, panel.target_strip)]
+    assert room == [source == "arcs", target == "arcs"]  # above the chips, only where there are arcs
     assert panel.caption.text() == caption
     shades = [strip._shades is not None for strip in (panel.strip, panel.target_strip)]
     assert shades == [source == "shades", False]

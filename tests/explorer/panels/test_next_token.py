@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from PySide6.QtWidgets import QLabel
 
-from explorer.panels.next_token import NextTokenPanel
+from explorer.panels.next_token import NextTokenPanel, percent_text
 from explorer.session.intents import SelectQuery
 from explorer.session.state import State
 from models.requests import LoadRequest, PredictionRequest
@@ -61,7 +61,7 @@ def test_it_shows_probability_logit_and_rank(qtbot, session):
 def test_the_token_that_stands_there_is_added_with_its_rank(qtbot, session):
     panel = shown(qtbot, NextTokenPanel, session)
     session.arrive(predicted((3,), actual=TINY))
-    assert panel.bars.accessibleDescription().endswith("zebra 3.0e-07")
+    assert panel.bars.accessibleDescription().endswith("zebra 3e-5 %")
     session.arrive(predicted((3,), actual=answers.TO))
     assert panel.bars.accessibleDescription() == "␣to 68.4 %, ⟨end⟩ 68.4 %"
 
@@ -101,3 +101,19 @@ def test_another_checkpoint_clears_the_bars_and_what_was_said_of_them(qtbot, ses
     session.arrive(answers.loaded())
     assert panel.bars.accessibleDescription() == ""
     assert "entropy" not in said(panel)
+
+
+@pytest.mark.parametrize(
+    ("probability", "text"),
+    [
+        (1.0, "100.0 %"),
+        (0.684, "68.4 %"),
+        (0.001, "0.1 %"),
+        (0.00035, "0.035 %"),
+        (0.0000123, "0.0012 %"),
+        (2e-7, "2e-5 %"),
+        (0.0, "0.0 %"),
+    ],
+)
+def test_every_probability_is_a_percentage(probability, text):
+    assert percent_text(probability) == text

@@ -72,3 +72,15 @@ def test_theme_changes_the_picture(bar):
     light = rendered(bar)
     bar.set_theme(DARK)
     assert rendered(bar) != light
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "first", "last"),
+    [(0.0, 1.0, "0.0", "1.0"), (0.0, 0.963, "0.0", "0.963"), (-0.27, 0.27, "−0.270", "0.270")],
+)
+def test_both_ends_are_labelled_and_no_labels_touch(bar, low, high, first, last):
+    bar.set_range(low, high)
+    ticks = bar.ticks()
+    assert (ticks[0], ticks[-1]) == ((pytest.approx(low), first), (pytest.approx(high), last))
+    apart = np.diff([value for value, _ in ticks]) / (high - low) * 200  # the bar is 200 pixels high
+    assert apart.min() >= bar.fontMetrics().height()

@@ -55,6 +55,7 @@ def test_what_the_list_shows_comes_from_outside_only(listed, qtbot):
 
 def test_the_keyboard_stays_in_the_list_when_a_line_goes(listed, qtbot):
     listed.activateWindow()
+    qtbot.waitUntil(listed.isActiveWindow)  # on X it takes a moment
     listed.lines[1].box.setFocus()
     listed.set_rows(ROWS[:1])
     assert listed.lines[0].box.hasFocus()

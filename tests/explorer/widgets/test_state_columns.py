@@ -124,3 +124,17 @@ def test_columns_share_the_width_and_stay_inside(columns, qtbot):
     assert columns.column_rect(127).right() <= 420
     assert columns.minimumSizeHint().width() <= 200
     rendered(columns)
+
+
+@pytest.mark.parametrize("selected", [0, 9, 19])
+def test_no_label_overprints_the_chosen_ones(columns, selected):
+    words = [f"a long word {i}" if i in (9, 11) else "word" for i in range(20)]
+    columns.set_columns(words, [Band("s", np.zeros((20, 4), np.float32))], (), 1.0, str)
+    columns.set_selected(selected)
+    columns.set_hover(11)
+    places = dict(columns.label_places())
+    assert 11 in places
+    assert selected in places or selected == 9  # the one pointed at covers it
+    for chosen in places.keys() & {selected, 11}:
+        others = [place for column, place in places.items() if column != chosen]
+        assert not any(place.adjusted(1, 0, -1, 0).intersects(places[chosen]) for place in others)
