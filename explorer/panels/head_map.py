@@ -6,7 +6,7 @@ import numpy as np
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
 
-from explorer.panels.base import Panel, head_name, site_words, token_word, wanted_comparison, wanted_head
+from explorer.panels.base import NO_HEADS, Panel, head_name, site_words, token_word, wanted_comparison, wanted_head
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import PaintCells, SelectCell, SetView
 from explorer.session.session import Session
@@ -25,6 +25,7 @@ _SCALES: dict[Normalisation, tuple[str, str, str]] = {  # as listed, in full, an
     "difference": ("Change", "Change by interventions", "change"),
 }
 _SCOPES = {"head": "in this head", "layer": "in every head of this layer", "everywhere": "in every head"}
+_WAITING = "The weights of the selected head appear here when the model has run."
 
 
 class _ScaleBox(QComboBox):
@@ -55,7 +56,7 @@ class HeadMapPanel(Panel):
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)
         self.map = PaintableHeatMap()
-        self.map.set_empty_text("The weights of the selected head appear here when the model has run.")
+        self.map.set_empty_text(_WAITING)
         self.map.cell_selected.connect(lambda query, key: self.dispatch(SelectCell(query, key)))
         self.map.hovered.connect(self._on_hovered)
         self.map.stroke_painted.connect(self._on_stroke)
@@ -104,9 +105,11 @@ class HeadMapPanel(Panel):
         if options.painting != "off":
             self.card.set_subtitle(f"drag to {options.painting} cells {_SCOPES[options.edit_scope]}")
         else:
-            self.card.set_subtitle(f"where “{word}” looks" if word else "")
+            self.card.set_subtitle(f"where “{word}” looks" if word and state.site is not None else "")
 
     def _render_weights(self, state: State) -> None:
+        no_heads = state.ran is not None and not state.ran.sites
+        self.map.set_empty_text(NO_HEADS if no_heads else _WAITING)
         results, ran, how = state.results, state.ran, state.document.view.normalisation
         view: HeadView | CompareView | None = results.comparison if _shows_change(state) else results.head
         table = diverging() if _shows_change(state) else sequential(state.document.view.colour_map)

@@ -110,7 +110,7 @@ class MaskKnobs(QWidget):
         self.kind.activated.connect(self._on_kind)
         self.number = QSpinBox()
         self.number.setAccessibleName("n, the mask's number")
-        self.number.setRange(1, MOST)
+        self.number.setRange(0, MOST)
         self.number.setPrefix("n = ")
         self.number.setValue(_FIRST_WINDOW)
         self.number.setKeyboardTracking(False)  # 12 is not 1 on the way
