@@ -86,8 +86,6 @@ def _write_picture(args: argparse.Namespace) -> str:
     if not path.parent.is_dir():
         return f"There is no folder {path.parent} to write {path.name} into."
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
-    # the platform says at every window that it has no screen to fit it to
-    os.environ.setdefault("QT_LOGGING_RULES", "qt.qpa.plugin.warning=false;default.warning=false")
     from PySide6.QtCore import QDeadlineTimer, QEventLoop, QTimer
     from PySide6.QtWidgets import QApplication
 
