@@ -272,7 +272,8 @@ class MainWindow(QMainWindow):
         self.notice_bar.set_theme(theme)
 
     def _restore(self) -> None:
-        self.resize(FIRST)
+        room = self.screen().availableSize()
+        self.resize(FIRST.boundedTo(room).expandedTo(SMALLEST))  # a laptop's screen may be smaller
         self.dock_host.arrange()
         if self.settings.geometry:
             self.restoreGeometry(QByteArray(self.settings.geometry))

@@ -13,7 +13,7 @@ from explorer import settings as remembered
 from explorer.session.intents import SetView
 from explorer.session.state import Document, Notice, State
 from explorer.settings import Settings
-from explorer.window import MainWindow
+from explorer.window import FIRST, SMALLEST, MainWindow
 from tests.explorer.real_window import destroy, look_put_back
 
 OpenWindow = Callable[..., MainWindow]
@@ -125,3 +125,12 @@ def test_two_windows_in_turn_leave_nothing_connected(open_window, qapp):
     destroy(first)
     qapp.styleHints().colorSchemeChanged.emit(Qt.ColorScheme.Dark)
     assert open_window().isVisible()
+
+
+def test_the_first_window_fits_the_screen(qapp):
+    with look_put_back():
+        window = MainWindow(State(), remembers=False)
+        room = window.screen().availableSize()
+        assert window.size() == FIRST.boundedTo(room).expandedTo(SMALLEST)
+        window.close()
+        destroy(window)
