@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from explorer.widgets.themed import ThemedWidget
+from explorer.widgets.row_widget import RowWidget
 
 _WIDEST_LABEL = 150.0
 _NARROWEST_GROUP = 300.0  # pixels below which groups stand under each other
@@ -47,7 +47,7 @@ class _Columns:
     detail: float
 
 
-class BarList(ThemedWidget):
+class BarList(RowWidget):
     """Bars in one group or several; groups stand beside each other where there is room.
 
     Put it in a QScrollArea where its height may lack: a row that does not fit wholly is not drawn. Rows are counted
@@ -58,7 +58,6 @@ class BarList(ThemedWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("Bars", parent)
-        self.setMouseTracking(True)
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
@@ -66,8 +65,6 @@ class BarList(ThemedWidget):
         self._rows: tuple[BarRow, ...] = ()
         self._rects: list[QRectF] = []
         self._headings: list[QRectF] = []
-        self._hover = -1
-        self._current = -1
 
     def set_rows(self, rows: Sequence[BarRow], title: str = "") -> None:
         """Show one group of rows, under a title if there is one."""
@@ -196,41 +193,5 @@ class BarList(ThemedWidget):
 
     # pointer and keyboard
 
-    def _row_at(self, position: QPointF) -> int:
-        return next((index for index, rect in enumerate(self._rects) if rect.contains(position)), -1)
-
-    def _light(self, row: int) -> None:
-        if row != self._hover:
-            self._hover = row
-            self.setToolTip(self._rows[row].tooltip if row >= 0 else "")
-            self.update()
-
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self._light(self._row_at(event.position()))
-
-    def leaveEvent(self, event: QEvent) -> None:
-        super().leaveEvent(event)
-        self._light(-1)
-
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        row = self._row_at(event.position())
-        if row < 0 or event.button() != Qt.MouseButton.LeftButton:
-            event.ignore()
-            return
-        self._current = row
-        self.update()
+    def _choose(self, row: int) -> None:
         self.row_activated.emit(row)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        key = event.key()
-        if not self._rows:
-            event.ignore()
-        elif key in (Qt.Key.Key_Up, Qt.Key.Key_Down):
-            step = 1 if key == Qt.Key.Key_Down else -1
-            self._current = min(max(self._current + step, 0), len(self._rows) - 1)
-            self._keep_visible(self._rects[self._current])
-            self.update()
-        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space) and self._current >= 0:
-            self.row_activated.emit(self._current)
-        else:
-            event.ignore()

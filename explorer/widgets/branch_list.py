@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from explorer.widgets.themed import ThemedWidget
+from explorer.widgets.row_widget import RowWidget
 
 _PAD = 8.0
 _INDENT = 16.0
@@ -26,17 +26,15 @@ class BranchRow:
     tooltip: str = ""
 
 
-class BranchList(ThemedWidget):
+class BranchList(RowWidget):
     """A click, or Up and Down, chooses a line."""
 
     row_selected = Signal(int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("Branches", parent)
-        self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._rows: tuple[BranchRow, ...] = ()
-        self._hover = -1
 
     def set_rows(self, rows: Sequence[BranchRow]) -> None:
         self._rows = tuple(rows)
@@ -96,27 +94,7 @@ class BranchList(ThemedWidget):
         flags = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
         painter.drawText(rect.adjusted(0, 0, -_PAD, 0), flags, row.value)
 
-    def _row_at(self, position: QPointF) -> int:
-        return next((i for i in range(len(self._rows)) if self.row_rect(i).contains(position)), -1)
-
-    def _light(self, row: int) -> None:
-        if row != self._hover:
-            self._hover = row
-            self.setToolTip(self._rows[row].tooltip if row >= 0 else "")
-            self.update()
-
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self._light(self._row_at(event.position()))
-
-    def leaveEvent(self, event: QEvent) -> None:
-        super().leaveEvent(event)
-        self._light(-1)
-
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        row = self._row_at(event.position())
-        if row < 0 or event.button() != Qt.MouseButton.LeftButton:
-            event.ignore()
-            return
+    def _choose(self, row: int) -> None:
         self.row_selected.emit(row)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

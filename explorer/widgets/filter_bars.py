@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from explorer.widgets.themed import ThemedWidget
+from explorer.widgets.row_widget import RowWidget
 
 _WIDEST_LABEL = 130.0
 _PAD = 8.0
@@ -28,7 +28,7 @@ class FilterRow:
     tooltip: str = ""
 
 
-class FilterBars(ThemedWidget):
+class FilterBars(RowWidget):
     """A click or Enter activates a row, Up and Down move between rows.
 
     Where nothing was changed there is one bar a row. Else the thin upper bar is the model's and the one below it is
@@ -39,12 +39,9 @@ class FilterBars(ThemedWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("Candidates", parent)
-        self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._rows: tuple[FilterRow, ...] = ()
         self._changed = False
-        self._hover = -1
-        self._current = -1
 
     def set_rows(self, rows: Sequence[FilterRow]) -> None:
         self._rows = tuple(rows)
@@ -159,41 +156,8 @@ class FilterBars(ThemedWidget):
 
     # pointer and keyboard
 
-    def _row_at(self, position: QPointF) -> int:
-        return next((i for i in range(len(self._rows)) if self.row_rect(i).contains(position)), -1)
-
-    def _light(self, row: int) -> None:
-        if row != self._hover:
-            self._hover = row
-            self.setToolTip(self._rows[row].tooltip if row >= 0 else "")
-            self.update()
-
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self._light(self._row_at(event.position()))
-
-    def leaveEvent(self, event: QEvent) -> None:
-        super().leaveEvent(event)
-        self._light(-1)
-
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        row = self._row_at(event.position())
-        if row < 0 or event.button() != Qt.MouseButton.LeftButton:
-            event.ignore()
-            return
-        self._current = row
+    def _choose(self, row: int) -> None:
         self.row_activated.emit(row)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        key = event.key()
-        if self._rows and key in (Qt.Key.Key_Up, Qt.Key.Key_Down):
-            step = 1 if key == Qt.Key.Key_Down else -1
-            self._current = min(max(self._current + step, 0), len(self._rows) - 1)
-            self._keep_visible(self.row_rect(self._current))
-            self.update()
-        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space) and self._current >= 0:
-            self.row_activated.emit(self._current)
-        else:
-            event.ignore()
 
 
 def percent(share: float) -> str:
