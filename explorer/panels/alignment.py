@@ -13,7 +13,7 @@ from explorer.session.intents import OpenCheckpoint, SelectCell, SelectHead, Sel
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.widgets.card import Card
-from explorer.widgets.page import scrolling, wrapped
+from explorer.widgets.page import invitation, scrolling, wrapped
 from explorer.widgets.ribbons import Ribbons
 from explorer.widgets.segments import Segments
 from explorer.widgets.weight_table import WeightCell, WeightRow, WeightTable
@@ -78,8 +78,13 @@ class AlignmentPanel(Panel):
         self.table = WeightTable(("weight",), "written", "looked most at")
         self.table.row_selected.connect(self._on_row)
         self.reading = wrapped(_READING, "dim")
+        self.explanation = wrapped(role="dim")
+        self.explanation.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.open_button = QPushButton(f"Open {TRANSLATOR}")
+        self.open_button.setProperty("role", "primary")
+        self.open_button.clicked.connect(lambda: self.dispatch(OpenCheckpoint(TRANSLATOR)))
         self.pages = QStackedWidget()
-        self.pages.addWidget(self._invitation())
+        self.pages.addWidget(invitation(self.explanation, self.open_button))
         self.pages.addWidget(scrolling(self._page()))
         self.card = Card("Alignment")
         self.card.set_content(self.pages)
@@ -96,22 +101,6 @@ class AlignmentPanel(Panel):
         for part in parts:
             column.addWidget(part)
         column.addStretch(1)
-        return page
-
-    def _invitation(self) -> QWidget:
-        page = QWidget()
-        column = QVBoxLayout(page)
-        column.setContentsMargins(12, 12, 12, 12)
-        column.setSpacing(12)
-        self.explanation = wrapped(role="dim")
-        self.explanation.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.open_button = QPushButton(f"Open {TRANSLATOR}")
-        self.open_button.setProperty("role", "primary")
-        self.open_button.clicked.connect(lambda: self.dispatch(OpenCheckpoint(TRANSLATOR)))
-        column.addStretch(1)
-        column.addWidget(self.explanation)
-        column.addWidget(self.open_button, 0, Qt.AlignmentFlag.AlignHCenter)
-        column.addStretch(2)
         return page
 
     # what it shows

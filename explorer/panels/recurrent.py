@@ -15,7 +15,7 @@ from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.widgets.card import Card
 from explorer.widgets.number_text import value_text
-from explorer.widgets.page import scrolling, wrapped
+from explorer.widgets.page import invitation, scrolling, wrapped
 from explorer.widgets.state_columns import Band, Lane, StateColumns
 from models.requests import RecurrentRequest, Request
 from models.results import Ran, RecurrentView
@@ -79,7 +79,7 @@ class RecurrentPanel(Panel):
         self.open_button.setProperty("role", "primary")
         self.open_button.clicked.connect(lambda: self.dispatch(OpenCheckpoint(EXAMPLE)))
         self.pages = QStackedWidget()
-        self.pages.addWidget(self._invitation())
+        self.pages.addWidget(invitation(self.note, self.open_button))
         self.pages.addWidget(scrolling(self._page()))
         self.card = Card("Hidden states")
         self.card.set_content(self.pages)
@@ -96,17 +96,6 @@ class RecurrentPanel(Panel):
         for part in (*parts, self.colours, self.explained, wrapped(_HOW, "dim")):
             column.addWidget(part)
         column.addStretch(1)
-        return page
-
-    def _invitation(self) -> QWidget:
-        page = QWidget()
-        column = QVBoxLayout(page)
-        column.setContentsMargins(12, 12, 12, 12)
-        column.setSpacing(12)
-        column.addStretch(1)
-        column.addWidget(self.note)
-        column.addWidget(self.open_button, 0, Qt.AlignmentFlag.AlignHCenter)
-        column.addStretch(2)
         return page
 
     # what it shows

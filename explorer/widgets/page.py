@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 
 def wrapped(text: str = "", role: str = "") -> QLabel:
@@ -29,3 +29,16 @@ def scrolling(page: QWidget) -> QScrollArea:
     area.setFrameShape(QFrame.Shape.NoFrame)
     area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     return area
+
+
+def invitation(text: QLabel, button: QPushButton) -> QWidget:
+    """What a panel shows in place of its content: why there is none, and a button that mends it."""
+    page = QWidget()
+    column = QVBoxLayout(page)
+    column.setContentsMargins(12, 12, 12, 12)
+    column.setSpacing(12)
+    column.addStretch(1)
+    column.addWidget(text)
+    column.addWidget(button, 0, Qt.AlignmentFlag.AlignHCenter)
+    column.addStretch(2)
+    return page
