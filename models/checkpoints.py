@@ -21,30 +21,13 @@ from transformers.utils import logging as transformers_logging
 from models.capture import IMPLEMENTATION
 from models.catalogue import WEIGHTS, Card, folder_of, read_card
 from models.errors import CheckpointError
+from models.families import auto_class, context_of, family_of, hidden_attention, stacks_of
 from models.model import Model
 from models.textbook.checkpoint import MODEL_TYPE, open_recurrent
-from models.values import CheckpointInfo, StackInfo
+from models.values import CheckpointInfo
 from models.weight_files import Tensors, brief, read_headers, read_json
 
 _NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
-
-# how transformers names the classes with the heads that we can show, by the end of the class's name
-_FAMILIES = {
-    "ForCausalLM": "causal",
-    "LMHeadModel": "causal",
-    "ForMaskedLM": "masked",
-    "ForPreTraining": "masked",
-    "ForConditionalGeneration": "seq2seq",
-    "MTModel": "seq2seq",
-    "ForImageClassification": "vision",
-}
-_AUTO = {
-    "causal": "AutoModelForCausalLM",
-    "masked": "AutoModelForMaskedLM",
-    "seq2seq": "AutoModelForSeq2SeqLM",
-    "vision": "AutoModelForImageClassification",
-    "encoder": "AutoModel",
-}
 
 
 def describe(reference: str) -> CheckpointInfo:
@@ -134,7 +117,7 @@ def _info(
     architectures = raw.get("architectures")
     named = architectures[0] if isinstance(architectures, list) and architectures else ""
     architecture = named if isinstance(named, str) else ""
-    family = _family(architecture, config)
+    family = family_of(architecture, config)
     text = config.get_text_config()
     return CheckpointInfo(
         reference=reference,
@@ -143,9 +126,9 @@ def _info(
         family=family,
         model_type=config.model_type,
         architecture=architecture or type(config).__name__.removesuffix("Config"),
-        stacks=_stacks(config, text, family),
+        stacks=stacks_of(config, family),
         width=int(getattr(text, "hidden_size", 0) or 0),
-        context=_context(text),
+        context=context_of(config),
         vocabulary=int(getattr(text, "vocab_size", 0) or 0),
         parameters=tensors.parameters,
         file_bytes=tensors.file_bytes,
@@ -154,43 +137,6 @@ def _info(
         prefix=card.prefix,
         shipped=folder.parent == WEIGHTS,
     )
-
-
-def _family(architecture: str, config: Any) -> str:
-    for ending, family in _FAMILIES.items():
-        if architecture.endswith(ending):
-            # BertLMHeadModel, T5ForConditionalGeneration: the config has the last word on the stacks
-            return "seq2seq" if getattr(config, "is_encoder_decoder", False) and family != "vision" else family
-    return "seq2seq" if getattr(config, "is_encoder_decoder", False) else "encoder"
-
-
-def _stacks(config: Any, text: Any, family: str) -> tuple[StackInfo, ...]:
-    heads = int(getattr(text, "num_attention_heads", 0) or 0)
-    layers = int(getattr(text, "num_hidden_layers", 0) or 0)
-    if family != "seq2seq":
-        shared = int(getattr(text, "num_key_value_heads", None) or heads)
-        return (StackInfo("decoder" if family == "causal" else "encoder", layers, heads, shared),)
-    encoder_layers = int(getattr(config, "encoder_layers", layers) or layers)
-    encoder_heads = int(getattr(config, "encoder_attention_heads", heads) or heads)
-    decoder_layers = int(
-        getattr(config, "decoder_layers", None) or getattr(config, "num_decoder_layers", None) or layers
-    )
-    decoder_heads = int(getattr(config, "decoder_attention_heads", heads) or heads)
-    return (
-        StackInfo("encoder", encoder_layers, encoder_heads, encoder_heads),
-        StackInfo("decoder", decoder_layers, decoder_heads, decoder_heads),
-        StackInfo("cross", decoder_layers, decoder_heads, decoder_heads),
-    )
-
-
-def _context(text: Any) -> int | None:
-    """Tokens that fit; None for a model that states no bound (T5's relative positions)."""
-    limit = getattr(text, "max_position_embeddings", None)
-    if not isinstance(limit, int) or limit < 1:
-        return None
-    if text.model_type in ("roberta", "xlm-roberta", "camembert"):
-        return limit - int(getattr(text, "pad_token_id", None) or 0) - 1  # positions count from the padding's id
-    return limit
 
 
 def _check_size(folder: Path, config: Any, info: CheckpointInfo, tensors: Tensors) -> None:
@@ -205,7 +151,7 @@ def _check_size(folder: Path, config: Any, info: CheckpointInfo, tensors: Tensor
         )
     try:
         with torch.device("meta"):
-            empty = _auto(info.family).from_config(config)
+            empty = auto_class(info.family).from_config(config)
             described = sum(p.numel() for p in empty.parameters())
     except Exception as cause:
         raise CheckpointError(f"{folder.name}: no model can be built from its config.json: {brief(cause)}.") from cause
@@ -215,18 +161,12 @@ def _check_size(folder: Path, config: Any, info: CheckpointInfo, tensors: Tensor
             f"{folder.name}: config.json describes {described:,} parameters, but the weight files hold only "
             f"{tensors.parameters:,}. The two do not belong together."
         )
-    if not empty._can_set_attn_implementation():
-        raise CheckpointError(
-            f"{folder.name}: transformers' {info.model_type} computes its attention where it can not be looked into, "
-            "so there would be nothing to show. Open a checkpoint of another family."
-        )
+    hidden = hidden_attention(empty)
+    if hidden:
+        raise CheckpointError(f"{folder.name}: {hidden}")
 
 
 # --------------------------------------------------------------------------- loading
-
-
-def _auto(family: str) -> Any:
-    return getattr(transformers, _AUTO[family])
 
 
 def _tokenizer(folder: Path) -> Any:
@@ -269,7 +209,7 @@ def _with_tokenizer(info: CheckpointInfo, tokenizer: Any) -> CheckpointInfo:
 def _weights(folder: Path, config: Any, info: CheckpointInfo) -> torch.nn.Module:
     transformers_logging.disable_progress_bar()  # a second or two, and nowhere to draw it
     try:
-        module, report = _auto(info.family).from_pretrained(
+        module, report = auto_class(info.family).from_pretrained(
             folder,
             config=config,
             local_files_only=True,
