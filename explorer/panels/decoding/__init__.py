@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import replace
 
-from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
 from explorer.panels.base import Panel, head_name, shortened
+from explorer.panels.decoding.attention import AttentionPage
+from explorer.panels.decoding.branches import BranchesPage
+from explorer.panels.decoding.cache import CachePage
+from explorer.panels.decoding.candidates import CandidatesPage
 from explorer.panels.decoding.knobs import DecodeKnobs
-from explorer.panels.decoding.pages import AttentionPage, BranchesPage, CachePage, CandidatesPage
+from explorer.panels.decoding.player import DecodePlayer
 from explorer.panels.decoding.transport import Transport
-from explorer.panels.decoding.work import READY, SILENT, Work, percent_of, search_is_over, step_words, text_is_over
-from explorer.session.branches import ROOT
+from explorer.panels.decoding.work import READY, percent_of, step_words
 from explorer.session.hover import Hover
 from explorer.session.intents import SetTarget, SetText
 from explorer.session.session import Session
@@ -22,11 +23,10 @@ from explorer.widgets.card import Card
 from explorer.widgets.page import scrolling, wrapped
 from explorer.widgets.segments import Segments
 from explorer.widgets.step_timeline import StepTimeline, TimelineStep
-from models.decode_requests import DecodeRowsRequest, DecodeStepRequest, DecodeStepView
+from models.decode_requests import DecodeRowsRequest, DecodeStepView
 from models.requests import Request
 
 CANDIDATES, BRANCHES, ATTENTION, CACHE = range(4)
-_TEXTS_KEPT = 8  # whose branches are there again when one comes back to the text
 
 
 class DecodingPanel(Panel):
@@ -36,16 +36,7 @@ class DecodingPanel(Panel):
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)
-        self._works: OrderedDict[tuple[str, str, str | None], Work] = OrderedDict()
-        self._work = Work()
-        self._pending: DecodeStepRequest | None = None
-        self._pending_at = (self._work, ROOT)
-        self._playing = False
-        self._said = ""
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.timeout.connect(self._play_on)
-
+        self.player = DecodePlayer(session, self)
         self.transport = Transport()
         self.knobs = DecodeKnobs()
         self.status = wrapped()
@@ -93,25 +84,30 @@ class DecodingPanel(Panel):
         outer.addWidget(self.card)
 
     def _connect(self) -> None:
-        self.transport.step.connect(lambda: self._step())
-        self.transport.play.connect(self._play)
-        self.transport.back.connect(self._back)
-        self.transport.restart.connect(lambda: self._jump(0))
-        self.timeline.step_selected.connect(self._jump)
+        player = self.player
+        player.changed.connect(self._show)
+        self.transport.step.connect(lambda: player.step())
+        self.transport.play.connect(player.play)
+        self.transport.back.connect(player.back)
+        self.transport.restart.connect(lambda: player.jump(0))
+        self.transport.paced.connect(self._on_pace)
+        self.timeline.step_selected.connect(player.jump)
         self.knobs.changed.connect(self._on_knobs)
         self.tabs.chosen.connect(self._show_page)
-        self.candidates.candidate_chosen.connect(self._branch_off)
-        self.branches.node_chosen.connect(self._go)
-        self.branches.renamed.connect(self._rename)
-        self.branches.deleted.connect(self._delete)
-        self.branches.undone.connect(self._bring_back)
+        self.candidates.candidate_chosen.connect(player.branch_off)
+        self.branches.node_chosen.connect(player.go)
+        self.branches.renamed.connect(player.rename)
+        self.branches.deleted.connect(player.delete)
+        self.branches.undone.connect(player.bring_back)
         self.use.clicked.connect(self._use_text)
         self.again.clicked.connect(self._sample_again)
+        self._on_pace()
+        self._on_knobs()
 
     # what it shows
 
     def wants(self, state: State) -> Request | None:
-        site, view = state.site, self._shown_view()
+        site, view = state.site, self.player.shown_view()
         if site is None or view is None or self.tabs.current != ATTENTION:
             return None
         asked = view.request
@@ -122,59 +118,15 @@ class DecodingPanel(Panel):
         return None if rows is not None and replace(rows.request, ticket=0) == request else request
 
     def render_state(self, state: State, old: State | None) -> None:
-        document = state.document
-        if old is None or old.results.loaded is not state.results.loaded or _key(old) != _key(state):
-            self._take_up(state, same_model=old is not None and old.results.loaded is state.results.loaded)
-        arrived = state.results.decoded
-        if arrived is not None and self._pending is not None and replace(arrived.request, ticket=0) == self._pending:
-            self._pending = None
-            self._take(arrived)
-        elif self._pending is not None and old is not None and self._pending.lane in old.busy - state.busy:
-            self._pending = None  # it failed: the notice says why
-            self._playing = False
-            self._said = state.notice.text if state.notice is not None else ""
-        self.again.setVisible(self.knobs.strategy == "sample" and document.text != "")
+        self.player.take_up(state, old)
+        self.player.receive(state, old)
         self._render(state)
 
     def _mark_edited(self, state: State) -> None:
         """The player runs the model as it is: its card has no mark."""
 
-    def _take_up(self, state: State, same_model: bool) -> None:
-        """Another text or another model: what was written after it before is there again."""
-        if not same_model:
-            self._works.clear()
-        self._pause()
-        self._pending = None
-        self._said = ""
-        self._work = self._works.setdefault(_key(state), Work())
-        self._works.move_to_end(_key(state))
-        while len(self._works) > _TEXTS_KEPT:
-            self._works.popitem(last=False)
-
-    def _take(self, view: DecodeStepView) -> None:
-        """A step has been done."""
-        work, parent = self._pending_at
-        if view.request.settings.strategy == "beam":
-            work.beams.append(view)
-            work.beam = len(work.beams)
-        else:
-            known = parent == ROOT or any(node.id == parent for node in work.branches.nodes)
-            if not known or view.chosen is None:
-                self._pause()  # the branch was deleted meanwhile
-                return
-            looked_at = work.branches.current
-            over = view.ending in ("model", "context", "masks")
-            grown = work.branches.go(parent).grow(view.chosen.id, view.chosen.label, view.log_probability, ended=over)
-            work.views[grown.current] = view
-            work.branches = grown if looked_at == parent else grown.go(looked_at)
-        self._said = ""
-        if self._playing and not self._why_not():
-            self._timer.start(self.transport.pause_ms)
-        else:
-            self._playing = False
-
     def _render(self, state: State) -> None:
-        work, beam, view = self._work, self._is_beam, self._shown_view()
+        work, beam, view = self.player.work, self.player.is_beam, self.player.shown_view()
         path = work.branches.furthest()
         at = work.beam if beam else len(work.branches.path())
         if beam:
@@ -186,14 +138,14 @@ class DecodingPanel(Panel):
                 for i, node in enumerate(path)
             ]
         self.timeline.set_steps(steps, at)
-        why_not = self._why_not()
+        why_not = self.player.why_not()
         self.transport.show_state(
-            self._playing, at > 0, not why_not and self._pending is None and not self.knobs.problem
+            self.player.playing, at > 0, not why_not and self.player.pending is None and not self.knobs.problem
         )
         self.status.setText(self._status(state, view, why_not))
         self.use.setEnabled(view is not None)
         self.again.setVisible(self.knobs.strategy == "sample")
-        self.again.setEnabled(self._pending is None and not self._silence(state))
+        self.again.setEnabled(self.player.pending is None and not self.player.silence())
         if beam:
             self.candidates.show_beams(work.beams[: work.beam], self.knobs.settings.beams)
         else:
@@ -217,13 +169,13 @@ class DecodingPanel(Panel):
             self.attention.show_rows(rows, head_name(state), "")
 
     def _status(self, state: State, view: DecodeStepView | None, why_not: str) -> str:
-        silence = self._silence(state)
+        silence = self.player.silence()
         if silence:
             return silence
-        parts = [self._said] if self._said else []
+        parts = [self.player.said] if self.player.said else []
         if view is not None:
-            parts.append(step_words(view, self._work.branches))
-        elif not self._said:
+            parts.append(step_words(view, self.player.work.branches))
+        elif not self.player.said:
             parts.append(READY)
         if why_not and view is not None:
             parts.append(why_not)
@@ -231,145 +183,10 @@ class DecodingPanel(Panel):
             parts.append("Interventions are left out here: the model writes as it is.")
         return " ".join(parts)
 
-    # what is the case
-
-    @property
-    def _is_beam(self) -> bool:
-        return self.knobs.strategy == "beam"
-
-    def _shown_view(self) -> DecodeStepView | None:
-        work = self._work
-        if self._is_beam:
-            return work.beams[work.beam - 1] if 0 < work.beam <= len(work.beams) else None
-        return work.views.get(work.branches.current)
-
-    def _silence(self, state: State) -> str:
-        loaded = state.results.loaded
-        return SILENT.get(loaded.info.family, "") if loaded is not None else "No model is open yet."
-
-    def _why_not(self) -> str:
-        """Why no step follows on what is looked at; "" where one can."""
-        silence = self._silence(self.session.state)
-        if silence:
-            return silence
-        view = self._shown_view()
-        if view is None:
-            return ""
-        if self._is_beam:
-            return search_is_over(view, self._work, self.knobs.steps)
-        return text_is_over(view, self.knobs.steps)
-
     # what a person does
 
-    def _step(self, forced: int | None = None) -> None:
-        state, work = self.session.state, self._work
-        if self._pending is not None or self.knobs.problem or (forced is None and self._why_not()):
-            return
-        if self._is_beam and work.beam < len(work.beams):
-            self._jump(work.beam + 1)  # this step of the search is known
-            if self._playing:
-                self._timer.start(self.transport.pause_ms)
-            return
-        site, beam = state.site, self._is_beam
-        path = work.branches.path()
-        request = DecodeStepRequest(
-            text=state.document.text,
-            target=state.document.target,
-            settings=self.knobs.settings,
-            steps=self.knobs.steps,
-            number=len(work.beams) + 1 if beam else len(path) + 1,
-            ids=() if beam else work.branches.ids(),
-            forced=None if beam else forced,
-            site=site.ref if site is not None else None,
-            head=state.selection.head,
-        )
-        work.searched = (self.knobs.settings, self.knobs.steps) if beam else work.searched
-        self._said = ""
-        self._pending, self._pending_at = request, (work, work.branches.current)
-        self.session.request(request)
-        self._show()
-
-    def _play(self, on: bool) -> None:
-        self._playing = on
-        if on:
-            self._play_on()
-        else:
-            self._pause()
-        self._show()
-
-    def _play_on(self) -> None:
-        if not self._playing:
-            return
-        if self._why_not() or self.knobs.problem:
-            self._pause()
-            self._show()
-        else:
-            self._step()
-
-    def _pause(self) -> None:
-        self._playing = False
-        self._timer.stop()
-
-    def _back(self) -> None:
-        self._pause()
-        self._jump((self._work.beam if self._is_beam else len(self._work.branches.path())) - 1)
-
-    def _jump(self, step: int) -> None:
-        """To a step of what the timeline shows; 0 is the prompt."""
-        work = self._work
-        if self._is_beam:
-            work.beam = min(max(step, 0), len(work.beams))
-        else:
-            path = work.branches.furthest()
-            work.branches = work.branches.go(path[step - 1].id if 0 < step <= len(path) else ROOT)
-        self._said = ""
-        self._show()
-
-    def _go(self, node: int) -> None:
-        self._pause()
-        self._work.branches = self._work.branches.go(node)
-        self._said = ""
-        self._show()
-
-    def _branch_off(self, token: int) -> None:
-        """Take `token` in the place of what the shown step chose."""
-        work = self._work
-        path = work.branches.path()
-        if not path or self._pending is not None or path[-1].token == token:
-            return
-        self._pause()
-        parent = path[-1].parent
-        known = next((child for child in work.branches.children(parent) if child.token == token), None)
-        if known is not None:
-            self._go(known.id)
-            return
-        work.branches = work.branches.go(parent)
-        self._step(forced=token)
-
-    def _rename(self, node: int, name: str) -> None:
-        if node != ROOT:
-            self._work.branches = self._work.branches.named(node, name)
-            self._show()
-
-    def _delete(self, node: int) -> None:
-        """The branch of `node`, up to where it parts from the others."""
-        if node == ROOT:
-            return
-        self._pause()
-        work = self._work
-        work.deleted.append(work.branches)
-        work.branches = work.branches.without(work.branches.branch_start(node))
-        self._show()
-
-    def _bring_back(self) -> None:
-        if self._work.deleted:
-            earlier, made = self._work.deleted.pop(), self._work.branches.made
-            # what was chosen since the deletion is not in the earlier tree: nothing may get its ids
-            self._work.branches = replace(earlier, made=max(made, earlier.made))
-            self._show()
-
     def _use_text(self) -> None:
-        view, loaded = self._shown_view(), self.session.state.results.loaded
+        view, loaded = self.player.shown_view(), self.session.state.results.loaded
         if view is None or loaded is None:
             return
         self.dispatch(SetTarget(view.whole) if loaded.info.family == "seq2seq" else SetText(view.whole))
@@ -377,20 +194,14 @@ class DecodingPanel(Panel):
     def _sample_again(self) -> None:
         seed = self.knobs.settings.seed + 1
         self.knobs.set_number("seed", str(seed))
-        self._jump(0)
-        self._play(True)
+        self.player.jump(0)
+        self.player.play(True)
 
     def _on_knobs(self) -> None:
-        work = self._work
-        if self._is_beam and work.searched != (self.knobs.settings, self.knobs.steps):
-            work.beams, work.beam, work.searched = [], 0, None
-        if self.knobs.problem or self._is_beam != (self._pending_strategy() == "beam"):
-            self._pause()
-        self._said = ""
-        self._show()
+        self.player.set_knobs(self.knobs.settings, self.knobs.steps, self.knobs.problem)
 
-    def _pending_strategy(self) -> str:
-        return self._pending.settings.strategy if self._pending is not None else self.knobs.strategy
+    def _on_pace(self) -> None:
+        self.player.pause_ms = self.transport.pause_ms
 
     def _show_page(self, index: int) -> None:
         for place, each in enumerate(self.pages):
@@ -402,7 +213,3 @@ class DecodingPanel(Panel):
         if self.isVisible() and self._rendered is not None:
             self._render(self.session.state)
             self._refresh()
-
-
-def _key(state: State) -> tuple[str, str, str | None]:
-    return state.document.checkpoint, state.document.text, state.document.target

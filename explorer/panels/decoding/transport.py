@@ -16,6 +16,7 @@ class Transport(QWidget):
     back = Signal()
     play = Signal(bool)  # False: pause
     step = Signal()
+    paced = Signal()  # `pause_ms` has another value
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -46,6 +47,7 @@ class Transport(QWidget):
         self.back_button.clicked.connect(lambda: self.back.emit())
         self.play_button.clicked.connect(lambda on: self.play.emit(on))
         self.step_button.clicked.connect(lambda: self.step.emit())
+        self.speed.valueChanged.connect(lambda _: self.paced.emit())
 
     @property
     def pause_ms(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from explorer.panels.base import shortened
-from explorer.panels.decoding.pages import log_text
+from explorer.panels.decoding.layout import log_text
 from explorer.session.branches import Branches
 from explorer.widgets.filter_bars import percent
 from models.decode_requests import DecodeStepView

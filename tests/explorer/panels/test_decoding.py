@@ -9,8 +9,9 @@ import pytest
 from PySide6.QtCore import Qt
 
 from explorer.panels.decoding import ATTENTION, BRANCHES, CACHE, DecodingPanel
+from explorer.panels.decoding.cache import bytes_text
 from explorer.panels.decoding.knobs import DecodeKnobs
-from explorer.panels.decoding.pages import bytes_text, log_text
+from explorer.panels.decoding.layout import log_text
 from explorer.session.intents import Arrived, Busy, SelectHead, SetText
 from explorer.session.state import Document, State
 from explorer.theme import DARK
@@ -77,7 +78,7 @@ def steps(qtbot, session, panel, count: int) -> None:
 
 
 def words(panel) -> str:
-    return "".join(node.label for node in panel._work.branches.path())
+    return "".join(node.label for node in panel.player.work.branches.path())
 
 
 def click_row(qtbot, session, bars, row: int) -> None:
@@ -126,7 +127,9 @@ def test_a_click_on_a_candidate_goes_that_way_and_keeps_both(qtbot, session, pan
     assert [row.text for row in panel.branches.list.rows] == ["Tom.", "Ben."]
     assert "times as likely" in panel.branches.comparison.text()
     expected = sum(
-        view.log_probability for view in panel._work.views.values() if view.ids[0] == panel._work.branches.ids()[0]
+        view.log_probability
+        for view in panel.player.work.views.values()
+        if view.ids[0] == panel.player.work.branches.ids()[0]
     )
     assert panel.branches.list.rows[1].value == log_text(expected)
     click_row(qtbot, session, panel.branches.list, 0)
@@ -149,9 +152,9 @@ def test_a_branch_is_named_deleted_and_brought_back(qtbot, session, panel):
 def test_a_branch_deleted_while_its_step_is_computed_stays_deleted(qtbot, session, panel):
     steps(qtbot, session, panel, 1)
     qtbot.mouseClick(panel.transport.step_button, LEFT)
-    panel._delete(panel._work.branches.current)
+    panel.player.delete(panel.player.work.branches.current)
     session.answer()
-    assert panel._work.branches.nodes == ()
+    assert panel.player.work.branches.nodes == ()
     steps(qtbot, session, panel, 1)
     assert words(panel) == "␣Tom"
 
@@ -164,7 +167,7 @@ def test_play_goes_on_until_the_steps_are_used_up_and_says_so(qtbot, session, pa
 
     def ended() -> bool:
         session.answer()
-        return len(panel._work.branches.path()) == 3 and panel.transport.play_button.text() == "Play"
+        return len(panel.player.work.branches.path()) == 3 and panel.transport.play_button.text() == "Play"
 
     qtbot.waitUntil(ended)
     assert "All 3 steps are used up" in panel.status.text()
@@ -191,7 +194,7 @@ def test_settings_cut_and_say_what(qtbot, session, panel):
     steps(qtbot, session, panel, 1)
     rows = panel.candidates.bars.rows
     assert [row.cut_by for row in rows[:4]] == ["", "", "", "top-k"]
-    logits = np.array([offer.logit for offer in panel._shown_view().offers[:3]]) / 2
+    logits = np.array([offer.logit for offer in panel.player.shown_view().offers[:3]]) / 2
     expected = np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
     np.testing.assert_allclose([row.kept for row in rows[:3]], expected, atol=1e-6)
     assert (
@@ -206,15 +209,15 @@ def test_a_beam_search_is_a_tree(qtbot, session, panel):
     panel.knobs.set_number("beams", "2")
     steps(qtbot, session, panel, 3)
     assert panel.candidates.tree.isVisible()
-    beams = panel._work.beams[-1].beams
+    beams = panel.player.work.beams[-1].beams
     assert sum(beam.kept for beam in beams) == 2
     assert not panel.candidates.tree.node_rect(beams[0].node).isEmpty()
     assert "best so far" in panel.status.text()
     press(qtbot, session, panel.transport.back_button)
     steps(qtbot, session, panel, 1)
-    assert len(panel._work.beams) == 3  # known, not searched again
+    assert len(panel.player.work.beams) == 3  # known, not searched again
     panel.knobs.set_number("beams", "3")
-    assert panel._work.beams == []  # another search
+    assert panel.player.work.beams == []  # another search
 
 
 def test_attention_grows_by_a_row_a_step(qtbot, session, panel):

@@ -1,0 +1,106 @@
+"""Every way that was gone, as an outline, and any two of them compared."""
+
+from __future__ import annotations
+
+import math
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QComboBox, QLineEdit, QPushButton, QWidget
+
+from explorer.panels.decoding.layout import column, count, dim, log_text, plain, row
+from explorer.session.branches import Branches, Segment, outline
+from explorer.widgets.branch_list import BranchList, BranchRow
+from explorer.widgets.number_text import MINUS
+from explorer.widgets.page import wrapped
+
+
+class BranchesPage(QWidget):
+    """Every way that was gone, with its log-probability; any two can be compared."""
+
+    node_chosen = Signal(int)
+    renamed = Signal(int, str)
+    deleted = Signal(int)
+    undone = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.list = BranchList()
+        self.list.set_empty_text("Every token you choose or the model writes is kept here as a branch.")
+        self.name = QLineEdit()
+        self.name.setPlaceholderText("Name of this branch")
+        self.name.setAccessibleName("Name of this branch")
+        self.name.setToolTip("Type a name for the branch that ends here, and press Enter")
+        self.delete = QPushButton("Delete")
+        self.delete.setToolTip("Take this branch away, up to where it parts from the others")
+        self.undo = QPushButton("Bring back")
+        self.undo.setToolTip("Bring back what was deleted last")
+        self.other = QComboBox()
+        self.other.setAccessibleName("Compare with")
+        self.other.setToolTip("The branch to compare this one with")
+        self.other.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.other.setMinimumContentsLength(14)
+        self.comparison = wrapped()
+        self._compare = row(dim("Compare with"), self.other)
+        column(self, self.list, row(self.name, self.delete, self.undo), self._compare, self.comparison)
+        self._segments: tuple[Segment, ...] = ()
+        self._branches = Branches()
+        self.list.row_selected.connect(lambda row: self.node_chosen.emit(self._segments[row].last))
+        self.name.returnPressed.connect(lambda: self.renamed.emit(self._branches.current, self.name.text()))
+        self.delete.clicked.connect(lambda: self.deleted.emit(self._branches.current))
+        self.undo.clicked.connect(lambda: self.undone.emit())
+        self.other.activated.connect(lambda _: self._show_comparison())
+
+    def show_branches(self, branches: Branches, can_undo: bool) -> None:
+        self._branches, self._segments = branches, outline(branches)
+        path = branches.path()
+        at = path[-1] if path else None
+        self.list.set_rows(
+            [
+                BranchRow(
+                    text=f"{segment.name}: {plain(segment.text)}" if segment.name else plain(segment.text),
+                    depth=segment.depth,
+                    value=log_text(segment.log_probability),
+                    on_path=segment.on_path,
+                    current=at is not None and segment.last == at.id,
+                    tooltip=f"{count(segment.tokens, 'token')}; all up to here has log-probability "
+                    f"{segment.log_probability:.4f}".replace("-", MINUS)
+                    + (". Ended" if segment.ended else ""),
+                )
+                for segment in self._segments
+            ]
+        )
+        self.name.setEnabled(at is not None)
+        if not self.name.hasFocus():
+            self.name.setText(at.name if at is not None else "")
+        self.delete.setEnabled(at is not None)
+        self.undo.setEnabled(can_undo)
+        others = [leaf for leaf in branches.leaves() if at is not None and leaf.id != at.id]
+        kept = self.other.currentData()
+        self.other.clear()
+        for leaf in others:
+            words = leaf.name or plain("".join(node.label for node in branches.path(leaf.id)))
+            self.other.addItem(words if len(words) <= 40 else f"…{words[-38:]}", leaf.id)
+        if kept is not None and self.other.findData(kept) >= 0:
+            self.other.setCurrentIndex(self.other.findData(kept))
+        self._compare.setVisible(bool(others))
+        self._show_comparison()
+
+    def _show_comparison(self) -> None:
+        other = self.other.currentData()
+        self.comparison.setVisible(other is not None)
+        if other is not None:
+            self.comparison.setText(comparison_text(self._branches, self._branches.current, other))
+
+
+def comparison_text(branches: Branches, first: int, second: int) -> str:
+    """Which of two branches is the likelier, and by how much."""
+    a, b = branches.log_probability(first), branches.log_probability(second)
+    lengths = len(branches.path(first)), len(branches.path(second))
+    this, that = (f"{log_text(p)} ({count(n, 'token')})" for p, n in zip((a, b), lengths, strict=True))
+    words = f"This one {this}, the other {that}"
+    apart = abs(a - b)
+    if apart < 1e-9:
+        return f"{words}: as likely."
+    times = f"{math.exp(apart):,.1f}" if apart < 20 else f"10^{apart / math.log(10):.0f}"
+    uneven = " A longer text is less likely only because it says more." if lengths[0] != lengths[1] else ""
+    return f"{words}: {'this one' if a > b else 'the other'} is {times} times as likely.{uneven}"

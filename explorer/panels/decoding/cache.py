@@ -1,0 +1,80 @@
+"""Keys and values: what is stored, what this step reused and computed."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QWidget
+
+from explorer.panels.decoding.layout import column, count, say
+from explorer.widgets.cache_view import CacheBar, CacheView
+from explorer.widgets.page import wrapped
+from models.decode_requests import DecodeStepView
+
+
+class CachePage(QWidget):
+    """Keys and values that are kept, so that each step computes those of one token only."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bars = CacheView()
+        self.bars.set_empty_text("Press Step: what the model keeps for the next step appears here.")
+        self.words = wrapped()
+        self.sharing = wrapped(role="dim")
+        column(self, self.words, self.bars, self.sharing)
+
+    def show_step(self, view: DecodeStepView | None, empty: str = "") -> None:
+        if empty:
+            self.bars.set_empty_text(empty)
+        layers = view.cache if view is not None else ()
+        several = len({layer.stack for layer in layers}) > 1
+        self.bars.set_bars(
+            [
+                CacheBar(
+                    label=f"{'Source, layer' if layer.stack == 'cross' else 'Layer'} {layer.layer}"
+                    if several
+                    else f"Layer {layer.layer}",
+                    reused=layer.reused,
+                    computed=layer.computed,
+                    text=bytes_text(layer.bytes),
+                    heads=layer.heads,
+                    key_heads=layer.key_heads,
+                )
+                for layer in layers
+            ]
+        )
+        say(self.words, cache_text(view) if view is not None else "")
+        say(self.sharing, sharing_text(view) if view is not None else "")
+
+
+def cache_text(view: DecodeStepView) -> str:
+    if not view.cache:
+        return f"{bytes_text(view.cache_bytes)} are kept for the next step." if view.cache_bytes else ""
+    own = [layer for layer in view.cache if layer.stack != "cross"] or list(view.cache)
+    first = own[0]
+    return (
+        f"{bytes_text(view.cache_bytes)} of keys and values are stored. This step reused those of "
+        f"{count(first.reused, 'token')} and computed those of {count(first.computed, 'token')}, in each of "
+        f"{count(len(own), 'layer')}."
+    )
+
+
+def sharing_text(view: DecodeStepView) -> str:
+    """How many query heads read one stored head."""
+    if not view.cache:
+        return ""
+    layer = view.cache[0]
+    if layer.heads == layer.key_heads:
+        return (
+            f"Blue: reused, orange: computed now. Each of the {layer.heads} query heads has keys and values of its own."
+        )
+    return (
+        f"Blue: reused, orange: computed now. {layer.heads} query heads share {count(layer.key_heads, 'stored head')} "
+        f"(squares that touch): the cache is {layer.heads / layer.key_heads:g} times smaller."
+    )
+
+
+def bytes_text(count: int) -> str:
+    """45.1 kB, in powers of a thousand."""
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
+    return f"{count} bytes"

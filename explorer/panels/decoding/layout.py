@@ -1,0 +1,52 @@
+"""How the pages of the player are laid out, and how their numbers are written."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+
+from explorer.widgets.heat_map import HeatMap
+from explorer.widgets.number_text import MINUS
+
+
+def column(parent: QWidget, *widgets: QWidget) -> None:
+    column = QVBoxLayout(parent)
+    column.setContentsMargins(0, 2, 8, 4)
+    column.setSpacing(6)
+    for widget in widgets:
+        column.addWidget(widget, 1 if isinstance(widget, HeatMap) else 0)
+    if not any(isinstance(widget, HeatMap) for widget in widgets):
+        column.addStretch(1)
+
+
+def row(*widgets: QWidget) -> QWidget:
+    row = QWidget()
+    layout = QHBoxLayout(row)
+    layout.setContentsMargins(0, 0, 0, 0)
+    layout.setSpacing(6)
+    for widget in widgets:
+        layout.addWidget(widget, 1 if isinstance(widget, (QLineEdit, QComboBox)) else 0)
+    return row
+
+
+def dim(text: str) -> QLabel:
+    label = QLabel(text)
+    label.setProperty("role", "dim")
+    return label
+
+
+def say(label: QLabel, text: str) -> None:
+    label.setText(text)
+    label.setVisible(bool(text))
+
+
+def count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def plain(text: str) -> str:
+    return text.replace("␣", " ").strip() or "␣"
+
+
+def log_text(value: float) -> str:
+    """Two decimals, more where these would all be 0."""
+    return (f"{value:.2f}" if abs(value) >= 0.01 or value == 0 else f"{value:.1g}").replace("-", MINUS)
