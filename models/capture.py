@@ -150,7 +150,8 @@ def stack_of(name: str, seq2seq: bool, causal: bool) -> str:
     if any(cross in low for cross in _CROSS_NAMES):
         return "cross"
     if seq2seq:
-        return "encoder" if "encoder" in low.split(".") else "decoder"
+        # the outermost of the two: a decoder that was made from BERT has an "encoder" inside
+        return next((part for part in low.split(".") if part in ("encoder", "decoder")), "decoder")
     return "decoder" if causal else "encoder"
 
 

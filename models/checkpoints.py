@@ -21,7 +21,16 @@ from transformers.utils import logging as transformers_logging
 from models.capture import IMPLEMENTATION
 from models.catalogue import WEIGHTS, Card, folder_of, read_card
 from models.errors import CheckpointError
-from models.families import auto_class, context_of, family_of, hidden_attention, stacks_of
+from models.families import (
+    context_of,
+    family_of,
+    hidden_attention,
+    opening,
+    refusal,
+    stacks_of,
+    text_config,
+    vocabulary_of,
+)
 from models.model import Model
 from models.textbook.checkpoint import MODEL_TYPE, open_recurrent
 from models.values import CheckpointInfo
@@ -118,7 +127,6 @@ def _info(
     named = architectures[0] if isinstance(architectures, list) and architectures else ""
     architecture = named if isinstance(named, str) else ""
     family = family_of(architecture, config)
-    text = config.get_text_config()
     return CheckpointInfo(
         reference=reference,
         name=card.title,
@@ -127,9 +135,9 @@ def _info(
         model_type=config.model_type,
         architecture=architecture or type(config).__name__.removesuffix("Config"),
         stacks=stacks_of(config, family),
-        width=int(getattr(text, "hidden_size", 0) or 0),
+        width=int(getattr(text_config(config), "hidden_size", 0) or 0),
         context=context_of(config),
-        vocabulary=int(getattr(text, "vocab_size", 0) or 0),
+        vocabulary=vocabulary_of(config),
         parameters=tensors.parameters,
         file_bytes=tensors.file_bytes,
         summary=card.summary,
@@ -149,9 +157,13 @@ def _check_size(folder: Path, config: Any, info: CheckpointInfo, tensors: Tensor
             f"{folder.name}: config.json describes {layers:,} layers, but the weight files hold only "
             f"{len(tensors.shapes):,} tensors. The two do not belong together."
         )
+    unsuited = refusal(info.family, info.architecture, config)
+    if unsuited:
+        raise CheckpointError(f"{folder.name}: {unsuited}")
+    kind, options = opening(info.family, info.architecture, config)
     try:
         with torch.device("meta"):
-            empty = auto_class(info.family).from_config(config)
+            empty = kind.from_config(config, **options)
             described = sum(p.numel() for p in empty.parameters())
     except Exception as cause:
         raise CheckpointError(f"{folder.name}: no model can be built from its config.json: {brief(cause)}.") from cause
@@ -208,8 +220,9 @@ def _with_tokenizer(info: CheckpointInfo, tokenizer: Any) -> CheckpointInfo:
 
 def _weights(folder: Path, config: Any, info: CheckpointInfo) -> torch.nn.Module:
     transformers_logging.disable_progress_bar()  # a second or two, and nowhere to draw it
+    kind, options = opening(info.family, info.architecture, config)
     try:
-        module, report = auto_class(info.family).from_pretrained(
+        module, report = kind.from_pretrained(
             folder,
             config=config,
             local_files_only=True,
@@ -220,6 +233,7 @@ def _weights(folder: Path, config: Any, info: CheckpointInfo) -> torch.nn.Module
             attn_implementation=IMPLEMENTATION,
             output_loading_info=True,
             ignore_mismatched_sizes=True,  # they are refused below, in a sentence that names one
+            **options,
         )
     except Exception as cause:
         raise CheckpointError(f"{folder.name} can not be loaded: {brief(cause)}.") from cause

@@ -49,7 +49,7 @@ class Model:
         named = {tokenizer.unk_token_id, tokenizer.mask_token_id}
         # tokens that stand for no text; a mask or an unknown word does stand for some
         self._hidden_ids = frozenset(tokenizer.all_special_ids) - named
-        watch_blocks(module, self.seq2seq, info.family == "causal")
+        watch_blocks(module, self.seq2seq, any(stack.stack == "decoder" for stack in info.stacks))
 
     def accepts(self, name: str) -> bool:
         """Whether the module's forward takes an argument of this name."""

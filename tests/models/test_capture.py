@@ -17,70 +17,15 @@ from models.capture import Recorder, active
 from models.errors import InputError
 from models.model import Model
 from models.requests import Cancelled
-from models.trace import Trace
 from models.values import SiteRef
 from tests.models import tiny
+from tests.models.eager import TARGET, assert_same_as_eager
 
 TinyModel = Callable[[str], Model]
 
 DECODERS = ("gpt2", "llama", "gemma2", "gpt_oss")
 ENCODERS = ("bert", "distilbert", "albert", "roberta", "bert_bare")
 BOTH = ("t5", "marian")
-TARGET = "La casa tiene tres puertas"
-
-
-def target_for(model: Model) -> str | None:
-    return TARGET if model.seq2seq else None
-
-
-def attentions(out: Any, model: Model) -> dict[SiteRef, np.ndarray]:
-    """transformers' weights, (heads, queries, keys), by site."""
-    if model.seq2seq:
-        stacks = {
-            "encoder": out.encoder_attentions,
-            "decoder": out.decoder_attentions,
-            "cross": out.cross_attentions,
-        }
-    else:
-        stacks = {"decoder" if model.info.family == "causal" else "encoder": out.attentions}
-    return {
-        SiteRef(stack, layer): weights[0].numpy()
-        for stack, layers in stacks.items()
-        for layer, weights in enumerate(layers)
-    }
-
-
-def hidden_states(out: Any, model: Model) -> dict[str, tuple[torch.Tensor, ...]]:
-    """transformers' embedding and the stream after each block, (tokens, width), by stack."""
-    if model.seq2seq:
-        stacks = {"encoder": out.encoder_hidden_states, "decoder": out.decoder_hidden_states}
-    else:
-        stacks = {"decoder" if model.info.family == "causal" else "encoder": out.hidden_states}
-    return {stack: tuple(state[0] for state in states) for stack, states in stacks.items()}
-
-
-def assert_same_as_eager(model: Model, text: str, tolerance: float = 1e-6) -> Trace:
-    trace = run(model, text, target=target_for(model))
-    out = tiny.eager_run(model, text, target_for(model))
-    theirs = attentions(out, model)
-    assert {site.ref for site in trace.sites} == set(theirs)
-    for site in trace.sites:
-        assert theirs[site.ref].shape == (site.heads, site.queries, site.keys)
-        for head in range(site.heads):
-            ours = trace.weights(site, head)
-            np.testing.assert_allclose(ours, theirs[site.ref][head], atol=tolerance)
-            masked = trace.masked(site, head)
-            if masked is not None:
-                assert (ours[masked] == 0).all()
-    for stack, states in hidden_states(out, model).items():
-        stream = trace.residual[stack]
-        assert len(stream) == len(states)
-        # the last one of transformers is behind the final norm, where there is one
-        for ours_state, state in zip(stream[:-1], states[:-1], strict=True):
-            torch.testing.assert_close(ours_state, state, atol=1e-4, rtol=1e-5)
-    if trace.output_logits is not None:
-        np.testing.assert_allclose(trace.logits, out.logits[0].numpy(), atol=1e-4, rtol=1e-5)
-    return trace
 
 
 @pytest.mark.parametrize("tokens", [14, 512])
@@ -107,15 +52,6 @@ def test_en_es_equals_eager(en_es: Model) -> None:
     assert [token.label for token in trace.source][-1] == "⟨end⟩"
     assert trace.tokens[0].label == "⟨start⟩"
     assert len(trace.logits) == len(trace.tokens)
-
-
-@pytest.mark.parametrize("kind", [*DECODERS, *ENCODERS, *BOTH])
-def test_every_family_equals_eager(tiny_model: TinyModel, kind: str) -> None:
-    model = tiny_model(kind)
-    trace = assert_same_as_eager(model, tiny.SENTENCE)
-    # the heads choose: otherwise any two would agree
-    assert max(float(trace.weights(0, head).max(-1).mean()) for head in range(4)) > 0.2
-    assert float(np.abs(trace.weights(0, 0) - trace.weights(0, 1)).max()) > 0.1
 
 
 @pytest.mark.parametrize("kind", DECODERS)

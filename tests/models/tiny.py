@@ -142,15 +142,64 @@ _BERT = {
     "max_position_embeddings": 64,
 }
 
+_NEOX = {name: value for name, value in _LLAMA.items() if name not in ("num_key_value_heads", "head_dim")}
+_OPT = {
+    "hidden_size": 32,
+    "ffn_dim": 48,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "word_embed_proj_dim": 32,
+    "max_position_embeddings": 64,
+    "pad_token_id": 0,
+    "bos_token_id": 0,
+    "eos_token_id": 0,
+}
+_T5 = {
+    "d_model": 32,
+    "d_kv": 8,
+    "d_ff": 48,
+    "num_layers": 2,
+    "num_decoder_layers": 3,
+    "num_heads": 4,
+    "pad_token_id": 0,
+    "eos_token_id": 1,
+    "decoder_start_token_id": 0,
+}
+_BART = {
+    "d_model": 32,
+    "encoder_layers": 2,
+    "decoder_layers": 3,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4,
+    "encoder_ffn_dim": 48,
+    "decoder_ffn_dim": 48,
+    "max_position_embeddings": 64,
+    "pad_token_id": 0,
+    "eos_token_id": 1,
+    "forced_eos_token_id": None,
+    "decoder_start_token_id": 0,
+}
+_SLIDING = {"sliding_window": 8, "layer_types": ["sliding_attention", "full_attention", "sliding_attention"]}
+_WRITES = {"is_decoder": True, "add_cross_attention": True, "num_hidden_layers": 2}  # what makes a decoder of BERT
+
 KINDS = {
     "gpt2": Kind("GPT2LMHeadModel", "GPT2Config", _GPT2, byte_level),
+    "gpt2_bare": Kind("GPT2Model", "GPT2Config", _GPT2, byte_level),  # its head is its table of embeddings
     "llama": Kind("LlamaForCausalLM", "LlamaConfig", _LLAMA, byte_level),  # two query heads share a key head
+    "llama_bare": Kind("LlamaModel", "LlamaConfig", _LLAMA, byte_level),  # a decoder without an output head
+    "mistral": Kind("MistralForCausalLM", "MistralConfig", {**_LLAMA, "sliding_window": 8}, byte_level),
+    "qwen2": Kind("Qwen2ForCausalLM", "Qwen2Config", _LLAMA, byte_level),
+    "qwen3": Kind("Qwen3ForCausalLM", "Qwen3Config", _LLAMA, byte_level),
     "gemma2": Kind(  # soft cap, and a window of 8 keys in every other layer
         "Gemma2ForCausalLM",
         "Gemma2Config",
         {**_LLAMA, "sliding_window": 8, "attn_logit_softcapping": 1.5, "query_pre_attn_scalar": 8},
         byte_level,
     ),
+    "gemma3": Kind("Gemma3ForCausalLM", "Gemma3TextConfig", {**_LLAMA, **_SLIDING}, byte_level),
+    "phi3": Kind("Phi3ForCausalLM", "Phi3Config", {**_LLAMA, "sliding_window": 8, "pad_token_id": 0}, byte_level),
+    "gpt_neox": Kind("GPTNeoXForCausalLM", "GPTNeoXConfig", {**_NEOX, "rotary_pct": 0.5}, byte_level),
+    "opt": Kind("OPTForCausalLM", "OPTConfig", _OPT, byte_level),
     "gpt_oss": Kind(  # sinks, and a mixture of experts
         "GptOssForCausalLM",
         "GptOssConfig",
@@ -158,7 +207,14 @@ KINDS = {
         byte_level,
     ),
     "bert": Kind("BertForMaskedLM", "BertConfig", _BERT, word_piece),
+    "bert_pretrained": Kind("BertForPreTraining", "BertConfig", _BERT, word_piece),  # a second head beside the words'
+    "bert_decoder": Kind("BertLMHeadModel", "BertConfig", {**_BERT, "is_decoder": True}, word_piece),
+    "bert_classifier": Kind("BertForSequenceClassification", "BertConfig", _BERT, word_piece),
     "albert": Kind("AlbertForMaskedLM", "AlbertConfig", {**_BERT, "embedding_size": 16}, word_piece),
+    "electra": Kind("ElectraForMaskedLM", "ElectraConfig", {**_BERT, "embedding_size": 16}, word_piece),
+    "electra_discriminator": Kind(
+        "ElectraForPreTraining", "ElectraConfig", {**_BERT, "embedding_size": 16}, word_piece
+    ),
     "distilbert": Kind(
         "DistilBertForMaskedLM",
         "DistilBertConfig",
@@ -166,47 +222,53 @@ KINDS = {
         word_piece,
     ),
     "roberta": Kind("RobertaForMaskedLM", "RobertaConfig", _BERT, roberta_like),
-    "t5": Kind(
-        "T5ForConditionalGeneration",
-        "T5Config",
-        {
-            "d_model": 32,
-            "d_kv": 8,
-            "d_ff": 48,
-            "num_layers": 2,
-            "num_decoder_layers": 3,
-            "num_heads": 4,
-            "pad_token_id": 0,
-            "eos_token_id": 1,
-            "decoder_start_token_id": 0,
-        },
-        sentence_piece,
+    "xlm_roberta": Kind("XLMRobertaForMaskedLM", "XLMRobertaConfig", _BERT, roberta_like),
+    "modernbert": Kind(  # a window of 4 tokens to either side, but in every third layer
+        "ModernBertForMaskedLM",
+        "ModernBertConfig",
+        {**_BERT, "local_attention": 8, "global_attn_every_n_layers": 3, "pad_token_id": 0},
+        word_piece,
     ),
-    "marian": Kind(
-        "MarianMTModel",
-        "MarianConfig",
-        {
-            "d_model": 32,
-            "encoder_layers": 2,
-            "decoder_layers": 3,
-            "encoder_attention_heads": 4,
-            "decoder_attention_heads": 4,
-            "encoder_ffn_dim": 48,
-            "decoder_ffn_dim": 48,
-            "max_position_embeddings": 64,
-            "pad_token_id": 0,
-            "eos_token_id": 1,
-            "forced_eos_token_id": None,
-            "decoder_start_token_id": 0,
-        },
-        sentence_piece,
-    ),
+    "bert2bert": Kind("EncoderDecoderModel", "BertConfig", _BERT, word_piece),  # two models put together
+    "t5": Kind("T5ForConditionalGeneration", "T5Config", _T5, sentence_piece),
+    "t5_encoder": Kind("T5EncoderModel", "T5Config", _T5, sentence_piece),
+    "mt5": Kind("MT5ForConditionalGeneration", "MT5Config", _T5, sentence_piece),
+    "bart": Kind("BartForConditionalGeneration", "BartConfig", _BART, sentence_piece),
+    "mbart": Kind("MBartForConditionalGeneration", "MBartConfig", _BART, sentence_piece),
+    "marian": Kind("MarianMTModel", "MarianConfig", _BART, sentence_piece),
+    "bert_tagger": Kind("BertForTokenClassification", "BertConfig", _BERT, word_piece),  # without a pooler
     "bert_bare": Kind("BertModel", "BertConfig", _BERT, word_piece),  # no output head
     "bloom": Kind("BloomForCausalLM", "BloomConfig", {"hidden_size": 32, "n_layer": 2, "n_head": 4}, byte_level),
+    "mpt": Kind(
+        "MptForCausalLM", "MptConfig", {"d_model": 32, "n_layers": 2, "n_heads": 4, "max_seq_len": 64}, byte_level
+    ),
     "gpt_neo": Kind(
         "GPTNeoForCausalLM",
         "GPTNeoConfig",
-        {"hidden_size": 32, "num_layers": 2, "num_heads": 4, "attention_types": [[["global", "local"], 1]]},
+        {
+            "hidden_size": 32,
+            "num_layers": 2,
+            "num_heads": 4,
+            "attention_types": [[["global", "local"], 1]],
+            "window_size": 8,
+            "max_position_embeddings": 64,
+        },
+        byte_level,
+    ),
+    "deberta_v2": Kind(
+        "DebertaV2ForMaskedLM",
+        "DebertaV2Config",
+        {**_BERT, "relative_attention": True, "pos_att_type": ["p2c", "c2p"], "position_buckets": 16},
+        word_piece,
+    ),
+    "longformer": Kind(  # weights along a band, no square
+        "LongformerForMaskedLM", "LongformerConfig", {**_BERT, "attention_window": 4}, roberta_like
+    ),
+    "mamba": Kind("MambaForCausalLM", "MambaConfig", {"hidden_size": 32, "num_hidden_layers": 2}, byte_level),
+    "whisper": Kind(
+        "WhisperForConditionalGeneration",
+        "WhisperConfig",
+        {**_BART, "max_source_positions": 30, "max_target_positions": 64, "num_mel_bins": 8},
         byte_level,
     ),
 }
@@ -216,9 +278,7 @@ def save(kind: str, folder: Path) -> Path:
     """Write a checkpoint of random weights and its tokenizer to `folder`."""
     chosen = KINDS[kind]
     tokenizer = chosen.tokenizer()
-    config = getattr(transformers, chosen.config)(vocab_size=len(tokenizer), **chosen.settings)
-    torch.manual_seed(0)
-    module = getattr(transformers, chosen.architecture)(config)
+    module = _module(chosen, len(tokenizer))
     with torch.no_grad():
         # the usual small start gives weights that are all alike; larger matrices make heads that choose
         for parameter in module.parameters():
@@ -229,12 +289,23 @@ def save(kind: str, folder: Path) -> Path:
     return folder
 
 
+def _module(chosen: Kind, vocabulary: int) -> Any:
+    make = getattr(transformers, chosen.config)
+    if chosen.architecture == "EncoderDecoderModel":
+        halves = [make(vocab_size=vocabulary, **{**chosen.settings, **more}) for more in ({}, _WRITES)]
+        config = transformers.EncoderDecoderConfig.from_encoder_decoder_configs(*halves, decoder_start_token_id=2)
+    else:
+        config = make(vocab_size=vocabulary, **chosen.settings)
+    torch.manual_seed(0)
+    return getattr(transformers, chosen.architecture)(config)
+
+
 def eager(model: Model) -> Any:
     """The same checkpoint opened by transformers alone, with its own eager attention."""
     loaded, report = type(model.module).from_pretrained(  # type: ignore[attr-defined]
         model.info.folder, attn_implementation="eager", dtype=torch.float32, output_loading_info=True
     )
-    assert not report["missing_keys"]
+    assert all("pooler" in key for key in report["missing_keys"])
     return loaded.eval()
 
 
