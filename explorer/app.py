@@ -173,10 +173,11 @@ def first_state(args: argparse.Namespace, view: ViewOptions, notice: Notice | No
 
 def _example(checkpoint: str) -> str:
     from models.catalogue import folder_of, read_card
+    from models.errors import CheckpointError
 
     try:
         return read_card(folder_of(checkpoint)).example
-    except (OSError, RuntimeError):  # a name too long, the home of nobody: opening it will say so
+    except (OSError, RuntimeError, CheckpointError):  # a name too long, the home of nobody: opening it will say so
         return ""
 
 

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from models.errors import CheckpointError
+from models.hub_names import cached_folder, is_hub, parse
+
 WEIGHTS = Path(__file__).parent / "weights"
 
 # in the order of the menu; one appears as soon as there is a panel that can show it
@@ -32,11 +35,35 @@ def shipped() -> tuple[Card, ...]:
 
 
 def folder_of(reference: str) -> Path:
-    """Where the checkpoint called `reference` lies: a shipped name, else a path."""
+    """Where the checkpoint called `reference` lies: a shipped name, "hf://…" in huggingface_hub's cache, else a path.
+
+    Raises:
+        CheckpointError: a name on a hub that can be none, or that the cache does not hold.
+    """
+    if is_hub(reference):
+        name = parse(reference)
+        found = cached_folder(name)
+        if found is None:
+            raise CheckpointError(
+                f"{name.repository} is not on this computer yet. Fetch it with File > Open a checkpoint, or with "
+                f"“hf download {name.repository}”."
+            )
+        return found
     shipped_folder = WEIGHTS / reference
     if reference in {entry.name for entry in WEIGHTS.iterdir()} and shipped_folder.is_dir():
         return shipped_folder
     return Path(reference).expanduser()
+
+
+def title_of(path: Path) -> str:
+    """What a person calls the checkpoint at `path`: the name of its folder or file.
+
+    In huggingface_hub's cache folders are named by a commit, which says nothing: there it is the repository's name.
+    """
+    repository = path.parent.parent.name
+    if path.parent.name == "snapshots" and repository.startswith("models--"):
+        return repository.rsplit("--", 1)[-1]
+    return path.name
 
 
 def read_card(folder: Path) -> Card:
@@ -50,4 +77,4 @@ def read_card(folder: Path) -> Card:
     except (OSError, ValueError, RecursionError):
         pass
     texts = {key: card[key] for key in ("title", "summary", "example", "prefix") if isinstance(card.get(key), str)}
-    return Card(**{"name": folder.name, "folder": folder, "title": folder.name, **texts})
+    return Card(**{"name": folder.name, "folder": folder, "title": title_of(folder), **texts})

@@ -19,7 +19,7 @@ from transformers import AutoConfig, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
 from models.capture import IMPLEMENTATION
-from models.catalogue import WEIGHTS, Card, folder_of, read_card
+from models.catalogue import WEIGHTS, Card, folder_of, read_card, title_of
 from models.errors import CheckpointError
 from models.families import (
     context_of,
@@ -34,7 +34,7 @@ from models.families import (
 from models.model import Model
 from models.textbook.checkpoint import MODEL_TYPE, open_recurrent
 from models.values import CheckpointInfo
-from models.weight_files import Tensors, brief, read_headers, read_json
+from models.weight_files import TOKENIZERS, Tensors, brief, read_headers, read_json
 
 _NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
 
@@ -101,20 +101,20 @@ def _examine(reference: str) -> tuple[CheckpointInfo, Any]:
     raw = read_json(folder / "config.json", "Choose the folder that holds the model's config.json.")
     if "auto_map" in raw:
         raise CheckpointError(
-            f"{folder.name} needs program code that comes with it (auto_map in config.json). "
+            f"{title_of(folder)} needs program code that comes with it (auto_map in config.json). "
             "Code from a checkpoint is never run here; use a checkpoint of a family that transformers knows."
         )
     tensors = read_headers(folder)
     model_type = raw.get("model_type")
     if not isinstance(model_type, str) or model_type not in transformers.CONFIG_MAPPING:
         raise CheckpointError(
-            f"{folder.name}: config.json names the model type “{model_type}”, which transformers "
+            f"{title_of(folder)}: config.json names the model type “{model_type}”, which transformers "
             f"{transformers.__version__} does not know. Check model_type, or update transformers."
         )
     try:
         config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except Exception as cause:
-        raise CheckpointError(f"{folder.name}: config.json can not be understood: {brief(cause)}.") from cause
+        raise CheckpointError(f"{title_of(folder)}: config.json can not be understood: {brief(cause)}.") from cause
     info = _info(reference, folder, raw, config, tensors, read_card(folder))
     _check_size(folder, config, info, tensors)
     return info, config
@@ -151,51 +151,52 @@ def _check_size(folder: Path, config: Any, info: CheckpointInfo, tensors: Tensor
     """Refuse a config that asks for far more than the files hold, before anything is built from it."""
     layers = sum(stack.layers for stack in info.stacks)
     if any(stack.layers < 1 for stack in info.stacks):
-        raise CheckpointError(f"{folder.name}: config.json describes no layers. Check the number of layers in it.")
+        raise CheckpointError(f"{title_of(folder)}: config.json describes no layers. Check the number of layers in it.")
     if layers > max(len(tensors.shapes), 1):
         raise CheckpointError(
-            f"{folder.name}: config.json describes {layers:,} layers, but the weight files hold only "
+            f"{title_of(folder)}: config.json describes {layers:,} layers, but the weight files hold only "
             f"{len(tensors.shapes):,} tensors. The two do not belong together."
         )
     unsuited = refusal(info.family, info.architecture, config)
     if unsuited:
-        raise CheckpointError(f"{folder.name}: {unsuited}")
+        raise CheckpointError(f"{title_of(folder)}: {unsuited}")
     kind, options = opening(info.family, info.architecture, config)
     try:
         with torch.device("meta"):
             empty = kind.from_config(config, **options)
             described = sum(p.numel() for p in empty.parameters())
     except Exception as cause:
-        raise CheckpointError(f"{folder.name}: no model can be built from its config.json: {brief(cause)}.") from cause
+        raise CheckpointError(
+            f"{title_of(folder)}: no model can be built from its config.json: {brief(cause)}."
+        ) from cause
     # tied weights are stored once, heads may be left out: a factor of two covers both
     if described > 2 * tensors.parameters + 1_000_000:
         raise CheckpointError(
-            f"{folder.name}: config.json describes {described:,} parameters, but the weight files hold only "
+            f"{title_of(folder)}: config.json describes {described:,} parameters, but the weight files hold only "
             f"{tensors.parameters:,}. The two do not belong together."
         )
     hidden = hidden_attention(empty)
     if hidden:
-        raise CheckpointError(f"{folder.name}: {hidden}")
+        raise CheckpointError(f"{title_of(folder)}: {hidden}")
 
 
 # --------------------------------------------------------------------------- loading
 
 
 def _tokenizer(folder: Path) -> Any:
-    if not any(
-        (folder / name).is_file()
-        for name in ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
-    ):
-        raise CheckpointError(f"{folder.name} has no tokenizer (tokenizer.json), so no text can be read. Add the file.")
+    if not any((folder / name).is_file() for name in TOKENIZERS):
+        raise CheckpointError(
+            f"{title_of(folder)} has no tokenizer (tokenizer.json), so no text can be read. Add the file."
+        )
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False, use_fast=True)
     except Exception as cause:
         raise CheckpointError(
-            f"{folder.name}: its tokenizer can not be read: {brief(cause)}. Fetch it again."
+            f"{title_of(folder)}: its tokenizer can not be read: {brief(cause)}. Fetch it again."
         ) from cause
     if not tokenizer.is_fast:
         raise CheckpointError(
-            f"{folder.name} has a tokenizer that does not tell which characters a token covers. "
+            f"{title_of(folder)} has a tokenizer that does not tell which characters a token covers. "
             "Save it again as tokenizer.json."
         )
     return tokenizer
@@ -204,7 +205,7 @@ def _tokenizer(folder: Path) -> Any:
 def _check_vocabulary(folder: Path, tokenizer: Any, info: CheckpointInfo) -> None:
     if info.vocabulary and len(tokenizer) > info.vocabulary:
         raise CheckpointError(
-            f"{folder.name}: its tokenizer knows {len(tokenizer):,} tokens, the model only {info.vocabulary:,}. "
+            f"{title_of(folder)}: its tokenizer knows {len(tokenizer):,} tokens, the model only {info.vocabulary:,}. "
             "They do not belong together."
         )
 
@@ -236,33 +237,33 @@ def _weights(folder: Path, config: Any, info: CheckpointInfo) -> torch.nn.Module
             **options,
         )
     except Exception as cause:
-        raise CheckpointError(f"{folder.name} can not be loaded: {brief(cause)}.") from cause
+        raise CheckpointError(f"{title_of(folder)} can not be loaded: {brief(cause)}.") from cause
     missing = sorted(report.get("missing_keys", ()))
     mismatched = sorted(report.get("mismatched_keys", ()))
     if mismatched:
         name, found, wanted = mismatched[0] if isinstance(mismatched[0], tuple) else (mismatched[0], "?", "?")
         raise CheckpointError(
-            f"{folder.name}: {len(mismatched)} tensors have another shape than config.json says; {name} is "
+            f"{title_of(folder)}: {len(mismatched)} tensors have another shape than config.json says; {name} is "
             f"{tuple(found)} in the file and should be {tuple(wanted)}. The two do not belong together."
         )
     if missing:
         # transformers would fill them with random numbers; a picture of those would be a picture of noise
         raise CheckpointError(
-            f"{folder.name} is incomplete: {len(missing)} tensors are not in its files, {missing[0]} first. "
+            f"{title_of(folder)} is incomplete: {len(missing)} tensors are not in its files, {missing[0]} first. "
             "They would have to be made up at random, so the model was not opened."
         )
     assert isinstance(module, torch.nn.Module)
     broken = [name for name, p in module.named_parameters() if not bool(torch.isfinite(p).all())]
     if broken:
         raise CheckpointError(
-            f"{folder.name} is broken: {len(broken)} of its tensors hold values that are no numbers (NaN or infinite), "
-            f"{broken[0]} first. Every figure would be meaningless, so the model was not opened."
+            f"{title_of(folder)} is broken: {len(broken)} of its tensors hold values that are no numbers "
+            f"(NaN or infinite), {broken[0]} first. Every figure would be meaningless, so the model was not opened."
         )
     left_over = _left_over_layers(report.get("unexpected_keys", ()), module)
     if left_over:
         raise CheckpointError(
-            f"{folder.name}: its files hold more layers than config.json describes; {left_over[0]} would be left out. "
-            "The two do not belong together."
+            f"{title_of(folder)}: its files hold more layers than config.json describes; {left_over[0]} would be "
+            "left out. The two do not belong together."
         )
     return module
 

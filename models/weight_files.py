@@ -12,10 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from models.catalogue import title_of
 from models.errors import CheckpointError
 
-_JSON_BYTES = 16 << 20  # an index of a very large model has some MB
+JSON_BYTES = 16 << 20  # an index of a very large model has some MB
 _HEADER_BYTES = 100 << 20  # the format's own bound
+
+PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
+TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
+"""Any of these files makes a tokenizer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +42,9 @@ def read_json(path: Path, advice: str) -> dict[str, Any]:
         CheckpointError: no file, too large, or no JSON table.
     """
     if not path.is_file():
-        raise CheckpointError(f"{path.parent.name} has no {path.name}. {advice}")
-    if path.stat().st_size > _JSON_BYTES:
-        raise CheckpointError(f"{path} is larger than {_JSON_BYTES >> 20} MB; no such file is. It was not read.")
+        raise CheckpointError(f"{title_of(path.parent)} has no {path.name}. {advice}")
+    if path.stat().st_size > JSON_BYTES:
+        raise CheckpointError(f"{path} is larger than {JSON_BYTES >> 20} MB; no such file is. It was not read.")
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as cause:
@@ -55,6 +60,7 @@ def read_headers(folder: Path) -> Tensors:
     Raises:
         CheckpointError: no weights, only a pickle, a missing shard, or a damaged file.
     """
+    title = title_of(folder)
     index = folder / "model.safetensors.index.json"
     single = folder / "model.safetensors"
     if single.is_file():
@@ -70,24 +76,26 @@ def read_headers(folder: Path) -> Tensors:
         missing = [name for name in names if not (folder / name).is_file()]
         if missing:
             raise CheckpointError(
-                f"{folder.name} is incomplete: {len(missing)} of its {len(names)} weight files are missing, "
+                f"{title} is incomplete: {len(missing)} of its {len(names)} weight files are missing, "
                 f"{missing[0]} first. Fetch them again."
             )
         files = [folder / name for name in names]
     else:
-        pickles = sorted(
-            p.name for pattern in ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl") for p in folder.glob(pattern)
-        )
+        pickles = sorted(path.name for path in folder.iterdir() if path.suffix in PICKLES)
         if pickles:
-            raise CheckpointError(
-                f"{folder.name} has its weights only as a pickle ({pickles[0]}), and loading a pickle can run any "
-                "program. Convert it to model.safetensors where you trust it, with transformers' save_pretrained."
-            )
-        raise CheckpointError(f"{folder.name} has no model.safetensors: the folder holds no weights. Fetch the file.")
+            raise only_a_pickle(title, pickles[0])
+        raise CheckpointError(f"{title} has no model.safetensors: the folder holds no weights. Fetch the file.")
     shapes: dict[str, tuple[int, ...]] = {}
     for file in files:
         shapes.update(_header(file))
     return Tensors(shapes, sum(file.stat().st_size for file in files))
+
+
+def only_a_pickle(title: str, pickle: str) -> CheckpointError:
+    return CheckpointError(
+        f"{title} has its weights only as a pickle ({pickle}), and loading a pickle can run any program. "
+        "Convert it to model.safetensors where you trust it, with transformers' save_pretrained."
+    )
 
 
 def _header(file: Path) -> dict[str, tuple[int, ...]]:
@@ -96,21 +104,45 @@ def _header(file: Path) -> dict[str, tuple[int, ...]]:
     damaged = f"{file} is damaged or was not fetched whole"
     try:
         with file.open("rb") as stream:
-            start = stream.read(8)
-            length = struct.unpack("<Q", start)[0] if len(start) == 8 else size
-            if 8 + length > size or length > _HEADER_BYTES:
-                raise CheckpointError(f"{damaged}: {size:,} bytes hold no complete header. Fetch it again.")
-            header = json.loads(stream.read(length))
-        header.pop("__metadata__", None)
-        shapes = {name: tuple(int(n) for n in entry["shape"]) for name, entry in header.items()}
-        end = max((int(entry["data_offsets"][1]) for entry in header.values()), default=0)
-    except (OSError, ValueError, LookupError, ArithmeticError, TypeError, AttributeError, RecursionError) as cause:
+            length = header_length(stream.read(8), size)
+            shapes, end = parse_header(stream.read(length))
+    except OverflowError as cause:
+        raise CheckpointError(f"{damaged}: {size:,} bytes hold no complete header. Fetch it again.") from cause
+    except (OSError, ValueError) as cause:
         raise CheckpointError(f"{damaged}: its header can not be read. Fetch it again.") from cause
     if 8 + length + end != size:
         raise CheckpointError(
             f"{damaged}: its header describes {8 + length + end:,} bytes, the file has {size:,}. Fetch it again."
         )
     return shapes
+
+
+def header_length(start: bytes, size: int) -> int:
+    """How long the header is, by the first 8 bytes of a safetensors file of `size` bytes.
+
+    Raises:
+        OverflowError: longer than the file, or than any header may be.
+    """
+    length = int(struct.unpack("<Q", start)[0]) if len(start) == 8 else size
+    if 8 + length > size or length > _HEADER_BYTES:
+        raise OverflowError("no complete header")
+    return length
+
+
+def parse_header(header: bytes) -> tuple[dict[str, tuple[int, ...]], int]:
+    """Names and shapes of the tensors, and how many bytes of them follow the header.
+
+    Raises:
+        ValueError: no header of a safetensors file.
+    """
+    try:
+        entries = json.loads(header)
+        entries.pop("__metadata__", None)
+        shapes = {name: tuple(int(n) for n in entry["shape"]) for name, entry in entries.items()}
+        end = max((int(entry["data_offsets"][1]) for entry in entries.values()), default=0)
+    except (ValueError, LookupError, ArithmeticError, TypeError, AttributeError, RecursionError) as cause:
+        raise ValueError("no header of a safetensors file") from cause
+    return shapes, end
 
 
 def brief(cause: BaseException) -> str:

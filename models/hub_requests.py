@@ -1,0 +1,77 @@
+"""What is asked of a hub, and what it answers: plain values. `models.hub.HubEngine` answers, in a thread of its own.
+
+The lane is not one of the model's: a download that takes minutes holds up no head that is looked at meanwhile.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from models.requests import Request
+from models.results import Result
+from models.weight_files import TOKENIZERS, Tensors
+
+
+@dataclass(frozen=True, slots=True)
+class HubFile:
+    """A file of a checkpoint on a hub."""
+
+    name: str
+    size: int  # bytes
+    etag: str = ""  # its hash, by which the cache keeps it
+    here: int = 0  # bytes of it that were fetched already
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookUpRequest(Request):
+    """What a hub has under the name that a person typed. Answered by `HubListing`."""
+
+    lane: ClassVar[str] = "hub"
+    text: str
+    offline: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchRequest(Request):
+    """Fetch what is missing of `listing` into huggingface_hub's cache. Answered by `HubFetched`.
+
+    Called off, it keeps what has come; the next one goes on from there.
+    """
+
+    lane: ClassVar[str] = "hub"
+    listing: HubListing
+    offline: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class HubListing(Result):
+    """A checkpoint as a hub describes it: only the files that are needed to open it."""
+
+    reference: str  # "hf://owner/name", with "@revision" where one was named
+    commit: str
+    files: tuple[HubFile, ...]
+    folder: str  # in the cache, where config.json lies already
+    cache: str  # the cache's own folder
+    tensors: Tensors = field(repr=False)  # what the headers of the weight files say
+    licence: str = ""
+
+    @property
+    def has_tokenizer(self) -> bool:
+        return any(file.name in TOKENIZERS for file in self.files)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size for file in self.files)
+
+    @property
+    def missing(self) -> int:
+        """Bytes that are still to be fetched."""
+        return sum(file.size - file.here for file in self.files)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class HubFetched(Result):
+    reference: str
+    folder: str

@@ -1,0 +1,395 @@
+"""Fetching from a hub, against one that runs in a thread: what comes, what is kept, what is said of what goes wrong."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import huggingface_hub
+import pytest
+from huggingface_hub import constants
+from safetensors import safe_open
+from transformers import GPT2Config, GPT2LMHeadModel
+
+from models import hub as hub_module
+from models import open_checkpoint
+from models.hub import HubEngine
+from models.hub_names import parse
+from models.hub_requests import FetchRequest, HubFetched, HubListing, LookUpRequest
+from models.requests import Cancelled, Request
+from models.results import Failure, Result
+from tests.models.asking import never, silent
+from tests.models.hub_server import COMMIT, REPOSITORY, Hub, serving
+
+TinyFolder = Callable[[str], Path]
+
+
+@pytest.fixture
+def source(tiny_folder: TinyFolder, tmp_path: Path) -> Path:
+    """What lies on the hub: a sound checkpoint, and files that nobody needs."""
+    folder = Path(shutil.copytree(tiny_folder("gpt2"), tmp_path / "on the hub"))
+    (folder / "README.md").write_text("# A model")
+    (folder / "pytorch_model.bin").write_bytes(b"a pickle" * 1000)
+    (folder / "model.onnx").write_bytes(b"x" * 9000)
+    (folder / "evil.py").write_text("raise SystemExit")
+    return folder
+
+
+@pytest.fixture
+def hub(source: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    with serving(source) as hub:
+        yield hub
+    huggingface_hub.close_session()
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    return tmp_path / "cache ñ 模型"
+
+
+@pytest.fixture
+def engine(hub: Hub, cache: Path) -> HubEngine:
+    return HubEngine(hub.address, cache, timeout=5.0)
+
+
+def ask(engine: HubEngine, request: Request) -> Result:
+    return engine.run(request, never, silent)
+
+
+def listing_of(engine: HubEngine, text: str = REPOSITORY) -> HubListing:
+    answer = ask(engine, LookUpRequest(text=text))
+    assert isinstance(answer, HubListing), answer
+    return answer
+
+
+def refused(engine: HubEngine, request: Request, *words: str) -> str:
+    answer = ask(engine, request)
+    assert isinstance(answer, Failure), answer
+    for word in words:
+        assert word in answer.sentence, answer.sentence
+    assert answer.sentence.endswith(".")
+    assert "\n" not in answer.sentence
+    return answer.sentence
+
+
+# --------------------------------------------------------------------------- what there is
+
+
+def test_listing(engine: HubEngine, source: Path) -> None:
+    listing = listing_of(engine)
+    names = {file.name for file in listing.files}
+    assert {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"} <= names
+    assert not names & {"README.md", "pytorch_model.bin", "model.onnx", "evil.py"}
+    assert listing.size == sum((source / name).stat().st_size for name in names)
+    assert listing.missing == listing.size - (source / "config.json").stat().st_size
+    assert (listing.reference, listing.commit, listing.licence) == (f"hf://{REPOSITORY}", COMMIT, "mit")
+    assert listing.has_tokenizer
+
+
+def test_listing_reads_the_headers_alone(engine: HubEngine, hub: Hub, source: Path) -> None:
+    listing = listing_of(engine)
+    with safe_open(source / "model.safetensors", "pt") as file:
+        assert listing.tensors.shapes == {n: tuple(file.get_slice(n).get_shape()) for n in file.keys()}  # noqa: SIM118
+    ranges = hub.bytes_sent("model.safetensors")
+    assert ranges
+    assert all(asked.startswith("bytes=0-") for asked in ranges)
+    assert int(ranges[-1].partition("-")[2]) < (source / "model.safetensors").stat().st_size // 2
+
+
+def test_listing_where_the_server_knows_no_ranges(engine: HubEngine, hub: Hub) -> None:
+    hub.knows_ranges = False
+    assert listing_of(engine).tensors.shapes
+
+
+def test_shards(engine: HubEngine, source: Path) -> None:
+    model = open_checkpoint(source)
+    (source / "model.safetensors").unlink()
+    model.module.save_pretrained(source, max_shard_size="40KB")  # type: ignore[operator]
+    listing = listing_of(engine)
+    assert sum(file.name.endswith(".safetensors") for file in listing.files) > 1
+    assert listing.tensors.parameters == model.info.parameters
+    assert isinstance(ask(engine, FetchRequest(listing=listing)), HubFetched)
+    assert open_checkpoint(listing.folder).info.parameters == model.info.parameters
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda f: (f / "config.json").unlink(), ("no config.json",)),
+        (lambda f: (f / "model.safetensors").unlink(), ("only as a pickle", "pytorch_model.bin", "any program")),
+        (
+            lambda f: [(f / n).unlink() for n in ("model.safetensors", "pytorch_model.bin")],
+            ("no weights in safetensors",),
+        ),
+        (
+            lambda f: [(f / "config.json").rename(f / "c"), (f / "m.gguf").write_bytes(b"GGUF")],
+            ("GGUF", "hf download", "m.gguf"),
+        ),
+        (
+            lambda f: (f / "config.json").write_text('{"auto_map": {"AutoModel": "evil.M"}}'),
+            ("never run", "not fetched"),
+        ),
+        (lambda f: (f / "config.json").write_text("{"), ("JSON",)),
+        (lambda f: (f / "model.safetensors").write_bytes(b"x" * 5000), ("no safetensors file", "nothing was fetched")),
+    ],
+)
+def test_nothing_to_open(engine: HubEngine, hub: Hub, source: Path, change: Any, words: tuple[str, ...]) -> None:
+    change(source)
+    refused(engine, LookUpRequest(text=REPOSITORY), *words)
+    assert not hub.bytes_sent("pytorch_model.bin")
+    assert "" not in hub.bytes_sent("model.safetensors")
+
+
+def test_config_of_no_size(engine: HubEngine, source: Path) -> None:
+    with (source / "config.json").open("ab") as file:
+        file.truncate((16 << 20) + 1)
+    refused(engine, LookUpRequest(text=REPOSITORY), "config.json", "larger than 16 MB")
+
+
+# --------------------------------------------------------------------------- fetching
+
+
+def test_fetched_and_opened(engine: HubEngine, hub: Hub, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    listing = listing_of(engine)
+    fractions: list[float] = []
+    labels: list[str] = []
+
+    def report(label: str, fraction: float | None = None) -> None:
+        labels.append(label)
+        fractions.append(fraction or 0.0)
+
+    answer = engine.run(FetchRequest(listing=listing), never, report)
+    assert isinstance(answer, HubFetched)
+    assert answer.reference == f"hf://{REPOSITORY}"
+    assert fractions == sorted(fractions)
+    assert fractions[-1] == 1.0
+    assert "tiny-model" in labels[-1]
+    for file in listing.files:
+        assert (Path(answer.folder) / file.name).read_bytes() == (source / file.name).read_bytes()
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(engine.cache))
+    assert open_checkpoint(answer.folder).info.name == "tiny-model"
+    again = listing_of(engine)
+    assert again.missing == 0
+    before = len(hub.bytes_sent("model.safetensors"))
+    assert isinstance(ask(engine, FetchRequest(listing=again)), HubFetched)
+    assert len(hub.bytes_sent("model.safetensors")) == before
+
+
+def test_huggingface_hub_finds_it(engine: HubEngine, cache: Path) -> None:
+    """The cache is the one that every other program uses."""
+    listing = listing_of(engine)
+    ask(engine, FetchRequest(listing=listing))
+    found = huggingface_hub.snapshot_download(REPOSITORY, cache_dir=cache, local_files_only=True)
+    assert Path(found) == Path(listing.folder)
+    cached = huggingface_hub.scan_cache_dir(cache)
+    assert [repo.repo_id for repo in cached.repos] == [REPOSITORY]
+    assert not cached.warnings
+
+
+def test_revision(engine: HubEngine, cache: Path) -> None:
+    listing = listing_of(engine, f"{REPOSITORY}@v1")
+    assert listing.reference == f"hf://{REPOSITORY}@v1"
+    assert (cache / parse(REPOSITORY).cache_folder / "refs" / "v1").read_text() == COMMIT
+    refused(engine, LookUpRequest(text=f"{REPOSITORY}@v9"), "no revision", "v9")
+
+
+def test_called_off_and_taken_up_again(engine: HubEngine, hub: Hub, source: Path) -> None:
+    model = GPT2LMHeadModel(GPT2Config(n_embd=128, n_layer=2, n_head=4, n_positions=64, vocab_size=330))
+    model.save_pretrained(source)  # more than one piece
+    listing = listing_of(engine)
+    polls = 0
+
+    def third_piece() -> bool:
+        nonlocal polls
+        polls += hub.bytes_sent("model.safetensors")[-1] == ""
+        return polls > 2
+
+    with pytest.raises(Cancelled):
+        engine.run(FetchRequest(listing=listing), third_piece, silent)
+    again = listing_of(engine)
+    weights = next(file for file in again.files if file.name == "model.safetensors")
+    assert 0 < weights.here < weights.size
+    assert isinstance(ask(engine, FetchRequest(listing=again)), HubFetched)
+    assert hub.bytes_sent("model.safetensors")[-1] == f"bytes={weights.here}-"
+    assert open_checkpoint(again.folder).info.parameters == again.tensors.parameters
+
+
+def test_taken_up_where_the_server_knows_no_ranges(engine: HubEngine, hub: Hub, cache: Path, source: Path) -> None:
+    listing = listing_of(engine)
+    weights = next(file for file in listing.files if file.name == "model.safetensors")
+    part = cache / parse(REPOSITORY).cache_folder / "blobs" / f"{weights.etag}.incomplete"
+    part.write_bytes((source / "model.safetensors").read_bytes()[:3000])
+    hub.knows_ranges = False
+    assert isinstance(ask(engine, FetchRequest(listing=listing_of(engine))), HubFetched)
+    assert (Path(listing.folder) / "model.safetensors").read_bytes() == (source / "model.safetensors").read_bytes()
+
+
+def test_half_a_file_is_taken_up(engine: HubEngine, hub: Hub, source: Path) -> None:
+    listing = listing_of(engine)
+    hub.breaks_after = (source / "model.safetensors").stat().st_size * 2 // 3
+    assert isinstance(ask(engine, FetchRequest(listing=listing)), HubFetched)
+    assert any(r.startswith("bytes=") and not r.startswith("bytes=0-") for r in hub.bytes_sent("model.safetensors"))
+    assert (Path(listing.folder) / "model.safetensors").read_bytes() == (source / "model.safetensors").read_bytes()
+
+
+def test_connection_that_always_breaks(engine: HubEngine, hub: Hub) -> None:
+    listing = listing_of(engine)
+    hub.breaks_after = 10
+    refused(engine, FetchRequest(listing=listing), "breaks off", "kept", "go on")
+
+
+def test_wrong_hash(engine: HubEngine, hub: Hub, cache: Path) -> None:
+    listing = listing_of(engine)
+    hub.wrong_bytes = True
+    refused(engine, FetchRequest(listing=listing), "wrong hash", "fetch it again")
+    assert not list((cache / parse(REPOSITORY).cache_folder / "blobs").glob("*.incomplete"))
+    hub.wrong_bytes = False
+    assert isinstance(ask(engine, FetchRequest(listing=listing)), HubFetched)
+
+
+def test_longer_than_said(engine: HubEngine, hub: Hub, source: Path) -> None:
+    listing = listing_of(engine)
+    with (source / "model.safetensors").open("ab") as file:
+        file.write(b"more")
+    refused(engine, FetchRequest(listing=listing), "model.safetensors", "longer than")
+
+
+# --------------------------------------------------------------------------- what goes wrong
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "words"),
+    [
+        (401, {}, ("not logged in", "hf auth login")),
+        (401, {"X-Error-Code": "RepoNotFound"}, ("not logged in", "Check the name")),
+        (403, {"X-Error-Code": "GatedRepo"}, ("Ask on its page", "HF_TOKEN")),
+        (403, {}, ("403", "right to read")),
+        (404, {"X-Error-Code": "RepoNotFound"}, ("has no model", "Check the name")),
+        (404, {}, ("has no model",)),
+        (429, {"Retry-After": "37"}, ("429", "37 seconds")),
+        (429, {}, ("429", "few minutes")),
+        (500, {}, ("500", "later")),
+        (503, {}, ("503", "later")),
+    ],
+)
+def test_refusals(engine: HubEngine, hub: Hub, status: int, headers: dict[str, str], words: tuple[str, ...]) -> None:
+    listing = listing_of(engine)
+    hub.status, hub.headers = status, headers
+    host = hub.address.removeprefix("http://")
+    sentence = refused(engine, LookUpRequest(text=REPOSITORY), *words)
+    assert host in sentence or REPOSITORY in sentence
+    refused(engine, FetchRequest(listing=listing), *words)
+
+
+def test_hangs(hub: Hub, cache: Path) -> None:
+    listing = listing_of(HubEngine(hub.address, cache, timeout=5.0))
+    hub.hangs.set()
+    impatient = HubEngine(hub.address, cache, timeout=0.2)
+    refused(impatient, LookUpRequest(text=REPOSITORY), "does not answer", "try again")
+    refused(impatient, FetchRequest(listing=listing), "does not answer", "try again")
+
+
+def test_nobody_there(cache: Path, hub: Hub) -> None:
+    engine = HubEngine("http://127.0.0.1:9", cache, timeout=5.0)
+    refused(engine, LookUpRequest(text=REPOSITORY), "no connection", "127.0.0.1:9")
+
+
+def test_no_hub(engine: HubEngine, hub: Hub) -> None:
+    hub.answers_nonsense = True
+    refused(engine, LookUpRequest(text=REPOSITORY), "not as a hub", "HF_ENDPOINT")
+
+
+@pytest.mark.parametrize("info", [[], {}, {"sha": "x"}, {"id": "a", "sha": 5}, {"id": "a", "siblings": [{}]}])
+def test_no_listing(engine: HubEngine, hub: Hub, info: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub, "info", lambda: info)
+    refused(engine, LookUpRequest(text=REPOSITORY), "not as a hub")
+
+
+@pytest.mark.parametrize("etag", ["../../evil", "", "0" * 39, None, 5])
+def test_hash_that_is_none(engine: HubEngine, hub: Hub, etag: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = hub.info()
+    for sibling in info["siblings"]:
+        sibling.pop("lfs", None)
+        sibling["blobId"] = etag
+    monkeypatch.setattr(hub, "info", lambda: info)
+    refused(engine, LookUpRequest(text=REPOSITORY), "not as a hub")
+
+
+def test_name_that_is_none(engine: HubEngine, hub: Hub) -> None:
+    refused(engine, LookUpRequest(text="not a name"), "owner/name")
+    assert not hub.asked
+
+
+def test_disk_without_room(engine: HubEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    listing = listing_of(engine)
+    monkeypatch.setattr(hub_module.shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10, 9, 1))  # type: ignore[attr-defined]
+    refused(engine, FetchRequest(listing=listing), "more, and the disk of", "free", "Make room")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_disk_that_fills_up(engine: HubEngine, cache: Path) -> None:
+    listing = listing_of(engine)
+    weights = next(file for file in listing.files if file.name == "model.safetensors")
+    (cache / parse(REPOSITORY).cache_folder / "blobs" / f"{weights.etag}.incomplete").symlink_to("/dev/full")
+    refused(engine, FetchRequest(listing=listing), "is full", "Make room")
+
+
+@pytest.mark.skipif(not Path("/sys/kernel").exists(), reason="no folder in which nobody may write")
+def test_cache_that_can_not_be_written(hub: Hub) -> None:
+    engine = HubEngine(hub.address, Path("/sys/kernel/hub"), timeout=5.0)
+    refused(engine, LookUpRequest(text=REPOSITORY), "/sys/kernel/hub", "can not be written", "HF_HOME")
+
+
+# --------------------------------------------------------------------------- offline, and the token
+
+
+def test_offline_asks_nobody(engine: HubEngine, hub: Hub) -> None:
+    refused(engine, LookUpRequest(text=REPOSITORY, offline=True), "offline", "not in")
+    listing = listing_of(engine)
+    refused(engine, LookUpRequest(text=REPOSITORY, offline=True), "offline", "not in")  # looked up, but not fetched
+    refused(engine, FetchRequest(listing=listing, offline=True), "offline")
+    ask(engine, FetchRequest(listing=listing))
+    before = len(hub.asked)
+    found = ask(engine, LookUpRequest(text=REPOSITORY, offline=True))
+    assert isinstance(found, HubListing)
+    assert (found.missing, found.folder, found.commit) == (0, listing.folder, COMMIT)
+    assert found.tensors.shapes == listing.tensors.shapes
+    assert len(hub.asked) == before
+
+
+def test_offline_by_the_environment(engine: HubEngine, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    refused(engine, LookUpRequest(text=REPOSITORY), "offline")
+    assert not hub.asked
+
+
+def test_token_is_sent_and_never_kept(
+    engine: HubEngine,
+    hub: Hub,
+    cache: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    token = "hf_secretsecretsecret"
+    monkeypatch.setenv("HF_TOKEN", token)
+    caplog.set_level(logging.DEBUG)
+    listing = listing_of(engine)
+    ask(engine, FetchRequest(listing=listing))
+    assert set(hub.authorisations) == {f"Bearer {token}"}
+    hub.status = 401
+    failure = ask(engine, LookUpRequest(text=REPOSITORY))
+    assert token not in repr(failure)
+    assert token not in repr(listing)
+    assert token not in caplog.text
+    assert not any(token.encode() in path.read_bytes() for path in cache.rglob("*") if path.is_file())
+
+
+def test_listing_is_plain(engine: HubEngine) -> None:
+    listing = listing_of(engine)
+    assert json.dumps([file.name for file in listing.files])
+    assert "torch" not in {type(shape).__module__ for shape in listing.tensors.shapes.values()}
