@@ -17,7 +17,7 @@ from dataclasses import replace
 from functools import singledispatchmethod
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
 import httpx2
@@ -69,6 +69,8 @@ _BESIDE = (
     "preprocessor_config.json",
 )
 
+P = ParamSpec("P")
+T = TypeVar("T")
 ShouldStop = Callable[[], bool]
 Report = Callable[[str, float | None], None]
 
@@ -108,8 +110,12 @@ class HubEngine:
             return self._listing_of_cache(request, name)
         report(f"Asking {urlsplit(self.endpoint).netloc} for {name.repository}", None)
         with in_sentences(name, self.endpoint, self.cache):
-            info = HfApi(endpoint=self.endpoint).model_info(
-                name.repository, revision=name.branch, timeout=self.timeout, files_metadata=True
+            info = _asked_again(
+                HfApi(endpoint=self.endpoint).model_info,
+                name.repository,
+                revision=name.branch,
+                timeout=self.timeout,
+                files_metadata=True,
             )
             commit = info.sha
             if commit is None or not re.fullmatch("[0-9a-f]{40}", commit):
@@ -167,8 +173,8 @@ class HubEngine:
                 raise Cancelled
             report("Reading what the weight files hold", i / len(weights))
             try:
-                length = header_length(self._start(name, commit, file.name, 8), file.size)
-                found, _ = parse_header(self._start(name, commit, file.name, 8 + length)[8:])
+                length = header_length(_asked_again(self._start, name, commit, file.name, 8), file.size)
+                found, _ = parse_header(_asked_again(self._start, name, commit, file.name, 8 + length)[8:])
             except (OverflowError, ValueError) as cause:
                 raise CheckpointError(
                     f"{name.repository}: {file.name} is no safetensors file, so nothing was fetched."
@@ -239,7 +245,14 @@ class HubEngine:
                     "It was deleted; fetch it again."
                 )
             part.replace(blob)
-        hf_hub_download(name.repository, file.name, revision=commit, endpoint=self.endpoint, cache_dir=self.cache)
+        _asked_again(
+            hf_hub_download,
+            name.repository,
+            file.name,
+            revision=commit,
+            endpoint=self.endpoint,
+            cache_dir=self.cache,
+        )
 
     def _fetch_bytes(
         self,
@@ -313,6 +326,14 @@ class HubEngine:
             ref = self.cache / name.cache_folder / "refs" / name.branch
             ref.parent.mkdir(parents=True, exist_ok=True)
             ref.write_text(commit)
+
+
+def _asked_again(ask: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
+    """`ask`, and once more where a connection that was kept open had been closed at the other end meanwhile."""
+    try:
+        return ask(*args, **options)
+    except httpx2.RemoteProtocolError:
+        return ask(*args, **options)
 
 
 def _part(blob: Path) -> Path:

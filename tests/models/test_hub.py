@@ -54,7 +54,7 @@ def cache(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def engine(hub: Hub, cache: Path) -> HubEngine:
-    return HubEngine(hub.address, cache, timeout=5.0)
+    return HubEngine(hub.address, cache, timeout=30.0)
 
 
 def ask(engine: HubEngine, request: Request) -> Result:
@@ -64,6 +64,12 @@ def ask(engine: HubEngine, request: Request) -> Result:
 def listing_of(engine: HubEngine, text: str = REPOSITORY) -> HubListing:
     answer = ask(engine, LookUpRequest(text=text))
     assert isinstance(answer, HubListing), answer
+    return answer
+
+
+def fetch(engine: HubEngine, listing: HubListing) -> HubFetched:
+    answer = ask(engine, FetchRequest(listing=listing))
+    assert isinstance(answer, HubFetched), getattr(answer, "sentence", answer)
     return answer
 
 
@@ -113,7 +119,7 @@ def test_shards(engine: HubEngine, source: Path) -> None:
     listing = listing_of(engine)
     assert sum(file.name.endswith(".safetensors") for file in listing.files) > 1
     assert listing.tensors.parameters == model.info.parameters
-    assert isinstance(ask(engine, FetchRequest(listing=listing)), HubFetched)
+    fetch(engine, listing)
     assert open_checkpoint(listing.folder).info.parameters == model.info.parameters
 
 
@@ -176,7 +182,7 @@ def test_fetched_and_opened(engine: HubEngine, hub: Hub, source: Path, monkeypat
     again = listing_of(engine)
     assert again.missing == 0
     before = len(hub.bytes_sent("model.safetensors"))
-    assert isinstance(ask(engine, FetchRequest(listing=again)), HubFetched)
+    fetch(engine, again)
     assert len(hub.bytes_sent("model.safetensors")) == before
 
 
@@ -214,7 +220,7 @@ def test_called_off_and_taken_up_again(engine: HubEngine, hub: Hub, source: Path
     again = listing_of(engine)
     weights = next(file for file in again.files if file.name == "model.safetensors")
     assert 0 < weights.here < weights.size
-    assert isinstance(ask(engine, FetchRequest(listing=again)), HubFetched)
+    fetch(engine, again)
     assert hub.bytes_sent("model.safetensors")[-1] == f"bytes={weights.here}-"
     assert open_checkpoint(again.folder).info.parameters == again.tensors.parameters
 
@@ -225,14 +231,14 @@ def test_taken_up_where_the_server_knows_no_ranges(engine: HubEngine, hub: Hub, 
     part = cache / parse(REPOSITORY).cache_folder / "blobs" / f"{weights.etag}.incomplete"
     part.write_bytes((source / "model.safetensors").read_bytes()[:3000])
     hub.knows_ranges = False
-    assert isinstance(ask(engine, FetchRequest(listing=listing_of(engine))), HubFetched)
+    fetch(engine, listing_of(engine))
     assert (Path(listing.folder) / "model.safetensors").read_bytes() == (source / "model.safetensors").read_bytes()
 
 
 def test_half_a_file_is_taken_up(engine: HubEngine, hub: Hub, source: Path) -> None:
     listing = listing_of(engine)
     hub.breaks_after = (source / "model.safetensors").stat().st_size * 2 // 3
-    assert isinstance(ask(engine, FetchRequest(listing=listing)), HubFetched)
+    fetch(engine, listing)
     assert any(r.startswith("bytes=") and not r.startswith("bytes=0-") for r in hub.bytes_sent("model.safetensors"))
     assert (Path(listing.folder) / "model.safetensors").read_bytes() == (source / "model.safetensors").read_bytes()
 
@@ -249,7 +255,7 @@ def test_wrong_hash(engine: HubEngine, hub: Hub, cache: Path) -> None:
     refused(engine, FetchRequest(listing=listing), "wrong hash", "fetch it again")
     assert not list((cache / parse(REPOSITORY).cache_folder / "blobs").glob("*.incomplete"))
     hub.wrong_bytes = False
-    assert isinstance(ask(engine, FetchRequest(listing=listing)), HubFetched)
+    fetch(engine, listing)
 
 
 def test_longer_than_said(engine: HubEngine, hub: Hub, source: Path) -> None:
