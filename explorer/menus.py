@@ -52,7 +52,7 @@ def _file(window: MainWindow, menu: QMenu, actions: dict[str, QAction]) -> None:
     _add(menu, actions, "open", "&Open a checkpoint folder…", "Ctrl+O", window.open_folder)
     _add(menu, actions, "open_session", "Open a &session…", "Ctrl+Shift+O", window.open_session)
     menu.addSeparator()
-    tip = "The checkpoint's name, the text, the selection and the interventions"
+    tip = "The checkpoint's name, the text, its branches, the selection and the interventions"
     _add(menu, actions, "save_session", "&Save the session…", "Ctrl+S", window.save_session, tip)
     _add(menu, actions, "picture", "Save a &picture of the window…", "Ctrl+Shift+S", window.save_picture)
     _add(menu, actions, "weights", "Save all &weights…", "Ctrl+Shift+W", window.save_weights, "As arrays, for NumPy")

@@ -44,8 +44,10 @@ class Player:
         """Choose one more token.
 
         Raises:
-            InputError: the text is empty or too long, the context is full, or the model does not write.
+            InputError: the text is empty or too long, the context is full, or the model does not write; a token that
+                is not in the vocabulary.
         """
+        self._check((*request.ids, request.forced or 0))
         if self.model.info.family == "masked":
             return self._filling_of(request.text).step(request, should_stop)
         return self._writing_of(request.text, request.target).step(request, should_stop)
@@ -55,10 +57,22 @@ class Player:
 
         Raises:
             IndexError: no such site or head.
+            InputError: a token that is not in the vocabulary.
         """
+        self._check(request.ids)
         if self.model.info.family == "masked":
             return self._filling_of(request.text).rows(request, should_stop)
         return self._writing_of(request.text, request.target).rows(request, should_stop)
+
+    def _check(self, ids: tuple[int, ...]) -> None:
+        """Tokens may come from a session file."""
+        vocabulary = self.model.info.vocabulary
+        stray = next((id_ for id_ in ids if not 0 <= id_ < vocabulary), None)
+        if stray is not None:
+            raise InputError(
+                f"This text was written with token {stray:,}, and the vocabulary of {self.model.info.name} ends at "
+                f"{vocabulary - 1:,}. Delete this branch, or open the checkpoint that wrote it."
+            )
 
     def _writing_of(self, text: str, target: str | None) -> Writing:
         if self._writing is None or (self._writing.text, self._writing.target) != (text, target):

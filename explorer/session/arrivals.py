@@ -159,7 +159,12 @@ def _(result: VarianceView, state: State) -> State:
 @_arrive.register
 def _(result: DecodeStepView, state: State) -> State:
     state = _without_notice(_without_progress(state, result), result)
-    return replace(state, results=replace(state.results, decoded=result))
+    state = replace(state, results=replace(state.results, decoded=result))
+    asked = state.asked
+    if asked is None or replace(result.request, ticket=0) != asked.request:
+        return state  # a step that was looked at again, or that was broken off
+    document = state.document
+    return replace(state, asked=None, document=document.with_branches(asked.grown(document.branches, result)))
 
 
 @_arrive.register
@@ -196,6 +201,8 @@ def _(result: Exported, state: State) -> State:
 def _(result: Failure, state: State) -> State:
     state = _without_progress(state, result)
     request = result.request
+    if state.asked is not None and replace(request, ticket=0) == state.asked.request:
+        state = replace(state, asked=None, passage=0)
     if result.stale or _speaks_of_the_past(state, result):
         return state
     if isinstance(request, LoadRequest):

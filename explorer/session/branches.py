@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from models.decode_settings import DecodeSettings
+
 ROOT = 0
 """The prompt."""
+
+GREEDY = DecodeSettings()
+
+MOST_NODES = 5000
+"""Of one tree: ten texts of 500 tokens that have nothing in common."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +26,8 @@ class Node:
     log_probability: float  # of this token, after all before it
     ended: bool = False  # the model ended the text with it
     name: str = ""  # a person's word for the branch that ends here
+    settings: DecodeSettings = GREEDY  # what it was chosen with
+    forced: bool = False  # a person chose it, not the settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +40,14 @@ class Branches:
     nodes: tuple[Node, ...] = ()
     current: int = ROOT
     made: int = 0  # nodes that there ever were: ids are not used again
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.nodes) >= MOST_NODES
+
+    def __contains__(self, id_: int) -> bool:
+        """Whether there is such a node; the prompt always is."""
+        return id_ == ROOT or any(node.id == id_ for node in self.nodes)
 
     def node(self, id_: int) -> Node:
         for node in self.nodes:
@@ -76,13 +93,26 @@ class Branches:
         parents = {node.parent for node in self.nodes}
         return tuple(node for node in self.nodes if node.id not in parents)
 
-    def grow(self, token: int, label: str, log_probability: float, ended: bool = False) -> Branches:
-        """Go on from the current node with `token`: into the branch that has it already, else into a new one."""
+    def grow(
+        self,
+        token: int,
+        label: str,
+        log_probability: float,
+        ended: bool = False,
+        settings: DecodeSettings = GREEDY,
+        forced: bool = False,
+    ) -> Branches:
+        """Go on from the current node with `token`: into the branch that has it already, else into a new one.
+
+        The node keeps how it was chosen last.
+        """
         for child in self.children(self.current):
             if child.token == token:
-                return replace(self, current=child.id)
+                now = replace(child, ended=ended, settings=settings, forced=forced)
+                nodes = self.nodes if now == child else tuple(now if n is child else n for n in self.nodes)
+                return replace(self, nodes=nodes, current=child.id)
         id_ = self.made + 1
-        node = Node(id_, self.current, token, label, log_probability, ended)
+        node = Node(id_, self.current, token, label, log_probability, ended, settings=settings, forced=forced)
         return Branches((*self.nodes, node), id_, id_)
 
     def go(self, id_: int) -> Branches:
@@ -94,6 +124,8 @@ class Branches:
     def named(self, id_: int, name: str) -> Branches:
         """Call the branch that ends at a node by a name; "" takes the name away."""
         node = self.node(id_)
+        if node.name == name.strip():
+            return self
         return replace(self, nodes=tuple(replace(n, name=name.strip()) if n is node else n for n in self.nodes))
 
     def without(self, id_: int) -> Branches:

@@ -3,6 +3,7 @@
 - A checkpoint was chosen: load it.
 - The text, or what is changed while it runs, is not what ran, and the checkpoint it is meant for is open: run it.
   While another one loads nothing runs, since the text may be meant for a model that is not there yet.
+- A step of decoding was asked for: write it.
 - A checkpoint ran for the first time: check it against its own attention. If the text changes before the answer, the
   next run is checked instead.
 """
@@ -23,6 +24,8 @@ def effects(old: State, new: State) -> tuple[Request, ...]:
     requests: list[Request] = []
     if new.loading is not None and new.loading != old.loading:
         requests.append(LoadRequest(reference=new.loading))
+    if new.asked is not None and new.asked is not old.asked:
+        requests.append(new.asked.request)
     forward = _wanted_forward(new)
     is_new_model = new.results.loaded is not old.results.loaded
     if forward is not None and (is_new_model or forward != _wanted_forward(old)):

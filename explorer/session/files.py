@@ -10,17 +10,23 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from explorer.session.branches import MOST_NODES, ROOT, Branches, Node
 from explorer.session.state import Document, Listed, Selection, ViewOptions
 from explorer.theme import SEQUENTIAL_MAPS
+from models.decode_settings import DecodeSettings
 from models.interventions import MOST, Cell, Intervention, Mask, MaskKind, PositionMode, Positions, Scale
 from models.values import SiteRef
 
-VERSION = 1
-LARGEST = 1 << 20
+VERSION = 2  # 1 had no branches
+LARGEST = 4 << 20
 """Bytes of the largest file that is written or read."""
 
 _MOST_LISTED = 1000
 _MOST_CANDIDATES = 100
+_LONGEST_LABEL = 1000
+_MOST_SEED = 1 << 62
+
+_MOST_ID = 1 << 40
 
 Place = Annotated[int, Meta(ge=0, lt=MOST)]
 Stack = Literal["decoder", "encoder", "cross"]
@@ -60,6 +66,29 @@ class _Selection(msgspec.Struct, forbid_unknown_fields=True):
     key: Place = 0
 
 
+class _Node(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
+    """A token of the tree. `chosen` says with which of the tree's settings."""
+
+    id: Annotated[int, Meta(gt=ROOT, lt=_MOST_ID)]
+    parent: Annotated[int, Meta(ge=ROOT, lt=_MOST_ID)]
+    token: Annotated[int, Meta(ge=0, lt=_MOST_ID)]
+    label: Annotated[str, Meta(max_length=_LONGEST_LABEL)]
+    log_probability: Annotated[float, Meta(le=0)]
+    chosen: Annotated[int, Meta(ge=0, lt=MOST_NODES)]
+    forced: bool
+    ended: bool
+    name: Annotated[str, Meta(max_length=_LONGEST_LABEL)]
+
+
+class _Branches(msgspec.Struct, forbid_unknown_fields=True):
+    """The tree of the text. Parents come before their children."""
+
+    nodes: Annotated[list[_Node], Meta(max_length=MOST_NODES)] = []
+    settings: Annotated[list[DecodeSettings], Meta(max_length=MOST_NODES)] = []
+    current: Annotated[int, Meta(ge=ROOT, lt=_MOST_ID)] = ROOT
+    made: Annotated[int, Meta(ge=ROOT, lt=_MOST_ID)] = 0
+
+
 class _File(msgspec.Struct, forbid_unknown_fields=True):
     """`view` may lack options, or have those of a later version: they change only how things are drawn."""
 
@@ -71,10 +100,11 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     selection: _Selection = msgspec.field(default_factory=_Selection)
     view: ViewOptions = ViewOptions()
     interventions: Annotated[list[_Scale | _Mask | _Positions], Meta(max_length=_MOST_LISTED)] = []
+    branches: _Branches = msgspec.field(default_factory=_Branches)
 
 
 def encode(document: Document) -> bytes:
-    """The file's content. A brush that was in the hand is put down.
+    """The file's content. A brush that was in the hand is put down, and trees of other texts are left out.
 
     Raises:
         ValueError: it would be larger than `LARGEST`, or a text or target that no file can hold.
@@ -91,6 +121,7 @@ def encode(document: Document) -> bytes:
         ),
         view=replace(document.view, painting="off"),
         interventions=[_record(listed) for listed in document.interventions],
+        branches=_to_branches(document.branches),
     )
     try:
         content = msgspec.json.format(msgspec.json.encode(file), indent=1)
@@ -99,7 +130,10 @@ def encode(document: Document) -> bytes:
             "The text holds half a character, which no file can hold. Delete it and save again."
         ) from cause
     if len(content) > LARGEST:
-        raise ValueError(f"This session takes {len(content):,} bytes, and a session file holds {LARGEST:,} at most.")
+        raise ValueError(
+            f"This session takes {len(content):,} bytes, and a session file holds {LARGEST:,} at most. "
+            "Shorten the text, or delete branches of it."
+        )
     return content
 
 
@@ -114,13 +148,13 @@ def decode(content: bytes) -> Document:
     content = content.removeprefix(BOM_UTF8)  # as some editors write it
     try:
         version = msgspec.json.decode(content, type=_Version).version
-        if version != VERSION:
-            raise ValueError(f"it is of version {version}, and this program reads version {VERSION}")
+        if not 1 <= version <= VERSION:
+            raise ValueError(f"it is of version {version}, and this program reads versions 1 to {VERSION}")
         file = msgspec.json.decode(content, type=_File)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as cause:
         raise ValueError(_lowered(str(cause))) from cause
     _check_view(file.view)
-    return Document(
+    document = Document(
         checkpoint=file.checkpoint,
         text=file.text,
         target=file.target,
@@ -130,6 +164,7 @@ def decode(content: bytes) -> Document:
         view=replace(file.view, painting="off"),
         interventions=tuple(Listed(_value(record), record.on) for record in file.interventions),
     )
+    return document.with_branches(_from_branches(file.branches))
 
 
 def save(document: Document, path: Path) -> None:
@@ -193,6 +228,55 @@ def _value(record: _Scale | _Mask | _Positions) -> Intervention:
             return Mask(record.mask, record.window, cells, _from_site(record.site), record.head)
         case _Positions():
             return Positions(record.mode, record.by)
+
+
+def _to_branches(branches: Branches) -> _Branches:
+    places = {settings: place for place, settings in enumerate(dict.fromkeys(n.settings for n in branches.nodes))}
+    nodes = [
+        _Node(
+            node.id,
+            node.parent,
+            node.token,
+            node.label[:_LONGEST_LABEL],
+            min(node.log_probability, 0.0),
+            places[node.settings],
+            node.forced,
+            node.ended,
+            node.name,
+        )
+        for node in branches.nodes
+    ]
+    return _Branches(nodes, list(places), branches.current, branches.made)
+
+
+def _from_branches(file: _Branches) -> Branches:
+    """Raises ValueError where this is no tree; the sentence says which token is wrong."""
+    known, siblings, last = {ROOT}, set[tuple[int, int]](), ROOT
+    for settings in file.settings:
+        if settings.strategy == "beam" or not 0 <= settings.seed <= _MOST_SEED:
+            raise ValueError("no token of a branch was chosen with such settings: beam search, or a seed out of range")
+    for place, node in enumerate(file.nodes):
+        at = f"token {place} of its branches"
+        if node.parent not in known:
+            raise ValueError(f"{at} follows on token id {node.parent}, which does not come before it")
+        if node.id <= last:
+            raise ValueError(f"{at} has the id {node.id}, which is not above those before it")
+        if node.chosen >= len(file.settings):
+            raise ValueError(f"{at} names settings {node.chosen}, of which there are {len(file.settings)}")
+        if (node.parent, node.token) in siblings:
+            raise ValueError(f"{at} is there twice")
+        last = node.id
+        known.add(last)
+        siblings.add((node.parent, node.token))
+    if file.current not in known:
+        raise ValueError(f"there is no token {file.current} of its branches to look at")
+    if file.made < last:
+        raise ValueError(f"its branches have ids up to {last}, and say that only {file.made} were made")
+    nodes = tuple(
+        Node(n.id, n.parent, n.token, n.label, n.log_probability, n.ended, n.name, file.settings[n.chosen], n.forced)
+        for n in file.nodes
+    )
+    return Branches(nodes, file.current, file.made)
 
 
 def _to_site(site: SiteRef | None) -> _Site | None:

@@ -5,12 +5,20 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from explorer.session.state import Document
 
 MERGE_SECONDS = 1.0
 STEPS = 500
 CHARACTERS = 8_000_000
+NODES = 2_000_000  # of trees of branches: references, since trees share their nodes
+
+
+@dataclass(slots=True)
+class _Step:
+    document: Document  # before it
+    passage: int = 0
 
 
 class History:
@@ -21,7 +29,7 @@ class History:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._past: deque[Document] = deque(maxlen=STEPS)
+        self._past: deque[_Step] = deque(maxlen=STEPS)
         self._future: list[Document] = []
         self._merge = ""
         self._recorded_at = 0.0
@@ -41,12 +49,28 @@ class History:
         self._merge, self._recorded_at = merge, now
         self._future.clear()
         if not joins:
-            self._past.append(before)
+            self._past.append(_Step(before))
             self._forget_beyond_limit()
+
+    def record_passage(self, before: Document, passage: int, again: Callable[[Document], Document]) -> None:
+        """A step was made that belongs to `passage`, all of which is taken back at once, however long it takes.
+
+        What was done between two steps of a passage stays a step of its own: `again` does to the documents in between
+        what was done to the present one, so that taking back what came between leaves the passage whole.
+        """
+        self._merge = ""
+        self._future.clear()
+        place = next((i for i, step in enumerate(self._past) if step.passage == passage), None)
+        if place is None:
+            self._past.append(_Step(before, passage))
+            self._forget_beyond_limit()
+            return
+        for i in range(place + 1, len(self._past)):
+            self._past[i].document = again(self._past[i].document)
 
     def settle(self, present: Document) -> None:
         """The present changed without a step, or a step led back: drop steps that would now lead nowhere."""
-        while self._past and self._past[-1] == present:
+        while self._past and self._past[-1].document == present:
             self._past.pop()
             self._merge = ""
         while self._future and self._future[-1] == present:
@@ -54,25 +78,28 @@ class History:
 
     def undo(self, present: Document) -> Document | None:
         """The document before the last step, None where there is none."""
-        return self._walk(self._past, self._future, present)
+        if not self._past:
+            return None
+        self._merge = ""
+        self._future.append(present)
+        return self._past.pop().document
 
     def redo(self, present: Document) -> Document | None:
         """The document that the last undo left, None where there is none."""
-        return self._walk(self._future, self._past, present)
-
-    def _walk(
-        self,
-        source: deque[Document] | list[Document],
-        target: deque[Document] | list[Document],
-        present: Document,
-    ) -> Document | None:
-        if not source:
+        if not self._future:
             return None
         self._merge = ""
-        target.append(present)
-        return source.pop()
+        self._past.append(_Step(present))
+        return self._future.pop()
 
     def _forget_beyond_limit(self) -> None:
         # Steps that leave the text alone share one string, which costs its memory once.
-        while sum({id(d.text): len(d.text) for d in self._past}.values()) > CHARACTERS:
+        while self._past and (self._characters() > CHARACTERS or self._nodes() > NODES):
             self._past.popleft()
+
+    def _characters(self) -> int:
+        return sum({id(step.document.text): len(step.document.text) for step in self._past}.values())
+
+    def _nodes(self) -> int:
+        trees = (writing.branches.nodes for step in self._past for writing in step.document.writings)
+        return sum({id(nodes): len(nodes) for nodes in trees}.values())

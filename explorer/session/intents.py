@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from explorer.session.branches import ROOT
 from explorer.session.state import Document, Notice
+from models.decode_requests import DecodeStepRequest
 from models.interventions import Intervention
 from models.results import Result
 from models.values import SiteRef
@@ -118,6 +120,42 @@ class RemoveIntervention(Intent):
 @dataclass(frozen=True, slots=True)
 class ClearInterventions(Intent):
     """Back to the model as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskStep(Intent):
+    """Let the model write a token after node `parent` of the tree; a beam search has a tree of its own.
+
+    Tokens of one passage are taken back at once: a step begins a passage, unless it goes on with the one before.
+    ValueError where there is no such node, the request is not of its path, or the tree is full.
+    """
+
+    request: DecodeStepRequest
+    parent: int = ROOT
+    goes_on: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GoToNode(Intent):
+    """Look at another node of the tree, or at the prompt. ValueError where there is none."""
+
+    merge: ClassVar[str] = "node"
+    node: int
+
+
+@dataclass(frozen=True, slots=True)
+class NameBranch(Intent):
+    """Call the branch that ends at a node by a name; "" takes it away. ValueError where there is no such node."""
+
+    node: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteBranch(Intent):
+    """Take away the branch of a node, up to where it parts from the others. ValueError where there is no such node."""
+
+    node: int
 
 
 @dataclass(frozen=True, slots=True)

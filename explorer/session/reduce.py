@@ -10,12 +10,17 @@ from functools import singledispatch
 from typing import Literal, get_args, get_origin, get_type_hints
 
 from explorer.session.arrivals import arrive
+from explorer.session.branches import MOST_NODES, ROOT, Branches
 from explorer.session.defaults import settled
 from explorer.session.intents import (
     Arrived,
+    AskStep,
     Busy,
     ClearInterventions,
+    DeleteBranch,
+    GoToNode,
     Intent,
+    NameBranch,
     OpenCheckpoint,
     PaintCells,
     PutIntervention,
@@ -32,6 +37,7 @@ from explorer.session.intents import (
     SwitchIntervention,
 )
 from explorer.session.state import Listed, State, ViewOptions, clamped, site_of
+from explorer.session.writing import Asked
 from models.interventions import Intervention, Mask, is_neutral, same_slot
 from models.values import SiteRef
 
@@ -41,6 +47,9 @@ _LASTING_LANES = frozenset({"load", "forward"})
 TEXT_LANES = frozenset({"forward", "decode", "decode:play"})
 """Lanes whose notices speak of the text: changing it answers them."""
 
+
+MOST_NAME = 80
+"""Characters of the name of a branch."""
 
 _OF_THE_PROGRAM = (Arrived, Busy, Show)
 
@@ -53,6 +62,8 @@ def reduce(state: State, intent: Intent) -> State:
         ValueError: the intent names a head, a view option or a value that does not exist; the sentence says which.
     """
     new = _reduce(intent, state)
+    if new.document.origin != state.document.origin:
+        new = _broken_off(new)  # what is being written is of another text
     went_on = not isinstance(intent, _OF_THE_PROGRAM) and new.document != state.document
     if went_on and new.notice is not None and new.notice is state.notice and new.notice.lane not in _LASTING_LANES:
         return replace(new, notice=None)  # it was said of something that the person has left behind
@@ -91,6 +102,7 @@ def _(intent: SetTarget, state: State) -> State:
 def _(intent: RestoreDocument, state: State) -> State:
     if intent.document == state.document:
         return state
+    state = _broken_off(state)
     chosen = _choose(state, intent.document.checkpoint)
     if intent.document.question != state.document.question:
         chosen = _another_text(chosen)
@@ -178,6 +190,67 @@ def _checked(state: State, index: int) -> tuple[Listed, ...]:
     if not 0 <= index < len(listed):
         raise ValueError(f"There is no intervention {index}: the list has {len(listed)}.")
     return listed
+
+
+# --------------------------------------------------------------------------- branches
+
+
+@_reduce.register
+def _(intent: AskStep, state: State) -> State:
+    request, branches = replace(intent.request, ticket=0), state.document.branches
+    if (request.text, request.target) != (state.document.text, state.document.target):
+        raise ValueError("The step is of another text than the one in the input.")
+    asked = Asked(request, intent.parent, branches.current)
+    if asked.grows:
+        if branches.ids(_known(branches, intent.parent)) != request.ids:
+            raise ValueError(f"The step is not one after node {intent.parent}: other tokens lead there.")
+        if branches.is_full:
+            raise ValueError(f"The branches of this text hold {MOST_NODES:,} tokens, the most that are kept.")
+    if intent.goes_on and state.passage:
+        return replace(state, asked=asked)
+    number = state.passages + 1
+    return replace(state, asked=asked, passage=number, passages=number)
+
+
+@_reduce.register
+def _(intent: GoToNode, state: State) -> State:
+    branches = state.document.branches
+    return _with_branches(state, branches.go(_known(branches, intent.node)))
+
+
+@_reduce.register
+def _(intent: NameBranch, state: State) -> State:
+    branches = state.document.branches
+    if intent.node == ROOT:
+        raise ValueError("The prompt is no branch: it has no name.")
+    return _with_branches(state, branches.named(_known(branches, intent.node), intent.name[:MOST_NAME]))
+
+
+@_reduce.register
+def _(intent: DeleteBranch, state: State) -> State:
+    branches = state.document.branches
+    if intent.node == ROOT:
+        raise ValueError("The prompt is no branch: it can not be deleted.")
+    fewer = branches.without(branches.branch_start(_known(branches, intent.node)))
+    if state.asked is not None and state.asked.grows and state.asked.parent not in fewer:
+        state = _broken_off(state)
+    return _with_branches(state, fewer)
+
+
+def _with_branches(state: State, branches: Branches) -> State:
+    document = state.document.with_branches(branches)
+    return state if document is state.document else replace(state, document=document)
+
+
+def _known(branches: Branches, node: int) -> int:
+    if node not in branches:
+        raise ValueError(f"There is no node {node} in this tree.")
+    return node
+
+
+def _broken_off(state: State) -> State:
+    """Nobody waits for the step that is under way, nor for what would follow it."""
+    return replace(state, asked=None, passage=0) if state.asked is not None or state.passage else state
 
 
 # --------------------------------------------------------------------------- selection

@@ -13,6 +13,7 @@ from explorer.session.history import History
 from explorer.session.intents import Arrived, Intent, RestoreDocument
 from explorer.session.reduce import reduce
 from explorer.session.state import Document, State
+from models.decode_requests import DecodeStepView
 from models.requests import Request
 from models.results import Stepped
 
@@ -100,10 +101,16 @@ class Session(QObject):
     def _apply(self, intent: Intent) -> None:
         old, new = self._state, reduce(self._state, intent)
         if new.document != old.document:
-            if _is_step(intent):
-                self._history.record(old.document, intent.merge)
+            self._record(intent, old)
             self._history.settle(new.document)
         self._replace(new)
+
+    def _record(self, intent: Intent, old: State) -> None:
+        result = intent.result if isinstance(intent, Arrived) else None
+        if isinstance(result, DecodeStepView):
+            self._history.record_passage(old.document, old.passage, lambda document: _grown(document, old, result))
+        elif _is_step(intent):
+            self._history.record(old.document, intent.merge)
 
     def _restore(self, walk: Callable[[Document], Document | None]) -> None:
         document = walk(self._state.document)
@@ -129,3 +136,8 @@ class Session(QObject):
 def _is_step(intent: Intent) -> bool:
     """Whether undo takes it back: what a person did, and the token the model wrote when they asked for one."""
     return not isinstance(intent, Arrived) or isinstance(intent.result, Stepped)
+
+
+def _grown(document: Document, state: State, view: DecodeStepView) -> Document:
+    """`document` with the token that arrived in `state`."""
+    return document if state.asked is None else document.with_branches(state.asked.grown(document.branches, view))

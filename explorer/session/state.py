@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from explorer.session.branches import Branches
+from explorer.session.writing import Asked, Writing, with_tree
 from models.decode_requests import DecodeRowsView, DecodeStepView
 from models.interventions import Cell, Intervention, Mask, applies, precedence
 from models.requests import ForwardRequest
@@ -89,6 +91,23 @@ class Document:
     view: ViewOptions = field(default_factory=ViewOptions)
     interventions: tuple[Listed, ...] = ()
     target: str | None = None  # typed for the decoder of an encoder-decoder model; None: it writes itself
+    writings: tuple[Writing, ...] = ()  # what was written after this text and after others, changed last at the end
+
+    @property
+    def origin(self) -> tuple[str, str, str | None]:
+        """What a tree of branches belongs to."""
+        return self.checkpoint, self.text, self.target
+
+    @property
+    def branches(self) -> Branches:
+        """The ways that this text went on."""
+        return next((writing.branches for writing in self.writings if writing.origin == self.origin), Branches())
+
+    def with_branches(self, branches: Branches) -> Document:
+        """The document with another tree after its text."""
+        if branches == self.branches:
+            return self
+        return replace(self, writings=with_tree(self.writings, Writing(*self.origin, branches)))
 
     @property
     def question(self) -> Question:
@@ -136,6 +155,9 @@ class State:
     busy: frozenset[str] = frozenset()  # lanes with unanswered requests
     loading: str | None = None  # the checkpoint chosen since the last one that opened; no text runs meanwhile
     refused: Question | None = None  # what the open model could not run: not tried again unless asked
+    asked: Asked | None = None  # the step of decoding that is under way
+    passage: int = 0  # what is being written in one go, and undone at once; 0 when it was broken off
+    passages: int = 0  # that there were
     restored: bool = False  # the document came whole: the next load keeps its text, the next run its selection
 
     @property

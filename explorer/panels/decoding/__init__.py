@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
@@ -14,7 +15,7 @@ from explorer.panels.decoding.candidates import CandidatesPage
 from explorer.panels.decoding.knobs import DecodeKnobs
 from explorer.panels.decoding.player import DecodePlayer
 from explorer.panels.decoding.transport import Transport
-from explorer.panels.decoding.work import READY, percent_of, step_words
+from explorer.panels.decoding.work import READY, step_words
 from explorer.session.hover import Hover
 from explorer.session.intents import SetTarget, SetText
 from explorer.session.session import Session
@@ -98,7 +99,6 @@ class DecodingPanel(Panel):
         self.branches.node_chosen.connect(player.go)
         self.branches.renamed.connect(player.rename)
         self.branches.deleted.connect(player.delete)
-        self.branches.undone.connect(player.bring_back)
         self.use.clicked.connect(self._use_text)
         self.again.clicked.connect(self._sample_again)
         self._on_pace()
@@ -107,6 +107,9 @@ class DecodingPanel(Panel):
     # what it shows
 
     def wants(self, state: State) -> Request | None:
+        lacking = self.player.lacking(state)
+        if lacking is not None:
+            return lacking
         site, view = state.site, self.player.shown_view()
         if site is None or view is None or self.tabs.current != ATTENTION:
             return None
@@ -126,15 +129,20 @@ class DecodingPanel(Panel):
         """The player runs the model as it is: its card has no mark."""
 
     def _render(self, state: State) -> None:
-        work, beam, view = self.player.work, self.player.is_beam, self.player.shown_view()
-        path = work.branches.furthest()
-        at = work.beam if beam else len(work.branches.path())
+        work, beam, view, branches = (
+            self.player.work,
+            self.player.is_beam,
+            self.player.shown_view(),
+            state.document.branches,
+        )
+        path = branches.furthest()
+        at = work.beam if beam else len(branches.path())
         if beam:
             best = work.beams[-1] if work.beams else None
             steps = [TimelineStep(f"step {i + 1}", 0.0) for i in range(len(work.beams))] if best else []
         else:
             steps = [
-                TimelineStep(shortened(node.label), percent_of(work.views[node.id]), f"Step {i + 1}: “{node.label}”")
+                TimelineStep(shortened(node.label), math.exp(node.log_probability), f"Step {i + 1}: “{node.label}”")
                 for i, node in enumerate(path)
             ]
         self.timeline.set_steps(steps, at)
@@ -151,7 +159,7 @@ class DecodingPanel(Panel):
         else:
             self.candidates.show_step(view)
         if self.tabs.current == BRANCHES:
-            self.branches.show_branches(work.branches, bool(work.deleted))
+            self.branches.show_branches(branches)
         if self.tabs.current == ATTENTION:
             self._show_rows(state, view)
         if self.tabs.current == CACHE:
@@ -174,7 +182,11 @@ class DecodingPanel(Panel):
             return silence
         parts = [self.player.said] if self.player.said else []
         if view is not None:
-            parts.append(step_words(view, self.player.work.branches))
+            parts.append(step_words(view, state.document.branches))
+            if not self.player.is_beam and self.player.work.is_astray(state.document.branches.path()):
+                parts.append("Another version of the model wrote it: this one would not choose it here.")
+        elif self.player.at:
+            parts.append(f"Step {self.player.at} is computed again, to show how it was chosen.")
         elif not self.player.said:
             parts.append(READY)
         if why_not and view is not None:
@@ -194,8 +206,7 @@ class DecodingPanel(Panel):
     def _sample_again(self) -> None:
         seed = self.knobs.settings.seed + 1
         self.knobs.set_number("seed", str(seed))
-        self.player.jump(0)
-        self.player.play(True)
+        self.player.sample_again()
 
     def _on_knobs(self) -> None:
         self.player.set_knobs(self.knobs.settings, self.knobs.steps, self.knobs.problem)

@@ -20,7 +20,6 @@ class BranchesPage(QWidget):
     node_chosen = Signal(int)
     renamed = Signal(int, str)
     deleted = Signal(int)
-    undone = Signal()
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,9 +30,7 @@ class BranchesPage(QWidget):
         self.name.setAccessibleName("Name of this branch")
         self.name.setToolTip("Type a name for the branch that ends here, and press Enter")
         self.delete = QPushButton("Delete")
-        self.delete.setToolTip("Take this branch away, up to where it parts from the others")
-        self.undo = QPushButton("Bring back")
-        self.undo.setToolTip("Bring back what was deleted last")
+        self.delete.setToolTip("Take this branch away, up to where it parts from the others. Ctrl+Z brings it back")
         self.other = QComboBox()
         self.other.setAccessibleName("Compare with")
         self.other.setToolTip("The branch to compare this one with")
@@ -41,16 +38,19 @@ class BranchesPage(QWidget):
         self.other.setMinimumContentsLength(14)
         self.comparison = wrapped()
         self._compare = row(dim("Compare with"), self.other)
-        column(self, self.list, row(self.name, self.delete, self.undo), self._compare, self.comparison)
+        column(self, self.list, row(self.name, self.delete), self._compare, self.comparison)
         self._segments: tuple[Segment, ...] = ()
         self._branches = Branches()
         self.list.row_selected.connect(lambda row: self.node_chosen.emit(self._segments[row].last))
-        self.name.returnPressed.connect(lambda: self.renamed.emit(self._branches.current, self.name.text()))
+        self.name.returnPressed.connect(self._rename)
         self.delete.clicked.connect(lambda: self.deleted.emit(self._branches.current))
-        self.undo.clicked.connect(lambda: self.undone.emit())
         self.other.activated.connect(lambda _: self._show_comparison())
 
-    def show_branches(self, branches: Branches, can_undo: bool) -> None:
+    def _rename(self) -> None:
+        self.list.setFocus()  # so that Ctrl+Z is the window's, not the field's
+        self.renamed.emit(self._branches.current, self.name.text())
+
+    def show_branches(self, branches: Branches) -> None:
         self._branches, self._segments = branches, outline(branches)
         path = branches.path()
         at = path[-1] if path else None
@@ -73,7 +73,6 @@ class BranchesPage(QWidget):
         if not self.name.hasFocus():
             self.name.setText(at.name if at is not None else "")
         self.delete.setEnabled(at is not None)
-        self.undo.setEnabled(can_undo)
         others = [leaf for leaf in branches.leaves() if at is not None and leaf.id != at.id]
         kept = self.other.currentData()
         self.other.clear()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections import OrderedDict
+from dataclasses import dataclass, field, replace
 
 from explorer.panels.base import shortened
 from explorer.panels.decoding.layout import log_text
-from explorer.session.branches import Branches
+from explorer.session.branches import Branches, Node
 from explorer.widgets.filter_bars import percent
-from models.decode_requests import DecodeStepView
+from models.decode_requests import DecodeStepRequest, DecodeStepView
 from models.decode_settings import DecodeSettings
 
 READY = "Press Step to let the model write one token, or Play."
@@ -17,22 +18,65 @@ ENDINGS = {
     "context": "The context is full: the model takes no more tokens.",
     "masks": "All masks are filled.",
 }
+_USED_UP = "All {} steps are used up, and the model has not ended the text. Raise Steps to go on."
 SILENT = {
     "encoder": "This model gives vectors, not words: it has nothing to write.",
     "vision": "This model looks at pictures: it writes nothing.",
 }
 
 
+_VIEWS_KEPT = 2000  # of a text; any other is computed again when it is looked at
+
+# tokens before, the settings, and the token that a person chose: what decides the outcome of a step
+_Step = tuple[tuple[int, ...], DecodeSettings, int | None]
+
+
 @dataclass
 class Work:
-    """What was written after one text."""
+    """What the engine said of the steps after one text. The tree itself is the document's."""
 
-    branches: Branches = field(default_factory=Branches)
-    views: dict[int, DecodeStepView] = field(default_factory=dict)  # node: the step that chose it
-    deleted: list[Branches] = field(default_factory=list)  # the trees before each deletion
+    views: OrderedDict[_Step, DecodeStepView] = field(default_factory=OrderedDict)
     beams: list[DecodeStepView] = field(default_factory=list)
     searched: tuple[DecodeSettings, int] | None = None  # what the beams are of
     beam: int = 0  # the step of the search that is looked at, 0 for the prompt
+
+    def keep(self, view: DecodeStepView) -> None:
+        """Remember a step, so that it is there when one comes back to its node; beams are no nodes."""
+        asked = view.request
+        if asked.settings.strategy == "beam":
+            return
+        self.views[asked.ids, asked.settings, asked.forced] = view
+        while len(self.views) > _VIEWS_KEPT:
+            self.views.popitem(last=False)
+
+    def view_of(self, path: tuple[Node, ...]) -> DecodeStepView | None:
+        """The step that chose the last node of a path; None where it has to be computed again, or at the prompt."""
+        return next((view for step in _ways(path) if (view := self._chose(step, path[-1])) is not None), None)
+
+    def is_astray(self, path: tuple[Node, ...]) -> bool:
+        """Whether the settings of the last node choose another token today: it was written by other weights."""
+        view = self.views.get(_ways(path)[0]) if path else None
+        return view is not None and view.chosen is not None and view.chosen.id != path[-1].token
+
+    def missing(self, path: tuple[Node, ...], steps: int, like: DecodeStepRequest) -> DecodeStepRequest | None:
+        """What to ask for to see the last step of `path`, of the text that `like` is of; None where it is here."""
+        if not path or self.view_of(path) is not None:
+            return None
+        before, settings, forced = _ways(path)[1 if self.is_astray(path) else 0]
+        return replace(like, settings=settings, steps=steps, number=len(path), ids=before, forced=forced)
+
+    def _chose(self, step: _Step, node: Node) -> DecodeStepView | None:
+        view = self.views.get(step)
+        return view if view is not None and view.chosen is not None and view.chosen.id == node.token else None
+
+
+def _ways(path: tuple[Node, ...]) -> list[_Step]:
+    """How the last node of a path was chosen, and the other way to come to it: choosing it by hand."""
+    if not path:
+        return []
+    before, node = tuple(n.token for n in path[:-1]), path[-1]
+    by_hand = (before, node.settings, node.token)
+    return [by_hand] if node.forced else [(before, node.settings, None), by_hand]
 
 
 def search_is_over(view: DecodeStepView, work: Work, steps: int) -> str:
@@ -48,14 +92,14 @@ def text_is_over(view: DecodeStepView, steps: int) -> str:
     """Why no token follows what `view` chose; "" where one can."""
     if view.ending in ENDINGS:
         return ENDINGS[view.ending]
-    if view.number >= steps:
-        return f"All {steps} steps are used up, and the model has not ended the text. Raise Steps to go on."
-    return ""
+    return _USED_UP.format(steps) if view.number >= steps else ""
 
 
-def percent_of(view: DecodeStepView) -> float:
-    """The chosen token's probability by the model."""
-    return view.chosen.probability if view.chosen is not None else 0.0
+def token_is_over(node: Node, number: int, steps: int) -> str:
+    """The same, of a step that is not at hand."""
+    if node.ended:
+        return "Nothing follows here: the text is at its end."
+    return _USED_UP.format(steps) if number >= steps else ""
 
 
 def step_words(view: DecodeStepView, branches: Branches) -> str:

@@ -12,7 +12,9 @@ from explorer.panels.decoding import ATTENTION, BRANCHES, CACHE, DecodingPanel
 from explorer.panels.decoding.cache import bytes_text
 from explorer.panels.decoding.knobs import DecodeKnobs
 from explorer.panels.decoding.layout import log_text
-from explorer.session.intents import Arrived, Busy, SelectHead, SetText
+from explorer.session import files
+from explorer.session.branches import MOST_NODES, ROOT, Branches
+from explorer.session.intents import Arrived, Busy, RestoreDocument, SelectHead, SetText
 from explorer.session.state import Document, State
 from explorer.theme import DARK
 from models.decode_requests import DecodeRowsRequest, DecodeStepRequest
@@ -72,13 +74,17 @@ def press(qtbot, session, button) -> None:
     session.answer()
 
 
+def press_without_answer(qtbot, button) -> None:
+    qtbot.mouseClick(button, LEFT)
+
+
 def steps(qtbot, session, panel, count: int) -> None:
     for _ in range(count):
         press(qtbot, session, panel.transport.step_button)
 
 
 def words(panel) -> str:
-    return "".join(node.label for node in panel.player.work.branches.path())
+    return "".join(node.label for node in panel.player.branches.path())
 
 
 def click_row(qtbot, session, bars, row: int) -> None:
@@ -129,7 +135,7 @@ def test_a_click_on_a_candidate_goes_that_way_and_keeps_both(qtbot, session, pan
     expected = sum(
         view.log_probability
         for view in panel.player.work.views.values()
-        if view.ids[0] == panel.player.work.branches.ids()[0]
+        if view.ids[0] == panel.player.branches.ids()[0]
     )
     assert panel.branches.list.rows[1].value == log_text(expected)
     click_row(qtbot, session, panel.branches.list, 0)
@@ -145,18 +151,29 @@ def test_a_branch_is_named_deleted_and_brought_back(qtbot, session, panel):
     press(qtbot, session, panel.branches.delete)
     assert panel.branches.list.rows == ()
     assert words(panel) == ""
-    press(qtbot, session, panel.branches.undo)
+    assert "Ctrl+Z brings it back" in panel.status.text()
+    session.undo()
     assert words(panel) == "␣Tom."
+    assert panel.branches.list.rows[0].text == "first: Tom."
+    assert "Ctrl+Z" not in panel.status.text()
+    session.undo()
+    assert panel.branches.list.rows[0].text == "Tom."
 
 
 def test_a_branch_deleted_while_its_step_is_computed_stays_deleted(qtbot, session, panel):
     steps(qtbot, session, panel, 1)
     qtbot.mouseClick(panel.transport.step_button, LEFT)
-    panel.player.delete(panel.player.work.branches.current)
+    press_without_answer(qtbot, panel.tabs.button(BRANCHES))
+    press_without_answer(qtbot, panel.branches.delete)
+    assert panel.player.branches.nodes == ()
+    assert "Deleted, while its next token was computed. Ctrl+Z brings it back." in panel.status.text()
+    assert panel.transport.step_button.isEnabled()
     session.answer()
-    assert panel.player.work.branches.nodes == ()
-    steps(qtbot, session, panel, 1)
+    assert panel.player.branches.nodes == ()
+    session.undo()
     assert words(panel) == "␣Tom"
+    steps(qtbot, session, panel, 1)
+    assert words(panel) == "␣Tom."
 
 
 def test_play_goes_on_until_the_steps_are_used_up_and_says_so(qtbot, session, panel):
@@ -167,7 +184,7 @@ def test_play_goes_on_until_the_steps_are_used_up_and_says_so(qtbot, session, pa
 
     def ended() -> bool:
         session.answer()
-        return len(panel.player.work.branches.path()) == 3 and panel.transport.play_button.text() == "Play"
+        return len(panel.player.branches.path()) == 3 and panel.transport.play_button.text() == "Play"
 
     qtbot.waitUntil(ended)
     assert "All 3 steps are used up" in panel.status.text()
@@ -175,6 +192,113 @@ def test_play_goes_on_until_the_steps_are_used_up_and_says_so(qtbot, session, pa
     panel.knobs.set_number("steps", "4")
     steps(qtbot, session, panel, 1)
     assert panel.timeline.count == 4
+
+
+def test_one_playing_is_undone_at_once_and_undo_pauses_it(qtbot, session, panel):
+    panel.transport.speed.setValue(panel.transport.speed.maximum())
+    qtbot.mouseClick(panel.transport.play_button, LEFT)
+
+    def written(count: int) -> bool:
+        session.answer()
+        return len(panel.player.branches.path()) >= count
+
+    qtbot.waitUntil(lambda: written(3))
+    session.undo()
+    assert words(panel) == ""
+    assert panel.transport.play_button.text() == "Play"
+    session.answer()
+    qtbot.wait(20)
+    assert words(panel) == ""
+    session.redo()
+    assert len(panel.player.branches.path()) >= 3
+    assert panel.transport.play_button.text() == "Play"
+
+
+def test_undo_shows_a_step_as_it_was_without_asking_again(qtbot, session, panel):
+    steps(qtbot, session, panel, 2)
+    shown = panel.player.shown_view()
+    press(qtbot, session, panel.tabs.button(BRANCHES))
+    press(qtbot, session, panel.branches.delete)
+    qtbot.mouseClick(panel.knobs.strategy_buttons.button(1), LEFT)  # other settings, another first token
+    panel.knobs.set_number("seed", "5")
+    steps(qtbot, session, panel, 1)
+    session.undo()
+    session.undo()
+    assert panel.player.shown_view() is shown
+    assert not [request for request in session.asked if isinstance(request, DECODING)]
+
+
+def test_a_tree_from_a_file_shows_how_each_token_was_chosen(qtbot, session, panel):
+    qtbot.mouseClick(panel.knobs.strategy_buttons.button(1), LEFT)
+    panel.knobs.set_number("temperature", "2")
+    panel.knobs.set_number("seed", "4")
+    steps(qtbot, session, panel, 3)
+    click_row(qtbot, session, panel.candidates.bars, 5)
+    before, status = panel.player.shown_view(), panel.status.text()
+    saved = files.decode(files.encode(session.state.document))
+    panel.player.work.views.clear()  # as in a new window, with other numbers in its fields
+    panel.knobs.set_number("temperature", "1")
+    session.dispatch(SetText("Another text"))
+    session.run(ForwardRequest(ticket=3, text="Another text"))
+    session.dispatch(RestoreDocument(saved))
+    session.run(ForwardRequest(ticket=4, text=TEXT))
+    session.answer()
+    again = panel.player.shown_view()
+    assert again is not before
+    assert (again.offers, again.cuts, again.drawn, again.ids) == (before.offers, before.cuts, before.drawn, before.ids)
+    assert panel.status.text() == status
+    press(qtbot, session, panel.transport.back_button)
+    assert panel.player.shown_view().drawn is not None
+    assert panel.player.shown_view().request.settings.temperature == 2
+    assert panel.player.branches.nodes == saved.branches.nodes  # looking changes nothing
+
+
+def test_a_token_that_this_model_would_not_choose_is_shown_and_said(qtbot, session, panel):
+    foreign = Branches().grow(100, "x", -3.0)
+    session.dispatch(RestoreDocument(session.state.document.with_branches(foreign)))
+    session.answer()
+    assert panel.player.shown_view().chosen.id == 100
+    assert "Another version of the model wrote it" in panel.status.text()
+    assert panel.player.branches.nodes == foreign.nodes
+    steps(qtbot, session, panel, 1)
+    assert panel.player.branches.ids()[0] == 100
+
+
+def test_a_token_that_is_not_in_the_vocabulary_is_a_sentence(qtbot, session, panel):
+    session.dispatch(RestoreDocument(session.state.document.with_branches(Branches().grow(1 << 30, "x", -3.0))))
+    session.answer()
+    assert "token 1,073,741,824" in session.state.notice.text
+    assert panel.isVisible()
+
+
+def test_a_step_on_the_last_branch_of_a_full_tree_is_refused_with_a_sentence(qtbot, session, panel):
+    full = Branches()
+    for number in range(MOST_NODES):
+        full = full.go(ROOT).grow(number, "a", -1.0)
+    session.dispatch(RestoreDocument(session.state.document.with_branches(full)))
+    session.answer()
+    assert "hold 5,000 tokens, the most that are kept. Delete one to go on." in panel.status.text()
+    assert not panel.transport.step_button.isEnabled()
+    press(qtbot, session, panel.tabs.button(BRANCHES))
+    press(qtbot, session, panel.branches.delete)
+    assert panel.transport.step_button.isEnabled()
+
+
+def test_another_sample_is_one_step_of_undo(qtbot, session, panel):
+    qtbot.mouseClick(panel.knobs.strategy_buttons.button(1), LEFT)
+    panel.knobs.set_number("steps", "2")
+    panel.transport.speed.setValue(panel.transport.speed.maximum())
+    steps(qtbot, session, panel, 2)
+    first = words(panel)
+    qtbot.mouseClick(panel.again, LEFT)
+
+    def ended() -> bool:
+        session.answer()
+        return len(panel.player.branches.path()) == 2 and panel.transport.play_button.text() == "Play"
+
+    qtbot.waitUntil(lambda: ended() and words(panel) != first)
+    session.undo()
+    assert words(panel) == first
 
 
 def test_pause_asks_for_nothing_more(qtbot, session, panel):

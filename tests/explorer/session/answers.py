@@ -6,9 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from explorer.session.branches import GREEDY, Branches
 from explorer.session.intents import Arrived, Intent
 from explorer.session.reduce import reduce
 from explorer.session.state import Document, State
+from models.decode_requests import DecodeStepRequest, DecodeStepView, Ending, Offer
+from models.decode_settings import DecodeSettings
 from models.requests import (
     AlignmentRequest,
     AtlasRequest,
@@ -168,6 +171,39 @@ def trust_report(run: int = 1) -> TrustReport:
 
 def stepped(run: int = 1, text: str = "Tom and Anna went to", *, ended: bool = False) -> Stepped:
     return Stepped(request=StepRequest(run=run), run=run, text=text, chosen=END if ended else TO, ended=ended)
+
+
+def step_request(
+    branches: Branches = Branches(),  # noqa: B008  # frozen
+    parent: int | None = None,
+    text: str = "Tom and Anna went",
+    forced: int | None = None,
+    settings: DecodeSettings = GREEDY,
+) -> DecodeStepRequest:
+    """For the step after a node (the current one if None) of the tree of `text`."""
+    ids = branches.ids(parent)
+    return DecodeStepRequest(text=text, settings=settings, steps=20, number=len(ids) + 1, ids=ids, forced=forced)
+
+
+def step_view(request: DecodeStepRequest, token: int = 7, *, ending: Ending = "") -> DecodeStepView:
+    """The model chose `token`, or what was forced."""
+    token = token if request.forced is None else request.forced
+    chosen = Offer(id=token, label=f"␣{token}", logit=1.0, probability=0.5, kept=0.5)
+    return DecodeStepView(
+        request=request,
+        number=request.number,
+        text="",
+        whole=request.text,
+        ids=(*request.ids, token),
+        offers=(chosen,),
+        cuts=(),
+        chosen=chosen,
+        drawn=None,
+        log_probability=-0.75,
+        ending=ending,
+        cache=(),
+        cache_bytes=0,
+    )
 
 
 TRANSLATING = State(Document(checkpoint="en-es"))

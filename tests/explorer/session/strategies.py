@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 from hypothesis import strategies as st
 
+from explorer.session.branches import Branches
 from explorer.session.intents import (
     Arrived,
+    AskStep,
     Busy,
     ClearInterventions,
+    DeleteBranch,
+    GoToNode,
     Intent,
+    NameBranch,
     OpenCheckpoint,
     PaintCells,
     PutIntervention,
@@ -24,11 +31,19 @@ from explorer.session.intents import (
     SwitchIntervention,
 )
 from explorer.session.state import Document, Notice, Selection
+from explorer.session.writing import Writing
+from models.decode_requests import DecodeStepRequest
+from models.decode_settings import DecodeSettings
 from models.interventions import Mask, Scale
 from models.requests import ForwardRequest, LoadRequest, StepRequest
 from models.results import Result
 from models.values import SiteRef
 from tests.explorer.session import answers
+
+
+def _origin(writing: Writing) -> tuple[str, str, str | None]:
+    return writing.origin
+
 
 CHECKPOINTS = st.sampled_from(["story-gpt", "story-bert", "b"])
 TEXTS = st.sampled_from(["", "Tom and Anna went", "a b", "a b c d e f g", "x [MASK] y"])
@@ -36,7 +51,28 @@ RUNS = st.integers(1, 3)
 POSITIONS = st.integers(-2, 9)
 SITES = st.builds(SiteRef, st.sampled_from(["decoder", "encoder"]), st.integers(0, 8))
 SELECTIONS = st.builds(Selection, st.none() | SITES, st.integers(0, 8), POSITIONS, POSITIONS)
-DOCUMENTS = st.builds(Document, CHECKPOINTS, TEXTS, SELECTIONS)
+NODES = st.integers(0, 5)
+TOKENS = st.integers(1, 4)
+WRITINGS = st.builds(
+    Writing,
+    CHECKPOINTS,
+    TEXTS,
+    st.none(),
+    st.lists(TOKENS, min_size=1, max_size=3).map(
+        lambda tokens: reduce(lambda tree, token: tree.grow(token, str(token), -0.5), tokens, Branches())
+    ),
+)
+DOCUMENTS = st.builds(
+    Document, CHECKPOINTS, TEXTS, SELECTIONS, writings=st.lists(WRITINGS, max_size=2, unique_by=_origin).map(tuple)
+)
+STEP_REQUESTS = st.builds(
+    lambda text, ids, forced: DecodeStepRequest(
+        text=text, settings=DecodeSettings(), steps=9, number=len(ids) + 1, ids=tuple(ids), forced=forced
+    ),
+    TEXTS,
+    st.lists(TOKENS, max_size=2),
+    st.none() | TOKENS,
+)
 KNOBS = st.one_of(
     st.builds(Scale, st.sampled_from([0.0, 0.5, 1.0]), site=st.none() | SITES, head=st.none() | st.integers(0, 8)),
     st.builds(Mask, st.sampled_from(["trained", "none"]), site=st.none() | SITES),
@@ -45,6 +81,7 @@ REQUESTS = st.one_of(
     st.builds(LoadRequest, reference=CHECKPOINTS),
     st.builds(ForwardRequest, text=TEXTS),
     st.builds(StepRequest, run=RUNS),
+    STEP_REQUESTS,
 )
 
 
@@ -70,6 +107,10 @@ def steps() -> st.SearchStrategy[Intent]:
         st.builds(SwitchIntervention, st.integers(-1, 2), st.booleans()),
         st.builds(RemoveIntervention, st.integers(-1, 2)),
         st.just(ClearInterventions()),
+        st.builds(AskStep, STEP_REQUESTS, NODES, st.booleans()),
+        st.builds(GoToNode, NODES),
+        st.builds(NameBranch, NODES, TEXTS),
+        st.builds(DeleteBranch, NODES),
         st.builds(Show, st.none() | st.builds(Notice, st.just("info"), TEXTS)),
         st.builds(Busy, st.frozensets(st.sampled_from(["load", "forward", "trust"]))),
     )
@@ -94,6 +135,7 @@ def results() -> st.SearchStrategy[Result]:
         st.builds(answers.shuffle_view, RUNS, st.integers(0, 2)),
         st.builds(answers.trust_report, RUNS),
         st.builds(answers.stepped, RUNS, TEXTS, ended=st.booleans()),
+        st.builds(answers.step_view, STEP_REQUESTS, TOKENS),
         st.builds(answers.progress, REQUESTS),
         st.builds(answers.failure, REQUESTS, cut_to=st.none() | st.integers(0, 3), stale=st.booleans()),
     )

@@ -12,10 +12,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from explorer.session import files
+from explorer.session.branches import MOST_NODES, Branches
 from explorer.session.state import Document, Listed, Normalisation, Selection, ViewOptions
 from explorer.theme import SEQUENTIAL_MAPS
+from models.decode_settings import DecodeSettings
 from models.interventions import WINDOW_MEANS, Mask, MaskKind, Positions, Scale
 from models.values import SiteRef
+
+
+def tree(actions: list[tuple[str, int, float, DecodeSettings, bool, str]]) -> Branches:
+    branches = Branches()
+    for what, number, log_probability, settings, forced, words in actions:
+        if what == "grow":
+            branches = branches.grow(number % 4, words, log_probability, number > 20, settings, forced)
+        elif branches.nodes:
+            id_ = branches.nodes[number % len(branches.nodes)].id
+            named = branches.named(id_, words)
+            branches = branches.go(id_) if what == "go" else branches.without(id_) if what == "delete" else named
+    return branches
+
 
 PLACES = st.integers(0, 2000)
 SITES = st.none() | st.builds(SiteRef, st.sampled_from(["decoder", "encoder", "cross"]), PLACES)
@@ -52,6 +67,23 @@ DOCUMENTS = st.builds(
         tuple
     ),
 )
+SETTINGS = st.sampled_from(
+    [DecodeSettings(), DecodeSettings("sample", temperature=0.7, top_k=5, seed=3), DecodeSettings("sample", top_p=0.9)]
+)
+TREES = st.builds(
+    tree,
+    st.lists(
+        st.tuples(
+            st.sampled_from(["grow", "go", "delete", "name"]),
+            st.integers(0, 30),
+            st.floats(-50, 0),
+            SETTINGS,
+            st.booleans(),
+            st.text(st.characters(codec="utf-8"), max_size=9),
+        ),
+        max_size=30,
+    ),
+)
 DOCUMENT = Document(
     checkpoint="story-gpt",
     text="Tom and Anna",
@@ -59,16 +91,59 @@ DOCUMENT = Document(
     interventions=(Listed(Scale(0.5, site=SiteRef("decoder", 5), head=5)), Listed(Mask("window", window=8), on=False)),
 )
 
+WRITTEN = (
+    Branches().grow(7, "␣to", -0.5).grow(8, "␣Tom", -2.0, True, DecodeSettings("sample", seed=4), True).named(2, "mine")
+)
 
-@given(DOCUMENTS)
-def test_what_is_saved_comes_back_the_same(document):
+
+@given(DOCUMENTS, TREES)
+def test_what_is_saved_comes_back_the_same(document, branches):
+    document = document.with_branches(branches)
     assert files.decode(files.encode(document)) == document
+
+
+def test_trees_of_other_texts_are_left_out():
+    there = DOCUMENT.with_branches(WRITTEN)
+    elsewhere = replace(there, text="Another text")
+    assert files.decode(files.encode(elsewhere)) == replace(DOCUMENT, text="Another text")
+
+
+def test_a_file_of_the_first_version_opens():
+    content = json.loads(files.encode(DOCUMENT))
+    del content["branches"]
+    assert files.decode(json.dumps({**content, "version": 1}).encode()) == DOCUMENT
+
+
+def test_the_largest_tree_fits():
+    branches = Branches()
+    for token in range(MOST_NODES):
+        branches = branches.grow(token, f"␣word{token}", -1.2345678901234567, settings=DecodeSettings("sample"))
+    document = replace(DOCUMENT, text="x" * 200_000).with_branches(branches)
+    content = files.encode(document)
+    assert len(content) < files.LARGEST / 2
+    assert files.decode(content) == document
+
+
+def test_a_branch_is_told_with_how_it_was_chosen():
+    content = json.loads(files.encode(DOCUMENT.with_branches(WRITTEN)))["branches"]
+    assert content["nodes"] == [
+        [1, 0, 7, "␣to", -0.5, 0, False, False, ""],
+        [2, 1, 8, "␣Tom", -2.0, 1, True, True, "mine"],
+    ]
+    assert [settings["strategy"] for settings in content["settings"]] == ["greedy", "sample"]
+    assert (content["current"], content["made"]) == (2, 2)
+
+
+def test_what_the_model_can_not_say_is_cut_to_what_a_file_holds():
+    odd = DOCUMENT.with_branches(Branches().grow(7, "x" * 2000, 1e-9))
+    node = files.decode(files.encode(odd)).branches.nodes[0]
+    assert (node.label, node.log_probability) == ("x" * 1000, 0.0)
 
 
 def test_a_file_can_be_read_by_people():
     content = json.loads(files.encode(DOCUMENT))
     assert content["program"] == "attention-explorer"
-    assert content["version"] == 1
+    assert content["version"] == 2
     assert content["interventions"][0] == {
         "kind": "scale",
         "factor": 0.5,
@@ -97,6 +172,18 @@ def broken(**changes: Any) -> bytes:
     return json.dumps({**json.loads(files.encode(DOCUMENT)), **changes}).encode()
 
 
+NODE = [1, 0, 7, "␣to", -0.5, 0, False, False, ""]
+
+
+def written(**changes: Any) -> bytes:
+    content = json.loads(files.encode(DOCUMENT.with_branches(WRITTEN)))
+    return json.dumps({**content, "branches": {**content["branches"], **changes}}).encode()
+
+
+def node(id_: int, parent: int = 0, token: int = 7, label: str = "", log_probability: float | None = -0.5) -> bytes:
+    return written(nodes=[[id_, parent, token, label, log_probability, 0, False, False, ""]], current=0)
+
+
 def one(**record: Any) -> bytes:
     return broken(interventions=[record])
 
@@ -109,7 +196,28 @@ def one(**record: Any) -> bytes:
         (b"[1, 2]", "expected `object`"),
         (b'{"version": 1}', "missing required field"),
         (b"[" * 100_000, "truncated|recursion|expected `object`"),
-        (broken(version=2), "it is of version 2, and this program reads version 1"),
+        (broken(version=3), "it is of version 3, and this program reads versions 1 to 2"),
+        (broken(version=0), "it is of version 0, and this program reads versions 1 to 2"),
+        (written(nodes=3), r"expected `array`, got `int` - at `\$\.branches\.nodes`"),
+        (written(nodes=[[1, 0, 7]]), "length 9"),
+        (written(current=5), "there is no token 5 of its branches to look at"),
+        (written(made=1), "its branches have ids up to 2, and say that only 1 were made"),
+        (written(made=-1), r">= 0 - at `\$\.branches\.made`"),
+        (written(settings=[]), "token 0 of its branches names settings 0, of which there are 0"),
+        (written(settings=[{"strategy": "beam"}] * 2), "beam search"),
+        (written(settings=[{"strategy": "hope"}] * 2), "invalid enum value 'hope'"),
+        (written(settings=[{"temperature": -1}] * 2), "A temperature of -1.0 makes no probabilities"),
+        (written(settings=[{"seed": -1}] * 2), "seed out of range"),
+        (node(0, 0), r"> 0|>= 1"),
+        (node(1, 5), "token 0 of its branches follows on token id 5, which does not come before it"),
+        (node(1, 1), "token 0 of its branches follows on token id 1"),
+        (node(1, token=-1), ">= 0"),
+        (node(1, label="x" * 1001), "length <= 1000"),
+        (node(1, log_probability=0.5), "<= 0"),
+        (node(1, log_probability=None), "expected `float`"),
+        (written(nodes=[NODE, NODE]), "token 1 of its branches has the id 1, which is not above those before it"),
+        (written(nodes=[NODE, [2, *NODE[1:]]]), "token 1 of its branches is there twice"),
+        (written(nodes=[[i + 1, i, *NODE[2:]] for i in range(MOST_NODES + 1)]), "length <= 5000"),
         (broken(version="1"), r"expected `int`, got `str` - at `\$\.version`"),
         (broken(program="other"), r"invalid enum value 'other' - at `\$\.program`"),
         (broken(text=3), r"expected `str`, got `int` - at `\$\.text`"),
@@ -133,7 +241,7 @@ def one(**record: Any) -> bytes:
         (one(kind="mask", mask="painted", cells=[[1 << 40, 2, True]]), "expected `int` <"),
         (one(kind="positions", mode="shift", by=-1), ">= 0"),
         (broken(interventions=[{"kind": "positions", "mode": "off"}] * 1001), "length <= 1000"),
-        (b" " * (files.LARGEST + 1), "it has more than 1,048,576 bytes"),
+        (b" " * (files.LARGEST + 1), "it has more than 4,194,304 bytes"),
     ],
 )
 def test_a_bad_file_says_what_is_wrong(content, sentence):
@@ -163,7 +271,7 @@ def test_a_file_stays_as_it_was_when_the_new_one_is_refused(tmp_path):
     path = tmp_path / "a.json"
     files.save(DOCUMENT, path)
     for text, sentence in (
-        ("x" * files.LARGEST, "a session file holds 1,048,576 at most"),
+        ("x" * files.LARGEST, "a session file holds 4,194,304 at most. Shorten"),
         ("\ud83d", "half a character"),
     ):
         with pytest.raises(ValueError, match=sentence):
@@ -174,7 +282,7 @@ def test_a_file_stays_as_it_was_when_the_new_one_is_refused(tmp_path):
 def test_reading_stops_at_the_largest_size(tmp_path: Path):
     path = tmp_path / "big.json"
     path.write_bytes(b" " * (files.LARGEST + 1000))
-    with pytest.raises(ValueError, match=r"big\.json is no session .* more than 1,048,576 bytes\."):
+    with pytest.raises(ValueError, match=r"big\.json is no session .* more than 4,194,304 bytes\."):
         files.load(path)
 
 

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from explorer.session.history import CHARACTERS, MERGE_SECONDS, STEPS, History
-from explorer.session.state import Document
+from explorer.session.branches import Branches
+from explorer.session.history import CHARACTERS, MERGE_SECONDS, NODES, STEPS, History
+from explorer.session.state import Document, Selection
+from models.values import SiteRef
 
 
 class Clock:
@@ -87,6 +91,57 @@ def test_steps_that_lead_nowhere_are_dropped(history):
     assert not history.can_undo
     history.record(doc("a"), "text")
     assert undo_all(history, doc("b")) == ["a"]
+
+
+def branched(*tokens: int, name: str = "") -> Document:
+    branches = Branches()
+    for token in tokens:
+        branches = branches.grow(token, str(token), -0.5)
+    return doc("a").with_branches(branches.named(1, name) if name else branches)
+
+
+def test_a_passage_is_one_step_however_long_it_takes(history, clock):
+    for count in range(4):
+        history.record_passage(branched(*range(count)), 1, lambda d: d)
+        clock.now += 100
+    history.record_passage(branched(*range(4)), 2, lambda d: d)
+    assert history.undo(branched(*range(5))) == branched(*range(4))
+    assert history.undo(branched(*range(4))) == branched()
+    assert not history.can_undo
+
+
+def test_what_was_done_in_the_middle_of_a_passage_is_taken_back_alone(history):
+    """The head was chosen between two tokens: undo takes the choice back, and then all the tokens."""
+    here = Selection(SiteRef("decoder", 1))
+
+    def again(document: Document) -> Document:
+        return document.with_branches(document.branches.grow(2, "2", -0.5))
+
+    history.record_passage(branched(), 1, again)
+    history.record(branched(1))
+    history.record_passage(replace(branched(1), selection=here), 1, again)
+    present = replace(branched(1, 2), selection=here)
+    assert history.undo(present) == branched(1, 2)
+    assert history.undo(branched(1, 2)) == branched()
+    assert history.redo(branched()) == branched(1, 2)
+    assert history.redo(branched(1, 2)) == present
+
+
+def test_a_passage_ends_redo(history):
+    history.record(doc("a"))
+    history.undo(doc("b"))
+    history.record_passage(branched(), 1, lambda d: d)
+    assert not history.can_redo
+
+
+def test_the_trees_are_bounded_and_the_oldest_go(history):
+    tokens = 4000
+    trees = NODES // tokens + 3
+    nodes = branched(*range(tokens)).branches.nodes
+    for number in range(min(trees, STEPS + 3)):
+        tree = Branches((*nodes[:-1], replace(nodes[-1], name=str(number))), 0, tokens)
+        history.record(doc("a").with_branches(tree))
+    assert len(undo_all(history, doc(""))) == min(NODES // tokens, STEPS)
 
 
 def test_the_number_of_steps_is_bounded(history):

@@ -7,8 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from explorer.session.intents import (
+    AskStep,
     Busy,
+    DeleteBranch,
+    GoToNode,
     Intent,
+    NameBranch,
     OpenCheckpoint,
     RemoveIntervention,
     RestoreDocument,
@@ -23,6 +27,7 @@ from explorer.session.intents import (
 )
 from explorer.session.reduce import reduce
 from explorer.session.state import Document, Notice, Selection, State, ViewOptions
+from explorer.session.writing import TEXTS_KEPT
 from models.requests import LoadRequest
 from models.values import SiteRef
 from tests.explorer.session import answers
@@ -214,7 +219,8 @@ def test_any_sequence_keeps_the_state_whole_and_every_older_one_as_it_was(sequen
             new = reduce(state, intent)
         except ValueError:
             refusable = SelectHead | SetView | SwitchIntervention | RemoveIntervention
-            assert isinstance(intent, refusable)  # the only ones that may be refused
+            of_branches = AskStep | GoToNode | NameBranch | DeleteBranch
+            assert isinstance(intent, refusable | of_branches)  # the only ones that may be refused
             new = state
         assert kept == (
             state.document,
@@ -242,3 +248,12 @@ def check(state: State) -> None:
         assert 0 <= selection.head < state.site.heads
     lanes = [p.request.lane for p in state.progress]
     assert len(lanes) == len(set(lanes))
+    origins = [writing.origin for writing in state.document.writings]
+    assert len(origins) == len(set(origins)) <= TEXTS_KEPT
+    for writing in state.document.writings:
+        assert writing.branches.current in writing.branches
+        assert all(node.parent in writing.branches for node in writing.branches.nodes)
+    if state.asked is not None:
+        assert state.asked.request.text == state.document.text
+        assert state.asked.parent in state.document.branches
+        assert 0 < state.passage <= state.passages

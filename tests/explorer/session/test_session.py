@@ -6,10 +6,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from explorer.session.branches import MOST_NODES, ROOT, Branches
 from explorer.session.intents import (
     Arrived,
+    AskStep,
     Busy,
+    DeleteBranch,
+    GoToNode,
     Intent,
+    NameBranch,
     OpenCheckpoint,
     SelectHead,
     SelectQuery,
@@ -18,7 +23,8 @@ from explorer.session.intents import (
     Show,
 )
 from explorer.session.session import Session
-from explorer.session.state import State
+from explorer.session.state import Document, State
+from explorer.session.writing import TEXTS_KEPT
 from models.requests import ForwardRequest, HeadRequest, LoadRequest, TrustRequest
 from models.values import SiteRef
 from tests.explorer.session import answers
@@ -193,6 +199,249 @@ def test_a_token_the_model_wrote_is_a_step(session):
     session.dispatch(Arrived(answers.stepped(text="Tom and Anna went to")))
     session.undo()
     assert session.state.document.text == "Tom and Anna went"
+
+
+def write(session: Session, token: int, *, goes_on: bool = False, forced: int | None = None) -> None:
+    """Ask for a token after the one that is looked at, and let it arrive."""
+    branches = session.state.document.branches
+    request = answers.step_request(branches, text=session.state.document.text, forced=forced)
+    session.dispatch(AskStep(request, branches.current, goes_on))
+    session.dispatch(Arrived(answers.step_view(request, token)))
+
+
+def words(session: Session) -> list[int]:
+    return list(session.state.document.branches.ids())
+
+
+def test_a_step_of_decoding_is_asked_for_and_is_a_step(session):
+    requests: list[object] = []
+    session.requested.connect(requests.append)
+    write(session, 7)
+    assert requests == [answers.step_request()]
+    write(session, 8)
+    assert words(session) == [7, 8]
+    session.undo()
+    assert words(session) == [7]
+    session.undo()
+    assert words(session) == []
+    session.redo()
+    session.redo()
+    assert words(session) == [7, 8]
+
+
+def test_one_playing_is_one_step_however_long_it_takes(session):
+    for token in range(1, 40):
+        write(session, token, goes_on=token > 1)
+    session.undo()
+    assert words(session) == []
+    assert not session.can_undo
+    session.redo()
+    assert words(session) == list(range(1, 40))
+
+
+def test_a_head_chosen_while_it_plays_is_undone_alone(session):
+    write(session, 1)
+    session.dispatch(SelectHead(SiteRef("decoder", 2), 3))
+    write(session, 2, goes_on=True)
+    session.undo()
+    assert session.state.selection.site == SiteRef("decoder", 5)
+    assert words(session) == [1, 2]
+    session.undo()
+    assert words(session) == []
+    assert not session.can_undo
+
+
+@pytest.mark.parametrize(
+    "break_off",
+    [
+        lambda session: session.undo(),
+        lambda session: session.dispatch(SetText("Another text")),
+        lambda session: session.dispatch(OpenCheckpoint("b")),
+        lambda session: session.dispatch(DeleteBranch(1)),
+    ],
+)
+def test_what_breaks_it_off_drops_the_step_that_is_under_way(session, break_off):
+    write(session, 1)
+    before = session.state.document
+    request = answers.step_request(before.branches)
+    session.dispatch(AskStep(request, 1, goes_on=True))
+    break_off(session)
+    assert session.state.asked is None
+    broken_off = session.state.document
+    session.dispatch(Arrived(answers.step_view(request)))
+    assert session.state.document == broken_off
+    session.redo() if session.can_redo else session.undo()
+    assert session.state.document.branches == before.branches  # nothing is lost
+
+
+def test_deleting_another_branch_lets_the_step_go_on(session):
+    write(session, 1)
+    session.dispatch(GoToNode(ROOT))
+    write(session, 2)
+    request = answers.step_request(session.state.document.branches)
+    session.dispatch(AskStep(request, 2))
+    session.dispatch(DeleteBranch(1))
+    session.dispatch(Arrived(answers.step_view(request, 3)))
+    assert words(session) == [2, 3]
+    assert len(session.state.document.branches.nodes) == 2
+    session.undo()
+    assert words(session) == [2]
+    session.undo()
+    assert len(session.state.document.branches.nodes) == 2  # the deleted one is there again
+
+
+def test_a_step_that_fails_ends_the_playing(session):
+    request = answers.step_request()
+    session.dispatch(AskStep(request))
+    session.dispatch(Arrived(answers.failure(request)))
+    assert (session.state.asked, session.state.passage) == (None, 0)
+    assert session.state.notice is not None
+    assert not session.can_undo
+
+
+def test_who_looks_elsewhere_meanwhile_still_does(session):
+    write(session, 1)
+    request = answers.step_request(session.state.document.branches)
+    session.dispatch(AskStep(request, 1))
+    session.dispatch(GoToNode(ROOT))
+    session.dispatch(Arrived(answers.step_view(request, 2)))
+    assert words(session) == []
+    assert [node.token for node in session.state.document.branches.nodes] == [1, 2]
+
+
+def test_another_candidate_is_one_step_and_says_that_a_person_chose_it(session):
+    write(session, 1)
+    request = answers.step_request(parent=ROOT, forced=9)
+    session.dispatch(AskStep(request, ROOT))
+    session.dispatch(Arrived(answers.step_view(request)))
+    assert words(session) == [9]
+    assert [node.forced for node in session.state.document.branches.nodes] == [False, True]
+    session.undo()
+    assert words(session) == [1]
+
+
+def test_naming_deleting_and_choosing_are_undone_one_by_one(session):
+    write(session, 1)
+    write(session, 2)
+    session.dispatch(NameBranch(2, "mine"))
+    session.dispatch(GoToNode(1))
+    session.dispatch(DeleteBranch(2))
+    assert session.state.document.branches.nodes == ()
+    session.undo()
+    assert words(session) == [1]
+    session.undo()
+    assert words(session) == [1, 2]
+    assert session.state.document.branches.node(2).name == "mine"
+    session.undo()
+    assert session.state.document.branches.node(2).name == ""
+
+
+def test_each_text_has_its_tree_and_undoing_the_text_brings_back_its_own(session):
+    write(session, 1)
+    session.dispatch(SetText("a b"))
+    assert words(session) == []
+    write(session, 2)
+    session.dispatch(SetText("Tom and Anna went"))
+    assert words(session) == [1]  # typed again
+    session.undo()
+    assert words(session) == [2]
+    session.undo()
+    session.undo()
+    assert words(session) == [1]
+
+
+def test_trees_of_texts_long_left_are_let_go_and_undo_brings_them_back(session):
+    for number in range(TEXTS_KEPT + 2):
+        session.dispatch(SetText(f"text {number}"))
+        write(session, number)
+    assert len(session.state.document.writings) == TEXTS_KEPT
+    assert session.state.document.writings[0].text == "text 2"
+    for _ in range(4):
+        session.undo()
+    assert session.state.document.writings[0].text == "text 0"
+
+
+@pytest.mark.parametrize(
+    ("intent", "sentence"),
+    [
+        (AskStep(answers.step_request(text="b")), "another text"),
+        (AskStep(answers.step_request(), 5), "no node 5"),
+        (AskStep(answers.step_request(), 1), "not one after node 1"),
+        (GoToNode(5), "no node 5"),
+        (NameBranch(5, "a"), "no node 5"),
+        (NameBranch(ROOT, "a"), "The prompt is no branch"),
+        (DeleteBranch(5), "no node 5"),
+        (DeleteBranch(ROOT), "The prompt is no branch"),
+    ],
+)
+def test_what_is_not_in_the_tree_is_refused(session, intent, sentence):
+    write(session, 1)
+    with pytest.raises(ValueError, match=sentence):
+        session.dispatch(intent)
+    assert session.state.asked is None
+
+
+def test_a_full_tree_takes_no_more(qapp):
+    branches = Branches()
+    for number in range(MOST_NODES):
+        branches = branches.go(ROOT).grow(number, "a", -1.0)
+    session = Session(State(Document(text="a").with_branches(branches)))
+    with pytest.raises(ValueError, match=r"hold 5,000 tokens, the most that are kept\."):
+        session.dispatch(AskStep(answers.step_request(text="a"), ROOT))
+
+
+ACTIONS = st.one_of(
+    st.tuples(st.just("step"), st.integers(1, 3)),
+    st.tuples(st.just("play"), st.integers(1, 3)),
+    st.tuples(st.sampled_from(["go", "name", "delete", "head", "undo", "redo", "late"]), st.integers(0, 6)),
+)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(actions=st.lists(ACTIONS, max_size=25))
+def test_whatever_is_done_to_branches_undo_leads_back_through_whole_trees(qapp, actions):
+    """Each step, each playing and each thing a person does is at most one step of undo, and redo leads forth again."""
+    session = Session(clock=Clock())
+    session.dispatch(Arrived(answers.loaded()))
+    session.dispatch(Arrived(answers.ran()))
+    playing = False
+    done = 0
+    for what, number in actions:
+        nodes = session.state.document.branches.nodes
+        node = nodes[number % len(nodes)].id if nodes else ROOT
+        if what in ("step", "play"):
+            goes_on = what == "play" and playing and session.state.passage > 0
+            write(session, number, goes_on=goes_on)
+            playing = what == "play"
+            done += not goes_on
+        elif what == "late":  # an answer to nobody
+            session.dispatch(Arrived(answers.step_view(answers.step_request(), number)))
+        elif what == "undo":
+            session.undo()
+        elif what == "redo":
+            session.redo()
+        elif what == "head":
+            session.dispatch(SelectHead(SiteRef("decoder", number), number))
+            done += 1
+        elif node != ROOT:
+            intents_ = {"go": GoToNode(node), "name": NameBranch(node, f"n{number}"), "delete": DeleteBranch(node)}
+            session.dispatch(intents_[what])
+            done += 1
+    while session.can_redo:
+        session.redo()
+    back = [session.state.document]
+    while session.can_undo:
+        session.undo()
+        back.append(session.state.document)
+    assert len(back) - 1 <= done
+    assert back[-1].writings == ()
+    for document in reversed(back[:-1]):
+        session.redo()
+        assert session.state.document == document
+    for document in back:
+        ids = {node.id for node in document.branches.nodes} | {ROOT}
+        assert all(node.parent in ids for node in document.branches.nodes)
+        assert document.branches.current in ids
 
 
 def test_undo_brings_back_the_checkpoint_with_its_text_and_selection(session):
