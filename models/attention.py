@@ -54,6 +54,7 @@ class AttentionInputs:
     softcap: float | None = None
     sinks: Tensor | None = None  # (heads,): a score that takes its share of each row and gives no value
     factors: Tensor | None = None  # (heads,): what an intervention multiplies each head's scale by
+    given: Tensor | None = None  # (batch, heads, queries, keys): weights of a model that shows nothing else of them
 
     @property
     def heads(self) -> int:
@@ -75,6 +76,8 @@ class AttentionInputs:
 
 def scores(x: AttentionInputs, heads: list[int] | None = None, rows: Rows = None, out: Tensor | None = None) -> Tensor:
     """What enters the softmax, before the mask: scaled, biased, soft-capped. (batch, heads, rows, keys) float32."""
+    if x.given is not None:
+        raise ValueError("This model gives its weights alone: the scores that they were made of are not seen.")
     query = _take(x.query, heads, rows).float()  # (batch, heads, rows, head_dim)
     s = torch.matmul(query, _shared(x.key, x, heads).float().mT, out=out)  # (batch, heads, rows, keys)
     s.mul_(x.scale if x.factors is None else _scales(x, heads))
@@ -96,6 +99,9 @@ def added_bias(x: AttentionInputs, heads: list[int] | None = None, rows: Rows = 
 
 def blocked(x: AttentionInputs, heads: list[int] | None = None, rows: Rows = None) -> Tensor | None:
     """Which keys each query may not look at: bool, broadcasts to (batch, heads, rows, keys); None where all may be."""
+    if x.given is not None:
+        shut = _take(x.given, heads, rows) == 0  # exactly: such a model says no more of what may not be looked at
+        return shut if bool(shut.any()) else None
     if x.mask is not None:
         mask = _take(x.mask, heads, rows)
         return ~mask if mask.dtype == torch.bool else mask <= _blocked_below(x.mask)
@@ -109,6 +115,8 @@ def weights(x: AttentionInputs, heads: list[int] | None = None, rows: Rows = Non
 
     A row that may look at nothing is all 0, as in torch's fused kernel. `out` is room to compute in.
     """
+    if x.given is not None:
+        return _take(x.given, heads, rows).float()
     s = scores(x, heads, rows, out)
     shut = blocked(x, heads, rows) if x.mask is not None else None
     if shut is not None:

@@ -209,12 +209,16 @@ def run(
         InputError: an empty text, one that is longer than the model's context, or ids that it does not know.
         Cancelled: `should_stop()` was true.
     """
+    from models.given import check_edits, keep_given
     from models.position_edits import edited_positions
     from models.trace import Trace
 
+    check_edits(model, interventions)
     encoded = model.encode(text, target)
     recorder = Recorder(model.module_names, model.seq2seq, should_stop, tuple(interventions))
     with torch.no_grad(), recording(recorder), edited_positions(model, encoded.inputs, interventions) as inputs:
         out = model.forward(inputs)
+        if model.info.weights_only:
+            keep_given(model, recorder, out, len(encoded.tokens))
     check(interventions, recorder.sites)
     return Trace.of(model, encoded, recorder, out)

@@ -8,6 +8,7 @@ loaded and no code that comes with a checkpoint is ever run.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -24,13 +25,14 @@ from models.errors import CheckpointError
 from models.families import (
     context_of,
     family_of,
-    hidden_attention,
     opening,
     refusal,
     stacks_of,
     text_config,
     vocabulary_of,
+    weights_only,
 )
+from models.given import check_given, most_tokens
 from models.model import Model
 from models.textbook.checkpoint import MODEL_TYPE, open_recurrent
 from models.values import CheckpointInfo
@@ -63,7 +65,10 @@ def open_checkpoint(reference: str | Path) -> Model:
         raise CheckpointError(f"{info.name} looks at pictures; the panels for that are not part of this version.")
     tokenizer = _tokenizer(folder)
     _check_vocabulary(folder, tokenizer, info)
-    return Model(_with_tokenizer(info, tokenizer), _weights(folder, config, info), tokenizer)
+    model = Model(_with_tokenizer(info, tokenizer), _weights(folder, config, info), tokenizer)
+    if model.info.weights_only:
+        check_given(model)
+    return model
 
 
 def _recurrent(reference: str) -> Model | None:
@@ -144,6 +149,7 @@ def _info(
         example=card.example,
         prefix=card.prefix,
         shipped=folder.parent == WEIGHTS,
+        weights_only=weights_only(architecture, config),
     )
 
 
@@ -175,9 +181,6 @@ def _check_size(folder: Path, config: Any, info: CheckpointInfo, tensors: Tensor
             f"{title_of(folder)}: config.json describes {described:,} parameters, but the weight files hold only "
             f"{tensors.parameters:,}. The two do not belong together."
         )
-    hidden = hidden_attention(empty)
-    if hidden:
-        raise CheckpointError(f"{title_of(folder)}: {hidden}")
 
 
 # --------------------------------------------------------------------------- loading
@@ -215,6 +218,8 @@ def _with_tokenizer(info: CheckpointInfo, tokenizer: Any) -> CheckpointInfo:
     context = info.context
     if isinstance(bound, int) and 0 < bound < 1 << 30:
         context = bound if context is None else min(bound, context)
+    if info.weights_only:
+        context = min(most_tokens(info.stacks), context or sys.maxsize)
     mask = tokenizer.mask_token if info.family == "masked" else None
     return replace(info, context=context, mask_token=mask)
 
@@ -231,7 +236,7 @@ def _weights(folder: Path, config: Any, info: CheckpointInfo) -> torch.nn.Module
             use_safetensors=True,
             weights_only=True,
             dtype=torch.float32,
-            attn_implementation=IMPLEMENTATION,
+            attn_implementation="eager" if info.weights_only else IMPLEMENTATION,
             output_loading_info=True,
             ignore_mismatched_sizes=True,  # they are refused below, in a sentence that names one
             **options,

@@ -274,6 +274,8 @@ class Engine:
     @_answer.register
     def _cell(self, request: CellRequest, should_stop: ShouldStop, report: Report) -> Result:
         model, trace = self._held(request.run)
+        if model.info.weights_only:
+            raise InputError(model.info.weights_only)
         return cell_view(request, model, trace)
 
     @_answer.register
@@ -284,7 +286,8 @@ class Engine:
         if request.run is not None and request.site is not None:
             model, trace = self._held(request.run)
             # a recurrent model's scores are no products of a query and a key
-            head = None if model.info.textbook else head_scores(trace, request.site, request.head)
+            unseen = model.info.textbook or model.info.weights_only
+            head = None if unseen else head_scores(trace, request.site, request.head)
         numbers = (request.batch, request.tokens, request.deviation, request.seed)
         if self._experiment is None or self._experiment[0] != numbers:  # another head needs no other draw
             self._experiment = (numbers, measure(*numbers, should_stop, report))

@@ -106,13 +106,14 @@ def refusal(family: str, architecture: str, config: Any) -> str:
     return ""
 
 
-def hidden_attention(empty: Any) -> str:
-    """Why the attention of this (weightless) model can not be looked into; "" where it can."""
-    if empty._can_set_attn_implementation():
+def weights_only(architecture: str, config: Any) -> str:
+    """Why queries, keys and scores of such a model can not be seen, only its weights; "" where all can."""
+    kind = _class(architecture, config)
+    if kind is None or kind._can_set_attn_implementation():
         return ""
     return (
-        f"transformers' {empty.config.model_type} computes its attention where it can not be looked into, "
-        "so there would be nothing to show. Open a checkpoint of another family."
+        f"transformers' own code for {config.model_type} keeps queries, keys and scores to itself: "
+        "only the weights can be seen."
     )
 
 
@@ -185,7 +186,7 @@ def _stack(stack: str, config: Any, layers: str = "num_hidden_layers", heads: st
 
 
 def _context(text: Any) -> int | None:
-    limit = getattr(text, "max_position_embeddings", None)
+    limit = getattr(text, "max_position_embeddings", None) or getattr(text, "max_seq_len", None)
     if not isinstance(limit, int) or limit < 1:
         return None
     if text.model_type in ("roberta", "xlm-roberta", "camembert"):

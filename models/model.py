@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from models.capture import watch_blocks
 from models.errors import InputError
+from models.given import KEPT_BYTES, most_tokens
 from models.tokens import label_tokens, piece_label, special_label, whole_characters
 from models.values import CheckpointInfo, Token
 
@@ -43,6 +44,8 @@ class Model:
         self.module_names: Mapping[nn.Module, str] = {child: name for name, child in module.named_modules()}
         accepted = inspect.signature(module.forward).parameters
         self.forward_options: dict[str, Any] = {"use_cache": False} if "use_cache" in accepted else {}
+        if info.weights_only:
+            self.forward_options["output_attentions"] = True
         self._accepted = frozenset(accepted)
         decoder = getattr(getattr(tokenizer, "backend_tokenizer", None), "decoder", None)
         self._byte_level = decoder is not None and b"ByteLevel" in decoder.__getstate__()
@@ -131,7 +134,7 @@ class Model:
         limit = self._limit(special)
         if limit is not None and len(ids) > limit:
             raise InputError(
-                f"This text is {len(ids):,} tokens long; {self.info.name} takes {limit:,}. "
+                f"This text is {len(ids):,} tokens long; {self.info.name} takes {limit:,}{self._why_no_more}. "
                 f"Nothing was cut. Shorten it, or keep the first {limit:,} tokens.",
                 cut_to=self._fitting(text, spans, limit, special),
             )
@@ -153,6 +156,12 @@ class Model:
     def piece(self, id_: int) -> str:
         """A vocabulary entry as it is spelled there; "⟨id 99⟩" where the tokenizer has none (a padded vocabulary)."""
         return self.tokenizer.convert_ids_to_tokens(id_) or f"⟨id {id_}⟩"
+
+    @property
+    def _why_no_more(self) -> str:
+        if not self.info.weights_only or self.info.context != most_tokens(self.info.stacks):
+            return ""
+        return f", for all of its weights have to be kept ({KEPT_BYTES / 1e9:.0f} GB at most)"
 
     def _limit(self, special: bool) -> int | None:
         # what a decoder has written comes without special tokens, and after its start token

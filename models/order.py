@@ -37,6 +37,7 @@ def shuffle_view(
     order = new_order(words_of(tokens, text), len(tokens), request.seed)
     scheme = describe_positions(model, trace.sites[0])
     causal = not model.seq2seq and trace.sites[0].causal
+    can_open = causal and not model.info.weights_only  # such a model's mask is out of reach
     moved = sorted(order) != list(order)
 
     def measure(*interventions: Intervention) -> Moved:
@@ -56,7 +57,7 @@ def shuffle_view(
         causal=causal,
         on=measure(),
         off=None if scheme.off_note else measure(off),
-        off_open=measure(off, Mask("none")) if causal and not scheme.off_note else None,
+        off_open=measure(off, Mask("none")) if can_open and not scheme.off_note else None,
         note="" if moved else "A single word has no other order. Type a second one.",
         scheme=scheme,
     )

@@ -158,7 +158,7 @@ class Trace:
         """Bytes of every tensor kept, shared ones counted once."""
         kept: dict[int, int] = {}
         for x in self.inputs:
-            for t in (x.query, x.key, x.value, x.mask, x.bias, x.sinks):
+            for t in (x.query, x.key, x.value, x.mask, x.bias, x.sinks, x.given):
                 if t is not None:
                     kept[t.untyped_storage().data_ptr()] = t.untyped_storage().nbytes()
         for t in (*(t for stream in self.residual.values() for t in stream), self.output_logits):

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from models import attention
-from models.capture import IMPLEMENTATION, never
+from models.capture import IMPLEMENTATION, Recorder, never
+from models.given import keep_given
 from models.model import Encoded, Model
 from models.requests import Cancelled
 from models.trace import Trace
@@ -39,6 +40,8 @@ def compare_with_eager(
     Raises:
         Cancelled: `should_stop()` was true between two layers.
     """
+    if model.info.weights_only:
+        return _compare_with_itself(model, encoded, trace)
     worst: dict[int, float] = {}  # largest difference at each site
     by_module: dict[str, list[int]] = {}
     for i, site in enumerate(trace.sites):
@@ -56,15 +59,34 @@ def compare_with_eager(
         module.set_attn_implementation(IMPLEMENTATION)
         for handle in handles:
             handle.remove()
-    logits = getattr(out, "logits", None)
-    difference = 0.0
-    if logits is not None and trace.output_logits is not None:
-        size = max(1.0, float(logits.abs().max()))
-        difference = _largest(logits[0].float() - trace.output_logits.float())
-        difference = difference / size if math.isfinite(size) else math.inf
     # what was not seen is not vouched for
     weights = max(worst.values(), default=0.0) if len(worst) == len(trace.sites) else math.inf
+    return Comparison(_logit_difference(out, trace), weights, TOLERANCE.get(model.dtype, 1e-5))
+
+
+def _compare_with_itself(model: Model, encoded: Encoded, trace: Trace) -> Comparison:
+    """For weights that the model gave: its logits where it is asked for no weights, and weights given once more."""
+    options = {**model.forward_options, "output_attentions": False}
+    difference = _logit_difference(model.module(**encoded.inputs, **options), trace)
+    again = Recorder(model.module_names, model.seq2seq)
+    keep_given(model, again, model.forward(encoded.inputs), len(encoded.tokens))
+    weights = max(
+        (
+            _largest(attention.weights(now) - attention.weights(x))
+            for now, x in zip(again.inputs, trace.inputs, strict=True)
+        ),
+        default=math.inf,
+    )
     return Comparison(difference, weights, TOLERANCE.get(model.dtype, 1e-5))
+
+
+def _logit_difference(out: Any, trace: Trace) -> float:
+    logits = getattr(out, "logits", None)
+    if logits is None or trace.output_logits is None:
+        return 0.0
+    size = max(1.0, float(logits.abs().max()))
+    difference = _largest(logits[0].float() - trace.output_logits.float())
+    return difference / size if math.isfinite(size) else math.inf
 
 
 def _weights_hook(

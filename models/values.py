@@ -86,6 +86,7 @@ class CheckpointInfo:
     prefix: str = ""  # put in front of every text, where training did so and the tokenizer does not
     mask_token: str | None = None
     shipped: bool = False
+    weights_only: str = ""  # why its queries, keys and scores can not be seen, only its weights; "" where all can
     textbook: bool = False  # one of ours, with its own attention module, and not one of transformers'
 
 

@@ -15,6 +15,7 @@ from transformers.cache_utils import DynamicLayer
 from models.capture import Recorder, never, recording
 from models.decode_requests import CacheLayer
 from models.errors import InputError
+from models.given import keep_given
 from models.model import Encoded, Model
 
 
@@ -65,6 +66,7 @@ class CachedRun:
             raise InputError(f"{model.info.name} does not write from left to right: there is nothing to decode.")
         # renamed in transformers 5.24; older releases know the older name only
         self._cache_name = "cache" if model.accepts("cache") else "past_key_values"
+        self._options = {**model.forward_options, "use_cache": True}
         self.prompt = self.ids.shape[1]
         self._cached = 0
         self._reused = 0  # of them, in the last step
@@ -85,7 +87,9 @@ class CachedRun:
         name = "decoder_input_ids" if self.model.seq2seq else "input_ids"
         self._reused, self._crossed = self._cached, self._crossed or self.recorder is not None
         with recording(recorder):
-            out = self.model.module(**{name: new, self._cache_name: self._cache}, **self._fixed, use_cache=True)
+            out = self.model.module(**{name: new, self._cache_name: self._cache}, **self._fixed, **self._options)
+            if self.model.info.weights_only:
+                keep_given(self.model, recorder, out, self.ids.shape[1])
         self._cached = self.ids.shape[1]
         self.recorder = recorder
         logits: Tensor = out.logits[:, -1].float()

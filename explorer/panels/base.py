@@ -35,6 +35,7 @@ class Panel(QWidget):
     name: ClassVar[str]  # in settings files
     title: ClassVar[str]
     hint: ClassVar[str] = ""  # what the panel is for, in a sentence
+    needs_scores: ClassVar[bool] = False  # whether all of it is made of queries, keys and scores
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -74,7 +75,7 @@ class Panel(QWidget):
 
     def is_waiting(self) -> bool:
         """Whether it can be seen and still lacks something."""
-        return self.isVisible() and self.wants(self.session.state) is not None
+        return self.isVisible() and self._wanted() is not None
 
     # the life of a panel
 
@@ -98,10 +99,21 @@ class Panel(QWidget):
             old, self._rendered = self._rendered, state
             self.render_state(state, old)
             self._mark_edited(state)
-        request = self.wants(state)
+        for card in self.findChildren(Card):
+            card.set_refusal(self._refusal(state))
+        request = self._wanted()
         asked, self._asked = self._asked, request
         if request is not None and request != asked:
             self.session.request(request)
+
+    def _wanted(self) -> Request | None:
+        state = self.session.state
+        return None if self._refusal(state) else self.wants(state)
+
+    def _refusal(self, state: State) -> str:
+        """Why nothing of the open model can be shown here; "" where something can."""
+        loaded = state.results.loaded
+        return loaded.info.weights_only if loaded is not None and self.needs_scores else ""
 
     def _mark_edited(self, state: State) -> None:
         """Say in the title that the run is an edited one, so that nobody takes it for the model's own."""

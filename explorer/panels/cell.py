@@ -43,6 +43,7 @@ class CellPanel(Panel):
     name = "cell"
     title = "Cell"
     hint = "One attention weight, step by step: from query and key to the weight, and on to the next token's logit."
+    needs_scores = True
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)

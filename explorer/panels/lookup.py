@@ -94,6 +94,8 @@ class LookupPanel(Panel):
             loaded = state.results.loaded
             if loaded is not None and loaded.info.textbook:
                 self._row = replace(self._row, score="a recurrent model's own, see Cell")
+            elif loaded is not None and loaded.info.weights_only:
+                self._row = replace(self._row, score="not seen: this model gives its weights alone")
             self.head.show_row(self._row, state.selection.key, head_name(state))
         self._compare()
 
@@ -215,7 +217,7 @@ class HeadPage(QWidget):
         if row is not None:
             best = "none" if row.is_dead else f"{percent(row.weights[row.best])} “{row.keys[row.best]}”"
             real = (
-                f"“{row.query}”, {row.head_dim} numbers",
+                f"“{row.query}”, {row.head_dim} numbers" if row.head_dim else f"“{row.query}”",
                 f"{len(row.allowed)} tokens",
                 row.score,
                 best,

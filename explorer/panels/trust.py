@@ -84,6 +84,8 @@ class TrustStrip(Panel):
         again = "Click to measure again on the text on screen."
         if _is_textbook(state):
             self._render_textbook(state, again)
+        elif _gives_weights(state):
+            self._render_given(state, again)
         elif TrustRequest.lane in state.busy:
             self.equal.set_status("pending", "comparing with the model", "Running the model's own eager attention.")
         elif report is None:
@@ -105,6 +107,23 @@ class TrustStrip(Panel):
                 self.equal.set_status("ok", f"equals the model ({difference})", text)
             else:
                 self.equal.set_status("error", f"differs from the model ({difference})", text)
+
+    def _render_given(self, state: State, again: str) -> None:
+        report = state.results.trust
+        if TrustRequest.lane in state.busy:
+            self.equal.set_status("pending", "asking the model again", "Running it without asking for its weights.")
+        elif report is None:
+            self.equal.set_status("pending", "the model's own weights", f"{_GIVEN} Click to ask again on this text.")
+        else:
+            text = (
+                f"{_GIVEN} Asked for none, it gave logits that differ by at most {report.logit_difference:.1e} of the "
+                f"largest; asked once more, weights that differ by {report.weight_difference:.1e}; "
+                f"{report.tolerance:.0e} is allowed. {again}"
+            )
+            if report.holds:
+                self.equal.set_status("ok", "the model's own weights", text)
+            else:
+                self.equal.set_status("error", "the model's answers differ", text)
 
     def _render_textbook(self, state: State, again: str) -> None:
         report = state.results.trust
@@ -129,6 +148,13 @@ class TrustStrip(Panel):
 
 
 _TEXTBOOK = "A textbook model: its attention is this program's own function, held against its papers' formulas."
+
+
+_GIVEN = "These weights stand in the model's own output (output_attentions): nothing here computed them."
+
+
+def _gives_weights(state: State) -> bool:
+    return state.results.loaded is not None and bool(state.results.loaded.info.weights_only)
 
 
 def _is_textbook(state: State) -> bool:

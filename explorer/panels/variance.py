@@ -204,8 +204,8 @@ class VariancePanel(Panel):
                 self._show_experiment(view.experiment)
             self._show_law(view.experiment, view.head, head_name(state))
         loaded = state.results.loaded
-        textbook = loaded is not None and loaded.info.textbook
-        self.real.setText(_RECURRENT if textbook else _real_text(view.head, head_name(state)))
+        unseen = "" if loaded is None else _RECURRENT if loaded.info.textbook else _unseen(loaded.info)
+        self.real.setText(unseen or _real_text(view.head, head_name(state)))
 
     def _show_law(self, experiment: Experiment, head: HeadScores | None, name: str) -> None:
         d = experiment.dimensions
@@ -297,6 +297,10 @@ def _real_text(head: HeadScores | None, name: str) -> str:
         f"{value_text(head.scale)} it is {value_text(scaled)}. Independent components as large as these would give "
         f"{value_text(head.independent)}: a trained head is no random draw."
     )
+
+
+def _unseen(info: CheckpointInfo) -> str:
+    return f"There is no head of the open model in the plot: {info.weights_only}" if info.weights_only else ""
 
 
 def _signed_percent(share: float) -> str:

@@ -36,6 +36,7 @@ from models.results import (
     TrustReport,
     VarianceView,
 )
+from models.values import CheckpointInfo
 
 # where the views are kept that speak of one run, and have no rule but that
 _VIEWS: dict[type[Result], str] = {
@@ -84,12 +85,17 @@ def _(result: Loaded, state: State) -> State:
     if not state.restored and before is not None:
         document = replace(document, target=None)
         selection = Selection()  # another model's heads mean something else: the first run chooses
-        kept = () if result.info.textbook else tuple(i for i in document.interventions if _is_global(i))
-        document = replace(document, interventions=kept)  # a textbook model takes none
+        kept = tuple(i for i in document.interventions if _is_global(i) and _takes(result.info, i))
+        document = replace(document, interventions=kept)
         normalisation = "none" if document.view.normalisation == "difference" else document.view.normalisation
         document = replace(document, view=replace(document.view, painting="off", normalisation=normalisation))
     document = replace(document, checkpoint=result.info.reference, text=text, selection=selection)
     return replace(state, document=document, results=Results(loaded=result), loading=None, refused=None)
+
+
+def _takes(info: CheckpointInfo, listed: Listed) -> bool:
+    """Whether the model can be run with this change: a textbook model takes none, some take no other scores."""
+    return not info.textbook and (not info.weights_only or isinstance(listed.value, Positions))
 
 
 def _is_global(listed: Listed) -> bool:

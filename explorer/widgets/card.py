@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLay
 
 from explorer.theme import Theme
 from explorer.widgets.elided_label import ElidedLabel
+from explorer.widgets.page import wrapped
 
 _LEAST_TITLE = 60  # pixels
 
@@ -31,6 +32,7 @@ class Card(QFrame):
         self._mark.hide()
         for label in (self._title, self._mark, self._subtitle):
             label.setTextFormat(Qt.TextFormat.PlainText)  # a token may look like mark-up
+        self._listed_controls: list[QWidget] = []
         self._controls = QHBoxLayout()
         self._controls.setSpacing(6)
         self._head = QWidget()
@@ -42,10 +44,14 @@ class Card(QFrame):
         head.addWidget(self._subtitle, 1)
         head.addLayout(self._controls)
         self._content: QWidget | None = None
+        self._refusal = wrapped(role="dim")
+        self._refusal.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._refusal.hide()
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(14, 10, 14, 12)
         self._column.setSpacing(8)
         self._column.addWidget(self._head)
+        self._column.addWidget(self._refusal, 1)
         self.set_title(title)
 
     def set_theme(self, theme: Theme) -> None:
@@ -77,6 +83,7 @@ class Card(QFrame):
     def add_control(self, widget: QWidget) -> None:
         """Put a small control at the right end of the title line."""
         self._controls.addWidget(widget)
+        self._listed_controls.append(widget)
         self._show_head()
 
     def set_content(self, widget: QWidget) -> None:
@@ -86,6 +93,23 @@ class Card(QFrame):
             self._content.deleteLater()
         self._content = widget
         self._column.addWidget(widget, 1)
+        widget.setVisible(not self.refusal)
+
+    @property
+    def refusal(self) -> str:
+        """What stands in the place of the content; "" where the content does."""
+        return self._refusal.text()
+
+    def set_refusal(self, sentence: str) -> None:
+        """Say in the place of content and controls why they have nothing to show; "" brings them back."""
+        if sentence == self.refusal:
+            return
+        self._refusal.setText(sentence)
+        self._refusal.setVisible(bool(sentence))
+        for control in self._listed_controls:
+            control.setVisible(not sentence)
+        if self._content is not None:
+            self._content.setVisible(not sentence)
 
     def _show_head(self) -> None:
         self._head.setVisible(bool(self._title.text() or self._mark.text()) or self._controls.count() > 0)

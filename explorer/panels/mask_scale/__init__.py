@@ -41,6 +41,7 @@ class MaskScalePanel(Panel):
     name = "masks"
     title = "Masks"
     hint = "Change what tokens may look at, or how sharply, and see the weights, the loss and the next token change."
+    needs_scores = True
 
     @classmethod
     def suits(cls, info: CheckpointInfo) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout
 
 from explorer.panels.base import (
     Panel,
@@ -16,9 +17,13 @@ from explorer.panels.base import (
     wanted_comparison,
     wanted_head,
 )
+from explorer.panels.cell import CellPanel
+from explorer.panels.mask_scale import MaskScalePanel
 from explorer.session.intents import OpenCheckpoint, SelectHead, SelectQuery, Show
 from explorer.session.state import Notice, State
+from explorer.widgets.card import Card
 from models.requests import HeadRequest, LoadRequest, Request
+from models.results import Loaded
 from models.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
@@ -162,3 +167,54 @@ def test_the_next_token_is_read_from_the_target(stack, position):
     assert wanted is not None
     assert wanted.position == position
     assert token_word(state, 1) == ("cat" if stack == "encoder" else "El")
+
+
+class Scorer(Watcher):
+    """All that it shows is made of scores."""
+
+    name = "scorer"
+    needs_scores = True
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)
+        self.card = Card("Scores")
+        self.button, self.content = QPushButton("Sort"), QLabel("numbers")
+        self.card.add_control(self.button)
+        self.card.set_content(self.content)
+        QVBoxLayout(self).addWidget(self.card)
+
+
+def weights_alone(reason: str = "It gives its weights alone.") -> Loaded:
+    given = answers.loaded()
+    return replace(given, info=replace(given.info, weights_only=reason))
+
+
+def test_what_has_no_scores_is_said_in_their_place(qtbot):
+    session = SilentSession(answers.after(State(), weights_alone(), answers.ran()))
+    scorer, watcher = shown(qtbot, Scorer, session), shown(qtbot, Watcher, session)
+    assert scorer.card.refusal == "It gives its weights alone."
+    assert not scorer.content.isVisible()
+    assert not scorer.button.isVisible()
+    assert not scorer.is_waiting()
+    assert asked_heads(session) == [5]  # the watcher's
+    assert watcher.is_waiting()
+
+
+def test_scores_are_shown_again_with_the_next_model(qtbot):
+    session = SilentSession(answers.after(State(), weights_alone(), answers.ran()))
+    scorer = shown(qtbot, Scorer, session)
+    assert asked_heads(session) == []
+    session.dispatch(OpenCheckpoint("other"))
+    session.arrive(answers.loaded("other"), answers.ran(run=2))
+    assert scorer.card.refusal == ""
+    assert scorer.content.isVisible()
+    assert scorer.button.isVisible()
+    assert asked_heads(session) == [0]
+
+
+@pytest.mark.parametrize("kind", [CellPanel, MaskScalePanel])
+def test_panels_that_are_made_of_scores(qtbot, kind):
+    session = SilentSession(answers.after(State(), weights_alone(), answers.ran()))
+    panel = shown(qtbot, kind, session)
+    assert panel.card.refusal == "It gives its weights alone."
+    assert session.asked == []

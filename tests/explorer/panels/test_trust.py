@@ -105,3 +105,34 @@ def test_a_textbook_model_is_held_against_its_formulas(strip, session, qtbot):
     assert strip.equal.text == "✕ differs from the formulas (5e-01)"
     session.dispatch(Busy(frozenset({"trust"})))
     assert strip.equal.text == "… comparing with the formulas"
+
+
+# --------------------------------------------------------------------------- a model that gives its weights alone
+
+
+@pytest.fixture
+def given(strip, session):
+    loaded = answers.loaded()
+    info = replace(loaded.info, weights_only="It gives its weights alone.")
+    session.arrive(replace(loaded, info=info), answers.ran())
+    return strip
+
+
+def test_given_weights_are_the_models_own(given, session):
+    assert given.equal.kind == "pending"
+    assert given.equal.text == "… the model's own weights"
+    assert "output_attentions" in given.equal.toolTip()
+    session.arrive(replace(answers.trust_report(), weight_difference=0.0, logit_difference=3e-8))
+    assert given.equal.text == "✓ the model's own weights"
+    assert "differ by at most 3.0e-08" in given.equal.toolTip()
+
+
+def test_given_weights_that_come_out_otherwise(given, session):
+    session.arrive(replace(answers.trust_report(), weight_difference=0.5))
+    assert given.equal.text == "✕ the model's answers differ"
+    assert "differ by 5.0e-01" in given.equal.toolTip()
+
+
+def test_given_weights_are_asked_for_again(given, session):
+    session.dispatch(Busy(frozenset({TrustRequest.lane})))
+    assert given.equal.text == "… asking the model again"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -178,3 +179,12 @@ def wheel(widget: QWidget) -> None:
     window = widget.window()
     where = QPointF(widget.mapTo(window, widget.rect().center()))
     QTest.wheelEvent(window.windowHandle(), where, QPoint(0, -240))
+
+
+def test_a_model_that_shows_no_scores_has_no_head_in_the_plot(qtbot):
+    loaded = answers.loaded()
+    info = replace(loaded.info, weights_only="It gives its weights alone.")
+    session = SilentSession(answers.after(State(), replace(loaded, info=info), answers.ran()))
+    panel = shown(qtbot, VariancePanel, session)
+    session.arrive(replace(answer(asked(session)[-1]), head=None))
+    assert panel.real.text() == "There is no head of the open model in the plot: It gives its weights alone."

@@ -18,7 +18,7 @@ from explorer.session.intents import (
     SetText,
 )
 from explorer.session.state import Document, Notice, Selection, State
-from models.interventions import Scale
+from models.interventions import Positions, Scale
 from models.requests import ForwardRequest, LoadRequest, RecurrentRequest
 from models.results import RecurrentView, Result
 from models.values import SiteRef
@@ -284,6 +284,14 @@ def test_a_textbook_model_takes_no_interventions_along():
     assert answers.after(state, result).document.interventions
     textbook = replace(result, info=replace(result.info, textbook=True))
     assert answers.after(state, textbook).document.interventions == ()
+
+
+def test_a_model_that_gives_its_weights_alone_takes_positions_along():
+    edits = PutIntervention(Scale(0.5)), PutIntervention(Positions("off"))
+    state = answers.after(State(), answers.loaded(), answers.ran(), *edits, OpenCheckpoint("b"))
+    result = answers.loaded("b")
+    given = replace(result, info=replace(result.info, weights_only="Only the weights."))
+    assert [listed.value for listed in answers.after(state, given).document.interventions] == [Positions("off")]
 
 
 def test_hidden_states_of_another_run_are_dropped():

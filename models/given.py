@@ -1,0 +1,122 @@
+"""Models whose attention does not go through transformers' interface: their weights as the model itself gives them.
+
+With `output_attentions` such a model returns every weight of every head, and nothing of what they were made of. They
+are kept as they are, so a bound is set on how many there may be.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from models.attention import AttentionInputs
+from models.capture import Recorder, recording
+from models.errors import CheckpointError, InputError
+from models.interventions import Intervention, Positions
+from models.values import Site, StackInfo
+
+if TYPE_CHECKING:
+    from models.model import Model
+
+KEPT_BYTES = 1_000_000_000
+"""What the kept weights of one run may take, in float32."""
+
+_PROBES = (5, 6)  # tokens: a band of weights is as wide as the text at one length, and not at the next
+_OFF = 1e-3  # by which a row of weights may miss 1
+
+
+def most_tokens(stacks: Iterable[StackInfo]) -> int:
+    """The longest text whose weights, of every head in every layer, fit into `KEPT_BYTES`."""
+    heads = sum(stack.layers * stack.heads for stack in stacks)
+    return math.isqrt(KEPT_BYTES // (4 * max(heads, 1)))
+
+
+def keep_given(model: Model, recorder: Recorder, out: Any, tokens: int) -> None:
+    """Keep the weights that a model's output holds, in the place of queries and keys.
+
+    Args:
+        tokens: how many the stack that predicts has read so far, those of earlier steps included.
+
+    Raises:
+        InputError: they are no weights of every query for every key.
+    """
+    name = model.info.name
+    for stack, layers in _by_stack(model, out):
+        for layer, weights in enumerate(layers or ()):
+            if not _fits(stack, weights, tokens, model.seq2seq):
+                raise InputError(f"{name} gave no square of weights for this text. Try a shorter one.")
+            _, heads, queries, keys = weights.shape
+            empty = weights.new_empty(1, heads, queries, 0)
+            recorder.inputs.append(
+                AttentionInputs(
+                    query=empty, key=weights.new_empty(1, heads, keys, 0), value=empty, scale=1.0, given=weights
+                )
+            )
+            recorder.sites.append(
+                Site(
+                    stack=stack,
+                    layer=layer,
+                    heads=heads,
+                    key_heads=heads,
+                    head_dim=0,  # not seen
+                    queries=queries,
+                    keys=keys,
+                    causal=stack == "decoder",
+                )
+            )
+
+
+def check_given(model: Model) -> None:
+    """Run a few tokens through a model that was just opened, and see whether its output holds its weights.
+
+    Raises:
+        CheckpointError: it does not.
+    """
+    for count in _PROBES:
+        recorder = Recorder(model.module_names, model.seq2seq)
+        try:
+            encoded = model.encode([0] * count)
+            with torch.no_grad(), recording(recorder):
+                keep_given(model, recorder, model.forward(encoded.inputs), len(encoded.tokens))
+            sums = [float((x.given.sum(-1) - 1).abs().max()) for x in recorder.inputs if x.given is not None]
+        except Exception as cause:
+            raise CheckpointError(_refused(model)) from cause
+        if len(sums) != sum(stack.layers for stack in model.info.stacks) or not max(sums, default=1.0) < _OFF:
+            raise CheckpointError(_refused(model))
+
+
+def check_edits(model: Model, interventions: Iterable[Intervention]) -> None:
+    """Raises ValueError where an intervention would have to change what this model does not show."""
+    if model.info.weights_only and not all(isinstance(item, Positions) for item in interventions):
+        raise ValueError(f"{model.info.weights_only} So masks and scales can not be changed.")
+
+
+def _refused(model: Model) -> str:
+    return (
+        f"{model.info.name}: transformers' {model.info.model_type} neither shows queries and keys nor gives a weight "
+        "for each of them, so there would be nothing to show. Open a checkpoint of another family."
+    )
+
+
+def _by_stack(model: Model, out: Any) -> list[tuple[str, Any]]:
+    if not model.seq2seq:
+        return [(model.info.stacks[0].stack, out.attentions)]
+    return [
+        ("encoder", out.encoder_attentions),
+        ("decoder", out.decoder_attentions),
+        ("cross", out.cross_attentions),
+    ]
+
+
+def _fits(stack: str, weights: Any, tokens: int, seq2seq: bool) -> bool:
+    """Whether there is a weight for every key of the stack, and no other."""
+    if not isinstance(weights, Tensor) or weights.dim() != 4:
+        return False
+    _, _, queries, keys = weights.shape
+    if stack == "cross":
+        return True  # what the source has is seen in the encoder's
+    return keys == (queries if seq2seq and stack == "encoder" else tokens)
