@@ -16,6 +16,7 @@ from explorer import __version__
 from explorer.session.state import Document, Listed, Notice, State, ViewOptions
 from models.decode_settings import DecodeSettings, Strategy
 from models.interventions import Intervention, Scale, is_neutral, parse_mask
+from models.values import BEST, TOLERANCES, Placement
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -53,6 +54,8 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         help="mask every head: none, causal, full, window:8, blocks:4, prefix:3, padding:2; may be given again",
     )
+    parser.add_argument("--device", default=BEST, help="cpu, cuda:0, mps, xpu:0, or auto to spread over all")
+    parser.add_argument("--dtype", default="float32", choices=tuple(TOLERANCES), help="the number format to run in")
     parser.add_argument("--theme", choices=("system", "light", "dark"), help="for this start")
     parser.add_argument("--png", metavar="FILE", help="render the window to a picture, without opening it")
     parser.add_argument("--size", default="1440x900", help="width x height of that picture")
@@ -168,7 +171,12 @@ def first_state(args: argparse.Namespace, view: ViewOptions, notice: Notice | No
     document = Document(
         checkpoint=args.checkpoint, text=text, view=view, interventions=interventions, target=args.target
     )
-    return State(document, notice=notice)
+    return State(document, notice=notice, placement=placement_of(args))
+
+
+def placement_of(args: argparse.Namespace) -> Placement:
+    """What `--device` and `--dtype` ask for."""
+    return Placement(args.device, args.dtype)
 
 
 def _example(checkpoint: str) -> str:

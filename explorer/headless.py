@@ -40,7 +40,7 @@ def _refuse(sentence: str) -> int:
 
 def _write_weights(args: argparse.Namespace) -> str:
     """Ask the engine, in this thread: there is no window to keep responsive."""
-    from explorer.app import first_state
+    from explorer.app import first_state, placement_of
     from explorer.compute.worker import open_engine
     from explorer.session.state import ViewOptions
     from models.requests import ExportRequest, LoadRequest
@@ -48,7 +48,7 @@ def _write_weights(args: argparse.Namespace) -> str:
     engine = open_engine()
     question = first_state(args, ViewOptions()).document.question
     for request in (
-        LoadRequest(reference=args.checkpoint, ticket=1),
+        LoadRequest(reference=args.checkpoint, placement=placement_of(args), ticket=1),
         replace(question.request, ticket=2),
         ExportRequest(run=2, path=args.weights, ticket=3),
     ):
@@ -69,7 +69,8 @@ def _write_text(args: argparse.Namespace) -> str:
     text = first_state(args, ViewOptions()).document.text
     written = ""
     try:
-        for step in decode(open_checkpoint(args.checkpoint), text, args.decode, **asdict(args.decode_settings)):
+        model = open_checkpoint(args.checkpoint, device=args.device, dtype=args.dtype)
+        for step in decode(model, text, args.decode, **asdict(args.decode_settings)):
             written = step.text
     except ExplorerError as error:
         return str(error)

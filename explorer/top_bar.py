@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QProgressBar, QPushButton, QSizePolicy, QWidget
 
+from explorer.device_menu import DeviceMenu
 from explorer.panels.trust import TrustStrip
 from explorer.session.hover import Hover
 from explorer.session.intents import OpenCheckpoint
@@ -33,6 +34,7 @@ class TopBar(QWidget):
         self.facts = ElidedLabel()
         self.facts.setProperty("role", "dim")
         self.facts.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.devices = DeviceMenu(session)
         self.doing = QLabel()
         self.doing.setProperty("role", "dim")
         self.progress = QProgressBar()
@@ -44,6 +46,7 @@ class TopBar(QWidget):
         row.setSpacing(12)
         row.addWidget(self.menu)
         row.addWidget(self.open_button)
+        row.addWidget(self.devices)
         row.addWidget(self.facts, 1)
         row.addWidget(self.doing)
         row.addWidget(self.progress, 0, Qt.AlignmentFlag.AlignVCenter)
@@ -114,7 +117,7 @@ class TopBar(QWidget):
 
 
 def facts(state: State) -> str:
-    """What the line says of the model and the run, like "8 layers × 8 heads · 14 of 512 tokens · CPU float32"."""
+    """What the line says of the model and the run, like "8 layers × 8 heads · 14 of 512 tokens"."""
     loaded, ran = state.results.loaded, state.ran
     if loaded is None:
         return ""
@@ -127,5 +130,4 @@ def facts(state: State) -> str:
         limit = f" of {loaded.info.context:,}" if loaded.info.context is not None else ""
         count = f"{len(ran.source):,} + {len(ran.tokens):,}" if ran.source else f"{len(ran.tokens):,}"
         parts.append(f"{count}{limit} tokens")
-    parts.append(f"{loaded.device} {loaded.dtype}")
     return "  ·  ".join(parts)

@@ -19,6 +19,7 @@ import transformers
 from transformers import AutoConfig, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
+from models import devices
 from models.capture import IMPLEMENTATION
 from models.catalogue import WEIGHTS, Card, folder_of, read_card, title_of
 from models.errors import CheckpointError
@@ -35,7 +36,7 @@ from models.families import (
 from models.given import check_given, most_tokens
 from models.model import Model
 from models.textbook.checkpoint import MODEL_TYPE, open_recurrent
-from models.values import CheckpointInfo
+from models.values import CheckpointInfo, Placement
 from models.weight_files import TOKENIZERS, Tensors, brief, read_headers, read_json
 
 _NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
@@ -50,8 +51,12 @@ def describe(reference: str) -> CheckpointInfo:
     return _examine(reference)[0]
 
 
-def open_checkpoint(reference: str | Path) -> Model:
-    """Open a shipped checkpoint by name, or any checkpoint folder, in float32 on the CPU, in eval mode.
+def open_checkpoint(reference: str | Path, *, device: str = "cpu", dtype: str = "float32") -> Model:
+    """Open a shipped checkpoint by name, or any checkpoint folder, in eval mode.
+
+    Args:
+        device: as torch names it ("cuda:0", "mps"), or "auto" to spread the layers over all devices by accelerate.
+        dtype: "float32", "bfloat16" or "float16". The textbook models stay in float32 on the CPU.
 
     Raises:
         CheckpointError: it can not be opened; the sentence says what is wrong, where and what to do.
@@ -59,13 +64,14 @@ def open_checkpoint(reference: str | Path) -> Model:
     recurrent = _recurrent(str(reference))
     if recurrent is not None:
         return recurrent
+    where, number = devices.parse(Placement(device, dtype))
     info, config = _examine(str(reference))
     folder = Path(info.folder)
     if info.family == "vision":
         raise CheckpointError(f"{info.name} looks at pictures; the panels for that are not part of this version.")
     tokenizer = _tokenizer(folder)
     _check_vocabulary(folder, tokenizer, info)
-    model = Model(_with_tokenizer(info, tokenizer), _weights(folder, config, info), tokenizer)
+    model = Model(_with_tokenizer(info, tokenizer), _weights(folder, config, info, where, number), tokenizer)
     if model.info.weights_only:
         check_given(model)
     return model
@@ -224,7 +230,9 @@ def _with_tokenizer(info: CheckpointInfo, tokenizer: Any) -> CheckpointInfo:
     return replace(info, context=context, mask_token=mask)
 
 
-def _weights(folder: Path, config: Any, info: CheckpointInfo) -> torch.nn.Module:
+def _weights(
+    folder: Path, config: Any, info: CheckpointInfo, device: torch.device | None, dtype: torch.dtype
+) -> torch.nn.Module:
     transformers_logging.disable_progress_bar()  # a second or two, and nowhere to draw it
     kind, options = opening(info.family, info.architecture, config)
     try:
@@ -235,13 +243,18 @@ def _weights(folder: Path, config: Any, info: CheckpointInfo) -> torch.nn.Module
             trust_remote_code=False,
             use_safetensors=True,
             weights_only=True,
-            dtype=torch.float32,
+            dtype=dtype,
+            **({"device_map": "auto"} if device is None else {}),
             attn_implementation="eager" if info.weights_only else IMPLEMENTATION,
             output_loading_info=True,
             ignore_mismatched_sizes=True,  # they are refused below, in a sentence that names one
             **options,
         )
+        if device is not None and device.type != "cpu":
+            module.to(device)
     except Exception as cause:
+        if devices.is_out_of_memory(cause):
+            raise  # its own sentence, with other devices to choose from
         raise CheckpointError(f"{title_of(folder)} can not be loaded: {brief(cause)}.") from cause
     missing = sorted(report.get("missing_keys", ()))
     mismatched = sorted(report.get("mismatched_keys", ()))
@@ -258,7 +271,7 @@ def _weights(folder: Path, config: Any, info: CheckpointInfo) -> torch.nn.Module
             "They would have to be made up at random, so the model was not opened."
         )
     assert isinstance(module, torch.nn.Module)
-    broken = [name for name, p in module.named_parameters() if not bool(torch.isfinite(p).all())]
+    broken = [name for name, p in module.named_parameters() if not p.is_meta and not bool(torch.isfinite(p).all())]
     if broken:
         raise CheckpointError(
             f"{title_of(folder)} is broken: {len(broken)} of its tensors hold values that are no numbers "

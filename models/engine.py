@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from functools import singledispatchmethod
 
 import numpy as np
-import torch
 from transformers.utils import logging as transformers_logging
 
+from models import devices
 from models.alignment import described, mean_weights
 from models.capture import run
 from models.cell import cell_view
@@ -32,6 +33,7 @@ from models.requests import (
     Cancelled,
     CellRequest,
     CompareRequest,
+    DevicesRequest,
     ExportRequest,
     ForwardRequest,
     HeadRequest,
@@ -48,6 +50,7 @@ from models.requests import (
 from models.results import (
     AlignmentView,
     AtlasView,
+    DevicesView,
     Exported,
     Failure,
     HeadView,
@@ -64,7 +67,7 @@ from models.textbook.formulas import compare_with_formulas
 from models.textbook.views import recurrent_view
 from models.trace import Trace
 from models.trust import compare_with_eager
-from models.values import Experiment
+from models.values import AUTO, Experiment, Placement
 from models.writing import write_next
 
 # How an encoder-decoder model writes where nothing was typed for it: a sentence, by the search that its card names.
@@ -89,6 +92,7 @@ class Engine:
         # both would write to a standard error that a windowed build does not have
         transformers_logging.disable_progress_bar()
         transformers_logging.set_verbosity_error()
+        devices.set_threads()
         self._model: Model | None = None
         self._trace: Trace | None = None
         self._untouched: Trace | None = None  # the same text without interventions, once somebody asked for it
@@ -126,10 +130,28 @@ class Engine:
         except ExplorerError as error:
             return Failure(request=request, sentence=str(error), cause=_cause(error))
         except (RuntimeError, MemoryError) as error:
-            if not _out_of_memory(error):
+            if not devices.is_out_of_memory(error):
                 raise
-            sentence = "There is not enough memory for this. Shorten the text, or open a smaller checkpoint."
-            return Failure(request=request, sentence=sentence, cause="".join(traceback.format_exception(error)))
+            cause = "".join(traceback.format_exception(error))
+        # here the error is gone, and with it the frames that held what did not fit
+        devices.free()
+        return Failure(request=request, sentence=self._no_room(request), cause=cause, no_room=self._placement(request))
+
+    def _placement(self, request: Request) -> Placement:
+        """Where `request` was worked on."""
+        if self._model is not None and not isinstance(request, LoadRequest):
+            return _where(self._model)
+        asked = request.placement if isinstance(request, LoadRequest) else Placement()
+        device, _ = devices.parse(asked)
+        return replace(asked, device=AUTO if device is None else str(device))
+
+    def _no_room(self, request: Request) -> str:
+        if isinstance(request, LoadRequest):
+            device = self._placement(request).device
+            where = "over all devices" if device == AUTO else f"on {device}"
+            what = f"{request.reference} in {request.placement.dtype} does not fit {where}"
+            return f"{what}: there is not enough memory. Close other programs, or choose a smaller number format."
+        return "There is not enough memory for this. Shorten the text, or choose a smaller number format or checkpoint."
 
     @singledispatchmethod
     def _answer(self, request: Request, should_stop: ShouldStop, report: Report) -> Result:
@@ -139,7 +161,7 @@ class Engine:
     def _load(self, request: LoadRequest, should_stop: ShouldStop, report: Report) -> Result:
         started = time.perf_counter()
         report(f"Opening {request.reference}", None)
-        model = open_checkpoint(request.reference)
+        model = open_checkpoint(request.reference, device=request.placement.device, dtype=request.placement.dtype)
         if should_stop():
             raise Cancelled
         self._model, self._trace, self._untouched, self._run = model, None, None, 0
@@ -147,11 +169,16 @@ class Engine:
         return Loaded(
             request=request,
             info=model.info,
-            device=model.device.type.upper(),
-            dtype=str(model.dtype).removeprefix("torch."),
+            device=devices.placed(model.module),
+            dtype=_dtype_name(model),
             eval_mode=not any(module.training for module in model.module.modules()),
             seconds=time.perf_counter() - started,
+            placement=_where(model, request),
         )
+
+    @_answer.register
+    def _devices(self, request: DevicesRequest, should_stop: ShouldStop, report: Report) -> Result:
+        return DevicesView(request=request, devices=devices.devices())
 
     @_answer.register
     def _forward(self, request: ForwardRequest, should_stop: ShouldStop, report: Report) -> Result:
@@ -361,14 +388,19 @@ class Engine:
         return self._model, self._trace
 
 
+def _where(model: Model, request: LoadRequest | None = None) -> Placement:
+    """Where `model` runs; `request` asked for it and knows whether it is spread."""
+    spread = request is not None and request.placement.device == AUTO and not model.info.textbook
+    return Placement(AUTO if spread else str(model.device), _dtype_name(model))
+
+
+def _dtype_name(model: Model) -> str:
+    return str(model.dtype).removeprefix("torch.")
+
+
 def _frozen(array: np.ndarray) -> np.ndarray:
     array.flags.writeable = False
     return array
-
-
-def _out_of_memory(error: Exception) -> bool:
-    # on the CPU torch has no error of its own for this
-    return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or "DefaultCPUAllocator" in str(error)
 
 
 def _cause(error: BaseException) -> str:

@@ -71,7 +71,9 @@ class Model:
 
     @property
     def device(self) -> torch.device:
-        return next(self.module.parameters()).device
+        # what accelerate has put aside for the moment lies on "meta"
+        places = (p.device for p in self.module.parameters() if p.device.type != "meta")
+        return next(places, torch.device("cpu"))
 
     @property
     def dtype(self) -> torch.dtype:

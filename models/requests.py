@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from models.values import SiteRef
+from models.values import DEFAULT_PLACEMENT, Placement, SiteRef
 
 if TYPE_CHECKING:
     from models.interventions import Intervention
@@ -29,10 +29,18 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadRequest(Request):
-    """Open a checkpoint: a shipped name or a folder. Answered by `Loaded`."""
+    """Open a checkpoint, a shipped name or a folder, on a device. Answered by `Loaded`."""
 
     lane: ClassVar[str] = "load"
     reference: str
+    placement: Placement = DEFAULT_PLACEMENT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DevicesRequest(Request):
+    """Where models can run, and how much memory is free there now. Answered by `DevicesView`."""
+
+    lane: ClassVar[str] = "view:devices"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

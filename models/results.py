@@ -14,9 +14,11 @@ from models.requests import Request
 from models.values import (
     Candidate,
     CheckpointInfo,
+    DeviceInfo,
     Experiment,
     HeadScores,
     Moved,
+    Placement,
     PositionScheme,
     Prediction,
     RecurrentScore,
@@ -45,6 +47,7 @@ class Failure(Result):
     cut_to: int | None = None  # a text too long for the model: how many of its characters fit
     of_target: bool = False  # that text is the target, not the source
     stale: bool = False  # asked about a run that is gone: nobody needs to hear of it
+    no_room: Placement | None = None  # where memory ran out: another device or number format may do
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -58,10 +61,16 @@ class Progress(Result):
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Loaded(Result):
     info: CheckpointInfo
-    device: str  # "CPU", "CUDA (NVIDIA H100)"
+    device: str  # "CPU", "CUDA 0 (NVIDIA H100)"; several where it was spread
     dtype: str  # "float32"
     eval_mode: bool
     seconds: float
+    placement: Placement  # with the device that it came to
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DevicesView(Result):
+    devices: tuple[DeviceInfo, ...]  # the CPU first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -16,10 +16,7 @@ from models.given import keep_given
 from models.model import Encoded, Model
 from models.requests import Cancelled
 from models.trace import Trace
-
-# Largest difference that rounding explains, by dtype: the mission's 1e-5 in float32, in half precision what one unit
-# in the last place of a weight near 1 amounts to over a dozen layers.
-TOLERANCE = {torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 8e-2}
+from models.values import TOLERANCES
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +58,7 @@ def compare_with_eager(
             handle.remove()
     # what was not seen is not vouched for
     weights = max(worst.values(), default=0.0) if len(worst) == len(trace.sites) else math.inf
-    return Comparison(_logit_difference(out, trace), weights, TOLERANCE.get(model.dtype, 1e-5))
+    return Comparison(_logit_difference(out, trace), weights, _tolerance(model))
 
 
 def _compare_with_itself(model: Model, encoded: Encoded, trace: Trace) -> Comparison:
@@ -77,7 +74,11 @@ def _compare_with_itself(model: Model, encoded: Encoded, trace: Trace) -> Compar
         ),
         default=math.inf,
     )
-    return Comparison(difference, weights, TOLERANCE.get(model.dtype, 1e-5))
+    return Comparison(difference, weights, _tolerance(model))
+
+
+def _tolerance(model: Model) -> float:
+    return TOLERANCES[str(model.dtype).removeprefix("torch.")]
 
 
 def _logit_difference(out: Any, trace: Trace) -> float:

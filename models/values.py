@@ -90,6 +90,41 @@ class CheckpointInfo:
     textbook: bool = False  # one of ours, with its own attention module, and not one of transformers'
 
 
+BEST = "best"
+"""The first accelerator where there is one, else the CPU."""
+
+AUTO = "auto"
+"""The device that is all of them: a model spread over several."""
+
+TOLERANCES = {"float32": 1e-5, "bfloat16": 8e-2, "float16": 1e-2}
+"""The number formats a model can run in, and the largest difference to its eager attention that rounding explains.
+
+The mission's 1e-5 in float32; in half precision what one unit in the last place of a weight near 1 amounts to over a
+dozen layers.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a model runs and in which number format. Plain text, so that it can be remembered."""
+
+    device: str = BEST  # or AUTO, or "cpu", "cuda:0", "mps:0", "xpu:0" as torch has it
+    dtype: str = "float32"  # one of `TOLERANCES`
+
+
+DEFAULT_PLACEMENT = Placement()
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceInfo:
+    """A device that this computer has. Memory in bytes, None where the driver does not say."""
+
+    name: str  # as in `Placement`
+    label: str  # for people: "CUDA 0 (NVIDIA H100)"
+    free: int | None
+    total: int | None
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     id: int

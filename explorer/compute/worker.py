@@ -18,6 +18,7 @@ from models.requests import (
     Cancelled,
     CellRequest,
     CompareRequest,
+    DevicesRequest,
     ExportRequest,
     ForwardRequest,
     HeadRequest,
@@ -40,6 +41,7 @@ PROGRESS_SECONDS = 0.05
 
 ACTIVITIES: dict[type[Request], str] = {
     LoadRequest: "opening the checkpoint",
+    DevicesRequest: "asking which devices there are",
     ForwardRequest: "running the model on the text",
     HeadRequest: "computing the weights of the head",
     AtlasRequest: "computing the thumbnails of all heads",

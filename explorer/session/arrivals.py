@@ -11,7 +11,7 @@ from functools import singledispatch
 from typing import Any
 
 from explorer.session.defaults import default_selection, followed_query
-from explorer.session.intents import SetTarget, SetText
+from explorer.session.intents import Place, SetTarget, SetText
 from explorer.session.state import Listed, Notice, Question, Results, Selection, State, clamped, site_of, site_tokens
 from models.decode_requests import DecodeRowsView, DecodeStepView
 from models.interventions import Mask, Positions
@@ -21,6 +21,7 @@ from models.results import (
     AtlasView,
     CellView,
     CompareView,
+    DevicesView,
     Exported,
     Failure,
     HeadView,
@@ -36,7 +37,7 @@ from models.results import (
     TrustReport,
     VarianceView,
 )
-from models.values import CheckpointInfo
+from models.values import CheckpointInfo, Placement
 
 # where the views are kept that speak of one run, and have no rule but that
 _VIEWS: dict[type[Result], str] = {
@@ -90,7 +91,8 @@ def _(result: Loaded, state: State) -> State:
         normalisation = "none" if document.view.normalisation == "difference" else document.view.normalisation
         document = replace(document, view=replace(document.view, painting="off", normalisation=normalisation))
     document = replace(document, checkpoint=result.info.reference, text=text, selection=selection)
-    return replace(state, document=document, results=Results(loaded=result), loading=None, refused=None)
+    results = Results(loaded=result, devices=state.results.devices)
+    return replace(state, document=document, results=results, loading=None, refused=None)
 
 
 def _takes(info: CheckpointInfo, listed: Listed) -> bool:
@@ -163,6 +165,12 @@ def _(result: VarianceView, state: State) -> State:
 
 
 @_arrive.register
+def _(result: DevicesView, state: State) -> State:
+    state = _without_progress(state, result)
+    return replace(state, results=replace(state.results, devices=result))
+
+
+@_arrive.register
 def _(result: DecodeStepView, state: State) -> State:
     state = _without_notice(_without_progress(state, result), result)
     state = replace(state, results=replace(state.results, decoded=result))
@@ -211,14 +219,15 @@ def _(result: Failure, state: State) -> State:
         state = replace(state, asked=None, passage=0)
     if result.stale or _speaks_of_the_past(state, result):
         return state
+    notice = _notice(result, state)
     if isinstance(request, LoadRequest):
         loaded = state.results.loaded
         if loaded is not None:
-            state = state.with_document(checkpoint=loaded.info.reference)
+            state = replace(state.with_document(checkpoint=loaded.info.reference), placement=_asked(loaded))
         state = replace(state, loading=None)
     if isinstance(request, ForwardRequest):
         state = replace(state, refused=Question.of(request))
-    return replace(state, notice=_notice(result))
+    return replace(state, notice=notice)
 
 
 def _speaks_of_the_past(state: State, failure: Failure) -> bool:
@@ -231,8 +240,13 @@ def _speaks_of_the_past(state: State, failure: Failure) -> bool:
     return run is not None and (state.ran is None or run != state.ran.run)
 
 
-def _notice(failure: Failure) -> Notice:
+def _notice(failure: Failure, state: State) -> Notice:
     request = failure.request
+    smaller = _smaller(failure.no_room)
+    if smaller is not None:
+        label, placement = smaller
+        action = Place(placement, request.reference if isinstance(request, LoadRequest) else None)
+        return Notice("error", failure.sentence, action_label=label, action=action, lane=request.lane)
     if failure.cut_to is None:
         return Notice("error", failure.sentence, lane=request.lane)
     if not isinstance(request, ForwardRequest):
@@ -242,12 +256,26 @@ def _notice(failure: Failure) -> Notice:
     return Notice("warning", failure.sentence, action_label="Keep what fits", action=keep, lane=request.lane)
 
 
+def _smaller(placement: Placement | None) -> tuple[str, Placement] | None:
+    """Where a model that did not fit may fit, with a button's label; None where nothing is left to try."""
+    if placement is None:
+        return None
+    if placement.dtype == "float32":
+        return "Use bfloat16", replace(placement, dtype="bfloat16")
+    return ("Use the CPU", replace(placement, device="cpu")) if placement.device != "cpu" else None
+
+
 # --------------------------------------------------------------------------- shared
+
+
+def _asked(loaded: Loaded) -> Placement:
+    return loaded.request.placement if isinstance(loaded.request, LoadRequest) else loaded.placement
 
 
 def _is_wanted_load(state: State, result: Result) -> bool:
     request = result.request
-    return isinstance(request, LoadRequest) and request.reference == state.document.checkpoint
+    wanted = (state.document.checkpoint, state.placement)
+    return isinstance(request, LoadRequest) and (request.reference, request.placement) == wanted
 
 
 def _is_of_this_run(state: State, result: Result) -> bool:

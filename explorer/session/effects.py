@@ -16,14 +16,14 @@ from models.requests import ForwardRequest, LoadRequest, Request, TrustRequest
 
 def initial_requests(state: State) -> tuple[Request, ...]:
     """What to ask for when the window opens."""
-    return (LoadRequest(reference=state.document.checkpoint),)
+    return (LoadRequest(reference=state.document.checkpoint, placement=state.placement),)
 
 
 def effects(old: State, new: State) -> tuple[Request, ...]:
     """What to ask for now that `old` became `new`."""
     requests: list[Request] = []
-    if new.loading is not None and new.loading != old.loading:
-        requests.append(LoadRequest(reference=new.loading))
+    if new.loading is not None and (new.loading, new.placement) != (old.loading, old.placement):
+        requests.append(LoadRequest(reference=new.loading, placement=new.placement))
     if new.asked is not None and new.asked is not old.asked:
         requests.append(new.asked.request)
     forward = _wanted_forward(new)

@@ -14,7 +14,7 @@ from explorer.session.state import Document, Notice
 from models.decode_requests import DecodeStepRequest
 from models.interventions import Intervention
 from models.results import Result
-from models.values import SiteRef
+from models.values import Placement, SiteRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,17 @@ class OpenCheckpoint(Intent):
     """A shipped name or a folder. The text becomes the checkpoint's example unless the person has typed one."""
 
     reference: str
+
+
+@dataclass(frozen=True, slots=True)
+class Place(Intent):
+    """Open the same checkpoint (or `reference`) on another device or in another number format.
+
+    What is on screen stays meanwhile.
+    """
+
+    placement: Placement
+    reference: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

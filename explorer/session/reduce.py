@@ -23,6 +23,7 @@ from explorer.session.intents import (
     NameBranch,
     OpenCheckpoint,
     PaintCells,
+    Place,
     PutIntervention,
     RemoveIntervention,
     RestoreDocument,
@@ -82,6 +83,17 @@ def _reduce(intent: object, state: State) -> State:
 def _(intent: OpenCheckpoint, state: State) -> State:
     opened = _choose(state, intent.reference)
     return opened if opened is state else replace(opened, restored=False)
+
+
+@_reduce.register
+def _(intent: Place, state: State) -> State:
+    reference = state.document.checkpoint if intent.reference is None else intent.reference
+    if (intent.placement, reference) == (state.placement, state.document.checkpoint):
+        return state
+    # of the same checkpoint the text, the selection and what was changed mean the same there
+    same = reference == state.document.checkpoint
+    state = _without_notice(state.with_document(checkpoint=reference), {"load", *TEXT_LANES})
+    return replace(state, placement=intent.placement, loading=reference, restored=same, refused=None)
 
 
 @_reduce.register

@@ -15,6 +15,7 @@ from models.results import (
     AtlasView,
     CellView,
     CompareView,
+    DevicesView,
     HeadView,
     Loaded,
     PositionsView,
@@ -26,7 +27,7 @@ from models.results import (
     TrustReport,
     VarianceView,
 )
-from models.values import Site, SiteRef, Token
+from models.values import DEFAULT_PLACEMENT, Placement, Site, SiteRef, Token
 
 Normalisation = Literal["none", "row", "column", "difference"]
 ThemeName = Literal["system", "light", "dark"]
@@ -144,6 +145,7 @@ class Results:
     alignment: AlignmentView | None = None
     recurrent: RecurrentView | None = None
     trust: TrustReport | None = None
+    devices: DevicesView | None = None  # of the computer, whatever checkpoint is open
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -153,6 +155,7 @@ class State:
     notice: Notice | None = None
     progress: tuple[Progress, ...] = ()  # work that takes longer than a moment, newest last
     busy: frozenset[str] = frozenset()  # lanes with unanswered requests
+    placement: Placement = DEFAULT_PLACEMENT  # where checkpoints are opened, as asked for
     loading: str | None = None  # the checkpoint chosen since the last one that opened; no text runs meanwhile
     refused: Question | None = None  # what the open model could not run: not tried again unless asked
     asked: Asked | None = None  # the step of decoding that is under way

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from models.textbook.checkpoint import RecurrentModel
 from models.textbook.recurrent import RecurrentConfig
 from models.trace import Trace
-from models.trust import TOLERANCE, Comparison
+from models.trust import Comparison
+from models.values import TOLERANCES
 
 Array = NDArray[np.float64]
 Weights = dict[str, Array]
@@ -45,7 +46,7 @@ def compare_with_formulas(model: RecurrentModel, trace: Trace) -> Comparison:
     return Comparison(
         logit_difference=float(difference / max(1.0, np.abs(logits).max())),
         weight_difference=weight_difference,
-        tolerance=TOLERANCE[model.dtype],
+        tolerance=TOLERANCES["float32"],
     )
 
 

@@ -76,9 +76,9 @@ def test_open_asks_for_a_folder(bar, qtbot):
 def test_facts_of_the_model_and_the_run(bar, session):
     assert bar.facts.text() == ""
     session.arrive(answers.loaded())
-    assert bar.facts.text() == "8 layers × 8 heads  ·  CPU float32"
+    assert bar.facts.text() == "8 layers × 8 heads"
     session.arrive(answers.ran())
-    assert bar.facts.text() == "8 layers × 8 heads  ·  4 of 512 tokens  ·  CPU float32"
+    assert bar.facts.text() == "8 layers × 8 heads  ·  4 of 512 tokens"
     assert facts(session.state) == bar.facts.toolTip()
 
 

@@ -29,7 +29,7 @@ from models.requests import (
     TrustRequest,
 )
 from models.results import AtlasView, Failure, HeadView, Loaded, PredictionView, Stepped, TrustReport
-from models.values import SiteRef
+from models.values import Placement, SiteRef
 from tests.models import tiny
 from tests.models.asking import SITE, ask, failure_of, forward, never, opened, still_holds
 
@@ -267,6 +267,7 @@ def test_not_enough_memory(gpt: Engine, monkeypatch: pytest.MonkeyPatch, shortag
     assert "not enough memory" in failure.sentence
     assert "Shorten the text" in failure.sentence
     assert failure.cause.startswith("Traceback")
+    assert failure.no_room == Placement("cpu", "float32")
     assert still_holds(gpt, 90)
 
 

@@ -40,13 +40,29 @@ from models.results import (
     Stepped,
     TrustReport,
 )
-from models.values import Candidate, CheckpointInfo, Moved, PositionScheme, Prediction, Site, SiteRef, StackInfo, Token
+from models.values import (
+    DEFAULT_PLACEMENT,
+    Candidate,
+    CheckpointInfo,
+    Moved,
+    Placement,
+    PositionScheme,
+    Prediction,
+    Site,
+    SiteRef,
+    StackInfo,
+    Token,
+)
 
 TO = Candidate(id=7, label="␣to", piece="Ġto", probability=0.684, logit=9.5, rank=1)
 END = Candidate(id=0, label="⟨end⟩", piece="<|endoftext|>", probability=0.684, logit=9.5, rank=1)
 
 
-def loaded(reference: str = "story-gpt", example: str = "Tom and Anna went") -> Loaded:
+def loaded(
+    reference: str = "story-gpt",
+    example: str = "Tom and Anna went",
+    placement: Placement = DEFAULT_PLACEMENT,
+) -> Loaded:
     info = CheckpointInfo(
         reference=reference,
         name=reference,
@@ -63,7 +79,13 @@ def loaded(reference: str = "story-gpt", example: str = "Tom and Anna went") -> 
         example=example,
     )
     return Loaded(
-        request=LoadRequest(reference=reference), info=info, device="CPU", dtype="float32", eval_mode=True, seconds=0.1
+        request=LoadRequest(reference=reference, placement=placement),
+        info=info,
+        device="CPU",
+        dtype=placement.dtype,
+        eval_mode=True,
+        seconds=0.1,
+        placement=replace(placement, device="cpu"),
     )
 
 

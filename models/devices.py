@@ -1,0 +1,145 @@
+"""Where a model can run, and in which number format: asked of torch, never assumed.
+
+`torch.accelerator` names the one kind of accelerator that this build of torch drives (CUDA, MPS, XPU ...); the CPU is
+always there. A `Placement` is plain text, so that it can be remembered and sent to an engine elsewhere.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib.util
+import os
+from typing import Any
+
+import psutil
+import torch
+from torch import nn
+
+from models.errors import CheckpointError
+from models.values import AUTO, BEST, TOLERANCES, DeviceInfo, Placement
+
+DTYPES: dict[str, torch.dtype] = {name: getattr(torch, name) for name in TOLERANCES}
+
+SPARED = 4
+"""With more cores than this, one is left to the window."""
+
+
+def devices() -> tuple[DeviceInfo, ...]:
+    """Every device that a model can be put on, the CPU first."""
+    memory = psutil.virtual_memory()
+    found = [DeviceInfo("cpu", "CPU", memory.available, memory.total)]
+    found += [_accelerator(index) for index in range(_accelerators())]
+    if len(found) > 1 and importlib.util.find_spec("accelerate") is not None:
+        # what the weights and one text need on each of them is accelerate's to work out
+        known = [device for device in found if device.free is not None]
+        total = sum(device.total or 0 for device in known)
+        found.append(DeviceInfo(AUTO, "Spread over all", sum(d.free or 0 for d in known), total))
+    return tuple(found)
+
+
+def _accelerators() -> int:
+    return torch.accelerator.device_count() if torch.accelerator.is_available() else 0
+
+
+def _accelerator(index: int) -> DeviceInfo:
+    device = _accelerator_device(index)
+    return DeviceInfo(str(device), label_of(device), *free_memory(device))
+
+
+def _accelerator_device(index: int) -> torch.device:
+    current = torch.accelerator.current_accelerator()
+    assert current is not None
+    return torch.device(current.type, index)
+
+
+def free_memory(device: torch.device) -> tuple[int | None, int | None]:
+    """Bytes free and in all on `device`; None where its driver does not say."""
+    if device.type == "cpu":
+        memory = psutil.virtual_memory()
+        return memory.available, memory.total
+    if device.type == "mps":  # shares the computer's memory, up to what the driver recommends
+        total = torch.mps.recommended_max_memory()
+        return total - torch.mps.driver_allocated_memory(), total
+    mem_get_info = _driver(device, "mem_get_info")
+    return (None, None) if mem_get_info is None else mem_get_info(device)
+
+
+def _driver(device: torch.device, name: str) -> Any:
+    """`torch.cuda.mem_get_info` and its like; None where the device's driver has no such function."""
+    return getattr(getattr(torch, device.type, None), name, None)
+
+
+def label_of(device: torch.device) -> str:
+    """What to call a device: "CPU", "CUDA 0 (NVIDIA H100)"."""
+    if device.type == "cpu":
+        return "CPU"
+    get_name = _driver(device, "get_device_name")
+    name = str(device).upper().replace(":", " ")
+    return f"{name} ({get_name(device)})" if get_name is not None else name
+
+
+def parse(placement: Placement) -> tuple[torch.device | None, torch.dtype]:
+    """The device (None: spread over all) and dtype that `placement` names.
+
+    Raises:
+        CheckpointError: this computer has no such device, or there is no such number format.
+    """
+    if placement.dtype not in DTYPES:
+        raise CheckpointError(f"“{placement.dtype}” is no number format to run in. Choose {_listed(list(DTYPES))}.")
+    if placement.device == BEST:
+        return (_accelerator_device(0) if _accelerators() else torch.device("cpu")), DTYPES[placement.dtype]
+    if placement.device == AUTO:
+        if importlib.util.find_spec("accelerate") is None:
+            raise CheckpointError(
+                "Spreading a model over several devices needs the package accelerate. "
+                "Install it (pip install accelerate), or choose one device."
+            )
+        return None, DTYPES[placement.dtype]
+    name = placement.device
+    try:
+        device = torch.device(name)
+    except (RuntimeError, ValueError):
+        device = None
+    if device is not None and device.type == "cpu":
+        return torch.device("cpu"), DTYPES[placement.dtype]
+    known = [str(_accelerator_device(index)) for index in range(_accelerators())]
+    if device is None or f"{device.type}:{device.index or 0}" not in known:
+        there = f"It has {_listed(['cpu', *known])}." if known else "It has the CPU only."
+        raise CheckpointError(f"This computer has no device “{name}” that torch can use. {there}")
+    return torch.device(device.type, device.index or 0), DTYPES[placement.dtype]
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def placed(module: nn.Module) -> str:
+    """Where the weights of `module` lie, for people; "CUDA 0 (NVIDIA H100), CPU" where it was spread."""
+    where = {p.device for p in module.parameters()}
+    return ", ".join(label_of(device) for device in sorted(where, key=str, reverse=True))
+
+
+def free() -> None:
+    """Give back what nothing refers to any more, on every device."""
+    gc.collect()
+    if torch.accelerator.is_available():
+        torch.accelerator.empty_cache()
+
+
+def set_threads() -> None:
+    """Let torch use the cores that this process may use. Called once, in the thread that runs the models.
+
+    torch counts the computer's cores, also in a container that may use two of sixty-four; its threads would then wait
+    for one another. `OMP_NUM_THREADS` has the last word.
+    """
+    if os.environ.get("OMP_NUM_THREADS"):
+        return
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = min(allowed, torch.get_num_threads())
+    torch.set_num_threads(cores - 1 if cores > SPARED else cores)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether `error` says that a device has not enough memory left."""
+    # on the CPU torch has no error of its own for this
+    return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or "DefaultCPUAllocator" in str(error)
