@@ -42,8 +42,13 @@ class BeamSearch:
         self._nodes = 0
         self._sources: list[int] = []
 
-    def advance(self, log_probabilities: Tensor, label: Callable[[int], str]) -> tuple[Beam, ...]:
-        """One step from the next token's log-probabilities, (running, vocabulary). All looked at, the best first."""
+    def advance(
+        self, log_probabilities: Tensor, label: Callable[[int], str], text: Callable[[tuple[int, ...]], str]
+    ) -> tuple[Beam, ...]:
+        """One step from the next token's log-probabilities, (running, vocabulary). All looked at, the best first.
+
+        `label` and `text` say how a token is drawn, and what several of them spell.
+        """
         self._step += 1
         vocabulary = log_probabilities.shape[1]
         before = torch.tensor([running.score for running in self._running], device=log_probabilities.device)
@@ -66,7 +71,7 @@ class BeamSearch:
             goes_on = not ends and len(running) < self.width
             node = self._nodes
             self._nodes += 1
-            looked_at.append(Beam(node, parent.node, token, label(token), ids, score, finishes, goes_on))
+            looked_at.append(Beam(node, parent.node, token, label(token), ids, score, finishes, goes_on, text(ids)))
             if finishes:
                 new.append(Finished(ids, score / self._step**self.length_penalty, score))
             if goes_on:

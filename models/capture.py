@@ -46,6 +46,7 @@ class Recorder:
     seq2seq: bool = False
     should_stop: Callable[[], bool] = never
     interventions: tuple[Intervention, ...] = ()
+    past: int = 0  # tokens of the decoder that ran before: its first query is this one's place
     inputs: list[AttentionInputs] = field(default_factory=list)
     sites: list[Site] = field(default_factory=list)
     residual: dict[str, list[Tensor]] = field(default_factory=dict)  # stack: embedding, then after each block
@@ -71,7 +72,7 @@ class Recorder:
             module=name,
         )
         if self.interventions:
-            x = edited(x, site, self.interventions)
+            x = edited(x, site, self.interventions, 0 if stack == "encoder" and self.seq2seq else self.past)
         self.inputs.append(x)
         self.sites.append(site)
         return x

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from models.decode_settings import DecodeSettings
+from models.interventions import Intervention
 from models.requests import Request
 from models.results import Result
 from models.values import SiteRef
@@ -29,12 +30,17 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
-    """What one filter took away from a step's distribution."""
+class Stage:
+    """What one filter did to the distribution that the filters before it had left, and what it left itself."""
 
     filter: str
-    tokens: int
-    probability: float  # of the model, all of them together
+    tokens: int  # that it cut
+    probability: float  # that the model gave to these, all together
+    moved: float  # taken from some tokens and given to others: half the sum of |after - before| (total variation)
+    left: int  # tokens that are not cut yet
+    shares: tuple[float, ...]  # of each offer after it, in the order of the offers; 0 where cut
+    ahead: tuple[float, ...]  # of each offer, what all likelier tokens held before it: what top-p goes by
+    peak: float  # the likeliest token's share before it: what min-p goes by
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +55,7 @@ class Beam:
     log_probability: float  # of all that it wrote
     finished: bool  # it ends here and is kept as a result
     kept: bool  # the search goes on from it; neither finished nor kept: pruned
+    text: str = ""  # all that it wrote, special tokens left out
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +70,7 @@ class CacheLayer:
     reused: int  # tokens whose keys and values earlier steps had computed
     computed: int  # tokens that this step added
     bytes: int  # of all that is stored
+    texts: int = 1  # that are written side by side, each with keys and values of its own
 
     @property
     def stored(self) -> int:
@@ -83,6 +91,7 @@ class DecodeStepRequest(Request):
     lane: ClassVar[str] = "decode:play"
     text: str
     target: str | None = None  # what the decoder of an encoder-decoder model has said before
+    interventions: tuple[Intervention, ...] = ()
     settings: DecodeSettings
     steps: int  # the most to write
     number: int  # of this step, counts from 1
@@ -94,12 +103,47 @@ class DecodeStepRequest(Request):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DecodeSamplesRequest(Request):
+    """Draw the token of step `number` for several samples side by side. Answered by `DecodeSamplesView`."""
+
+    lane: ClassVar[str] = "decode:play"
+    text: str
+    target: str | None = None
+    interventions: tuple[Intervention, ...] = ()
+    settings: DecodeSettings  # `sample` does not matter
+    steps: int
+    number: int
+    samples: tuple[int, ...]  # which of those that one seed gives; those that have ended are left out
+    ids: tuple[tuple[int, ...], ...]  # what each of them has written, all of the same length
+    site: SiteRef | None = None
+    head: int = 0
+    top: int = 10
+
+    def alone(self, place: int) -> DecodeStepRequest:
+        """What asks for the sample at `place` of `samples` alone."""
+        return DecodeStepRequest(
+            ticket=self.ticket,
+            text=self.text,
+            target=self.target,
+            interventions=self.interventions,
+            settings=replace(self.settings, sample=self.samples[place]),
+            steps=self.steps,
+            number=self.number,
+            ids=self.ids[place],
+            site=self.site,
+            head=self.head,
+            top=self.top,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DecodeRowsRequest(Request):
     """Where one head looked in every step so far: its rows over prompt and `ids`. Answered by `DecodeRowsView`."""
 
     lane: ClassVar[str] = "decode:rows"
     text: str
     target: str | None = None
+    interventions: tuple[Intervention, ...] = ()
     ids: tuple[int, ...] = ()
     site: SiteRef
     head: int
@@ -118,7 +162,7 @@ class DecodeStepView(Result):
     whole: str  # what "use this text" puts into the input (the target, in an encoder-decoder model)
     ids: tuple[int, ...]
     offers: tuple[Offer, ...]  # the likeliest by the model, and the chosen one; empty in a beam search
-    cuts: tuple[Cut, ...]  # one a filter that is on, in the order in which they act
+    stages: tuple[Stage, ...]  # one a filter that is on, in the order in which they act
     chosen: Offer | None  # None in a beam search, where `beams` tell
     drawn: float | None  # the uniform random number that decided, None where nothing was drawn
     log_probability: float  # by the model: of the chosen token; of the best beam's whole text in a beam search
@@ -128,7 +172,16 @@ class DecodeStepView(Result):
     beams: tuple[Beam, ...] = ()  # every continuation looked at in this step, the best first
     place: int | None = None  # the position of the mask that was filled
     masks: int = 0  # that are left to fill
+    reads_anew: Intervention | None = None  # the mask under which nothing can be kept from one step to the next
     seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DecodeSamplesView(Result):
+    """One step of several samples, each as `DecodeStepRequest` would have had it answered alone."""
+
+    request: DecodeSamplesRequest
+    steps: tuple[DecodeStepView, ...]  # in the order of the request's samples
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

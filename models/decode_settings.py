@@ -8,6 +8,9 @@ from typing import Literal, get_args
 
 Strategy = Literal["greedy", "sample", "beam"]
 
+MOST_SAMPLES = 8
+"""Written side by side."""
+
 
 @dataclass(frozen=True, slots=True)
 class DecodeSettings:
@@ -27,6 +30,7 @@ class DecodeSettings:
     beams: int = 4  # width of the beam search
     length_penalty: float = 1.0  # a finished beam's log-probability is divided by its length to this power
     seed: int = 0
+    sample: int = 0  # of those that one seed gives: step n draws from a generator seeded with (seed, n, sample)
 
     def __post_init__(self) -> None:
         _check(self.strategy in get_args(Strategy), f"There is no strategy “{self.strategy}”: greedy, sample or beam.")
@@ -43,6 +47,7 @@ class DecodeSettings:
         )
         _check(self.no_repeat_ngram >= 0, f"An n-gram has no {self.no_repeat_ngram} tokens: give 0 (off) or more.")
         _check(1 <= self.beams <= 32, f"A beam search of width {self.beams} is not offered: 1 to 32.")
+        _check(self.sample >= 0, f"There is no sample {self.sample}: they count from 0.")
         _check(math.isfinite(self.length_penalty), f"A length penalty of {self.length_penalty} is no number.")
 
     @property

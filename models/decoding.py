@@ -4,29 +4,39 @@
         print(step.text)
 
 Greedy and beam search write the same tokens as transformers' `generate` with the same settings (tested). Sampling takes
-one uniform number a step from a generator seeded with (seed, step), so that a step draws the same token whenever one
-comes back to it.
+one uniform number a step from a generator seeded with (seed, step), and sample i > 0 of several from one seeded with
+(seed, step, i), so that a step draws the same token whenever one comes back to it, alone or beside others.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import torch
-from torch import Tensor
 
 from models.beam import BeamSearch
 from models.capture import never
-from models.decode_requests import Beam, Cut, Offer
-from models.decode_settings import DecodeSettings
-from models.errors import InputError
-from models.filters import Filter, apply, cuts, filters
+from models.choosing import end_ids
+from models.decode_requests import Beam, Offer
+from models.decode_settings import MOST_SAMPLES, DecodeSettings
+from models.filters import Filter, apply, filters
+from models.interventions import Intervention
 from models.model import Model
 from models.requests import Cancelled
+from models.samples import Samples
 from models.writer import Run, start_run
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One of several texts that are written side by side."""
+
+    number: int  # which of those that one seed gives
+    text: str
+    ids: tuple[int, ...]
+    log_probability: float  # of all that was written, by the model
+    ended: bool  # by the model: it is as it was in the step before
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,29 +44,15 @@ class DecodedStep:
     """What one step of decoding did."""
 
     number: int  # counts from 1
-    text: str  # written so far, special tokens left out; of the best beam in a beam search
+    text: str  # written so far, special tokens left out; of the best beam in a beam search, else of the first sample
     ids: tuple[int, ...]  # written so far, without the prompt
     offers: tuple[Offer, ...]  # the likeliest by the model, and the chosen one; empty in a beam search
     chosen: Offer | None  # None in a beam search, where `beams` tell
     log_probability: float  # of all that was written, by the model
-    ended: bool  # the model ended the text, or the search is over
+    ended: bool  # the model ended the text (that of every sample), or the search is over
     cache_bytes: int
     beams: tuple[Beam, ...] = ()  # beam search: every continuation looked at in this step, the best first
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """One token, and why it was chosen."""
-
-    token: int
-    log_probability: float  # of the model
-    offers: tuple[Offer, ...]
-    cuts: tuple[Cut, ...]
-    drawn: float | None  # the uniform number that decided, None where nothing was drawn
-
-    @property
-    def offer(self) -> Offer:
-        return next(offer for offer in self.offers if offer.id == self.token)
+    samples: tuple[Sample, ...] = ()  # sampling: all that are written side by side
 
 
 def decode(
@@ -74,17 +70,22 @@ def decode(
     beams: int = 4,
     length_penalty: float = 1.0,
     seed: int = 0,
+    sample: int = 0,
+    samples: int = 1,
+    interventions: Sequence[Intervention] = (),
     top: int = 10,
     should_stop: Callable[[], bool] = never,
 ) -> Iterator[DecodedStep]:
     """Write up to `steps` tokens after `text` (the translation of `text`, in an encoder-decoder model).
 
-    Arguments as in `DecodeSettings`; `top` is how many candidates each step lists. Ends early where the model ends the
-    text. The context's end stops it too: the last step then has `ended` False.
+    Arguments as in `DecodeSettings`; `top` is how many candidates each step lists. With `samples` above 1, so many
+    texts are written side by side, beginning with the one numbered `sample`. `interventions` act at every step
+    (`models.interventions`). Ends early where the model ends the text. The context's end stops it too: the last step
+    then has `ended` False.
 
     Raises:
-        ValueError: a setting out of range.
-        InputError: the text is empty or too long, or the model does not write.
+        ValueError: a setting out of range, or several samples where nothing is drawn.
+        InputError: the text is empty or too long, the model does not write, or can not be changed in such a way.
         Cancelled: `should_stop()` was true between two steps.
     """
     settings = DecodeSettings(
@@ -98,20 +99,16 @@ def decode(
         beams=beams,
         length_penalty=length_penalty,
         seed=seed,
+        sample=sample,
     )
-    run = start_run(model, model.encode(text if isinstance(text, str) else list(text)))
-    return (_beam if settings.strategy == "beam" else _one_by_one)(model, run, settings, steps, top, should_stop)
-
-
-def end_ids(model: Model) -> tuple[int, ...]:
-    """The tokens with which the model ends a text."""
-    for config in (getattr(model.module, "generation_config", None), model.config):
-        ids = getattr(config, "eos_token_id", None)
-        if isinstance(ids, int):
-            return (ids,)
-        if ids:
-            return tuple(ids)
-    return ()
+    if not 1 <= samples <= MOST_SAMPLES:
+        raise ValueError(f"{samples} samples are not offered: 1 to {MOST_SAMPLES}.")
+    if samples > 1 and not settings.draws:
+        raise ValueError('Several samples need draws: choose strategy="sample" and a temperature above 0.')
+    run = start_run(model, model.encode(text if isinstance(text, str) else list(text)), interventions)
+    if settings.strategy == "beam":
+        return _beam(model, run, settings, steps, should_stop)
+    return _side_by_side(model, run, settings, tuple(range(sample, sample + samples)), steps, top, should_stop)
 
 
 def room(model: Model, run: Run, steps: int) -> int:
@@ -120,113 +117,54 @@ def room(model: Model, run: Run, steps: int) -> int:
     return steps if limit is None else max(0, min(steps, limit - run.prompt))
 
 
-@torch.no_grad()
-def choose(
+def _side_by_side(
     model: Model,
-    logits: Tensor,
-    ids: Tensor,
+    run: Run,
     settings: DecodeSettings,
-    number: int,
-    top: int = 10,
-    forced: int | None = None,
-) -> Choice:
-    """The token of step `number` (counts from 1) as `settings` choose it, or `forced`, with the candidates.
-
-    Args:
-        logits: (1, vocabulary) float32.
-        ids: (1, tokens), all so far: what repetitions are counted in.
-
-    Raises:
-        InputError: the filters leave nothing to choose from.
-    """
-    log_p = logits[0].log_softmax(dim=-1)  # (vocabulary,)
-    chain = filters(settings)
-    filtered = apply(chain, ids, logits.clone()) if chain else None
-    scores = logits[0] if filtered is None else filtered.scores[0]
-    # without filters what is kept is what the model says, needed in full only for a draw
-    kept = scores.softmax(dim=-1) if filtered is not None or settings.draws else None
-    drawn = None
-    if forced is not None:
-        token = forced
-    elif not settings.draws:
-        token = int(scores.argmax())
-    else:
-        assert kept is not None
-        drawn = float(np.random.default_rng((settings.seed, number)).random())
-        token = _drawn(kept, drawn)
-    if not math.isfinite(float(scores[scores.argmax()])):
-        raise InputError("The settings leave no token to choose from. Allow repetitions, or a shorter n-gram.")
-    best = logits[0].topk(min(top, logits.shape[1])).indices
-    if token not in best.tolist():
-        best = torch.cat([best, best.new_tensor([token])])
-    offers = _offers(model, best, logits[0], log_p, kept, filtered.cut_by if filtered is not None else {})
-    cut = cuts(filtered, log_p.exp()) if filtered is not None else ()
-    return Choice(token, float(log_p[token]), offers, cut, drawn)
-
-
-def _drawn(probabilities: Tensor, uniform: float) -> int:
-    """The token in whose share of the unit interval `uniform` falls, shares laid out in the vocabulary's order."""
-    ends = probabilities.double().cumsum(dim=0)
-    # "right": a token of probability 0 has an empty share, in which nothing falls
-    place = torch.searchsorted(ends, float(ends[-1]) * uniform, right=True)
-    return min(int(place), int(probabilities.nonzero()[-1]))
-
-
-def _offers(
-    model: Model, ids: Tensor, logits: Tensor, log_p: Tensor, kept: Tensor | None, cut_by: dict[str, Tensor]
-) -> tuple[Offer, ...]:
-    probabilities = log_p[ids].exp()
-    shares = probabilities if kept is None else kept[ids]
-    numbers = torch.stack([logits[ids], probabilities, shares], dim=1).tolist()
-    cut = {name: which[0, ids].tolist() for name, which in cut_by.items()}
-    return tuple(
-        Offer(
-            id=id_,
-            label=model.piece_label(id_),
-            logit=logit,
-            probability=probability,
-            kept=after,
-            cut_by=next((name for name, which in cut.items() if which[row]), ""),
-        )
-        for row, (id_, (logit, probability, after)) in enumerate(zip(ids.tolist(), numbers, strict=True))
-    )
-
-
-@torch.no_grad()
-def _one_by_one(
-    model: Model, run: Run, settings: DecodeSettings, steps: int, top: int, should_stop: Callable[[], bool]
+    numbers: tuple[int, ...],
+    steps: int,
+    top: int,
+    should_stop: Callable[[], bool],
 ) -> Iterator[DecodedStep]:
-    ends = end_ids(model)
-    total = 0.0
+    writing, ends = Samples(model, run, settings, numbers), end_ids(model)
+    samples = {number: Sample(number, "", (), 0.0, False) for number in numbers}
+    first = numbers[0]
     for number in range(1, room(model, run, steps) + 1):
         if should_stop():
             raise Cancelled
-        logits, cached = run.logits(), run.cache_bytes  # (1, vocabulary)
-        choice = choose(model, logits, run.ids, settings, number, top)
-        run.append(torch.tensor([choice.token], device=logits.device))
-        total += choice.log_probability
-        written = run.ids[0, run.prompt :].tolist()
+        choices = writing.advance(number, top)
+        for which, choice in choices.items():
+            before = samples[which]
+            ids = (*before.ids, choice.token)
+            total = before.log_probability + choice.log_probability
+            samples[which] = Sample(which, written_text(model, list(ids)), ids, total, choice.token in ends)
+        shown = choices.get(first)
         yield DecodedStep(
             number=number,
-            text=written_text(model, written),
-            ids=tuple(written),
-            offers=choice.offers,
-            chosen=choice.offer,
-            log_probability=total,
-            ended=choice.token in ends,
-            cache_bytes=cached,
+            text=samples[first].text,
+            ids=samples[first].ids,
+            offers=shown.offers if shown is not None else (),
+            chosen=shown.offer if shown is not None else None,
+            log_probability=samples[first].log_probability,
+            ended=not writing.writing,
+            cache_bytes=run.cache_bytes,
+            samples=tuple(samples.values()) if settings.draws else (),
         )
-        if choice.token in ends:
+        if not writing.writing:
             return
 
 
 def beam_step(
-    model: Model, run: Run, search: BeamSearch, chain: list[tuple[str, Filter]]
+    model: Model,
+    run: Run,
+    search: BeamSearch,
+    chain: list[tuple[str, Filter]],
+    text_of: Callable[[tuple[int, ...]], str],
 ) -> tuple[tuple[Beam, ...], int]:
     """Advance the search and `run` by one token; every continuation looked at, and the bytes that were cached."""
     logits, cached = run.logits(), run.cache_bytes  # (running, vocabulary)
     log_p = apply(chain, run.ids, logits.log_softmax(dim=-1)).scores
-    looked_at = search.advance(log_p, model.piece_label)
+    looked_at = search.advance(log_p, model.piece_label, text_of)
     if not search.is_over:
         tokens, sources = search.next_tokens()
         run.append(tokens.to(logits.device), sources.to(logits.device))
@@ -235,14 +173,14 @@ def beam_step(
 
 @torch.no_grad()
 def _beam(
-    model: Model, run: Run, settings: DecodeSettings, steps: int, top: int, should_stop: Callable[[], bool]
+    model: Model, run: Run, settings: DecodeSettings, steps: int, should_stop: Callable[[], bool]
 ) -> Iterator[DecodedStep]:
     chain, steps = filters(settings), room(model, run, steps)
     search = BeamSearch(settings.beams, settings.length_penalty, end_ids(model), steps)
     for number in range(1, steps + 1):
         if should_stop():
             raise Cancelled
-        looked_at, cached = beam_step(model, run, search, chain)
+        looked_at, cached = beam_step(model, run, search, chain, lambda ids: written_text(model, list(ids)))
         best = search.best()
         yield DecodedStep(
             number=number,

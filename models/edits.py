@@ -14,8 +14,11 @@ from models.interventions import Intervention, Mask, Positions, Scale, applies, 
 from models.values import Site
 
 
-def edited(x: AttentionInputs, site: Site, interventions: Sequence[Intervention]) -> AttentionInputs:
-    """`x` with the interventions that apply at `site`; `x` itself where none does."""
+def edited(x: AttentionInputs, site: Site, interventions: Sequence[Intervention], past: int = 0) -> AttentionInputs:
+    """`x` with the interventions that apply at `site`; `x` itself where none does.
+
+    `past` is the place of the first query, which is not 0 where the tokens before it are in a cache.
+    """
     for item in interventions:
         if isinstance(item, Positions):
             if item.mode == "off" and x.bias is not None:
@@ -25,7 +28,8 @@ def edited(x: AttentionInputs, site: Site, interventions: Sequence[Intervention]
         elif isinstance(item, Scale):
             x = replace(x, factors=_factors(x, item))
     masks = [item for item in interventions if isinstance(item, Mask) and applies(item, site)]
-    return _masked(x, masks) if masks else x
+    first_key = past + x.queries - x.keys if past and site.stack == "decoder" else 0  # a sliding window has forgotten
+    return _masked(x, masks, past, first_key) if masks else x
 
 
 def _factors(x: AttentionInputs, item: Scale) -> Tensor:
@@ -37,7 +41,7 @@ def _factors(x: AttentionInputs, item: Scale) -> Tensor:
     return factors  # (heads,)
 
 
-def _masked(x: AttentionInputs, masks: list[Mask]) -> AttentionInputs:
+def _masked(x: AttentionInputs, masks: list[Mask], past: int, first_key: int) -> AttentionInputs:
     shape = (x.heads, x.queries, x.keys)
     trained = attention.blocked(x)
     if trained is None:
@@ -45,18 +49,18 @@ def _masked(x: AttentionInputs, masks: list[Mask]) -> AttentionInputs:
     shut = trained[0].expand(-1, *shape[1:])  # (heads or 1, queries, keys)
     for item in sorted(masks, key=precedence):
         if item.head is None:
-            shut = _shut(item, shut, x)
+            shut = _shut(item, shut, x, past, first_key)
         elif item.head < x.heads:
             shut = shut.expand(shape).clone()
-            shut[item.head] = _shut(item, shut[item.head][None], x)[0]
+            shut[item.head] = _shut(item, shut[item.head][None], x, past, first_key)[0]
     x = replace(x, bias=_with_added(x), causal=False)
     return replace(x, mask=~shut[None])  # (1, heads or 1, queries, keys)
 
 
-def _shut(item: Mask, now: Tensor, x: AttentionInputs) -> Tensor:
+def _shut(item: Mask, now: Tensor, x: AttentionInputs, past: int, first_key: int) -> Tensor:
     """Which cells are blocked under `item`, (heads or 1, queries, keys); `now` is the mask that it builds on."""
-    q = torch.arange(x.queries, device=now.device)[:, None]  # (queries, 1)
-    k = torch.arange(x.keys, device=now.device)[None]  # (1, keys)
+    q = torch.arange(past, past + x.queries, device=now.device)[:, None]  # (queries, 1)
+    k = torch.arange(first_key, first_key + x.keys, device=now.device)[None]  # (1, keys)
     n = item.window or 0
     match item.kind:
         case "trained":
@@ -74,13 +78,15 @@ def _shut(item: Mask, now: Tensor, x: AttentionInputs) -> Tensor:
         case "blocks":
             return now | (q // n != k // n)
         case "painted":
-            return _painted(item, now)
+            return _painted(item, now, past, first_key)
 
 
-def _painted(item: Mask, now: Tensor) -> Tensor:
+def _painted(item: Mask, now: Tensor, past: int, first_key: int) -> Tensor:
     shut = now.clone()
     # of a cell named twice the last counts; those painted on a longer text are not here
-    cells = {(q, k): allow for q, k, allow in item.cells or () if q < now.shape[1] and k < now.shape[2]}
+    here = {(q - past, k - first_key): allow for q, k, allow in item.cells or ()}
+    rows, columns = now.shape[1:]
+    cells = {(q, k): allow for (q, k), allow in here.items() if 0 <= q < rows and 0 <= k < columns}
     if cells:
         at = torch.tensor(list(cells), device=now.device)  # (cells, 2)
         shut[:, at[:, 0], at[:, 1]] = ~torch.tensor(list(cells.values()), device=now.device)

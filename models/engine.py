@@ -16,9 +16,10 @@ from models.alignment import described, mean_weights
 from models.capture import run
 from models.cell import cell_view
 from models.checkpoints import open_checkpoint
+from models.choosing import end_ids
 from models.comparison import compare
-from models.decode_requests import DecodeRowsRequest, DecodeStepRequest
-from models.decoding import decode, end_ids, written_text
+from models.decode_requests import DecodeRowsRequest, DecodeSamplesRequest, DecodeStepRequest
+from models.decoding import decode, written_text
 from models.errors import ExplorerError, InputError
 from models.experiments import head_scores, measure
 from models.export import save_weights
@@ -355,6 +356,12 @@ class Engine:
         if self._player is None:
             raise StaleRunError
         return self._player.step(request, should_stop)
+
+    @_answer.register
+    def _decode_samples(self, request: DecodeSamplesRequest, should_stop: ShouldStop, report: Report) -> Result:
+        if self._player is None:
+            raise StaleRunError
+        return self._player.samples(request, should_stop)
 
     @_answer.register
     def _decode_rows(self, request: DecodeRowsRequest, should_stop: ShouldStop, report: Report) -> Result:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
 
 from models.capture import run
+from models.choosing import choose
 from models.decode_requests import DecodeRowsRequest, DecodeRowsView, DecodeStepRequest, DecodeStepView
-from models.decoding import choose
 from models.errors import InputError
+from models.interventions import Intervention
 from models.model import Model
 from models.requests import Cancelled
 from models.trace import Trace
@@ -22,9 +23,8 @@ class Filling:
     """One text whose masks are being filled. Every step is a whole forward pass: nothing is kept from one to the next,
     since each word that comes in changes all others."""
 
-    def __init__(self, model: Model, text: str) -> None:
-        self.model = model
-        self.text = text
+    def __init__(self, model: Model, text: str, interventions: Sequence[Intervention] = ()) -> None:
+        self.model, self.text, self.interventions = model, text, tuple(interventions)
         self._texts = [text]  # after each choice
         self._ids: tuple[int, ...] = ()
 
@@ -41,7 +41,7 @@ class Filling:
             )
         self._go_to(request.ids, should_stop)
         text = self._texts[-1]
-        trace = run(self.model, text, should_stop=should_stop)
+        trace = self._read(should_stop)
         place, left = self._surest(trace)
         ids = torch.tensor([[token.id for token in trace.tokens]], device=self.model.device)
         logits = trace.output_logits[place][None].float()  # type: ignore[index]  # `_surest` has seen them
@@ -54,7 +54,7 @@ class Filling:
             whole=whole,
             ids=(*request.ids, choice.token),
             offers=choice.offers,
-            cuts=choice.cuts,
+            stages=choice.stages,
             chosen=choice.offer,
             drawn=choice.drawn,
             log_probability=choice.log_probability,
@@ -69,7 +69,7 @@ class Filling:
     def rows(self, request: DecodeRowsRequest, should_stop: Callable[[], bool]) -> DecodeRowsView:
         """Where the head looked when the last of `ids` was chosen."""
         self._go_to(request.ids[:-1], should_stop)
-        trace = run(self.model, self._texts[-1], should_stop=should_stop)
+        trace = self._read(should_stop)
         words = tuple(token.word for token in trace.tokens)
         weights = trace.weights(request.site, request.head)
         weights.flags.writeable = False
@@ -83,6 +83,13 @@ class Filling:
             from_steps=False,
         )
 
+    def _read(self, should_stop: Callable[[], bool]) -> Trace:
+        """Raises InputError where an intervention names a layer or head that the model does not have."""
+        try:
+            return run(self.model, self._texts[-1], interventions=self.interventions, should_stop=should_stop)
+        except ValueError as error:
+            raise InputError(str(error)) from None
+
     def _go_to(self, ids: tuple[int, ...], should_stop: Callable[[], bool]) -> None:
         """Fill the masks with `ids`, in the order in which they were surest."""
         common = next((i for i, (a, b) in enumerate(zip(ids, self._ids, strict=False)) if a != b), None)
@@ -91,7 +98,7 @@ class Filling:
         for id_ in ids[common:]:
             if should_stop():
                 raise Cancelled
-            trace = run(self.model, self._texts[-1], should_stop=should_stop)
+            trace = self._read(should_stop)
             place, _ = self._surest(trace)
             self._texts.append(filled(self.model, self._texts[-1], trace.tokens[place], id_))
             self._ids = (*self._ids, id_)

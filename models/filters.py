@@ -20,7 +20,7 @@ from transformers.generation.logits_process import (
     TopPLogitsWarper,
 )
 
-from models.decode_requests import Cut
+from models.decode_requests import Stage
 from models.decode_settings import DecodeSettings
 
 Filter = Callable[[Any, Any], Any]  # (ids so far, scores), each (sequences, ...)
@@ -30,6 +30,7 @@ Filter = Callable[[Any, Any], Any]  # (ids so far, scores), each (sequences, ...
 class Filtered:
     scores: Tensor  # (sequences, vocabulary) float32: -inf where cut
     cut_by: dict[str, Tensor]  # filter: (sequences, vocabulary) bool, what that one cut first
+    after: dict[str, Tensor]  # filter: the scores that it left, (sequences, vocabulary) float32
 
 
 def filters(settings: DecodeSettings) -> list[tuple[str, Filter]]:
@@ -55,15 +56,37 @@ def filters(settings: DecodeSettings) -> list[tuple[str, Filter]]:
 def apply(chain: list[tuple[str, Filter]], ids: Tensor, scores: Tensor) -> Filtered:
     """Run `scores` (sequences, vocabulary) through the chain, noting what each filter cuts."""
     cut_by: dict[str, Tensor] = {}
+    after: dict[str, Tensor] = {}
     for name, act in chain:
         before = torch.isneginf(scores)
-        scores = act(ids, scores)
+        scores = after[name] = act(ids, scores)
         cut_by[name] = torch.isneginf(scores) & ~before
-    return Filtered(scores, cut_by)
+    return Filtered(scores, cut_by, after)
 
 
-def cuts(filtered: Filtered, probabilities: Tensor) -> tuple[Cut, ...]:
-    """What each filter cut from one sequence; `probabilities` (vocabulary,) are the model's."""
-    return tuple(
-        Cut(name, int(cut[0].sum()), float(probabilities[cut[0]].sum())) for name, cut in filtered.cut_by.items()
-    )
+def stages(filtered: Filtered, logits: Tensor, offered: Tensor) -> tuple[Stage, ...]:
+    """What each filter did to the distribution that the one before it left, of one sequence.
+
+    Args:
+        filtered: what `apply` made of the logits.
+        logits: the model's, (vocabulary,).
+        offered: the candidates whose shares are told, (candidates,) ids.
+    """
+    model = before = logits.double().softmax(dim=-1)  # (vocabulary,)
+    found = []
+    for name, scores in filtered.after.items():
+        cut, after = filtered.cut_by[name][0], scores[0].double().softmax(dim=-1)
+        found.append(
+            Stage(
+                filter=name,
+                tokens=int(cut.sum()),
+                probability=float(model[cut].sum()),
+                moved=float((after - before).abs().sum()) / 2,
+                left=int((~torch.isneginf(scores[0])).sum()),
+                shares=tuple(after[offered].tolist()),
+                ahead=tuple((before * (before > before[offered][:, None])).sum(dim=1).tolist()),
+                peak=float(before.max()),
+            )
+        )
+        before = after
+    return tuple(found)

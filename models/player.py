@@ -4,32 +4,36 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
-import numpy as np
 import torch
 
-from models import attention
-from models.beam import BeamSearch
 from models.capture import run as run_whole
+from models.choosing import choose, end_ids
 from models.decode_requests import (
     Beam,
     CacheLayer,
     DecodeRowsRequest,
     DecodeRowsView,
+    DecodeSamplesRequest,
+    DecodeSamplesView,
     DecodeStepRequest,
     DecodeStepView,
     Ending,
 )
-from models.decoding import beam_step, choose, end_ids, room, written_text
+from models.decoding import written_text
 from models.errors import InputError
 from models.filling import Filling
-from models.filters import filters
+from models.interventions import Intervention
+from models.kept_rows import KeptRows
 from models.model import Model
 from models.requests import Cancelled
-from models.values import SiteRef
+from models.side_by_side import Drawing, Search
+from models.trace import Trace
 from models.writer import CachedRun, Run, start_run
 
 ShouldStop = Callable[[], bool]
+Asked = DecodeStepRequest | DecodeSamplesRequest | DecodeRowsRequest
 
 
 class Player:
@@ -49,8 +53,21 @@ class Player:
         """
         self._check((*request.ids, request.forced or 0))
         if self.model.info.family == "masked":
-            return self._filling_of(request.text).step(request, should_stop)
-        return self._writing_of(request.text, request.target).step(request, should_stop)
+            return self._filling_of(request).step(request, should_stop)
+        return self._writing_of(request).step(request, should_stop)
+
+    def samples(self, request: DecodeSamplesRequest, should_stop: ShouldStop) -> DecodeSamplesView:
+        """Choose one more token of each sample.
+
+        Raises:
+            InputError: as in `step`.
+        """
+        self._check(tuple(id_ for ids in request.ids for id_ in ids))
+        if self.model.info.family == "masked":
+            filling = self._filling_of(request)
+            steps = [filling.step(request.alone(place), should_stop) for place in range(len(request.samples))]
+            return DecodeSamplesView(request=request, steps=tuple(steps))
+        return self._writing_of(request).samples(request, should_stop)
 
     def rows(self, request: DecodeRowsRequest, should_stop: ShouldStop) -> DecodeRowsView:
         """Where one head looked in the steps so far.
@@ -61,8 +78,8 @@ class Player:
         """
         self._check(request.ids)
         if self.model.info.family == "masked":
-            return self._filling_of(request.text).rows(request, should_stop)
-        return self._writing_of(request.text, request.target).rows(request, should_stop)
+            return self._filling_of(request).rows(request, should_stop)
+        return self._writing_of(request).rows(request, should_stop)
 
     def _check(self, ids: tuple[int, ...]) -> None:
         """Tokens may come from a session file."""
@@ -74,48 +91,47 @@ class Player:
                 f"{vocabulary - 1:,}. Delete this branch, or open the checkpoint that wrote it."
             )
 
-    def _writing_of(self, text: str, target: str | None) -> Writing:
-        if self._writing is None or (self._writing.text, self._writing.target) != (text, target):
-            self._writing = Writing(self.model, text, target)
+    def _writing_of(self, request: Asked) -> Writing:
+        if self._writing is None or self._writing.key != (request.text, request.target, request.interventions):
+            self._writing = Writing(self.model, request.text, request.target, request.interventions)
         return self._writing
 
-    def _filling_of(self, text: str) -> Filling:
-        if self._filling is None or self._filling.text != text:
-            self._filling = Filling(self.model, text)
-        return self._filling
+    def _filling_of(self, request: Asked) -> Filling:
+        filling = self._filling
+        if filling is None or (filling.text, filling.interventions) != (request.text, request.interventions):
+            filling = self._filling = Filling(self.model, request.text, request.interventions)
+        return filling
 
 
 class Writing:
     """One prompt and what is written after it, from left to right.
 
     Raises:
-        InputError: the text is empty or too long, or the model does not write.
+        InputError: the text is empty or too long, the model does not write, or can not be changed in such a way.
     """
 
-    def __init__(self, model: Model, text: str, target: str | None) -> None:
-        self.model, self.text, self.target = model, text, target
+    def __init__(self, model: Model, text: str, target: str | None, interventions: tuple[Intervention, ...]) -> None:
+        self.key = (text, target, interventions)
+        self.model, self.text, self.interventions = model, text, interventions
         self._encoded = model.encode(text, target) if model.seq2seq else model.encode(text)
-        self._run: Run = start_run(model, self._encoded)
+        self._given = [token.id for token in self._encoded.tokens]
+        self._lead = written_text(model, self._given)
+        self._run = self._afresh()
         self.prompt = self._run.prompt
         self._ends = end_ids(model)
-        self._head: tuple[SiteRef, int] | None = None
-        self._rows: list[np.ndarray] = []  # of `_head`, one for each token that ran: (keys at that step,)
-        self._beams: _Search | None = None
+        self._rows = KeptRows(self.prompt)
+        self._beams: Search | None = None
+        self._samples: Drawing | None = None
 
     def step(self, request: DecodeStepRequest, should_stop: ShouldStop) -> DecodeStepView:
-        limit = self.model.info.context
-        if limit is not None and self.prompt + request.number > limit:
-            raise InputError(
-                f"The context is full: {self.model.info.name} takes {limit:,} tokens, and prompt and written text have "
-                "them all. Go back, or shorten the text."
-            )
+        self._check_room(request.number)
         if request.settings.strategy == "beam":
             return self._beam(request, should_stop)
         started = time.perf_counter()
         self._go_to(request.ids, should_stop)
         run = self._run
         logits = run.logits()
-        self._keep_rows(request)
+        self._keep_rows(run, request)
         choice = choose(self.model, logits, run.ids, request.settings, request.number, request.top, request.forced)
         ids = (*request.ids, choice.token)
         return self._view(
@@ -125,36 +141,52 @@ class Writing:
             self._ending(choice.token in self._ends, request),
             run,
             offers=choice.offers,
-            cuts=choice.cuts,
+            stages=choice.stages,
             chosen=choice.offer,
             drawn=choice.drawn,
             log_probability=choice.log_probability,
         )
 
+    def samples(self, request: DecodeSamplesRequest, should_stop: ShouldStop) -> DecodeSamplesView:
+        self._check_room(request.number)
+        started = time.perf_counter()
+        if self._samples is None or not self._samples.leads_to(request):
+            self._samples = Drawing(self.model, self._afresh(), request)
+        if should_stop():
+            raise Cancelled
+        drawing = self._samples
+        choices = drawing.advance(request.number, request.top)
+        self._keep_rows(drawing.run, request)
+        steps = []
+        for place, sample in enumerate(request.samples):
+            alone, choice = request.alone(place), choices[sample]
+            steps.append(
+                self._view(
+                    alone,
+                    (*alone.ids, choice.token),
+                    started,
+                    self._ending(choice.token in self._ends, alone),
+                    drawing.run,
+                    offers=choice.offers,
+                    stages=choice.stages,
+                    chosen=choice.offer,
+                    drawn=choice.drawn,
+                    log_probability=choice.log_probability,
+                )
+            )
+        return DecodeSamplesView(request=request, steps=tuple(steps))
+
     def rows(self, request: DecodeRowsRequest, should_stop: ShouldStop) -> DecodeRowsView:
         asked = request.ids[:-1]  # what had been read when the last one was chosen
-        queries = self.prompt + len(asked)
-        held = self._run.ids[0, self.prompt :].tolist() if len(self._run.ids) == 1 else []
-        from_steps = (
-            self._head == (request.site, request.head)
-            and len(self._rows) >= queries
-            and held[: len(asked)] == list(asked)
-        )
-        if from_steps:
-            weights, masked = _triangle(self._rows[:queries])
+        kept = self._rows.triangle(request.site, request.head, asked)
+        if kept is not None:
+            weights, masked = kept
         else:
-            ids = self._run.ids[0, : self.prompt].tolist()
-            tokens = [*ids, *asked]
-            if self.model.seq2seq:
-                trace = run_whole(self.model, self.text, target=tokens[1:] or None, should_stop=should_stop)
-            else:
-                trace = run_whole(self.model, tokens, should_stop=should_stop)
+            trace = self._whole(asked, should_stop)
             weights, masked = trace.weights(request.site, request.head), trace.masked(request.site, request.head)
-            if isinstance(self._run, CachedRun) and held == list(asked) and self._run.cached == len(weights):
-                self._head, self._rows = (
-                    (request.site, request.head),
-                    _ending_with_query(request.site, weights, 0),
-                )  # later steps go on from here
+            if request.site.stack != "encoder" and isinstance(self._run, CachedRun) and not self._run.reads_anew:
+                self._rows.look_at(request.site, request.head)
+                self._rows.keep_pass(weights, masked, asked)  # later steps go on from here
         words = [token.word for token in self._encoded.tokens]
         words += [self.model.piece_label(id_).lstrip("␣") or "␣" for id_ in asked]
         source = tuple(token.word for token in self._encoded.source)
@@ -166,8 +198,19 @@ class Writing:
             queries=source if request.site.stack == "encoder" and source else tuple(words),
             keys=source if request.site.stack in ("encoder", "cross") and source else tuple(words),
             prompt=self.prompt,
-            from_steps=from_steps,
+            from_steps=kept is not None,
         )
+
+    def _whole(self, asked: tuple[int, ...], should_stop: ShouldStop) -> Trace:
+        """One pass over prompt and `asked`."""
+        tokens = [*self._run.ids[0, : self.prompt].tolist(), *asked]
+        more: dict[str, Any] = {"interventions": self.interventions, "should_stop": should_stop}
+        try:
+            if self.model.seq2seq:
+                return run_whole(self.model, self.text, target=tokens[1:] or None, **more)
+            return run_whole(self.model, tokens, **more)
+        except ValueError as error:
+            raise InputError(str(error)) from None
 
     # one after the other
 
@@ -181,14 +224,14 @@ class Writing:
             same = 0 if written is None else min(self.prompt + _common(written, ids), len(wanted) - 1)
             if written is None or not run.crop(same):
                 run, same = self._afresh(), self.prompt
-            self._rows = self._rows[: run.cached] if isinstance(run, CachedRun) else []
+                self._run = run
             for id_ in wanted[same:]:
                 run.append(torch.tensor([id_], device=run.ids.device))
             return
         if written is not None and ids[:-1] == written and ids:
             run.append(torch.tensor(ids[-1:], device=run.ids.device))
             return
-        run = self._afresh()  # a recurrent state can not be taken back
+        run = self._run = self._afresh()  # a recurrent state can not be taken back
         for id_ in ids:
             if should_stop():
                 raise Cancelled
@@ -196,42 +239,38 @@ class Writing:
             run.append(torch.tensor([id_], device=run.ids.device))
 
     def _afresh(self) -> Run:
-        self._run = start_run(self.model, self._encoded)
-        self._rows = []
-        return self._run
+        return start_run(self.model, self._encoded, self.interventions)
 
-    def _keep_rows(self, request: DecodeStepRequest) -> None:
+    def _check_room(self, number: int) -> None:
+        limit = self.model.info.context
+        if limit is not None and self.prompt + number > limit:
+            raise InputError(
+                f"The context is full: {self.model.info.name} takes {limit:,} tokens, and prompt and written text have "
+                "them all. Go back, or shorten the text."
+            )
+
+    def _keep_rows(self, run: Run, request: DecodeStepRequest | DecodeSamplesRequest) -> None:
         """The rows of the tokens that this step ran, of the head that is looked at."""
-        run = self._run
-        head = None if request.site is None else (request.site, request.head)
-        if not isinstance(run, CachedRun) or run.recorder is None or head is None:
-            self._rows = []
+        if not isinstance(run, CachedRun) or run.recorder is None or request.site is None or run.reads_anew:
             return
         inputs = {site.ref: x for site, x in zip(run.recorder.sites, run.recorder.inputs, strict=True)}
-        x = inputs.get(head[0])
-        if x is None or head[1] >= x.heads:
-            self._rows = []
-            return
-        earlier = run.cached - x.queries
-        if head != self._head or len(self._rows) != earlier:
-            self._head, self._rows = head, []
-            if earlier:
-                return  # the rows before are another head's: `rows` computes them when they are looked at
-        rows = attention.weights(x, [head[1]])[0, 0].float().cpu().numpy()  # (new tokens, keys)
-        self._rows.extend(_ending_with_query(head[0], rows, earlier))
+        x = inputs.get(request.site)
+        if x is not None and request.head < x.heads:
+            self._rows.look_at(request.site, request.head)
+            self._rows.keep_step(x, [tuple(ids) for ids in run.read[:, self.prompt :].tolist()])
 
     # side by side
 
     def _beam(self, request: DecodeStepRequest, should_stop: ShouldStop) -> DecodeStepView:
         started = time.perf_counter()
-        key = (request.settings, request.steps)
-        if self._beams is None or self._beams.key != key or self._beams.done >= request.number:
-            self._beams = _Search(self.model, start_run(self.model, self._encoded), request)
+        if self._beams is None or not self._beams.leads_to(request):
+            self._beams = Search(self.model, self._afresh(), request, self._continuation)
         looked_at: tuple[Beam, ...] = ()
         while self._beams.done < request.number:
             if should_stop():
                 raise Cancelled
             looked_at = self._beams.advance()
+            self._keep_rows(self._beams.run, request)
         best = self._beams.search.best()
         return self._view(
             request,
@@ -264,44 +303,26 @@ class Writing:
         run: Run,
         **details: object,
     ) -> DecodeStepView:
-        prompt = self._encoded.tokens
-        before = [token.id for token in prompt]
-        lead = written_text(self.model, before)
-        everything = written_text(self.model, [*before, *ids])
+        text = self._continuation(ids)
         layers: tuple[CacheLayer, ...] = run.cache_layers() if isinstance(run, CachedRun) else ()
-        values: dict[str, object] = {"offers": (), "cuts": (), "chosen": None, "drawn": None, "beams": (), **details}
+        values: dict[str, object] = {"offers": (), "stages": (), "chosen": None, "drawn": None, "beams": (), **details}
         return DecodeStepView(
             request=request,
             number=request.number,
-            text=everything[len(lead) :],
-            whole=everything if self.model.seq2seq else self.text + everything[len(lead) :],
+            text=text,
+            whole=(self._lead if self.model.seq2seq else self.text) + text,
             ids=ids,
             ending=ending,
             cache=layers,
             cache_bytes=run.cache_bytes,
+            reads_anew=run.reads_anew if isinstance(run, CachedRun) else None,
             seconds=time.perf_counter() - started,
             **values,  # type: ignore[arg-type]
         )
 
-
-class _Search:
-    """A beam search in the middle."""
-
-    def __init__(self, model: Model, run: Run, request: DecodeStepRequest) -> None:
-        self.key = (request.settings, request.steps)
-        self.model, self.run, self.done = model, run, 0
-        self._chain = filters(request.settings)
-        settings = request.settings
-        steps = room(model, run, request.steps)
-        self.search = BeamSearch(settings.beams, settings.length_penalty, end_ids(model), steps)
-
-    @torch.no_grad()
-    def advance(self) -> tuple[Beam, ...]:
-        if self.search.is_over:
-            raise InputError("The beam search is over. Restart to search again.")
-        looked_at, _ = beam_step(self.model, self.run, self.search, self._chain)
-        self.done += 1
-        return looked_at
+    def _continuation(self, ids: tuple[int, ...]) -> str:
+        """What `ids` say after the prompt, special tokens left out."""
+        return written_text(self.model, [*self._given, *ids])[len(self._lead) :]
 
 
 def _common(first: tuple[int, ...], second: tuple[int, ...]) -> int:
@@ -309,22 +330,3 @@ def _common(first: tuple[int, ...], second: tuple[int, ...]) -> int:
     return next(
         (i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
     )
-
-
-def _ending_with_query(site: SiteRef, rows: np.ndarray, first: int) -> list[np.ndarray]:
-    """Rows (queries, keys) of the queries from place `first` on; in a causal stack without the keys after each."""
-    return [row[: first + i + 1] if site.stack == "decoder" else row for i, row in enumerate(rows)]
-
-
-def _triangle(rows: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray | None]:
-    """Rows of growing length as one array, (queries, keys), and which of its cells no row reached.
-
-    Rows of a causal stack end with the query itself.
-    """
-    keys = max(len(row) for row in rows)
-    whole = np.zeros((len(rows), keys), np.float32)
-    masked = np.ones((len(rows), keys), bool)
-    for i, row in enumerate(rows):
-        whole[i, : len(row)] = row
-        masked[i, : len(row)] = False
-    return whole, masked if masked.any() else None

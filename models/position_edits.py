@@ -79,9 +79,9 @@ def why_not_shifted(model: Model) -> str:
 
 @contextmanager
 def edited_positions(
-    model: Model, inputs: dict[str, Tensor], interventions: Sequence[Intervention]
+    model: Model, inputs: dict[str, Tensor], interventions: Sequence[Intervention], past: int = 0
 ) -> Iterator[dict[str, Tensor]]:
-    """The inputs to run with, while positions are as `interventions` say.
+    """The inputs to run with, while positions are as `interventions` say. `past` tokens ran before these.
 
     Raises:
         InputError: the model has no positions to turn off, can not count from elsewhere, or its table ends before the
@@ -96,7 +96,7 @@ def edited_positions(
         raise InputError(refusal)
     tables = position_tables(model)
     if mode.mode == "shift":
-        yield {**inputs, "position_ids": _shifted(model, inputs, list(tables.values()), mode.by)}
+        yield {**inputs, "position_ids": _shifted(model, inputs, list(tables.values()), mode.by, past)}
         return
     if not tables and has_rotation(model):
         inputs = {**inputs, "position_ids": torch.zeros_like(inputs["input_ids"])}  # every token turned by nothing
@@ -120,8 +120,8 @@ def _nothing(_module: nn.Module, _args: Any, out: Tensor) -> Tensor:
     return torch.zeros_like(out)
 
 
-def _shifted(model: Model, inputs: dict[str, Tensor], tables: list[nn.Module], by: int) -> Tensor:
-    name, count = model.info.name, inputs["input_ids"].shape[1]
+def _shifted(model: Model, inputs: dict[str, Tensor], tables: list[nn.Module], by: int, past: int) -> Tensor:
+    name, count = model.info.name, past + inputs["input_ids"].shape[1]
     size = min((len(table_rows(table)) for table in tables), default=None)
     if size is not None and by + count > size:
         raise InputError(
@@ -129,4 +129,4 @@ def _shifted(model: Model, inputs: dict[str, Tensor], tables: list[nn.Module], b
             f"with {count} tokens, positions can be shifted by up to {size - count:,}."
         )
     start = by + (first_id(tables[0]) if tables else 0)
-    return torch.arange(start, start + count, device=inputs["input_ids"].device)[None]
+    return torch.arange(start + past, start + count, device=inputs["input_ids"].device)[None]

@@ -1,10 +1,13 @@
 """Runs a model step by step with its key/value cache, for one or several sequences side by side.
 
-Works for decoder-only models and for the decoder of encoder-decoder models, whose encoder runs once.
+Works for decoder-only models and for the decoder of encoder-decoder models, whose encoder runs once. Interventions act
+at every step. Where one lets a token see what comes after it, nothing of the step before can be used: every step then
+reads the whole text anew (`reads_anew`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import torch
@@ -15,8 +18,11 @@ from transformers.cache_utils import DynamicLayer
 from models.capture import Recorder, never, recording
 from models.decode_requests import CacheLayer
 from models.errors import InputError
-from models.given import keep_given
+from models.given import check_edits, keep_given
+from models.interventions import Intervention, Mask, check
 from models.model import Encoded, Model
+from models.position_edits import edited_positions
+from models.values import Site
 
 
 class Run(Protocol):
@@ -36,28 +42,66 @@ class Run(Protocol):
         """Bytes kept for the next step."""
 
 
-def start_run(model: Model, encoded: Encoded) -> Run:
-    """Begin to write after a prompt, in the way of the model's family."""
+def start_run(model: Model, encoded: Encoded, interventions: Sequence[Intervention] = ()) -> Run:
+    """Begin to write after a prompt, in the way of the model's family.
+
+    Raises:
+        InputError: the model does not write, or can not be changed in such a way.
+    """
     own = getattr(model, "start_run", None)
-    return own(encoded) if own is not None else CachedRun(model, encoded)
+    if own is None:
+        return CachedRun(model, encoded, interventions)
+    if interventions:
+        raise InputError(f"{model.info.name} is a recurrent model: interventions are for transformers.")
+    run: Run = own(encoded)
+    return run
+
+
+def reads_anew(interventions: Sequence[Intervention], prompt: int) -> Intervention | None:
+    """The first mask under which a token of the decoder may see one that is written after it; None where none is.
+
+    What was computed of that token changes with each step, so that it can not be kept. The first `prompt` tokens run
+    together: what they see of one another stays.
+    """
+    masks = [item for item in interventions if isinstance(item, Mask)]
+    own = [mask for mask in masks if mask.site is None or mask.site.stack == "decoder"]
+    return next((mask for mask in own if _sees_what_follows(mask, prompt)), None)
+
+
+def _sees_what_follows(mask: Mask, prompt: int) -> bool:
+    if mask.kind == "prefix":
+        return (mask.window or 0) > prompt
+    if mask.kind == "painted":
+        return any(allowed and key > query and key >= prompt for query, key, allowed in mask.cells or ())
+    return mask.kind in ("none", "full", "padding")  # padding is counted from the end, which moves
 
 
 class CachedRun:
     """One prompt and what was written after it. `ids` are the decoder's, prompt included: (sequences, tokens)."""
 
-    def __init__(self, model: Model, encoded: Encoded) -> None:
+    def __init__(self, model: Model, encoded: Encoded, interventions: Sequence[Intervention] = ()) -> None:
         self.model = model
+        self.interventions = tuple(interventions)
         self.encoder_tokens = encoded.source
+        try:
+            check_edits(model, self.interventions)
+        except ValueError as error:
+            raise InputError(str(error)) from None
         self._fixed: dict[str, Any] = {}
+        self._encoder_sites: list[Site] = []
         if model.seq2seq:
             module: Any = model.module
             inputs = {k: v for k, v in encoded.inputs.items() if not k.startswith("decoder_")}
-            with torch.no_grad():
+            recorder = Recorder(model.module_names, True, never, self.interventions)
+            edits = edited_positions(model, inputs, self.interventions)
+            with torch.no_grad(), recording(recorder), edits as inputs:
                 self._fixed = {
                     "encoder_outputs": module.get_encoder()(**inputs),
                     "attention_mask": encoded.inputs.get("attention_mask"),
                 }
-            self._cache: Any = EncoderDecoderCache(DynamicCache(config=model.config), DynamicCache(config=model.config))
+            self._encoder_sites = recorder.sites
+            config = module.get_decoder().config  # T5's decoder may have more layers than its encoder
+            self._cache: Any = EncoderDecoderCache(DynamicCache(config=config), DynamicCache(config=config))
             self.ids = encoded.inputs["decoder_input_ids"]
         elif model.info.family == "causal":
             self._cache = DynamicCache(config=model.config)
@@ -66,12 +110,13 @@ class CachedRun:
             raise InputError(f"{model.info.name} does not write from left to right: there is nothing to decode.")
         # renamed in transformers 5.24; older releases know the older name only
         self._cache_name = "cache" if model.accepts("cache") else "past_key_values"
-        self._options = {**model.forward_options, "use_cache": True}
         self.prompt = self.ids.shape[1]
+        self.reads_anew = reads_anew(self.interventions, self.prompt)
         self._cached = 0
         self._reused = 0  # of them, in the last step
         self._crossed = False  # whether the source's keys and values were there before the last step
         self.recorder: Recorder | None = None
+        self.read = self.ids[:, :0]  # what the last step ended with, before anything was appended
 
     @torch.no_grad()
     def logits(self) -> Tensor:
@@ -82,16 +127,24 @@ class CachedRun:
         limit = self.model.info.context
         if limit is not None and self.ids.shape[1] > limit:
             raise InputError(f"The context is full: {self.model.info.name} takes {limit:,} tokens.")
-        recorder = Recorder(self.model.module_names, self.model.seq2seq, never)
-        new = self.ids[:, self._cached :]
+        past = self._cached
+        recorder = Recorder(self.model.module_names, self.model.seq2seq, never, self.interventions, past)
         name = "decoder_input_ids" if self.model.seq2seq else "input_ids"
-        self._reused, self._crossed = self._cached, self._crossed or self.recorder is not None
-        with recording(recorder):
-            out = self.model.module(**{name: new, self._cache_name: self._cache}, **self._fixed, **self._options)
+        inputs = {name: self.ids[:, past:], **self._fixed}
+        options: dict[str, Any] = {**self.model.forward_options, "use_cache": self.reads_anew is None}
+        if self.reads_anew is None:
+            options[self._cache_name] = self._cache
+        elif not self.model.seq2seq:  # else positions that do not count up would pass for several texts in one
+            inputs["attention_mask"] = torch.ones_like(self.ids)
+        self._reused, self._crossed = past, self._crossed or self.recorder is not None
+        with recording(recorder), edited_positions(self.model, inputs, self.interventions, past) as inputs:
+            out = self.model.module(**inputs, **options)
             if self.model.info.weights_only:
                 keep_given(self.model, recorder, out, self.ids.shape[1])
-        self._cached = self.ids.shape[1]
-        self.recorder = recorder
+        if self.recorder is None:
+            self._check([*self._encoder_sites, *recorder.sites])
+        self._cached = 0 if self.reads_anew is not None else self.ids.shape[1]
+        self.recorder, self.read = recorder, self.ids
         logits: Tensor = out.logits[:, -1].float()
         return logits
 
@@ -101,7 +154,8 @@ class CachedRun:
         More sources than sequences make them branch; the cache follows.
         """
         if sources is not None:
-            self._cache.reorder_cache(sources)
+            if self.reads_anew is None:
+                self._cache.reorder_cache(sources)
             self.ids = self.ids[sources]
             self._fixed = {key: _spread(value, len(sources)) for key, value in self._fixed.items()}
         self.ids = torch.cat([self.ids, tokens[:, None]], dim=1)
@@ -112,10 +166,11 @@ class CachedRun:
         Returns False, and changes nothing, where a cache does not allow it (a sliding window has forgotten).
         """
         own = self._parts()[0][1]
-        if len(self.ids) != 1 or any(type(layer) is not DynamicLayer for layer in own.layers):
+        forgets = length < self._cached
+        if len(self.ids) != 1 or (forgets and any(type(layer) is not DynamicLayer for layer in own.layers)):
             return False
         self.ids = self.ids[:, :length]
-        if length < self._cached:
+        if forgets:
             own.crop(length - self._cached)  # a negative number: what to remove, in every release
             self._cached = length
         return True
@@ -138,7 +193,7 @@ class CachedRun:
             for layer, kept in enumerate(part.layers):
                 if not _bytes(kept):
                     continue
-                _, key_heads, stored, head_dim = kept.keys.shape  # (sequences, key_heads, tokens, head_dim)
+                sequences, key_heads, stored, head_dim = kept.keys.shape  # (sequences, key_heads, tokens, head_dim)
                 reused = (stored if self._crossed else 0) if stack == "cross" else min(self._reused, stored)
                 found.append(
                     CacheLayer(
@@ -150,9 +205,17 @@ class CachedRun:
                         reused=reused,
                         computed=stored - reused,
                         bytes=_bytes(kept),
+                        texts=sequences,
                     )
                 )
         return tuple(found)
+
+    def _check(self, sites: list[Site]) -> None:
+        """Raises InputError where an intervention names a layer or a head that the model does not have."""
+        try:
+            check(self.interventions, sites)
+        except ValueError as error:
+            raise InputError(str(error)) from None
 
     def _parts(self) -> tuple[tuple[str, Any], ...]:
         if not self.model.seq2seq:

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from models import decode, open_checkpoint
-from models.decoding import end_ids
+from models.choosing import end_ids
 from models.model import Model
 from tests.models.sentences import ENGLISH, STORIES
 

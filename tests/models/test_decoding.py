@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from models import decode
+from models.choosing import choose, end_ids
 from models.decode_settings import DecodeSettings
-from models.decoding import choose, end_ids
 from models.errors import InputError
 from models.model import Model
 from models.requests import Cancelled
@@ -157,6 +157,41 @@ def test_the_same_seed_draws_the_same_text_and_another_one_another(story_gpt):
     first = written(story_gpt, STORIES[0], strategy="sample", seed=1)
     assert written(story_gpt, STORIES[0], strategy="sample", seed=1) == first
     assert written(story_gpt, STORIES[0], strategy="sample", seed=2) != first
+
+
+def test_several_samples_are_those_that_each_number_gives_alone(story_gpt):
+    steps = list(decode(story_gpt, STORIES[0], STEPS, strategy="sample", seed=3, samples=4))
+    assert [sample.number for sample in steps[-1].samples] == [0, 1, 2, 3]
+    for sample in steps[-1].samples:
+        alone = list(decode(story_gpt, STORIES[0], STEPS, strategy="sample", seed=3, sample=sample.number))[-1]
+        assert (sample.ids, sample.text) == (alone.ids, alone.text)
+        assert sample.log_probability == pytest.approx(alone.log_probability, abs=1e-4)
+    assert steps[-1].ids == steps[-1].samples[0].ids
+    assert len({sample.ids for sample in steps[-1].samples}) == 4
+
+
+def test_a_sample_that_has_ended_stays_as_it_is_and_the_others_go_on(en_es):
+    steps = list(decode(en_es, "Good morning.", 40, strategy="sample", temperature=1.5, seed=2, samples=3))
+    ends = {s.number: step.number for step in reversed(steps) for s in step.samples if s.ended}
+    assert len(set(ends.values())) > 1
+    assert steps[-1].ended
+    for step in steps:
+        for sample in step.samples:
+            assert len(sample.ids) == min(step.number, ends[sample.number])
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"strategy": "sample", "samples": 0}, "1 to 8"),
+        ({"strategy": "sample", "samples": 9}, "1 to 8"),
+        ({"samples": 2}, "need draws"),
+        ({"strategy": "sample", "temperature": 0.0, "samples": 2}, "need draws"),
+    ],
+)
+def test_samples_that_can_not_be_drawn_are_refused(story_gpt, settings, said):
+    with pytest.raises(ValueError, match=said):
+        decode(story_gpt, "Tom", 2, **settings)
 
 
 def test_sampling_at_temperature_0_is_greedy(story_gpt):

@@ -14,7 +14,8 @@ import torch
 
 from models import run
 from models.checkpoints import open_checkpoint
-from models.decoding import decode, end_ids
+from models.choosing import end_ids
+from models.decoding import decode
 from models.engine import BEAMS, MOST_WRITTEN, Engine
 from models.model import Model
 from models.requests import (

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 import torch
 from transformers.generation.logits_process import (
@@ -14,10 +17,10 @@ from transformers.generation.logits_process import (
 )
 
 from models.decode_settings import DecodeSettings
-from models.filters import apply, cuts, filters
+from models.filters import apply, filters, stages
 
 IDS = torch.tensor([[3, 7, 3, 7, 5, 3]])
-SINGLE = [
+SINGLE: list[tuple[str, dict[str, Any], Any]] = [
     ("repetition penalty", {"repetition_penalty": 1.7}, RepetitionPenaltyLogitsProcessor(1.7)),
     ("no repeated n-gram", {"no_repeat_ngram": 2}, NoRepeatNGramLogitsProcessor(2)),
     ("temperature", {"temperature": 0.6}, TemperatureLogitsWarper(0.6)),
@@ -68,11 +71,42 @@ def test_all_together_act_in_generates_order_and_each_cut_is_booked_once(seed):
     booked = torch.stack([cut[0] for cut in filtered.cut_by.values()]).sum(dim=0)
     assert torch.equal(booked, filtered.scores[0].isneginf().long())
     p = random_logits(seed)[0].softmax(dim=-1)
-    told = cuts(filtered, p)
+    told = stages(filtered, random_logits(seed)[0], torch.arange(3))
     assert [cut.filter for cut in told] == list(filtered.cut_by)
     assert sum(cut.tokens for cut in told) == int(booked.sum())
     gone = sum(cut.probability for cut in told)
     assert gone == pytest.approx(float(p.double()[filtered.scores[0].isneginf()].sum()), abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("last", range(6))
+def test_each_stage_tells_what_the_processors_up_to_it_make_of_the_logits(seed, last):
+    """Against transformers' processors, with softmax and sums in float64."""
+    chain = filters(DecodeSettings(strategy="sample", **{k: v for _, setting, _ in SINGLE for k, v in setting.items()}))
+    offered = random_logits(seed)[0].topk(10).indices
+    told = stages(apply(chain, IDS, random_logits(seed)), random_logits(seed)[0], offered)
+    assert [stage.filter for stage in told] == [name for name, *_ in SINGLE]
+    before, scores = random_logits(seed), random_logits(seed)
+    for _, _, processor in SINGLE[: last + 1]:
+        before, scores = scores, processor(IDS, scores)
+    model, earlier, after = (shares(random_logits(seed)), shares(before), shares(scores))
+    cut = np.isneginf(scores[0].numpy()) & ~np.isneginf(before[0].numpy())
+    stage = told[last]
+    np.testing.assert_allclose(stage.shares, after[offered.numpy()], atol=1e-6, rtol=0)
+    assert (stage.tokens, stage.left) == (cut.sum(), np.isfinite(scores[0].numpy()).sum())
+    assert stage.peak == pytest.approx(earlier.max(), abs=1e-6)
+    ahead = [earlier[earlier > earlier[id_]].sum() for id_ in offered.tolist()]
+    np.testing.assert_allclose(stage.ahead, ahead, atol=1e-6, rtol=0)
+    assert stage.probability == pytest.approx(model[cut].sum(), abs=1e-6)
+    assert stage.moved == pytest.approx(np.abs(after - earlier).sum() / 2, abs=1e-6)
+    if cut.any():  # what a filter that only cuts moves is what it cut
+        assert stage.moved == pytest.approx(earlier[cut].sum(), abs=1e-6)
+
+
+def shares(scores: torch.Tensor) -> np.ndarray:
+    exponentials = np.exp(scores[0].double().numpy() - float(scores.max()))
+    found: np.ndarray = exponentials / exponentials.sum()
+    return found
 
 
 @pytest.mark.parametrize("strategy", ["greedy", "beam"])
@@ -93,6 +127,7 @@ def test_what_shapes_a_draw_is_off_where_nothing_is_drawn(strategy):
         ({"repetition_penalty": 0.0}, "1 changes nothing"),
         ({"no_repeat_ngram": -1}, "0 \\(off\\) or more"),
         ({"beams": 0}, "1 to 32"),
+        ({"sample": -1}, "count from 0"),
         ({"beams": 33}, "1 to 32"),
         ({"length_penalty": float("inf")}, "no number"),
         ({"strategy": "best"}, "greedy, sample or beam"),

@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from models import decode, run
-from models.decode_requests import DecodeRowsRequest, DecodeRowsView, DecodeStepRequest, DecodeStepView
+from models.decode_requests import (
+    DecodeRowsRequest,
+    DecodeRowsView,
+    DecodeSamplesRequest,
+    DecodeSamplesView,
+    DecodeStepRequest,
+    DecodeStepView,
+)
 from models.decode_settings import DecodeSettings
 from models.engine import Engine
 from models.requests import LoadRequest
@@ -19,6 +26,7 @@ TEXT = "Tom and Anna went to the park. Anna gave the ball to"
 ENGLISH = "The old teacher lives in a small house."
 SITE = SiteRef("decoder", 5)
 GREEDY = DecodeSettings()
+DRAWN = DecodeSettings(strategy="sample", temperature=1.2, top_k=50, seed=7)
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +48,30 @@ def played(engine, count, text=TEXT, **more) -> list[DecodeStepView]:
         if views[-1].ending:
             break
     return views
+
+
+def drawn(engine, count, numbers, text=TEXT, settings=DRAWN, ids=(), **more) -> dict[int, list[DecodeStepView]]:
+    """`count` steps of several samples side by side."""
+    found: dict[int, list[DecodeStepView]] = {number: [] for number in numbers}
+    written = dict.fromkeys(numbers, tuple(ids))
+    for number in range(len(ids) + 1, len(ids) + count + 1):
+        if not written:
+            break
+        request = DecodeSamplesRequest(
+            text=text,
+            settings=settings,
+            steps=100,
+            number=number,
+            samples=tuple(written),
+            ids=tuple(written.values()),
+            **more,
+        )
+        view = ask(engine, request)
+        assert isinstance(view, DecodeSamplesView), view
+        for sample, each in zip(request.samples, view.steps, strict=True):
+            found[sample].append(each)
+        written = {s: each.ids for s, each in zip(written, view.steps, strict=True) if each.ending != "model"}
+    return found
 
 
 def _assert_alike(offers, others) -> None:
@@ -116,6 +148,23 @@ def test_grouped_queries_share_what_is_stored(tiny_model, tiny_folder):
     assert layer.bytes == 2 * 4 * layer.stored * layer.key_heads * layer.head_dim
 
 
+def test_rows_of_a_sliding_window_stand_where_their_keys_do(tiny_folder, tiny_model):
+    engine, model = opened(str(tiny_folder("gemma2"))), tiny_model("gemma2")
+    text = "The black cat is sleeping on the table."
+    prompt = [token.id for token in model.tokenize(text)]
+    for site in (SiteRef("decoder", 0), SiteRef("decoder", 1)):
+        ids: tuple[int, ...] = ()
+        for number in range(1, 6):
+            view = step(engine, number, ids, text, site=site, head=1, forced=20 + number)
+            assert view.cache[1].computed == (1 if ids else len(prompt))  # layer 1 has no window
+            ids = view.ids
+        found = rows(engine, ids, text, site, 1)
+        trace = run(model, [*prompt, *ids[:-1]])
+        assert found.from_steps
+        np.testing.assert_allclose(found.weights, trace.weights(site, 1), atol=1e-5, rtol=0)
+        np.testing.assert_array_equal(found.masked, trace.masked(site, 1))
+
+
 def test_the_sources_keys_are_computed_once(translator):
     views = played(translator, 3, ENGLISH)
     source = len(translator._model.tokenize(ENGLISH))
@@ -146,6 +195,121 @@ def test_rows_of_a_translation(translator, en_es, site):
     trace = run(en_es, ENGLISH, target=list(views[-1].ids[:-1]))
     np.testing.assert_allclose(view.weights, trace.weights(site, 3), atol=1e-5, rtol=0)
     assert view.weights.shape == (len(view.queries), len(view.keys))
+
+
+def test_rows_of_every_beam_are_a_whole_passs_rows(gpt, story_gpt):
+    text, settings = "Anna gave the dog to", DecodeSettings(strategy="beam", beams=4)
+    views = [step(gpt, n, text=text, settings=settings, steps=8, site=SITE, head=5) for n in range(1, 9)]
+    prompt = [token.id for token in story_gpt.tokenize(text)]
+    for view in views[1:]:
+        assert sum(beam.kept for beam in view.beams) == (4 if view is not views[-1] else 0)
+        for beam in view.beams:  # also those that were pruned
+            found = rows(gpt, beam.ids, text)
+            assert found.from_steps
+            assert found.weights.shape == (len(prompt) + view.number - 1,) * 2
+            trace = run(story_gpt, [*prompt, *beam.ids[:-1]])
+            np.testing.assert_allclose(found.weights, trace.weights(SITE, 5), atol=1e-5, rtol=0)
+            np.testing.assert_array_equal(found.masked, trace.masked(SITE, 5))
+
+
+@pytest.mark.parametrize("site", [SiteRef("cross", 2), SiteRef("decoder", 3)])
+def test_rows_of_every_beam_of_a_translation(translator, en_es, site):
+    settings = DecodeSettings(strategy="beam", beams=4)
+    views: list[DecodeStepView] = []
+    while not views or not views[-1].ending:
+        number = len(views) + 1
+        views.append(step(translator, number, text=ENGLISH, settings=settings, steps=30, site=site, head=1))
+    assert any(beam.finished for view in views for beam in view.beams)
+    for view in views:
+        for beam in view.beams:
+            if beam.kept or beam.finished:
+                found = rows(translator, beam.ids, ENGLISH, site, 1)
+                assert found.from_steps
+                trace = run(en_es, ENGLISH, target=list(beam.ids[:-1]) or None)
+                np.testing.assert_allclose(found.weights, trace.weights(site, 1), atol=1e-5, rtol=0)
+
+
+def test_a_beam_says_what_it_wrote(gpt):
+    settings = DecodeSettings(strategy="beam", beams=3)
+    views = [step(gpt, number, settings=settings, steps=4) for number in range(1, 5)]
+    assert {beam.text for beam in views[-1].beams if beam.ids == views[-1].ids} == {views[-1].text}
+    assert len({beam.text for beam in views[-1].beams}) == len(views[-1].beams)
+    layer = views[-1].cache[0]
+    assert layer.texts == 3
+    assert layer.bytes == 3 * 2 * 4 * layer.stored * layer.key_heads * layer.head_dim
+
+
+def test_samples_side_by_side_are_those_written_alone(gpt):
+    together = drawn(gpt, 8, range(5), site=SITE, head=5)
+    assert len({views[-1].ids for views in together.values()}) == 5
+    layer = together[0][-1].cache[0]
+    assert (layer.texts, layer.computed) == (5, 1)
+    for number, views in together.items():
+        alone = played(gpt, 8, settings=dataclasses.replace(DRAWN, sample=number), steps=100)
+        assert views[-1].ids == alone[-1].ids
+        for view, other in zip(views, alone, strict=True):
+            _assert_alike(view.offers, other.offers)
+            assert view.drawn == other.drawn
+            assert view.request == dataclasses.replace(other.request, site=SITE, head=5)
+        assert (views[-1].text, views[-1].whole) == (alone[-1].text, alone[-1].whole)
+
+
+def test_sample_0_is_what_was_drawn_before_there_were_several(gpt):
+    views = played(gpt, 3, settings=DRAWN)
+    assert [view.drawn for view in views] == [np.random.default_rng((7, number)).random() for number in (1, 2, 3)]
+    other = played(gpt, 3, settings=dataclasses.replace(DRAWN, sample=2))
+    assert [view.drawn for view in other] == [np.random.default_rng((7, n, 2)).random() for n in (1, 2, 3)]
+
+
+def test_samples_end_one_by_one_and_the_others_go_on(translator):
+    settings = DecodeSettings(strategy="sample", temperature=0.8, seed=1)
+    together = drawn(translator, 40, range(4), ENGLISH, settings)
+    lengths = {len(views) for views in together.values()}
+    assert len(lengths) > 1
+    assert all(views[-1].ending == "model" for views in together.values())
+    for number, views in together.items():
+        alone = played(translator, 40, ENGLISH, settings=dataclasses.replace(settings, sample=number), steps=100)
+        assert views[-1].ids == alone[-1].ids
+
+
+@pytest.mark.parametrize("engine", ["gpt", "translator"])
+def test_samples_are_taken_up_where_they_were_left(request, engine):
+    engine, text = request.getfixturevalue(engine), TEXT if engine == "gpt" else ENGLISH
+    begun = played(engine, 2, text)[-1].ids  # they go on from here
+    whole = drawn(engine, 6, (0, 1, 2), text, ids=begun)
+    halves = drawn(engine, 3, (0, 1, 2), text, ids=begun)
+    played(engine, 1, text)
+    request_ = DecodeSamplesRequest(
+        text=text,
+        settings=DRAWN,
+        steps=100,
+        number=6,
+        samples=(0, 1, 2),
+        ids=tuple(views[-1].ids for views in halves.values()),
+    )
+    drawn(engine, 1, (0, 1), text)  # others come between
+    view = ask(engine, request_)
+    assert isinstance(view, DecodeSamplesView)
+    for each, expected in zip(view.steps, whole.values(), strict=True):
+        assert each.ids == expected[3].ids
+        _assert_alike(each.offers, expected[3].offers)
+
+
+def test_rows_of_every_sample_are_a_whole_passs_rows(gpt, story_gpt):
+    prompt = [token.id for token in story_gpt.tokenize(TEXT)]
+    for views in drawn(gpt, 6, range(4), site=SITE, head=2).values():
+        found = rows(gpt, views[-1].ids, head=2)
+        assert found.from_steps
+        trace = run(story_gpt, [*prompt, *views[-1].ids[:-1]])
+        np.testing.assert_allclose(found.weights, trace.weights(SITE, 2), atol=1e-5, rtol=0)
+
+
+def test_a_masked_model_draws_several_samples_too(bert):
+    text = "Tom and [MASK] went to the [MASK]."
+    together = drawn(bert, 2, range(3), text)
+    for number, views in together.items():
+        alone = played(bert, 2, text, settings=dataclasses.replace(DRAWN, sample=number))
+        assert [view.whole for view in views] == [view.whole for view in alone]
 
 
 def test_another_heads_rows_come_from_a_whole_pass_and_then_go_on_from_there(gpt):

@@ -71,7 +71,7 @@ class CandidatesPage(QWidget):
 def cuts_text(view: DecodeStepView) -> str:
     """What each filter did in this step."""
     parts = []
-    for cut in view.cuts:
+    for cut in view.stages:
         if cut.tokens:
             parts.append(f"{cut.filter} cut {count(cut.tokens, 'token')} ({percent(cut.probability)})")
         else:

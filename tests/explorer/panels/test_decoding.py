@@ -245,7 +245,12 @@ def test_a_tree_from_a_file_shows_how_each_token_was_chosen(qtbot, session, pane
     session.answer()
     again = panel.player.shown_view()
     assert again is not before
-    assert (again.offers, again.cuts, again.drawn, again.ids) == (before.offers, before.cuts, before.drawn, before.ids)
+    assert (again.offers, again.stages, again.drawn, again.ids) == (
+        before.offers,
+        before.stages,
+        before.drawn,
+        before.ids,
+    )
     assert panel.status.text() == status
     press(qtbot, session, panel.transport.back_button)
     assert panel.player.shown_view().drawn is not None

@@ -218,7 +218,7 @@ def step_view(request: DecodeStepRequest, token: int = 7, *, ending: Ending = ""
         whole=request.text,
         ids=(*request.ids, token),
         offers=(chosen,),
-        cuts=(),
+        stages=(),
         chosen=chosen,
         drawn=None,
         log_probability=-0.75,
