@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ class Card:
     summary: str = ""
     example: str = ""
     prefix: str = ""  # put before every text, where training did so and the tokenizer does not
+    reads: str = ""  # the language of its texts as a code of two or three letters: "en"
 
 
 def shipped() -> tuple[Card, ...]:
@@ -76,5 +78,8 @@ def read_card(folder: Path) -> Card:
             card = read if isinstance(read, dict) else {}
     except (OSError, ValueError, RecursionError):
         pass
-    texts = {key: card[key] for key in ("title", "summary", "example", "prefix") if isinstance(card.get(key), str)}
+    if not re.fullmatch("[a-z]{2,3}", str(card.get("reads", ""))):
+        card.pop("reads", None)
+    fields = ("title", "summary", "example", "prefix", "reads")
+    texts = {key: card[key] for key in fields if isinstance(card.get(key), str)}
     return Card(**{"name": folder.name, "folder": folder, "title": title_of(folder), **texts})

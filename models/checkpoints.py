@@ -153,6 +153,7 @@ def _info(
         file_bytes=tensors.file_bytes,
         summary=card.summary,
         example=card.example,
+        reads=card.reads,
         prefix=card.prefix,
         shipped=folder.parent == WEIGHTS,
         weights_only=weights_only(architecture, config),

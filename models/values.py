@@ -83,6 +83,7 @@ class CheckpointInfo:
     file_bytes: int
     summary: str = ""
     example: str = ""
+    reads: str = ""  # the language of the texts that it was made for, "en"; "" where its card does not say
     prefix: str = ""  # put in front of every text, where training did so and the tokenizer does not
     mask_token: str | None = None
     shipped: bool = False

@@ -5,12 +5,14 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
+from explorer.language import NAMES, looks_foreign
 from explorer.panels.base import EDITED, Panel, head_name, shortened, token_word, wanted_head
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import Intent, SelectKey, SelectQuery, SetTarget, SetText, Show
 from explorer.session.session import Session
 from explorer.session.state import Notice, State, site_tokens
 from explorer.widgets.card import Card
+from explorer.widgets.page import wrapped
 from explorer.widgets.text_input import TextInput
 from explorer.widgets.token_strip import Chip, TokenStrip
 from explorer.widgets.token_strip_area import TokenStripArea
@@ -67,7 +69,8 @@ class InputPanel(Panel):
         self.mark.setSizePolicy(kept)
         below = QHBoxLayout()
         below.setSpacing(10)
-        below.addStretch(1)
+        self.remark = wrapped()  # on the language of the text
+        below.addWidget(self.remark, 1)
         below.addWidget(self.mark)
         below.addWidget(self.caption)
         body = QWidget()
@@ -164,6 +167,7 @@ class InputPanel(Panel):
         self.step_button.setToolTip(_step_tooltip(state))
         self.step_button.setEnabled(state.ran is not None and state.up_to_date and _writes(state))
         self.run_button.setEnabled(state.results.loaded is not None)
+        self.remark.setText(_language_remark(state))
         if state.ran is not self._shown:
             self._shown = state.ran
             read = () if state.ran is None else state.ran.source or state.ran.tokens
@@ -303,6 +307,17 @@ def _chip(token: Token, position: int) -> Chip:
         tooltip=f"position {position}: “{token.piece}” in the vocabulary, id {token.id}{covers}{part}",
         special=token.special,
     )
+
+
+def _language_remark(state: State) -> str:
+    """Says so where the text is plainly in a language that the model does not read; "" where all is well."""
+    loaded = state.results.loaded
+    if loaded is None or state.loading is not None:
+        return ""
+    looks = looks_foreign(state.document.text, loaded.info.reads)
+    if not looks:
+        return ""
+    return f"This {looks}; {loaded.info.name} reads {NAMES[loaded.info.reads]}, so expect nonsense."
 
 
 def _mask_token(state: State) -> str | None:

@@ -159,6 +159,7 @@ def _info(folder: Path, config: RecurrentConfig, module: nn.Module, reference: s
         file_bytes=(folder / "model.safetensors").stat().st_size,
         summary=card.summary,
         example=card.example,
+        reads=card.reads,
         prefix="",
         shipped=folder.parent == WEIGHTS,
         textbook=True,

@@ -139,6 +139,16 @@ def test_card_of_a_folder(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("reads", "known"),
+    [("en", "en"), ("deu", "deu"), ("English", ""), ("EN", ""), ("e", ""), ("en\n", ""), (5, ""), (None, ""), ([], "")],
+)
+def test_a_card_says_which_language_is_read(folder: Path, reads: object, known: str) -> None:
+    (folder / "explorer.json").write_text(json.dumps({"title": "Mine", "reads": reads}))
+    assert open_checkpoint(folder).info.reads == known
+    assert read_card(folder).title == "Mine"
+
+
+@pytest.mark.parametrize(
     "content", [b"", b"{", b"[]", b"5", b"\xff\xfe", b"[" * 60_000, b'{"title": "' + b"x" * 70_000 + b'"}']
 )
 def test_card_is_a_courtesy(folder: Path, content: bytes) -> None:

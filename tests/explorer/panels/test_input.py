@@ -126,6 +126,26 @@ def test_a_click_and_the_keys_of_the_strip_select(panel, session, qtbot):
     assert rendered(panel.strip) != still
 
 
+def test_a_text_in_another_language_is_remarked_on_and_runs_all_the_same(qtbot):
+    translator = answers.translator()
+    translator = replace(translator, info=replace(translator.info, reads="en"))
+    session = SilentSession(answers.after(answers.TRANSLATING, translator, answers.translation()))
+    panel = shown(qtbot, InputPanel, session)
+    panel.text.setPlainText("¿Dónde está la estación de tren?")
+    assert panel.remark.text() == "This looks like Spanish; en-es reads English, so expect nonsense."
+    assert ForwardRequest(text="¿Dónde está la estación de tren?") in session.asked
+    assert session.state.notice is None
+    panel.text.setPlainText("Где находится вокзал?")
+    assert panel.remark.text() == "This is written in Cyrillic letters; en-es reads English, so expect nonsense."
+    panel.text.setPlainText("Where is the station?")
+    assert panel.remark.text() == ""
+
+
+def test_a_model_that_says_no_language_remarks_on_none(panel):
+    panel.text.setPlainText("¿Dónde está la estación de tren?")
+    assert panel.remark.text() == ""
+
+
 def test_the_text_of_the_session_is_shown_with_the_cursor_left_alone(panel, session):
     panel.text.moveCursor(panel.text.textCursor().MoveOperation.Start)
     session.dispatch(SelectQuery(0))
