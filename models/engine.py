@@ -20,7 +20,9 @@ from models.choosing import end_ids
 from models.comparison import compare
 from models.decode_requests import DecodeRowsRequest, DecodeSamplesRequest, DecodeStepRequest
 from models.decoding import decode, written_text
-from models.errors import ExplorerError, InputError
+from models.describe_requests import DescribeRequest
+from models.description import description_of
+from models.errors import ExplorerError, InputError, NoRoomError
 from models.experiments import head_scores, measure
 from models.export import save_weights
 from models.model import Model
@@ -129,7 +131,8 @@ class Engine:
                 of_target=error.of_target,
             )
         except ExplorerError as error:
-            return Failure(request=request, sentence=str(error), cause=_cause(error))
+            no_room = self._placement(request) if isinstance(error, NoRoomError) else None
+            return Failure(request=request, sentence=str(error), cause=_cause(error), no_room=no_room)
         except (RuntimeError, MemoryError) as error:
             if not devices.is_out_of_memory(error):
                 raise
@@ -180,6 +183,10 @@ class Engine:
     @_answer.register
     def _devices(self, request: DevicesRequest, should_stop: ShouldStop, report: Report) -> Result:
         return DevicesView(request=request, devices=devices.devices())
+
+    @_answer.register
+    def _describe(self, request: DescribeRequest, should_stop: ShouldStop, report: Report) -> Result:
+        return description_of(request)
 
     @_answer.register
     def _forward(self, request: ForwardRequest, should_stop: ShouldStop, report: Report) -> Result:

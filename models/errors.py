@@ -11,6 +11,10 @@ class CheckpointError(ExplorerError):
     """A checkpoint that cannot be opened, or must not be."""
 
 
+class NoRoomError(CheckpointError):
+    """A checkpoint that the free memory does not hold; another device or number format may."""
+
+
 class InputError(ExplorerError):
     """A text that the model cannot take: the source, or the target (`of_target`) of an encoder-decoder model.
 

@@ -32,6 +32,7 @@ from models.errors import CheckpointError
 from models.hub_errors import in_sentences
 from models.hub_names import HubName, cached_folder, parse
 from models.hub_requests import FetchRequest, HubFetched, HubFile, HubListing, LookUpRequest
+from models.memory import in_bytes
 from models.requests import Cancelled, Request
 from models.results import Failure, Result
 from models.weight_files import (
@@ -209,7 +210,7 @@ class HubEngine:
             done += new
             if should_stop():
                 raise Cancelled
-            label = f"Downloading {name.title}: {megabytes(done)} of {megabytes(listing.size)}"
+            label = f"Downloading {name.title}: {in_bytes(done)} of {in_bytes(listing.size)}"
             report(label, done / max(1, listing.size))
 
         with in_sentences(name, self.endpoint, self.cache):
@@ -223,8 +224,8 @@ class HubEngine:
         free = shutil.disk_usage(_existing(self.cache)).free
         if free < listing.missing:
             raise CheckpointError(
-                f"{name.repository} needs {megabytes(listing.missing)} more, and the disk of {self.cache} has "
-                f"{megabytes(free)} free. Make room, or set HF_HOME to a folder on another disk."
+                f"{name.repository} needs {in_bytes(listing.missing)} more, and the disk of {self.cache} has "
+                f"{in_bytes(free)} free. Make room, or set HF_HOME to a folder on another disk."
             )
 
     def _fetch(
@@ -398,7 +399,3 @@ def _hash(part: Path, etag: str) -> str:
 def _existing(folder: Path) -> Path:
     """`folder`, or the nearest folder above it that exists."""
     return next((path for path in (folder, *folder.parents) if path.exists()), Path())
-
-
-def megabytes(count: int) -> str:
-    return f"{count / 1e9:,.2f} GB" if count >= 1e9 else f"{count / 1e6:,.1f} MB"

@@ -89,6 +89,18 @@ class CheckpointInfo:
     shipped: bool = False
     weights_only: str = ""  # why its queries, keys and scores can not be seen, only its weights; "" where all can
     textbook: bool = False  # one of ours, with its own attention module, and not one of transformers'
+    head_dim: int = 0
+    gguf: str = ""  # the file in `folder` that holds all of it, where it is a GGUF file
+    missing_head: str = ""  # the first tensor of the output head that its class has and its files have not
+
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """One thing that a checkpoint can or can not be used for here. `why` may be a fact where it works."""
+
+    name: str
+    works: bool
+    why: str = ""
 
 
 BEST = "best"

@@ -12,6 +12,8 @@ from typing import Protocol
 from explorer.compute.mailbox import Mailbox
 from explorer.compute.quiet_import import quiet_import
 from models.decode_requests import DecodeRowsRequest, DecodeStepRequest
+from models.describe_requests import DescribeRequest
+from models.hub_requests import FetchRequest, LookUpRequest
 from models.requests import (
     AlignmentRequest,
     AtlasRequest,
@@ -42,6 +44,9 @@ PROGRESS_SECONDS = 0.05
 ACTIVITIES: dict[type[Request], str] = {
     LoadRequest: "opening the checkpoint",
     DevicesRequest: "asking which devices there are",
+    DescribeRequest: "reading what the checkpoint is",
+    LookUpRequest: "asking the hub",
+    FetchRequest: "fetching the checkpoint",
     ForwardRequest: "running the model on the text",
     HeadRequest: "computing the weights of the head",
     AtlasRequest: "computing the thumbnails of all heads",

@@ -1,0 +1,178 @@
+"""GGUF files: the header, read with bounds before anything trusts it. The weights are left to transformers.
+
+The layout is that of version 2 and 3 of https://github.com/ggml-org/ggml/blob/master/docs/gguf.md.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from models.errors import CheckpointError
+from models.weight_files import Tensors
+
+SUFFIX = ".gguf"
+
+_HEADER_BYTES = 200 << 20  # the vocabulary stands in it
+_MOST_ENTRIES = 1 << 16  # settings, and tensors
+_MOST_TEXT = 1 << 20
+_MOST_DIMENSIONS = 8
+_STRING, _ARRAY = 8, 9
+_NUMBERS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
+_NEEDS = ("gguf", "accelerate")
+
+
+@dataclass(frozen=True, slots=True)
+class GgufHeader:
+    """`settings` holds the scalars and the texts; of arrays, the vocabulary for one, only that they were sound."""
+
+    settings: dict[str, Any]
+    tensors: Tensors
+
+    @property
+    def architecture(self) -> str:
+        return str(self.settings.get("general.architecture", ""))
+
+
+def is_gguf(path: Path) -> bool:
+    return path.suffix.lower() == SUFFIX and path.is_file()
+
+
+def missing_packages() -> str:
+    """A sentence where what opens GGUF files is not installed; "" where it is."""
+    lacking = [name for name in _NEEDS if find_spec(name) is None]
+    if not lacking:
+        return ""
+    return (
+        f"GGUF files need {' and '.join(lacking)}, which {'is' if len(lacking) == 1 else 'are'} not installed. "
+        "Install it with: python -m pip install attention-explorer[gguf]"
+    )
+
+
+@contextmanager
+def quiet_unpacking() -> Iterator[None]:
+    """transformers draws a bar for every GGUF file, on a standard error that a windowed build does not have."""
+    from transformers import modeling_gguf_pytorch_utils as unpacking
+
+    names = vars(unpacking)
+    drawn = names["tqdm"]
+    names["tqdm"] = partial(drawn, disable=True)
+    try:
+        yield
+    finally:
+        names["tqdm"] = drawn
+
+
+def read_gguf(path: Path) -> GgufHeader:
+    """What the header of the file at `path` says.
+
+    Raises:
+        CheckpointError: no GGUF file, one of a version or byte order that is not read, or a damaged one.
+    """
+    size = path.stat().st_size
+    try:
+        with path.open("rb") as stream:
+            return _header(path, _Reader(stream, min(size, _HEADER_BYTES)), size)
+    except (OSError, EOFError, ValueError, struct.error) as cause:
+        raise CheckpointError(f"{path.name} is damaged or was not fetched whole: {cause}. Fetch it again.") from cause
+
+
+def _header(path: Path, reader: _Reader, size: int) -> GgufHeader:
+    if reader.take(4) != b"GGUF":
+        raise CheckpointError(f"{path.name} is no GGUF file, whatever its name says.")
+    version = reader.number("<I")
+    if version not in (2, 3):
+        raise CheckpointError(
+            f"{path.name} is a GGUF file of version {version}, or for machines of another byte order; only versions 2 "
+            "and 3 in the usual order are read. Convert it anew."
+        )
+    tensors, settings = reader.count("<Q"), reader.count("<Q")
+    values = {reader.text(): reader.value(reader.number("<I")) for _ in range(settings)}
+    shapes: dict[str, tuple[int, ...]] = {}
+    end = 0
+    for _ in range(tensors):
+        name = reader.text()
+        dimensions = reader.number("<I")
+        if dimensions > _MOST_DIMENSIONS:
+            raise ValueError(f"{name[:80]} has {dimensions} dimensions")
+        shape = tuple(reader.number("<Q") for _ in range(dimensions))
+        shapes[name] = shape[::-1]  # the fastest dimension stands first in the file
+        kind, offset = reader.number("<I"), reader.number("<Q")
+        end = max(end, offset + _bytes(kind, shape))
+    alignment = values.get("general.alignment", 32)
+    if not isinstance(alignment, int) or not 1 <= alignment <= 1 << 20:
+        raise ValueError("its alignment is no number")
+    start = -(-reader.position // alignment) * alignment
+    if start + end > size:
+        raise ValueError(f"its header describes {start + end:,} bytes and it has {size:,}")
+    return GgufHeader({key: value for key, value in values.items() if value is not None}, Tensors(shapes, size))
+
+
+def _bytes(kind: int, shape: tuple[int, ...]) -> int:
+    """Bytes of a tensor, by gguf's own table of quantisations; at least 1 where that is not installed."""
+    if find_spec("gguf") is None:
+        return 1
+    from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
+
+    block, length = GGML_QUANT_SIZES[GGMLQuantizationType(kind)]
+    count = 1
+    for dimension in shape:
+        count *= dimension
+    return -(-count // block) * length
+
+
+class _Reader:
+    """Reads little-endian values, and no byte beyond `limit`."""
+
+    def __init__(self, stream: BinaryIO, limit: int) -> None:
+        self._stream = stream
+        self._limit = limit
+        self.position = 0
+
+    def take(self, count: int) -> bytes:
+        if count > self._limit - self.position:
+            raise EOFError("its header goes on beyond its end")
+        data = self._stream.read(count)
+        if len(data) != count:
+            raise EOFError("its header goes on beyond its end")
+        self.position += count
+        return data
+
+    def number(self, layout: str) -> Any:
+        return struct.unpack(layout, self.take(struct.calcsize(layout)))[0]
+
+    def count(self, layout: str) -> int:
+        found = int(self.number(layout))
+        if found > _MOST_ENTRIES:
+            raise ValueError(f"its header claims {found:,} entries")
+        return found
+
+    def text(self) -> str:
+        length = self.number("<Q")
+        if length > _MOST_TEXT:
+            raise ValueError(f"its header claims a text of {length:,} bytes")
+        return self.take(length).decode("utf-8", "replace")
+
+    def value(self, kind: int) -> Any:
+        """A scalar or a text; None for an array, which is only walked through."""
+        if kind in _NUMBERS:
+            return self.number(_NUMBERS[kind])
+        if kind == _STRING:
+            return self.text()
+        if kind != _ARRAY:
+            raise ValueError(f"its header has a value of the unknown kind {kind}")
+        of, length = self.number("<I"), self.number("<Q")
+        if of in _NUMBERS:
+            self.take(length * struct.calcsize(_NUMBERS[of]))
+        elif of == _STRING:
+            for _ in range(length):
+                self.text()
+        else:
+            raise ValueError("its header nests arrays")
+        return None

@@ -1,0 +1,135 @@
+"""GGUF files: the same numbers as the checkpoint they were made from, and a sentence for what can not be opened."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from models import gguf_files, open_checkpoint, run
+from models.describe_requests import DescribeRequest
+from models.description import description_of
+from models.errors import CheckpointError
+from models.gguf_files import read_gguf
+from models.values import StackInfo
+from tests.models.gguf_maker import gguf_of
+from tests.models.tiny import SENTENCE
+
+TinyFolder = Callable[[str], Path]
+
+
+@pytest.fixture(scope="module")
+def sound(tiny_folder: TinyFolder, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return gguf_of(tiny_folder("llama"), tmp_path_factory.mktemp("gguf ñ") / "mi modelo.gguf")
+
+
+@pytest.fixture
+def path(sound: Path, tmp_path: Path) -> Path:
+    """A file of one's own, to break."""
+    copy = tmp_path / "tiny.gguf"
+    copy.write_bytes(sound.read_bytes())
+    return copy
+
+
+def refused(path: Path, *words: str) -> None:
+    with pytest.raises(CheckpointError) as caught:
+        open_checkpoint(path)
+    sentence = str(caught.value)
+    for word in words:
+        assert word in sentence
+    found = description_of(DescribeRequest(reference=str(path)))
+    assert found.refusal == sentence
+
+
+def test_equals_the_checkpoint_it_was_made_from(sound: Path, tiny_folder: TinyFolder) -> None:
+    model, original = open_checkpoint(sound), open_checkpoint(tiny_folder("llama"))
+    assert model.dtype == torch.float32
+    assert (model.info.name, model.info.family) == ("mi modelo", "causal")
+    trace, expected = run(model, SENTENCE), run(original, SENTENCE)
+    assert [t.text for t in trace.tokens] == [t.text for t in expected.tokens]
+    assert np.abs(trace.logits - expected.logits).max() < 1e-5
+    for site in range(len(trace.sites)):
+        for head in range(trace.sites[site].heads):
+            assert np.abs(trace.weights(site, head) - expected.weights(site, head)).max() < 1e-6
+
+
+def test_described_before_it_is_opened(sound: Path, tiny_folder: TinyFolder) -> None:
+    found = description_of(DescribeRequest(reference=str(sound)))
+    original = open_checkpoint(tiny_folder("llama")).info
+    assert not found.refusal
+    assert found.info is not None
+    assert found.info.stacks == original.stacks == (StackInfo("decoder", 3, 4, 2),)
+    assert found.info.parameters == original.parameters
+    assert (found.info.context, found.info.vocabulary) == (64, original.vocabulary)
+    assert found.info.file_bytes == sound.stat().st_size
+    assert dict(found.weights)["float32"] == 4 * original.parameters
+
+
+def test_header(sound: Path) -> None:
+    header = read_gguf(sound)
+    assert header.architecture == "llama"
+    assert header.settings["llama.attention.head_count"] == 4
+    assert "tokenizer.ggml.tokens" not in header.settings  # an array is only walked through
+    assert header.tensors.shapes["blk.0.ffn_down.weight"] == (32, 48)
+
+
+def test_unknown_architecture(tiny_folder: TinyFolder, tmp_path: Path) -> None:
+    refused(gguf_of(tiny_folder("llama"), tmp_path / "new.gguf", architecture="llamango"), "new.gguf", "llamango")
+
+
+def test_without_tokenizer(tiny_folder: TinyFolder, tmp_path: Path) -> None:
+    refused(gguf_of(tiny_folder("llama"), tmp_path / "t.gguf", tokenizer=False), "t.gguf", "no tokenizer")
+
+
+def test_without_the_extra(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gguf_files, "_NEEDS", ("gguf", "no_such_package"))
+    refused(path, "no_such_package", "not installed", "pip install attention-explorer[gguf]")
+    assert read_gguf(path).architecture == "llama"
+
+
+def test_no_gguf(path: Path) -> None:
+    path.write_bytes(b"PK\x03\x04" + bytes(100))
+    refused(path, "tiny.gguf", "no GGUF file")
+
+
+@pytest.mark.parametrize("version", [0, 1, 4, 0x03000000])
+def test_other_versions(path: Path, version: int) -> None:
+    path.write_bytes(b"GGUF" + struct.pack("<I", version) + path.read_bytes()[8:])
+    refused(path, "version", "Convert it anew")
+
+
+@pytest.mark.parametrize("keep", [0, 3, 20, 200, 5000, -1])
+def test_cut_short(path: Path, keep: int) -> None:
+    path.write_bytes(path.read_bytes()[:keep])
+    refused(path, "tiny.gguf", "not fetched whole" if keep > 3 or keep < 0 else "tiny.gguf")
+
+
+def test_header_that_claims_too_much(path: Path) -> None:
+    content = path.read_bytes()
+    for tensors, settings, key in ((1 << 60, 1, 3), (1, 1 << 60, 3), (1, 1, 1 << 60)):
+        start = b"GGUF" + struct.pack("<IQQQ", 3, tensors, settings, key)
+        path.write_bytes(start + content[len(start) :])
+        refused(path, "tiny.gguf", "damaged", "Fetch it again")
+
+
+def test_array_that_claims_too_much(path: Path) -> None:
+    for of, count in ((4, 1 << 61), (8, 1 << 61), (9, 1), (77, 1)):
+        entry = struct.pack("<Q", 1) + b"a" + struct.pack("<IIQ", 9, of, count)
+        path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + entry + bytes(64))
+        refused(path, "tiny.gguf", "damaged", "Fetch it again")
+
+
+def test_tensor_of_many_dimensions(path: Path) -> None:
+    tensor = struct.pack("<Q", 1) + b"a" + struct.pack("<I", 1 << 31)
+    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + tensor + bytes(64))
+    refused(path, "dimensions", "Fetch it again")
+
+
+def test_tensor_beyond_the_end(path: Path) -> None:
+    tensor = struct.pack("<Q", 1) + b"a" + struct.pack("<IQIQ", 1, 1 << 40, 0, 0)
+    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + tensor + bytes(64))
+    refused(path, "describes", "Fetch it again")
