@@ -11,7 +11,7 @@ from typing import Protocol
 
 from explorer.compute.mailbox import Mailbox
 from explorer.compute.quiet_import import quiet_import
-from models.decode_requests import DecodeRowsRequest, DecodeStepRequest
+from models.decode_requests import DecodeRowsRequest, DecodeSamplesRequest, DecodeStepRequest
 from models.describe_requests import DescribeRequest
 from models.hub_requests import FetchRequest, LookUpRequest
 from models.requests import (
@@ -61,6 +61,7 @@ ACTIVITIES: dict[type[Request], str] = {
     TrustRequest: "comparing with the model's own attention",
     ExportRequest: "writing the weights",
     DecodeStepRequest: "choosing a token",
+    DecodeSamplesRequest: "writing several texts",
     DecodeRowsRequest: "computing where the head looked while the text was written",
     StepRequest: "letting the model write a token",
 }
