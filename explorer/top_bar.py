@@ -105,6 +105,10 @@ class TopBar(QWidget):
         newest = state.progress[-1] if state.progress else None
         self.doing.setText(f"{newest.label} …" if newest is not None else "Working …")
         fraction = newest.fraction if newest is not None else None
+        measured = state.results.quality
+        if newest is None and state.measuring is not None and measured is not None:  # many short requests
+            self.doing.setText("Measuring quality …")
+            fraction = measured.done / measured.total
         self.progress.setRange(0, 0 if fraction is None else 1000)
         if fraction is not None:
             self.progress.setValue(round(1000 * fraction))

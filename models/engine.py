@@ -30,6 +30,8 @@ from models.order import shuffle_view
 from models.player import Player
 from models.positions import positions_view
 from models.predictions import predict
+from models.quality import Measurement
+from models.quality_requests import QualityRequest
 from models.requests import (
     AlignmentRequest,
     AtlasRequest,
@@ -103,6 +105,7 @@ class Engine:
         self._text = ""
         self._written: str | list[int] | None = None  # what the decoder of an encoder-decoder model was given
         self._player: Player | None = None
+        self._measurement: Measurement | None = None  # of quality against length; it has models of its own
         self._run = 0  # the forward request's ticket: what later requests call this run
 
     def run(self, request: Request, should_stop: ShouldStop, report: Report) -> Result:
@@ -375,6 +378,23 @@ class Engine:
         if self._player is None:
             raise StaleRunError
         return self._player.rows(request, should_stop)
+
+    @_answer.register
+    def _quality(self, request: QualityRequest, should_stop: ShouldStop, report: Report) -> Result:
+        measurement = self._measurement
+        if request.stop:
+            self._measurement = None
+            if measurement is None:
+                raise StaleRunError
+            return measurement.view(request)
+        if measurement is None or not measurement.belongs_to(request):
+            if request.done:
+                raise StaleRunError
+            self._measurement = measurement = None  # its models need not be held beside the new ones
+            self._measurement = measurement = Measurement(request, should_stop, report)
+        if request.done >= measurement.done:  # else the last answer did not reach the window
+            measurement.advance(should_stop)
+        return measurement.view(request)
 
     @staticmethod
     def _target(model: Model, request: ForwardRequest, should_stop: ShouldStop) -> str | list[int] | None:

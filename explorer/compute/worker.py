@@ -14,6 +14,7 @@ from explorer.compute.quiet_import import quiet_import
 from models.decode_requests import DecodeRowsRequest, DecodeSamplesRequest, DecodeStepRequest
 from models.describe_requests import DescribeRequest
 from models.hub_requests import FetchRequest, LookUpRequest
+from models.quality_requests import QualityRequest
 from models.requests import (
     AlignmentRequest,
     AtlasRequest,
@@ -63,6 +64,7 @@ ACTIVITIES: dict[type[Request], str] = {
     DecodeStepRequest: "choosing a token",
     DecodeSamplesRequest: "writing several texts",
     DecodeRowsRequest: "computing where the head looked while the text was written",
+    QualityRequest: "measuring quality against length",
     StepRequest: "letting the model write a token",
 }
 

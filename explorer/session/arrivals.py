@@ -15,6 +15,7 @@ from explorer.session.intents import Place, SetTarget, SetText
 from explorer.session.state import Listed, Notice, Question, Results, Selection, State, clamped, site_of, site_tokens
 from models.decode_requests import DecodeRowsView, DecodeStepView
 from models.interventions import Mask, Positions
+from models.quality_requests import QualityRequest, QualityView
 from models.requests import ForwardRequest, LoadRequest
 from models.results import (
     AlignmentView,
@@ -91,7 +92,7 @@ def _(result: Loaded, state: State) -> State:
         normalisation = "none" if document.view.normalisation == "difference" else document.view.normalisation
         document = replace(document, view=replace(document.view, painting="off", normalisation=normalisation))
     document = replace(document, checkpoint=result.info.reference, text=text, selection=selection)
-    results = Results(loaded=result, devices=state.results.devices)
+    results = Results(loaded=result, devices=state.results.devices, quality=state.results.quality)
     return replace(state, document=document, results=results, loading=None, refused=None)
 
 
@@ -188,6 +189,15 @@ def _(result: DecodeRowsView, state: State) -> State:
 
 
 @_arrive.register
+def _(result: QualityView, state: State) -> State:
+    state = _without_notice(_without_progress(state, result), result)
+    following = None
+    if state.measuring is not None and not result.ended:
+        following = replace(state.measuring, done=result.done)
+    return replace(state, results=replace(state.results, quality=result), measuring=following)
+
+
+@_arrive.register
 def _(result: Stepped, state: State) -> State:
     state = _without_progress(state, result)
     if not _is_of_this_run(state, result) or not state.up_to_date:
@@ -217,6 +227,8 @@ def _(result: Failure, state: State) -> State:
     request = result.request
     if state.asked is not None and replace(request, ticket=0) == state.asked.request:
         state = replace(state, asked=None, passage=0)
+    if isinstance(request, QualityRequest):
+        state = replace(state, measuring=None)
     if result.stale or _speaks_of_the_past(state, result):
         return state
     notice = _notice(result, state)

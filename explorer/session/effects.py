@@ -6,9 +6,13 @@
 - A step of decoding was asked for: write it.
 - A checkpoint ran for the first time: check it against its own attention. If the text changes before the answer, the
   next run is checked instead.
+- A measurement is under way: its next batch, and after a load, which called it off, the same one again. Stopped by a
+  person, the engine is told so, and lets go of its models.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from explorer.session.state import State
 from models.requests import ForwardRequest, LoadRequest, Request, TrustRequest
@@ -32,7 +36,15 @@ def effects(old: State, new: State) -> tuple[Request, ...]:
         requests.append(forward)
     if new.ran is not None and new.ran is not old.ran and (old.ran is None or TrustRequest.lane in old.busy):
         requests.append(TrustRequest(run=new.ran.run))
+    requests += _measuring(old, new, called_off=bool(requests) and isinstance(requests[0], LoadRequest))
     return tuple(requests)
+
+
+def _measuring(old: State, new: State, called_off: bool) -> list[Request]:
+    if new.measuring is not None:
+        return [new.measuring] if called_off or new.measuring != old.measuring else []
+    was_stopped = old.measuring is not None and new.results.quality is old.results.quality
+    return [replace(old.measuring, stop=True)] if was_stopped and old.measuring is not None else []
 
 
 def _wanted_forward(state: State) -> ForwardRequest | None:

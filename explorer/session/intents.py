@@ -13,6 +13,7 @@ from explorer.session.branches import ROOT
 from explorer.session.state import Document, Notice
 from models.decode_requests import DecodeStepRequest
 from models.interventions import Intervention
+from models.quality_requests import QualityRequest
 from models.results import Result
 from models.values import Placement, SiteRef
 
@@ -174,6 +175,13 @@ class RestoreDocument(Intent):
     """Everything a person chose at once: a session file, a lesson, an undo."""
 
     document: Document
+
+
+@dataclass(frozen=True, slots=True)
+class Measure(Intent):
+    """Begin to measure quality against sentence length, in the place of any measurement under way; None stops it."""
+
+    request: QualityRequest | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -20,6 +20,7 @@ from explorer.session.intents import (
     DeleteBranch,
     GoToNode,
     Intent,
+    Measure,
     NameBranch,
     OpenCheckpoint,
     PaintCells,
@@ -40,6 +41,7 @@ from explorer.session.intents import (
 from explorer.session.state import Listed, State, ViewOptions, clamped, site_of
 from explorer.session.writing import Asked
 from models.interventions import Intervention, Mask, is_neutral, same_slot
+from models.quality_requests import QualityRequest
 from models.values import SiteRef
 
 _LASTING_LANES = frozenset({"load", "forward"})
@@ -340,6 +342,14 @@ def _check_view_value(option: str, value: object) -> None:
 @_reduce.register
 def _(intent: Arrived, state: State) -> State:
     return arrive(state, intent.result)
+
+
+@_reduce.register
+def _(intent: Measure, state: State) -> State:
+    if intent.request == state.measuring:
+        return state
+    results = state.results if intent.request is None else replace(state.results, quality=None)
+    return replace(_without_notice(state, {QualityRequest.lane}), measuring=intent.request, results=results)
 
 
 @_reduce.register

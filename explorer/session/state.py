@@ -9,6 +9,7 @@ from explorer.session.branches import Branches
 from explorer.session.writing import Asked, Writing, with_tree
 from models.decode_requests import DecodeRowsView, DecodeStepView
 from models.interventions import Cell, Intervention, Mask, applies, precedence
+from models.quality_requests import QualityRequest, QualityView
 from models.requests import ForwardRequest
 from models.results import (
     AlignmentView,
@@ -144,6 +145,7 @@ class Results:
     decoded_rows: DecodeRowsView | None = None
     alignment: AlignmentView | None = None
     recurrent: RecurrentView | None = None
+    quality: QualityView | None = None  # of no run, and of models of its own: it outlives the open one
     trust: TrustReport | None = None
     devices: DevicesView | None = None  # of the computer, whatever checkpoint is open
 
@@ -161,6 +163,7 @@ class State:
     asked: Asked | None = None  # the step of decoding that is under way
     passage: int = 0  # what is being written in one go, and undone at once; 0 when it was broken off
     passages: int = 0  # that there were
+    measuring: QualityRequest | None = None  # the next batch of the measurement under way
     restored: bool = False  # the document came whole: the next load keeps its text, the next run its selection
 
     @property
