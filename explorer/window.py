@@ -27,6 +27,7 @@ from explorer.panels.lookup import LookupPanel
 from explorer.panels.mask_scale import MaskScalePanel
 from explorer.panels.next_token import NextTokenPanel
 from explorer.panels.positions import PositionsPanel
+from explorer.panels.quality import QualityPanel
 from explorer.panels.recurrent import RecurrentPanel
 from explorer.panels.variance import VariancePanel
 from explorer.session import files
@@ -52,6 +53,7 @@ PANELS: tuple[type[Panel], ...] = (
     LookupPanel,
     VariancePanel,
     RecurrentPanel,
+    QualityPanel,
 )
 """In the order of their tabs."""
 

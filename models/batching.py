@@ -59,7 +59,7 @@ def _write_recurrent(model: Model, sources: Rows, most: int, should_stop: Callab
     writing = module.begin(_padded(sources, module.config.pad, model.device)[0])
     words = torch.full((len(sources),), model.start_id, device=model.device)
     ended = torch.zeros(len(sources), dtype=torch.bool, device=model.device)
-    steps = []
+    steps: list[Tensor] = []
     while len(steps) < most and not bool(ended.all()):
         if should_stop():
             raise Cancelled
@@ -113,7 +113,8 @@ def log_probabilities(model: Model, sources: Rows, targets: Rows) -> Tensor:
         inputs["attention_mask"] = there.long()
     log_p = model.forward(inputs).logits.double().log_softmax(dim=-1)  # (pairs, steps, vocabulary)
     of_tokens = log_p.gather(-1, wanted[..., None])[..., 0]
-    return (of_tokens * counted).sum(dim=1)
+    summed: Tensor = (of_tokens * counted).sum(dim=1)
+    return summed
 
 
 def _pad(model: Model) -> int:

@@ -16,6 +16,10 @@ WEIGHTS = Path(__file__).parent / "weights"
 # in the order of the menu; one appears as soon as there is a panel that can show it
 SHIPPED = ("story-gpt", "story-bert", "en-es", "dates-bahdanau", "dates-luong", "dates-bottleneck")
 
+DATE_MODELS = ("dates-bahdanau", "dates-luong", "dates-bottleneck")
+RECURRENT_TRANSLATORS = ("recurrent-en-es-bahdanau", "recurrent-en-es-bottleneck")
+TRANSFORMER_TRANSLATOR = "en-es"
+
 _CARD_BYTES = 64 * 1024
 
 

@@ -20,7 +20,7 @@ from models.checkpoints import open_checkpoint
 from models.errors import InputError
 from models.model import Model
 from models.pairs import Pair, read_pairs
-from models.quality_requests import QualityBin, QualityExample, QualityRequest, QualityScore, QualityView
+from models.quality_requests import QualityBin, QualityExample, QualityPart, QualityRequest, QualityScore, QualityView
 from models.requests import Cancelled
 from models.textbook.checkpoint import RecurrentModel
 from models.textbook.tasks import date_pairs
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sacrebleu.metrics.bleu import BLEU
 
 WIDTH = 2
-"""Lengths in one bin: 2 to 3 words, 4 to 5, and so on."""
+"""Lengths in one bin: 1 to 2 words, 3 to 4, and so on, so that ten, the longest of the training, ends one."""
 BATCH = 32
 MOST_WRITTEN = 96
 """Tokens: as many as the window lets an encoder-decoder model write."""
@@ -112,7 +112,7 @@ class Measurement:
         self._next = 0
         self._work: dict[tuple[int, int], _Done] = {}  # (bin, model)
         self._finished: list[QualityBin] = []
-        self._overall: tuple[QualityScore, ...] = ()
+        self._parts: tuple[QualityPart, ...] = ()
         self._bleu = _bleu_metric() if request.pairs else None
         self._signature = ""
         self.done, self.total = 0, self.sentences * len(self._models)
@@ -162,7 +162,8 @@ class Measurement:
             trained_to=self._trained_to,
             unit="words" if self.pairs else "characters",
             bins=tuple(self._finished),
-            overall=self._overall,
+            parts=self._parts,
+            planned=tuple((*_span(bin_), len(bin_)) for bin_ in self._bins),
             sentences=self.sentences,
             left_out=self.left_out,
             sampled=self.sampled,
@@ -188,11 +189,24 @@ class Measurement:
             for i, sentence in enumerate(sentences)
         )
         scores = tuple(self._score(model, [number]) for model in every)
-        first = sentences[0].length // WIDTH * WIDTH
-        self._finished.append(QualityBin(max(1, first), first + WIDTH - 1, scores, examples))
+        self._finished.append(QualityBin(*_span(sentences), scores, examples))
         if self._next == len(self._tasks):
-            self._overall = tuple(self._score(model, range(len(self._bins))) for model in every)
+            self._parts = tuple(self._part(*part) for part in self._split())
             self._models.clear()
+
+    def _split(self) -> list[tuple[str, list[int]]]:
+        """Which bins are scored together: all; and those within and beyond what the models were trained on."""
+        lasts = [_span(bin_)[1] for bin_ in self._bins]
+        parts = [("all", list(range(len(lasts))))]
+        known = [words for words in self._trained_to if words is not None]
+        if known and lasts[0] <= min(known) < lasts[-1]:
+            within = [number for number, last in enumerate(lasts) if last <= min(known)]
+            parts += [(f"up to {min(known)} words", within), ("longer", list(range(len(within), len(lasts))))]
+        return parts
+
+    def _part(self, name: str, bins: list[int]) -> QualityPart:
+        scores = tuple(self._score(model, bins) for model in range(len(self._names)))
+        return QualityPart(name, sum(len(self._bins[number]) for number in bins), scores)
 
     def _score(self, model: int, bins: Sequence[int]) -> QualityScore:
         """One model's score over whole bins."""
@@ -280,10 +294,16 @@ def _fitting(models: Sequence[Model], found: list[Sentence], should_stop: Callab
     return kept
 
 
+def _span(bin_: Sequence[Sentence]) -> tuple[int, int]:
+    """The first and last length that belong to its bin."""
+    before = (bin_[0].length - 1) // WIDTH * WIDTH
+    return before + 1, before + WIDTH
+
+
 def _binned(sentences: list[Sentence]) -> list[list[Sentence]]:
     """By length, a list a bin; of a bin with very many, a sample that is always the same."""
     ordered = sorted(sentences, key=lambda sentence: (sentence.length, sentence.source))
-    bins = [list(bin_) for _, bin_ in groupby(ordered, key=lambda sentence: sentence.length // WIDTH)]
+    bins = [list(bin_) for _, bin_ in groupby(ordered, key=lambda sentence: (sentence.length - 1) // WIDTH)]
     for i, bin_ in enumerate(bins):
         if len(bin_) > MOST_IN_BIN:
             chosen = random.Random(0).sample(bin_, MOST_IN_BIN)

@@ -68,6 +68,15 @@ class QualityBin:
         return str(self.first) if self.first == self.last else f"{self.first} to {self.last}"
 
 
+@dataclass(frozen=True, slots=True)
+class QualityPart:
+    """The scores of many lengths together."""
+
+    name: str  # "all", "up to 10 words", "longer"
+    sentences: int
+    scores: tuple[QualityScore, ...]  # a model each
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class QualityView(Result):
     """What is measured so far: a bin appears when every model has been through it, the short ones first."""
@@ -77,7 +86,8 @@ class QualityView(Result):
     trained_to: tuple[int | None, ...]  # a model each: words of the longest sentences it was trained on, where known
     unit: str  # "words" or "characters"
     bins: tuple[QualityBin, ...]
-    overall: tuple[QualityScore, ...]  # a model each, on all sentences; empty before the end
+    parts: tuple[QualityPart, ...]  # all; up to the lengths of the training, and longer; empty before the end
+    planned: tuple[tuple[int, int, int], ...]  # (first, last, sentences) of every bin, measured or to be
     sentences: int  # to be measured
     left_out: int  # longer than one of the models takes, or empty
     sampled: bool  # some lengths had more sentences than are measured

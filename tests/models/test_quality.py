@@ -1,4 +1,4 @@
-"""Quality against length: bins, BLEU and the other measures against figures found in other ways; asked batch by batch."""
+"""Quality against length: its measures against figures found in other ways, and a measurement asked for in batches."""
 
 from __future__ import annotations
 
@@ -59,10 +59,12 @@ def pairs(tmp_path) -> str:
 def test_bins_hold_the_sentences_of_their_lengths(pairs):
     view = measure(["en-es"], pairs)
     assert [(b.first, b.last, b.name, b.sentences) for b in view.bins] == [
-        (2, 3, "2 to 3", 2),
-        (4, 5, "4 to 5", 2),
-        (6, 7, "6 to 7", 2),
+        (1, 2, "1 to 2", 2),
+        (3, 4, "3 to 4", 2),
+        (5, 6, "5 to 6", 1),
+        (7, 8, "7 to 8", 1),
     ]
+    assert view.planned == ((1, 2, 2), (3, 4, 2), (5, 6, 1), (7, 8, 1))
     assert view.bins[0].examples[0].references == ("Buenos días.", "Buen día.")
     assert (view.sentences, view.left_out, view.sampled, view.unit) == (6, 0, False, "words")
     assert (view.done, view.total, view.ended) == (6, 6, True)
@@ -91,7 +93,7 @@ def test_bleu_is_sacrebleus(pairs):
         all_references += references
     streams = [[r[i] if i < len(r) else None for r in all_references] for i in range(2)]
     whole = sacrebleu.corpus_bleu(all_written, streams, lowercase=True, use_effective_order=True)  # type: ignore[arg-type]
-    assert view.overall[0].bleu == pytest.approx(whole.score, abs=1e-9)
+    assert view.parts[0].scores[0].bleu == pytest.approx(whole.score, abs=1e-9)
     assert 20 < whole.score < 100
     assert view.signature.startswith("nrefs:var|case:lc|eff:yes|tok:13a|smooth:exp|version:")
 
@@ -121,14 +123,14 @@ def test_the_log_probability_is_the_mean_over_all_tokens_of_all_references(pairs
         wanted = [*(token.id for token in encoded.tokens[1:]), 3]
         total += float(log_p[range(len(wanted)), wanted].sum())
         tokens += len(wanted)
-    assert view.overall[0].log_probability == pytest.approx(total / tokens, abs=1e-5)
+    assert view.parts[0].scores[0].log_probability == pytest.approx(total / tokens, abs=1e-5)
 
 
 def test_dates_are_the_ones_that_were_held_out():
     view = measure(["dates-bottleneck"])
     assert (view.unit, view.sentences, view.trained_to, view.signature) == ("characters", DATES, (None,), "")
-    assert view.overall[0].exact == 1_998  # as its card says
-    assert view.overall[0].bleu is None
+    assert view.parts[0].scores[0].exact == 1_998  # as its card says
+    assert view.parts[0].scores[0].bleu is None
     held_out = dict(date_pairs(DATES, seed=0))
     assert {e.source: e.references[0] for b in view.bins for e in b.examples} == held_out
     for bin_ in view.bins:
@@ -145,10 +147,20 @@ def test_models_stand_side_by_side(pairs, folders):
     assert {len(e.written) for b in view.bins for e in b.examples} == {3}
 
 
+def test_lengths_beyond_the_training_are_scored_together(tmp_path, folders):
+    long = ("My brother " + "and my sister " * 5, "Mi hermano y mi hermana."), ("The cat " + "is old " * 6, "El gato.")
+    view = measure(folders, list_of(tmp_path, [*PAIRS, *long]))
+    assert [(part.name, part.sentences) for part in view.parts] == [("all", 8), ("up to 10 words", 6), ("longer", 2)]
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    assert view.parts[2].scores == measure(folders, list_of(alone, list(long))).parts[0].scores
+    assert len(measure(["en-es"], list_of(tmp_path, [*PAIRS, *long])).parts) == 1
+
+
 def test_measured_twice_it_is_the_same(pairs, folders):
     once, again = measure(folders, pairs), measure(folders, pairs)
     assert once.bins == again.bins
-    assert once.overall == again.overall
+    assert once.parts == again.parts
 
 
 # --------------------------------------------------------------------------- the sentences
@@ -199,9 +211,9 @@ def test_the_shipped_sentences_cover_the_lengths():
     assert "MIT licence" in first
     assert all(len(line.split("\t")) == 2 for line in lines)
     sentences = grouped([(line.split("\t")[0], line.split("\t")[1]) for line in lines])
-    assert len(sentences) == len(lines) >= 240
-    per_bin = [sum(s.length // 2 == half for s in sentences) for half in range(1, 13)]
-    assert min(per_bin) >= 15, per_bin
+    assert len(sentences) == len(lines) >= 320
+    per_bin = [sum((s.length - 1) // 2 == half for s in sentences) for half in range(15)]
+    assert min(per_bin) >= 12, per_bin
 
 
 # --------------------------------------------------------------------------- asked by the window
@@ -227,8 +239,8 @@ def request_(pairs, folders, monkeypatch) -> QualityRequest:
 def test_a_batch_a_request_and_a_bin_when_every_model_is_through_it(request_):
     views = walk(Engine(), request_)
     assert [view.done for view in views] == list(range(1, 13))
-    assert [len(view.bins) for view in views] == [0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3]
-    assert all(not view.overall for view in views[:-1])
+    assert [len(view.bins) for view in views] == [0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 4]
+    assert all(not view.parts for view in views[:-1])
     assert views[-1].bins == measure(request_.references, request_.pairs).bins
     assert views[4].bins[0] is views[3].bins[0]
 
@@ -253,17 +265,23 @@ def stops_after(polls: int) -> Callable[[], bool]:
     return lambda: next(count, None) is None
 
 
+def called_off(engine: Engine, request: QualityRequest, polls: int) -> QualityRequest:
+    """Ask for batch after batch until one takes more than so many polls; the request that was called off."""
+    for _ in range(12):
+        try:
+            view = engine.run(request, stops_after(polls), silent)
+        except Cancelled:
+            return request
+        assert isinstance(view, QualityView)
+        request = replace(request, done=view.done)
+    pytest.fail("no batch polled so often")
+
+
 @pytest.mark.parametrize("polls", [0, 1, 4, 9])
 def test_called_off_anywhere_it_goes_on_as_if_it_had_not_been(request_, polls):
     engine = Engine()
-    first = ask(engine, request_)
-    assert isinstance(first, QualityView)
-    following = replace(request_, done=first.done)
-    with pytest.raises(Cancelled):
-        for _ in range(12):
-            view = engine.run(following, stops_after(polls), silent)
-            assert isinstance(view, QualityView)
-            following = replace(following, done=view.done)
+    ask(engine, request_)
+    following = called_off(engine, replace(request_, done=1), polls)
     assert walk(engine, following)[-1].bins == measure(request_.references, request_.pairs).bins
 
 
@@ -306,4 +324,4 @@ def test_the_models_go_with_the_last_batch(request_):
         assert len(measurement._models) == 2
         measurement.advance(never)
     assert measurement._models == []
-    assert math.isfinite(measurement.view(request_).overall[0].log_probability)
+    assert math.isfinite(measurement.view(request_).parts[0].scores[0].log_probability)
