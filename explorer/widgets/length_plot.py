@@ -242,8 +242,8 @@ class LengthPlot(ThemedWidget):
         length, text = self._limit
         if not self._bins[0].first < length < self._bins[-1].last:
             return
-        x, metrics = self._across(length, room), QFontMetricsF(self.font())
-        painter.setPen(QPen(QColor(self._theme.text_dim), 1.5, Qt.PenStyle.DashLine))
+        x, metrics = round(self._across(length, room)) + 0.5, QFontMetricsF(self.font())
+        painter.setPen(QPen(QColor(self._theme.text_dim), 1, Qt.PenStyle.DashLine))
         painter.drawLine(QPointF(x, room.top() - self._line_height()), QPointF(x, room.bottom()))
         painter.setPen(QColor(self._theme.text_dim))
         before, after = x - _PAD, self.width() - x - _PAD

@@ -51,6 +51,7 @@ class ExamplesView(QWidget):
         self.back.clicked.connect(lambda: self._go(-1))
         self.next.clicked.connect(lambda: self._go(1))
         self.use.clicked.connect(lambda: self.used.emit(self.example.source))
+        self._show()
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
