@@ -13,7 +13,8 @@ from torch import Tensor
 from transformers import StoppingCriteria, StoppingCriteriaList
 
 from models.capture import never
-from models.decoding import end_ids, written_text
+from models.choosing import end_ids
+from models.decoding import written_text
 from models.model import Model
 from models.requests import Cancelled
 from models.textbook.checkpoint import RecurrentModel

@@ -43,8 +43,9 @@ def effects(old: State, new: State) -> tuple[Request, ...]:
 def _measuring(old: State, new: State, called_off: bool) -> list[Request]:
     if new.measuring is not None:
         return [new.measuring] if called_off or new.measuring != old.measuring else []
-    was_stopped = old.measuring is not None and new.results.quality is old.results.quality
-    return [replace(old.measuring, stop=True)] if was_stopped and old.measuring is not None else []
+    if old.measuring is None or new.results.quality is not old.results.quality:  # the last answer ends it too
+        return []
+    return [replace(old.measuring, stop=True)]
 
 
 def _wanted_forward(state: State) -> ForwardRequest | None:

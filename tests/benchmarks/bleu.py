@@ -11,11 +11,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
 
 from sacrebleu.metrics.bleu import BLEU
 
 from models import decode, open_checkpoint
+from models.quality import reference_streams
 from models.training.prepare_translation import Pair, read_pairs, split
 
 SENTENCES = 500
@@ -29,12 +29,6 @@ def references(pairs: Sequence[Pair], count: int) -> dict[str, list[str]]:
     for english, spanish in split(pairs)[1]:
         held_out.setdefault(english, []).append(spanish)
     return dict(list(held_out.items())[:count])
-
-
-def streams(found: Sequence[list[str]]) -> list[list[str | None]]:
-    """References by number rather than by sentence, as sacrebleu takes them; None where a sentence has fewer."""
-    most = max(len(each) for each in found)
-    return [[each[i] if i < len(each) else None for each in found] for i in range(most)]
 
 
 def main() -> None:
@@ -53,7 +47,7 @@ def main() -> None:
         if number % 100 == 0:
             print(f"{number} sentences translated, the last: {english} -> {text}", flush=True)
     bleu = BLEU()
-    print(bleu.corpus_score(written, cast("list[list[str]]", streams(list(found.values())))))
+    print(bleu.corpus_score(written, reference_streams(list(found.values()))))
     print(bleu.get_signature())
 
 

@@ -1,4 +1,4 @@
-"""Quality against length in the whole window, with the real engine: run, go on working meanwhile, stop, broken files."""
+"""Quality against length in the whole window, with the real engine: run, work meanwhile, stop, broken files."""
 
 from __future__ import annotations
 

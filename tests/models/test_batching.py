@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,13 @@ from tests.models.recurrent_by_hand import Hand
 from tests.models.sentences import ENGLISH
 
 TEXTS = [*recurrents.SENTENCES, "The cat.", "Books", "The table is black and the cat is old, and my sister reads."]
-KINDS = {"bahdanau": {}, "none": {}, "general": {}, "dot": {"scope": "monotonic"}, "concat": {"scope": "predictive"}}
+KINDS: dict[str, dict[str, Any]] = {
+    "bahdanau": {},
+    "none": {},
+    "general": {},
+    "dot": {"scope": "monotonic"},
+    "concat": {"scope": "predictive"},
+}
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -71,9 +78,9 @@ def test_log_probabilities_of_a_transformer_equal_its_own_loss(en_es):
 
 def test_it_can_be_called_off_between_steps(en_es, recurrent):
     for model in (en_es, recurrent):
-        asked = []
+        asked: list[int] = []
 
-        def stop(asked=asked):
+        def stop(asked: list[int] = asked) -> bool:
             asked.append(1)
             return len(asked) > 2
 

@@ -12,6 +12,7 @@ from explorer.session.reduce import reduce
 from explorer.session.state import Document, State
 from models.decode_requests import DecodeStepRequest, DecodeStepView, Ending, Offer
 from models.decode_settings import DecodeSettings
+from models.quality_requests import QualityPart, QualityRequest, QualityScore, QualityView
 from models.requests import (
     AlignmentRequest,
     AtlasRequest,
@@ -183,6 +184,30 @@ def shuffle_view(run: int = 1, seed: int = 0) -> ShuffleView:
         note="",
         scheme=PositionScheme(kind="none", title="No positions", words="It has none."),
     )
+
+
+QUALITY = QualityRequest(references=("a", "b"), pairs="pairs.tsv")
+
+
+def quality_view(done: int = 3, total: int = 12, **changes: object) -> QualityView:
+    """A measurement under way, or at its end."""
+    made = QualityView(
+        request=replace(QUALITY, ticket=7),
+        models=("a", "b"),
+        trained_to=(10, None),
+        unit="words",
+        bins=(),
+        parts=(QualityPart("all", 6, (QualityScore(30.0, 2, -1.0),) * 2),) if done == total else (),
+        planned=((1, 2, 6),),
+        sentences=6,
+        left_out=0,
+        sampled=False,
+        done=done,
+        total=total,
+        signature="",
+        seconds=1.0,
+    )
+    return replace(made, **changes)  # type: ignore[arg-type]
 
 
 def trust_report(run: int = 1) -> TrustReport:

@@ -15,6 +15,7 @@ from explorer.session.intents import (
     DeleteBranch,
     GoToNode,
     Intent,
+    Measure,
     NameBranch,
     OpenCheckpoint,
     PaintCells,
@@ -82,6 +83,7 @@ REQUESTS = st.one_of(
     st.builds(ForwardRequest, text=TEXTS),
     st.builds(StepRequest, run=RUNS),
     STEP_REQUESTS,
+    st.just(answers.QUALITY),
 )
 
 
@@ -111,6 +113,7 @@ def steps() -> st.SearchStrategy[Intent]:
         st.builds(GoToNode, NODES),
         st.builds(NameBranch, NODES, TEXTS),
         st.builds(DeleteBranch, NODES),
+        st.builds(Measure, st.none() | st.just(answers.QUALITY)),
         st.builds(Show, st.none() | st.builds(Notice, st.just("info"), TEXTS)),
         st.builds(Busy, st.frozensets(st.sampled_from(["load", "forward", "trust"]))),
     )
@@ -133,6 +136,7 @@ def results() -> st.SearchStrategy[Result]:
         st.builds(answers.prediction_view, RUNS),
         st.builds(answers.positions_view, RUNS, SITES),
         st.builds(answers.shuffle_view, RUNS, st.integers(0, 2)),
+        st.builds(answers.quality_view, st.sampled_from([3, 12])),
         st.builds(answers.trust_report, RUNS),
         st.builds(answers.stepped, RUNS, TEXTS, ended=st.booleans()),
         st.builds(answers.step_view, STEP_REQUESTS, TOKENS),

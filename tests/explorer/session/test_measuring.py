@@ -8,33 +8,13 @@ import pytest
 
 from explorer.session.intents import Arrived, Intent, Measure, OpenCheckpoint, SetText
 from explorer.session.state import State
-from models.quality_requests import QualityPart, QualityRequest, QualityScore, QualityView
+from models.quality_requests import QualityRequest
 from models.requests import LoadRequest, Request
 from models.results import Progress, Result
 from tests.explorer.session import answers
+from tests.explorer.session.answers import QUALITY as REQUEST
+from tests.explorer.session.answers import quality_view as view
 from tests.explorer.session.test_effects import Story
-
-REQUEST = QualityRequest(references=("a", "b"), pairs="pairs.tsv")
-
-
-def view(done: int = 3, total: int = 12, **changes: object) -> QualityView:
-    made = QualityView(
-        request=replace(REQUEST, ticket=7),
-        models=("a", "b"),
-        trained_to=(10, None),
-        unit="words",
-        bins=(),
-        parts=(QualityPart("all", 6, (QualityScore(30.0, 2, -1.0),) * 2),) if done == total else (),
-        planned=((1, 2, 6),),
-        sentences=6,
-        left_out=0,
-        sampled=False,
-        done=done,
-        total=total,
-        signature="",
-        seconds=1.0,
-    )
-    return replace(made, **changes)  # type: ignore[arg-type]
 
 
 class Measuring(Story):

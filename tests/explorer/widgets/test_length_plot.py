@@ -101,7 +101,7 @@ def test_a_click_chooses_the_nearest_point(plot, qtbot):
 
 
 def test_the_keys_walk_along_the_points(plot):
-    walked = []
+    walked: list[int] = []
     plot.bin_chosen.connect(walked.append)
     for key in (Qt.Key.Key_Right, Qt.Key.Key_Right, Qt.Key.Key_End, Qt.Key.Key_Right, Qt.Key.Key_Left, Qt.Key.Key_Home):
         QTest.keyClick(plot, key)
