@@ -19,7 +19,7 @@ from tests.explorer.real_window import click, opened_window, panel_of, settle, w
 
 
 @pytest.fixture(scope="module")
-def window() -> Iterator[MainWindow]:
+def window(qapp) -> Iterator[MainWindow]:
     with opened_window("dates-bahdanau", "5 March 1998") as window:
         window.dock_host.raise_panel("quality")
         settle(window)
