@@ -77,21 +77,29 @@ def piece_bytes(piece: str) -> bytes | None:
 
 
 def bytes_label(data: bytes) -> str:
-    """Whole characters as they are, the bytes of broken ones in hexadecimal: "F0·9F"."""
-    label, i = "", 0
+    """Whole characters as they are, the bytes of broken ones in hexadecimal within marks: "‹F0·9F›"."""
+    label, broken, i = "", list[str](), 0
     while i < len(data):
-        for width in (1, 2, 3, 4):
-            try:
-                label += visible(data[i : i + width].decode())
-            except UnicodeDecodeError:
-                continue
-            i += width
-            break
+        whole = next((w for w in (1, 2, 3, 4) if _decodes(data[i : i + w])), 0)
+        if whole:
+            label, broken = label + _marked(broken) + visible(data[i : i + whole].decode()), []
         else:
-            hexed = f"{data[i]:02X}"
-            label += "·" + hexed if label[-2:-1].isalnum() and label[-1:].isalnum() else hexed
-            i += 1
-    return label
+            broken.append(f"{data[i]:02X}")
+        i += max(1, whole)
+    return label + _marked(broken)
+
+
+def _decodes(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _marked(broken: Sequence[str]) -> str:
+    """So that nobody takes a byte for a word or a number of the text."""
+    return f"‹{'·'.join(broken)}›" if broken else ""
 
 
 def piece_label(piece: str, byte_level: bool) -> str:

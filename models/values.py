@@ -24,7 +24,7 @@ class Token:
     end: int
     special: bool = False
     part: tuple[int, int] = (1, 1)
-    label: str = ""  # what to draw: "␣cats", "⟨start⟩", "F0·9F"
+    label: str = ""  # what to draw: "␣cats", "⟨start⟩", "‹F0·9F›"
 
     @property
     def word(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import lru_cache
 from typing import ClassVar
@@ -20,6 +21,7 @@ from models.results import Ran
 from models.values import CheckpointInfo, Site
 
 _LONGEST = 40  # characters of one token in a sentence
+_BYTES = re.compile("‹([0-9A-F]{2}(?:·[0-9A-F]{2})*)›")
 
 
 NO_HEADS = "This model has no attention: there are no heads to look at."
@@ -190,6 +192,15 @@ def predicting_position(state: State, ran: Ran) -> int:
     if site is not None and site_tokens(ran, site)[0] is not ran.tokens:
         return last
     return min(state.selection.query, last)
+
+
+def byte_note(label: str) -> str:
+    """A line for a tooltip on what the marks in a token's label mean, with its line break; "" where there are none."""
+    found = _BYTES.search(label)
+    if found is None:
+        return ""
+    which = f"byte{'s' if '·' in found[1] else ''} {found[1].replace('·', ' ')}"
+    return f"\n{found[0]}: {which} of a character that several tokens share"
 
 
 def shortened(text: str) -> str:

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from explorer.language import NAMES, looks_foreign
-from explorer.panels.base import EDITED, Panel, head_name, shortened, token_word, wanted_head
+from explorer.panels.base import EDITED, Panel, byte_note, head_name, shortened, token_word, wanted_head
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import Intent, SelectKey, SelectQuery, SetTarget, SetText, Show
 from explorer.session.session import Session
@@ -304,7 +304,8 @@ def _chip(token: Token, position: int) -> Chip:
     part = f", piece {token.part[0]} of {token.part[1]} of it" if token.part[1] > 1 else ""
     return Chip(
         label=token.label,
-        tooltip=f"position {position}: “{token.piece}” in the vocabulary, id {token.id}{covers}{part}",
+        tooltip=f"position {position}: “{token.piece}” in the vocabulary, id {token.id}{covers}{part}"
+        + byte_note(token.label),
         special=token.special,
     )
 

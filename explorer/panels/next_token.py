@@ -6,7 +6,7 @@ import math
 
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
-from explorer.panels.base import Panel, predicting_position
+from explorer.panels.base import Panel, byte_note, predicting_position
 from explorer.session.hover import Hover
 from explorer.session.session import Session
 from explorer.session.state import State
@@ -129,5 +129,5 @@ def _row(candidate: Candidate, actual: Candidate | None) -> BarRow:
         detail=f"logit {_signed(candidate.logit, 2)} · rank {candidate.rank:,}" + (" · in the text" if stands else ""),
         emphasis=stands,
         tooltip=f"“{candidate.piece}”, id {candidate.id}: probability {p:.6g}, "
-        f"logit {_signed(candidate.logit, 4)}, rank {candidate.rank:,}",
+        f"logit {_signed(candidate.logit, 4)}, rank {candidate.rank:,}{byte_note(candidate.label)}",
     )

@@ -253,7 +253,12 @@ def _speaks_of_the_past(state: State, failure: Failure) -> bool:
 
 
 def _notice(failure: Failure, state: State) -> Notice:
-    request = failure.request
+    request, loaded = failure.request, state.results.loaded
+    if getattr(request, "text", None) == "":  # nothing went wrong: there is nothing yet
+        if loaded is None or not loaded.info.example:
+            return Notice("info", failure.sentence, lane=request.lane)
+        example = SetText(loaded.info.example)
+        return Notice("info", failure.sentence, action_label="Use the example", action=example, lane=request.lane)
     smaller = _smaller(failure.no_room)
     if smaller is not None:
         label, placement = smaller

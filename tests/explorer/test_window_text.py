@@ -286,12 +286,21 @@ def test_an_emptied_input_gets_a_sentence_and_the_next_letter_takes_it_away(wind
     assert window.input.text.text() == ""
     assert window.session.state.ran is ran
     assert window.notice_bar.text.startswith("The input is empty.")
+    assert window.session.state.notice.kind == "info"  # an invitation: nothing went wrong
     assert not window.input.step_button.isEnabled()
     assert window.input.caption.text().startswith("tokens of the last text that ran · ")
     QTest.keyClicks(window.input.text, "A")
     assert not window.notice_bar.isVisible()
     settle(window)
     assert words(window) == ["⟨start⟩", "A"]
+    press(window.input.text, Qt.Key.Key_Backspace)
+    settle(window)
+    assert window.session.state.notice.action_label == "Use the example"
+    use = next(button for button in window.notice_bar.findChildren(QPushButton) if button.text() == "Use the example")
+    click(use, use.rect().center())
+    settle(window)
+    assert window.input.text.text() == EXAMPLE
+    assert not window.notice_bar.isVisible()
 
 
 @pytest.mark.parametrize("text", ODD_TEXTS.values(), ids=ODD_TEXTS.keys())

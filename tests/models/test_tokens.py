@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from itertools import pairwise
 
@@ -158,7 +159,8 @@ def test_bytes_of_one_character(story_gpt: Model) -> None:
     assert {t.text for t in pieces} <= {"🙂", " 🙂"}
     data = b"".join(piece_bytes(t.piece) or b"" for t in pieces)
     assert data.decode().strip() == "🙂"
-    assert "".join(t.label for t in pieces).replace("·", "").lstrip("␣") == "F09F9982"
+    assert re.sub("[‹·›␣]", "", "".join(t.label for t in pieces)) == "F09F9982"
+    assert all(t.label.lstrip("␣").startswith("‹") and t.label.endswith("›") for t in pieces)
 
 
 def test_white_space_is_drawn(story_gpt: Model) -> None:
@@ -213,7 +215,7 @@ def test_byte_pieces_of_sentence_piece(tiny_model) -> None:
     tokens = tiny_model("t5").tokenize("a 🙂")
     pieces = [t for t in tokens if t.piece.startswith("<0x")]
     assert [(t.label, t.text, t.part) for t in pieces] == [
-        (label, "🙂", (i, 4)) for i, label in enumerate(["F0", "9F", "99", "82"], start=1)
+        (label, "🙂", (i, 4)) for i, label in enumerate(["‹F0›", "‹9F›", "‹99›", "‹82›"], start=1)
     ]
 
 
@@ -242,9 +244,12 @@ def test_visible(text: str, drawn: str) -> None:
     ("data", "drawn"),
     [
         (b"caf\xc3\xa9", "café"),
-        (b"\xf0\x9f", "F0·9F"),
-        (b" \xf0\x9f", "␣F0·9F"),
-        (b"\x99\x82a", "99·82a"),
+        (b"\xf0\x9f", "‹F0·9F›"),
+        (b" \xf0\x9f", "␣‹F0·9F›"),
+        (b"\x99\x82a", "‹99·82›a"),
+        (b"\x99a\x82", "‹99›a‹82›"),
+        (b"\xd9", "‹D9›"),
+        (b"", ""),
         ("🙂".encode(), "🙂"),
     ],
 )
@@ -257,12 +262,12 @@ def test_bytes_label(data: bytes, drawn: str) -> None:
     [
         ("Ġcats", True, "␣cats"),
         ("Ċ", True, "⏎"),
-        ("ðŁ", True, "F0·9F"),
+        ("ðŁ", True, "‹F0·9F›"),
         ("##ing", False, "‿ing"),
         ("##", False, "##"),
         ("##Ċ", True, "##⏎"),
         ("▁the", False, "␣the"),
-        ("<0xF0>", False, "F0"),
+        ("<0xF0>", False, "‹F0›"),
         ("Ġ", False, "Ġ"),
     ],
 )

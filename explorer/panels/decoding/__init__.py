@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
-from explorer.panels.base import Panel, head_name, shortened
+from explorer.panels.base import Panel, byte_note, head_name, shortened
 from explorer.panels.decoding.attention import AttentionPage
 from explorer.panels.decoding.branches import BranchesPage
 from explorer.panels.decoding.cache import CachePage
@@ -142,7 +142,11 @@ class DecodingPanel(Panel):
             steps = [TimelineStep(f"step {i + 1}", 0.0) for i in range(len(work.beams))] if best else []
         else:
             steps = [
-                TimelineStep(shortened(node.label), math.exp(node.log_probability), f"Step {i + 1}: “{node.label}”")
+                TimelineStep(
+                    shortened(node.label),
+                    math.exp(node.log_probability),
+                    f"Step {i + 1}: “{node.label}”{byte_note(node.label)}",
+                )
                 for i, node in enumerate(path)
             ]
         self.timeline.set_steps(steps, at)

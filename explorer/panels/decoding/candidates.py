@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
+from explorer.panels.base import byte_note
 from explorer.panels.decoding.layout import column, count, log_text, say
 from explorer.widgets.beam_tree import BeamNode, BeamTree
 from explorer.widgets.filter_bars import FilterBars, FilterRow, percent
@@ -46,7 +47,7 @@ class CandidatesPage(QWidget):
                     cut_by=offer.cut_by,
                     chosen=offer.id == chosen,
                     tooltip=f"id {offer.id}: logit {offer.logit:.4f}, probability {offer.probability:.6g}, after the "
-                    f"settings {offer.kept:.6g}. Click to go this way.",
+                    f"settings {offer.kept:.6g}. Click to go this way.{byte_note(offer.label)}",
                 )
                 for offer in offers
             ]
@@ -98,5 +99,5 @@ def _beam_node(beam: Beam, best: tuple[int, ...]) -> BeamNode:
         log_probability=beam.log_probability,
         fate=fate,  # type: ignore[arg-type]
         best=fate != "pruned" and beam.ids == best[: len(beam.ids)],
-        tooltip=f"“{beam.label}”: log-probability {text}",
+        tooltip=f"“{beam.label}”: log-probability {text}{byte_note(beam.label)}",
     )

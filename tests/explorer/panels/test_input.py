@@ -11,7 +11,7 @@ from PySide6.QtTest import QTest
 
 from explorer.panels.input import InputPanel, word_span
 from explorer.session.hover import NOTHING, Pointed
-from explorer.session.intents import SelectCell, SelectHead, SelectQuery
+from explorer.session.intents import SelectCell, SelectHead, SelectQuery, SetText
 from explorer.session.state import State
 from explorer.widgets.token_strip import TokenStrip
 from models.requests import ForwardRequest, HeadRequest, StepRequest
@@ -163,6 +163,19 @@ def tokens_of(*texts: str) -> tuple[Token, ...]:
         tokens.append(Token(id=0, piece=text, text=text, start=start, end=start + len(text)))
         start += len(text)
     return tuple(tokens)
+
+
+def test_a_byte_of_a_character_is_told_in_the_tooltip(panel, session):
+    run = answers.ran(2, "Tom and")
+    byte = Token(5, "Ù", "ع", 3, 4, part=(1, 2), label="‹D9›")
+    several = Token(6, "Ø¹Ù", "عع", 3, 5, part=(2, 2), label="‹B9·D9›")
+    session.dispatch(SetText("Tom and"))
+    session.arrive(replace(run, tokens=(byte, several)))
+    one, two = (chip.tooltip for chip in panel.strip._tokens)
+    assert one.endswith("piece 1 of 2 of it\n‹D9›: byte D9 of a character that several tokens share")
+    assert two.endswith("\n‹B9·D9›: bytes B9 D9 of a character that several tokens share")
+    session.arrive(answers.ran(3, "Tom and"))
+    assert "byte" not in panel.strip._tokens[0].tooltip
 
 
 @pytest.mark.parametrize(
