@@ -62,7 +62,7 @@ ACTIVITIES: dict[type[Request], str] = {
     TrustRequest: "comparing with the model's own attention",
     ExportRequest: "writing the weights",
     DecodeStepRequest: "choosing a token",
-    DecodeSamplesRequest: "writing several texts",
+    DecodeSamplesRequest: "drawing a token of each sample",
     DecodeRowsRequest: "computing where the head looked while the text was written",
     QualityRequest: "measuring quality against length",
     StepRequest: "letting the model write a token",

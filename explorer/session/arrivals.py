@@ -13,7 +13,7 @@ from typing import Any
 from explorer.session.defaults import default_selection, followed_query
 from explorer.session.intents import Place, SetTarget, SetText
 from explorer.session.state import Listed, Notice, Question, Results, Selection, State, clamped, site_of, site_tokens
-from models.decode_requests import DecodeRowsView, DecodeStepView
+from models.decode_requests import DecodeRowsView, DecodeSamplesView, DecodeStepView
 from models.interventions import Mask, Positions
 from models.quality_requests import QualityRequest, QualityView
 from models.requests import ForwardRequest, LoadRequest
@@ -171,8 +171,9 @@ def _(result: DevicesView, state: State) -> State:
     return replace(state, results=replace(state.results, devices=result))
 
 
-@_arrive.register
-def _(result: DecodeStepView, state: State) -> State:
+@_arrive.register(DecodeStepView)
+@_arrive.register(DecodeSamplesView)
+def _(result: DecodeStepView | DecodeSamplesView, state: State) -> State:
     state = _without_notice(_without_progress(state, result), result)
     state = replace(state, results=replace(state.results, decoded=result))
     asked = state.asked

@@ -41,9 +41,8 @@ class Branches:
     current: int = ROOT
     made: int = 0  # nodes that there ever were: ids are not used again
 
-    @property
-    def is_full(self) -> bool:
-        return len(self.nodes) >= MOST_NODES
+    def has_room(self, tokens: int = 1) -> bool:
+        return len(self.nodes) + tokens <= MOST_NODES
 
     def __contains__(self, id_: int) -> bool:
         """Whether there is such a node; the prompt always is."""

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from explorer.session.branches import ROOT
 from explorer.session.state import Document, Notice
-from models.decode_requests import DecodeStepRequest
+from models.decode_requests import DecodeSamplesRequest, DecodeStepRequest
 from models.interventions import Intervention
 from models.quality_requests import QualityRequest
 from models.results import Result
@@ -144,6 +144,20 @@ class AskStep(Intent):
 
     request: DecodeStepRequest
     parent: int = ROOT
+    goes_on: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AskSamples(Intent):
+    """Let the model draw a token for each of several samples, after as many nodes of the tree.
+
+    Passages and refusals as in `AskStep`. `shown` is the place of the sample whose token is looked at then; -1 for none
+    of these.
+    """
+
+    request: DecodeSamplesRequest
+    parents: tuple[int, ...]
+    shown: int = 0
     goes_on: bool = False
 
 

@@ -14,6 +14,7 @@ from explorer.session.branches import MOST_NODES, ROOT, Branches
 from explorer.session.defaults import settled
 from explorer.session.intents import (
     Arrived,
+    AskSamples,
     AskStep,
     Busy,
     ClearInterventions,
@@ -211,19 +212,39 @@ def _checked(state: State, index: int) -> tuple[Listed, ...]:
 
 @_reduce.register
 def _(intent: AskStep, state: State) -> State:
-    request, branches = replace(intent.request, ticket=0), state.document.branches
-    if (request.text, request.target) != (state.document.text, state.document.target):
-        raise ValueError("The step is of another text than the one in the input.")
-    asked = Asked(request, intent.parent, branches.current)
+    asked = Asked(replace(intent.request, ticket=0), (intent.parent,), state.document.branches.current)
     if asked.grows:
-        if branches.ids(_known(branches, intent.parent)) != request.ids:
-            raise ValueError(f"The step is not one after node {intent.parent}: other tokens lead there.")
-        if branches.is_full:
-            raise ValueError(f"The branches of this text hold {MOST_NODES:,} tokens, the most that are kept.")
-    if intent.goes_on and state.passage:
+        _check_paths(state.document.branches, asked.parents, (intent.request.ids,))
+    return _asked(state, asked, intent.goes_on)
+
+
+@_reduce.register
+def _(intent: AskSamples, state: State) -> State:
+    request, branches = replace(intent.request, ticket=0), state.document.branches
+    if len(intent.parents) != len(request.samples):
+        raise ValueError(f"{len(request.samples)} samples can not go on from {len(intent.parents)} nodes.")
+    _check_paths(branches, intent.parents, request.ids)
+    return _asked(state, Asked(request, intent.parents, branches.current, intent.shown), intent.goes_on)
+
+
+def _asked(state: State, asked: Asked, goes_on: bool) -> State:
+    request, question = asked.request, state.document.question
+    if (request.text, request.target) != (question.text, question.target):
+        raise ValueError("The step is of another text than the one in the input.")
+    if request.interventions != question.interventions:
+        raise ValueError("The step is of a model that is changed otherwise than the interventions say.")
+    if goes_on and state.passage:
         return replace(state, asked=asked)
     number = state.passages + 1
     return replace(state, asked=asked, passage=number, passages=number)
+
+
+def _check_paths(branches: Branches, parents: tuple[int, ...], paths: tuple[tuple[int, ...], ...]) -> None:
+    for parent, ids in zip(parents, paths, strict=True):
+        if branches.ids(_known(branches, parent)) != ids:
+            raise ValueError(f"The step is not one after node {parent}: other tokens lead there.")
+    if not branches.has_room(len(parents)):
+        raise ValueError(f"The branches of this text hold {MOST_NODES:,} tokens, the most that are kept.")
 
 
 @_reduce.register
@@ -246,7 +267,7 @@ def _(intent: DeleteBranch, state: State) -> State:
     if intent.node == ROOT:
         raise ValueError("The prompt is no branch: it can not be deleted.")
     fewer = branches.without(branches.branch_start(_known(branches, intent.node)))
-    if state.asked is not None and state.asked.grows and state.asked.parent not in fewer:
+    if state.asked is not None and state.asked.grows and not all(parent in fewer for parent in state.asked.parents):
         state = _broken_off(state)
     return _with_branches(state, fewer)
 

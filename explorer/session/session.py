@@ -13,7 +13,7 @@ from explorer.session.history import History
 from explorer.session.intents import Arrived, Intent, RestoreDocument
 from explorer.session.reduce import reduce
 from explorer.session.state import Document, State
-from models.decode_requests import DecodeStepView
+from models.decode_requests import DecodeSamplesView, DecodeStepView
 from models.requests import Request
 from models.results import Stepped
 
@@ -107,7 +107,7 @@ class Session(QObject):
 
     def _record(self, intent: Intent, old: State) -> None:
         result = intent.result if isinstance(intent, Arrived) else None
-        if isinstance(result, DecodeStepView):
+        if isinstance(result, (DecodeStepView, DecodeSamplesView)):
             self._history.record_passage(old.document, old.passage, lambda document: _grown(document, old, result))
         elif _is_step(intent):
             self._history.record(old.document, intent.merge)
@@ -138,6 +138,6 @@ def _is_step(intent: Intent) -> bool:
     return not isinstance(intent, Arrived) or isinstance(intent.result, Stepped)
 
 
-def _grown(document: Document, state: State, view: DecodeStepView) -> Document:
+def _grown(document: Document, state: State, view: DecodeStepView | DecodeSamplesView) -> Document:
     """`document` with the token that arrived in `state`."""
     return document if state.asked is None else document.with_branches(state.asked.grown(document.branches, view))

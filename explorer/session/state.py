@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from explorer.session.branches import Branches
-from explorer.session.writing import Asked, Writing, with_tree
-from models.decode_requests import DecodeRowsView, DecodeStepView
+from explorer.session.writing import Asked, Origin, Writing, with_tree
+from models.decode_requests import DecodeRowsView, DecodeSamplesView, DecodeStepView
 from models.interventions import Cell, Intervention, Mask, applies, precedence
 from models.quality_requests import QualityRequest, QualityView
 from models.requests import ForwardRequest
@@ -96,9 +96,9 @@ class Document:
     writings: tuple[Writing, ...] = ()  # what was written after this text and after others, changed last at the end
 
     @property
-    def origin(self) -> tuple[str, str, str | None]:
+    def origin(self) -> Origin:
         """What a tree of branches belongs to."""
-        return self.checkpoint, self.text, self.target
+        return self.checkpoint, self.text, self.target, self.question.interventions
 
     @property
     def branches(self) -> Branches:
@@ -141,7 +141,7 @@ class Results:
     variance: VarianceView | None = None
     positions: PositionsView | None = None
     shuffle: ShuffleView | None = None
-    decoded: DecodeStepView | None = None
+    decoded: DecodeStepView | DecodeSamplesView | None = None
     decoded_rows: DecodeRowsView | None = None
     alignment: AlignmentView | None = None
     recurrent: RecurrentView | None = None

@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from explorer.session.branches import Branches
-from models.decode_requests import DecodeStepRequest, DecodeStepView
+from models.decode_requests import DecodeSamplesRequest, DecodeSamplesView, DecodeStepRequest, DecodeStepView
+from models.interventions import Intervention
+
+Origin = tuple[str, str, str | None, tuple[Intervention, ...]]
+"""What a tree of branches belongs to: a checkpoint, its text and target, and what is changed while it writes."""
 
 TEXTS_KEPT = 8
 """Trees of other texts that are there again when one comes back to the text."""
@@ -13,41 +17,48 @@ TEXTS_KEPT = 8
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """The tree of what one checkpoint wrote after one text."""
+    """The tree of what one checkpoint wrote after one text, as it is or with interventions."""
 
     checkpoint: str
     text: str
     target: str | None  # of an encoder-decoder model, as in `Document`
+    interventions: tuple[Intervention, ...]  # those that are on
     branches: Branches
 
     @property
-    def origin(self) -> tuple[str, str, str | None]:
-        return self.checkpoint, self.text, self.target
+    def origin(self) -> Origin:
+        return self.checkpoint, self.text, self.target, self.interventions
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
     """The step of decoding that was asked for and is not answered yet."""
 
-    request: DecodeStepRequest  # without a ticket
-    parent: int  # the node that it goes on from
+    request: DecodeStepRequest | DecodeSamplesRequest  # without a ticket
+    parents: tuple[int, ...]  # the node that it goes on from; one for each of several samples
     looked_at: int  # when it was asked for
+    shown: int = 0  # the place among the samples of the one that is looked at; -1 for one that goes no further
 
     @property
     def grows(self) -> bool:
         """Whether the answer is a token for the tree: a beam search has a tree of its own."""
         return self.request.settings.strategy != "beam"
 
-    def grown(self, branches: Branches, view: DecodeStepView) -> Branches:
-        """The tree with the token that `view` chose. Who has looked elsewhere meanwhile still does so."""
-        if view.chosen is None or self.parent not in branches:
-            return branches
-        settings, forced = self.request.settings, self.request.forced is not None
-        over = view.ending in ("model", "context", "masks")
-        grown = branches.go(self.parent).grow(
-            view.chosen.id, view.chosen.label, view.log_probability, over, settings, forced
-        )
-        return grown if branches.current == self.looked_at else grown.go(branches.current)
+    def grown(self, branches: Branches, view: DecodeStepView | DecodeSamplesView) -> Branches:
+        """The tree with the tokens that were chosen. Who has looked elsewhere meanwhile still does so."""
+        before = shown = branches.current
+        steps = view.steps if isinstance(view, DecodeSamplesView) else (view,)
+        for place, (parent, step) in enumerate(zip(self.parents, steps, strict=True)):
+            if step.chosen is None or parent not in branches:
+                continue
+            settings, forced = step.request.settings, step.request.forced is not None
+            over = step.ending in ("model", "context", "masks")
+            branches = branches.go(parent).grow(
+                step.chosen.id, step.chosen.label, step.log_probability, over, settings, forced
+            )
+            if place == self.shown and before == self.looked_at:
+                shown = branches.current
+        return branches.go(shown)
 
 
 def with_tree(writings: tuple[Writing, ...], new: Writing) -> tuple[Writing, ...]:

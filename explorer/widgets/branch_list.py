@@ -31,8 +31,8 @@ class BranchList(RowWidget):
 
     row_selected = Signal(int)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("Branches", parent)
+    def __init__(self, name: str = "Branches", parent: QWidget | None = None) -> None:
+        super().__init__(name, parent)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._rows: tuple[BranchRow, ...] = ()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -18,7 +18,10 @@ _MODEL, _KEPT = "model", "after cuts"
 
 @dataclass(frozen=True)
 class FilterRow:
-    """One candidate. `probability` and `kept` are between 0 and 1; `cut_by` names the filter that cut it."""
+    """One candidate. `probability` and `kept` are between 0 and 1; `cut_by` names the filter that cut it.
+
+    `start` shifts the bar of `probability` to the right, as in a running sum.
+    """
 
     label: str
     probability: float
@@ -26,6 +29,7 @@ class FilterRow:
     cut_by: str = ""
     chosen: bool = False
     tooltip: str = ""
+    start: float = 0.0
 
 
 class FilterBars(RowWidget):
@@ -42,10 +46,25 @@ class FilterBars(RowWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._rows: tuple[FilterRow, ...] = ()
         self._changed = False
+        self._names = _MODEL, _KEPT
+        self._threshold: float | None = None
 
-    def set_rows(self, rows: Sequence[FilterRow]) -> None:
-        self._rows = tuple(rows)
-        self._changed = any(row.cut_by or abs(row.kept - row.probability) > 1e-4 for row in rows)
+    def set_rows(
+        self,
+        rows: Sequence[FilterRow],
+        names: tuple[str, str] = (_MODEL, _KEPT),
+        threshold: float | None = None,
+        always_two: bool = False,
+    ) -> None:
+        """Show candidates.
+
+        Args:
+            names: of what `probability` and `kept` are.
+            threshold: a share at which a line is drawn: what a filter goes by.
+            always_two: draw both bars also where they are alike.
+        """
+        self._rows, self._names, self._threshold = tuple(rows), names, threshold
+        self._changed = always_two or any(row.cut_by or abs(row.kept - row.probability) > 1e-4 for row in rows)
         self._hover = self._hover if self._hover < len(self._rows) else -1
         self._current = next((i for i, row in enumerate(self._rows) if row.chosen), -1)
         said = (
@@ -91,18 +110,23 @@ class FilterBars(RowWidget):
     def _draw_rows(self, painter: QPainter) -> None:
         metrics, bold = QFontMetricsF(self.font()), QFontMetricsF(self.bold_font())
         label = min(_WIDEST_LABEL, max(bold.horizontalAdvance(row.label) for row in self._rows)) + 1
-        number = bold.horizontalAdvance("100.0 %") + _PAD
+        number = max(bold.horizontalAdvance("100.0 %"), metrics.horizontalAdvance(self._names[0])) + _PAD
         kept = 0.0
         if self._changed:
-            words = [_KEPT, *(row.cut_by for row in self._rows)]
+            words = [self._names[1], *(row.cut_by for row in self._rows)]
             kept = max(number, *(metrics.horizontalAdvance(word) + _PAD for word in words))
             painter.setPen(QColor(self._theme.text_dim))
             head, right = QRectF(0, 0, self.width() - _PAD, self._head_height()), Qt.AlignmentFlag.AlignRight
-            painter.drawText(head.adjusted(0, 0, -kept, 0), right, _MODEL)
-            painter.drawText(head, right, _KEPT)
-        most = max(max(row.probability, row.kept) for row in self._rows)
+            painter.drawText(head.adjusted(0, 0, -kept, 0), right, self._names[0])
+            painter.drawText(head, right, self._names[1])
+        most = max(1e-9, self._threshold or 0.0, *(max(row.start + row.probability, row.kept) for row in self._rows))
         for index, row in enumerate(self._rows):
-            self._draw_row(painter, index, row, label, number, kept, max(most, 1e-9))
+            self._draw_row(painter, index, row, label, number, kept, most)
+        if self._threshold is not None:
+            room = self._bar_room(self.row_rect(0), label, number, kept)
+            x = room.left() + room.width() * self._threshold / most
+            painter.setPen(QPen(QColor(self._theme.text), 1.5, Qt.PenStyle.DashLine))
+            painter.drawLine(QPointF(x, self._head_height()), QPointF(x, self.height()))
 
     def _draw_row(
         self, painter: QPainter, index: int, row: FilterRow, label: float, number: float, kept: float, most: float
@@ -120,9 +144,7 @@ class FilterBars(RowWidget):
         painter.setPen(QColor(theme.text_dim if row.cut_by else theme.text))
         shown = QFontMetricsF(struck).elidedText(row.label, Qt.TextElideMode.ElideRight, label)
         painter.drawText(QRectF(_PAD, rect.top(), label, rect.height()), middle | right, shown)
-        start = label + 2 * _PAD
-        room = max(8.0, rect.width() - start - number - kept - _PAD)
-        self._draw_bars(painter, row, QRectF(start, rect.top() + 4, room, rect.height() - 8), most)
+        self._draw_bars(painter, row, self._bar_room(rect, label, number, kept), most)
         painter.setFont(font)
         painter.setPen(QColor(theme.text))
         numbers = rect.adjusted(0, 0, -_PAD - kept, 0)
@@ -131,10 +153,16 @@ class FilterBars(RowWidget):
             painter.setPen(QColor(theme.text_dim if row.cut_by else theme.text))
             painter.drawText(rect.adjusted(0, 0, -_PAD, 0), middle | right, row.cut_by or percent(row.kept))
 
+    def _bar_room(self, rect: QRectF, label: float, number: float, kept: float) -> QRectF:
+        """Where the bars of a row lie: what its texts leave."""
+        start = label + 2 * _PAD
+        return QRectF(start, rect.top() + 4, max(8.0, rect.width() - start - number - kept - _PAD), rect.height() - 8)
+
     def _draw_bars(self, painter: QPainter, row: FilterRow, room: QRectF, most: float) -> None:
         theme = self._theme
         solid = QColor(theme.query if row.chosen else theme.bar)
         model = QRectF(room)
+        model.moveLeft(room.left() + room.width() * row.start / most)
         model.setWidth(max(2.0, room.width() * row.probability / most))
         painter.setPen(Qt.PenStyle.NoPen)
         if not self._changed:

@@ -14,8 +14,9 @@ from explorer.panels.decoding.cache import CachePage
 from explorer.panels.decoding.candidates import CandidatesPage
 from explorer.panels.decoding.knobs import DecodeKnobs
 from explorer.panels.decoding.player import DecodePlayer
+from explorer.panels.decoding.texts import TextsList
 from explorer.panels.decoding.transport import Transport
-from explorer.panels.decoding.work import READY, step_words
+from explorer.panels.decoding.work import READY, reading_anew, step_words
 from explorer.session.hover import Hover
 from explorer.session.intents import SetTarget, SetText
 from explorer.session.session import Session
@@ -42,10 +43,11 @@ class DecodingPanel(Panel):
         self.knobs = DecodeKnobs()
         self.status = wrapped()
         self.timeline = StepTimeline()
+        self.texts = TextsList()
         self.use = QPushButton("Use this text")
         self.use.setToolTip("Put what was written into the input, so that every panel shows it")
         self.again = QPushButton("Another sample")
-        self.again.setToolTip("Write once more from the prompt with the next seed; this text stays as a branch")
+        self.again.setToolTip("Write once more from the prompt with the next seed; what is here stays as branches")
         self.candidates, self.branches = CandidatesPage(), BranchesPage()
         self.attention, self.cache = AttentionPage(), CachePage()
         self.tabs = Segments(
@@ -67,7 +69,7 @@ class DecodingPanel(Panel):
         column = QVBoxLayout(page)
         column.setContentsMargins(0, 2, 6, 4)
         column.setSpacing(8)
-        for widget in (self.transport, self.status, self.timeline):
+        for widget in (self.transport, self.status, self.timeline, self.texts):
             column.addWidget(widget)
         column.addWidget(self.knobs)
         column.addWidget(self.tabs)
@@ -93,6 +95,8 @@ class DecodingPanel(Panel):
         self.transport.restart.connect(lambda: player.jump(0))
         self.transport.paced.connect(self._on_pace)
         self.timeline.step_selected.connect(player.jump)
+        self.texts.text_picked.connect(player.pick)
+        self.candidates.beam_picked.connect(player.pick)
         self.knobs.changed.connect(self._on_knobs)
         self.tabs.chosen.connect(self._show_page)
         self.candidates.candidate_chosen.connect(player.branch_off)
@@ -110,23 +114,29 @@ class DecodingPanel(Panel):
         lacking = self.player.lacking(state)
         if lacking is not None:
             return lacking
-        site, view = state.site, self.player.shown_view()
-        if site is None or view is None or self.tabs.current != ATTENTION:
-            return None
-        asked = view.request
-        request = DecodeRowsRequest(
-            text=asked.text, target=asked.target, ids=view.ids, site=site.ref, head=state.selection.head
-        )
+        request = self._rows_request(state) if self.tabs.current == ATTENTION else None
         rows = state.results.decoded_rows
         return None if rows is not None and replace(rows.request, ticket=0) == request else request
+
+    def _rows_request(self, state: State) -> DecodeRowsRequest | None:
+        """What asks for where the selected head looked in the shown text; None where there is none."""
+        site, view = state.site, self.player.shown_view()
+        if site is None or view is None:
+            return None
+        asked = view.request
+        return DecodeRowsRequest(
+            text=asked.text,
+            target=asked.target,
+            interventions=asked.interventions,
+            ids=self.player.shown_ids(),
+            site=site.ref,
+            head=state.selection.head,
+        )
 
     def render_state(self, state: State, old: State | None) -> None:
         self.player.take_up(state, old)
         self.player.receive(state, old)
         self._render(state)
-
-    def _mark_edited(self, state: State) -> None:
-        """The player runs the model as it is: its card has no mark."""
 
     def _render(self, state: State) -> None:
         work, beam, view, branches = (
@@ -135,7 +145,7 @@ class DecodingPanel(Panel):
             self.player.shown_view(),
             state.document.branches,
         )
-        path = branches.furthest()
+        path = self.player.way()
         at = work.beam if beam else len(branches.path())
         if beam:
             best = work.beams[-1] if work.beams else None
@@ -150,6 +160,7 @@ class DecodingPanel(Panel):
                 for i, node in enumerate(path)
             ]
         self.timeline.set_steps(steps, at)
+        self.texts.show_texts(self.player.side_by_side(), beam)
         why_not = self.player.why_not()
         self.transport.show_state(
             self.player.playing, at > 0, not why_not and self.player.pending is None and not self.knobs.problem
@@ -157,9 +168,10 @@ class DecodingPanel(Panel):
         self.status.setText(self._status(state, view, why_not))
         self.use.setEnabled(view is not None)
         self.again.setVisible(self.knobs.strategy == "sample")
+        self.again.setText("Other samples" if self.player.count > 1 else "Another sample")
         self.again.setEnabled(self.player.pending is None and not self.player.silence())
         if beam:
-            self.candidates.show_beams(work.beams[: work.beam], self.knobs.settings.beams)
+            self.candidates.show_beams(work.beams[: work.beam], self.knobs.settings.beams, work.shown_beam)
         else:
             self.candidates.show_step(view)
         if self.tabs.current == BRANCHES:
@@ -167,9 +179,7 @@ class DecodingPanel(Panel):
         if self.tabs.current == ATTENTION:
             self._show_rows(state, view)
         if self.tabs.current == CACHE:
-            masked = view is not None and not view.cache_bytes
-            empty = "A masked model keeps nothing: each word that comes in changes every other." if masked else ""
-            self.cache.show_step(view, empty)
+            self.cache.show_step(view)
 
     def _show_rows(self, state: State, view: DecodeStepView | None) -> None:
         rows = state.results.decoded_rows
@@ -177,8 +187,9 @@ class DecodingPanel(Panel):
             self.attention.show_rows(None, "No head", "This model shows no attention weights.")
         elif view is None:
             self.attention.show_rows(None, head_name(state), "Press Step: a row for each token appears here.")
-        elif rows is not None and rows.request.text == view.request.text:
-            self.attention.show_rows(rows, head_name(state), "")
+        elif rows is not None and replace(rows.request, ticket=0) == self._rows_request(state):
+            beam = self.player.work.shown_beam if self.player.is_beam else None
+            self.attention.show_rows(rows, head_name(state), "", beam)
 
     def _status(self, state: State, view: DecodeStepView | None, why_not: str) -> str:
         silence = self.player.silence()
@@ -195,17 +206,16 @@ class DecodingPanel(Panel):
             parts.append(READY)
         if why_not and view is not None:
             parts.append(why_not)
-        if state.ran is not None and state.ran.interventions:
-            parts.append("Interventions are left out here: the model writes as it is.")
+        if view is not None and view.reads_anew is not None:
+            parts.append(reading_anew(view.reads_anew))
         return " ".join(parts)
 
     # what a person does
 
     def _use_text(self) -> None:
-        view, loaded = self.player.shown_view(), self.session.state.results.loaded
-        if view is None or loaded is None:
-            return
-        self.dispatch(SetTarget(view.whole) if loaded.info.family == "seq2seq" else SetText(view.whole))
+        whole, loaded = self.player.shown_whole(), self.session.state.results.loaded
+        if loaded is not None:
+            self.dispatch(SetTarget(whole) if loaded.info.family == "seq2seq" else SetText(whole))
 
     def _sample_again(self) -> None:
         seed = self.knobs.settings.seed + 1
@@ -213,7 +223,7 @@ class DecodingPanel(Panel):
         self.player.sample_again()
 
     def _on_knobs(self) -> None:
-        self.player.set_knobs(self.knobs.settings, self.knobs.steps, self.knobs.problem)
+        self.player.set_knobs(self.knobs.settings, self.knobs.steps, self.knobs.samples, self.knobs.problem)
 
     def _on_pace(self) -> None:
         self.player.pause_ms = self.transport.pause_ms

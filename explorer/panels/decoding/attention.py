@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QWidget
 
-from explorer.panels.decoding.layout import column, count, say
+from explorer.panels.decoding.layout import column, count, plain, say
 from explorer.widgets.heat_map import HeatMap
 from explorer.widgets.page import wrapped
-from models.decode_requests import DecodeRowsView
+from models.decode_requests import Beam, DecodeRowsView
 
 _MAP_HEIGHT = 300
 
@@ -24,9 +24,9 @@ class AttentionPage(QWidget):
         self.note = wrapped(role="dim")
         column(self, self.heading, self.map, self.note)
 
-    def show_rows(self, view: DecodeRowsView | None, name: str, empty: str) -> None:
+    def show_rows(self, view: DecodeRowsView | None, name: str, empty: str, beam: Beam | None = None) -> None:
         self.map.set_empty_text(empty)
-        self.heading.setText(name)
+        self.heading.setText(name if beam is None else f"{name}, beam “{plain(beam.text)}”")
         if view is None:
             self.map.set_values(None, None, (), (), 0, 1)
             say(self.note, "")

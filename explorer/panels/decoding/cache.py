@@ -16,14 +16,12 @@ class CachePage(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.bars = CacheView()
-        self.bars.set_empty_text("Press Step: what the model keeps for the next step appears here.")
         self.words = wrapped()
         self.sharing = wrapped(role="dim")
         column(self, self.words, self.bars, self.sharing)
 
-    def show_step(self, view: DecodeStepView | None, empty: str = "") -> None:
-        if empty:
-            self.bars.set_empty_text(empty)
+    def show_step(self, view: DecodeStepView | None) -> None:
+        self.bars.set_empty_text(_empty_text(view))
         layers = view.cache if view is not None else ()
         several = len({layer.stack for layer in layers}) > 1
         self.bars.set_bars(
@@ -45,13 +43,22 @@ class CachePage(QWidget):
         say(self.sharing, sharing_text(view) if view is not None else "")
 
 
+def _empty_text(view: DecodeStepView | None) -> str:
+    if view is None:
+        return "Press Step: what the model keeps for the next step appears here."
+    if view.reads_anew is not None:
+        return "Nothing is kept: under this mask each token that is written changes what was computed of the others."
+    return "A masked model keeps nothing: each word that comes in changes every other."
+
+
 def cache_text(view: DecodeStepView) -> str:
     if not view.cache:
         return f"{bytes_text(view.cache_bytes)} are kept for the next step." if view.cache_bytes else ""
     own = [layer for layer in view.cache if layer.stack != "cross"] or list(view.cache)
     first = own[0]
+    several = f", of {first.texts} texts side by side" if first.texts > 1 else ""
     return (
-        f"{bytes_text(view.cache_bytes)} of keys and values are stored. This step reused those of "
+        f"{bytes_text(view.cache_bytes)} of keys and values are stored{several}. This step reused those of "
         f"{count(first.reused, 'token')} and computed those of {count(first.computed, 'token')}, in each of "
         f"{count(len(own), 'layer')}."
     )

@@ -8,9 +8,10 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from explorer.panels.base import byte_note
-from explorer.panels.decoding.layout import column, count, log_text, say
+from explorer.panels.decoding.layout import column, log_text, say
+from explorer.panels.decoding.stages import StageButtons, cuts_text, overview, stage_rows, stage_text, threshold
 from explorer.widgets.beam_tree import BeamNode, BeamTree
-from explorer.widgets.filter_bars import FilterBars, FilterRow, percent
+from explorer.widgets.filter_bars import FilterBars
 from explorer.widgets.page import wrapped
 from models.decode_requests import Beam, DecodeStepView
 
@@ -19,6 +20,7 @@ class CandidatesPage(QWidget):
     """The distribution of one step, or the tree of a beam search."""
 
     candidate_chosen = Signal(int)  # a token id
+    beam_picked = Signal(int)  # a node
 
     def __init__(self) -> None:
         super().__init__()
@@ -28,59 +30,52 @@ class CandidatesPage(QWidget):
         self.tree.set_empty_text("Press Step: the beams appear here, the likeliest on the left.")
         self.heading = wrapped(role="dim")
         self.note = wrapped(role="dim")
-        column(self, self.heading, self.bars, self.tree, self.note)
+        self.stages = StageButtons()
+        self.stages.stage_chosen.connect(self._show_stage)
+        column(self, self.heading, self.stages, self.bars, self.tree, self.note)
         self._ids: tuple[int, ...] = ()
+        self._view: DecodeStepView | None = None
+        self.tree.node_selected.connect(self.beam_picked.emit)
         self.bars.row_activated.connect(lambda row: self.candidate_chosen.emit(self._ids[row]))
 
     def show_step(self, view: DecodeStepView | None) -> None:
         self.tree.hide()
         self.bars.show()
-        offers = view.offers if view is not None else ()
-        self._ids = tuple(offer.id for offer in offers)
-        chosen = view.chosen.id if view is not None and view.chosen is not None else None
-        self.bars.set_rows(
-            [
-                FilterRow(
-                    label=offer.label,
-                    probability=offer.probability,
-                    kept=offer.kept,
-                    cut_by=offer.cut_by,
-                    chosen=offer.id == chosen,
-                    tooltip=f"id {offer.id}: logit {offer.logit:.4f}, probability {offer.probability:.6g}, after the "
-                    f"settings {offer.kept:.6g}. Click to go this way.{byte_note(offer.label)}",
-                )
-                for offer in offers
-            ]
-        )
+        self._view = view
+        self._ids = tuple(offer.id for offer in view.offers) if view is not None else ()
+        self.stages.show_stages([stage.filter for stage in view.stages] if view is not None else [])
         say(self.heading, "" if view is None else f"Step {view.number}: click another candidate to go that way.")
-        say(self.note, "" if view is None else cuts_text(view))
+        self._show_stage()
 
-    def show_beams(self, views: Sequence[DecodeStepView], width: int) -> None:
+    def _show_stage(self) -> None:
+        """The filter that is looked at, or all of them at once."""
+        view, stage = self._view, self.stages.current
+        if view is None:
+            self.bars.set_rows(())
+            say(self.note, "")
+        elif stage is None:
+            self.bars.set_rows(overview(view))
+            say(self.note, cuts_text(view))
+        else:
+            settings, after = view.request.settings, view.stages[stage]
+            self.bars.set_rows(
+                stage_rows(view, stage), ("before", "after"), threshold(after, settings), always_two=True
+            )
+            say(self.note, stage_text(after, settings, stage + 1, len(view.stages)))
+
+    def show_beams(self, views: Sequence[DecodeStepView], width: int, shown: Beam | None) -> None:
         self.bars.hide()
+        self.stages.show_stages([])
         self.tree.show()
-        self.tree.set_steps(beam_nodes(views))
+        self.tree.set_steps(beam_nodes(views), -1 if shown is None else shown.node)
         say(
             self.heading,
-            f"Each line is a step: {width} beams go on (solid), pruned ones are dashed, finished ones have a green "
-            "frame. Numbers are log-probabilities of the whole text."
+            f"A line is a step: {width} beams go on, dashed ones are pruned, green ones finished. Numbers are "
+            "log-probabilities of the whole text. Any beam can be picked."
             if views
             else "",
         )
         say(self.note, "")
-
-
-def cuts_text(view: DecodeStepView) -> str:
-    """What each filter did in this step."""
-    parts = []
-    for cut in view.stages:
-        if cut.tokens:
-            parts.append(f"{cut.filter} cut {count(cut.tokens, 'token')} ({percent(cut.probability)})")
-        else:
-            reshapes = cut.filter in ("temperature", "repetition penalty")
-            parts.append(f"{cut.filter} {'changed the shares' if reshapes else 'cut nothing'}")
-    drawn = f"The draw was {view.drawn:.4f} of 1." if view.drawn is not None else ""
-    words = "; ".join(parts)
-    return " ".join(part for part in (f"{words[:1].upper()}{words[1:]}." if words else "", drawn) if part)
 
 
 def beam_nodes(views: Sequence[DecodeStepView]) -> list[list[BeamNode]]:

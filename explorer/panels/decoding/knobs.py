@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBox
 from explorer.widgets.flow_layout import FlowLayout
 from explorer.widgets.page import wrapped
 from explorer.widgets.segments import Segments
-from models.decode_settings import DecodeSettings, Strategy
+from models.decode_settings import MOST_SAMPLES, DecodeSettings, Strategy
 
 STRATEGIES: tuple[Strategy, ...] = ("greedy", "sample", "beam")
 MOST_STEPS = 1000
@@ -26,7 +26,7 @@ _BUTTONS = (
 
 @dataclass(frozen=True)
 class _Field:
-    name: str  # in DecodeSettings; "steps" is the panel's own
+    name: str  # in DecodeSettings; "steps" and "samples" are the panel's own
     label: str
     tooltip: str
     value: str  # at first
@@ -62,6 +62,7 @@ _FIELDS = (
         True,
     ),
     _Field("seed", "Seed", "The same seed draws the same tokens", "0", 1, _SAMPLE, True),
+    _Field("samples", "Samples", "How many texts are drawn at once, each with its own draws", "1", 1, _SAMPLE, True),
     _Field("beams", "Beams", "How many texts are kept at once", "4", 1, _BEAM, True),
     _Field(
         "length_penalty",
@@ -146,7 +147,7 @@ class DecodeKnobs(QWidget):
         column.addWidget(self.remark)
         self.problem = ""
         self.settings = DecodeSettings()
-        self.steps = 20
+        self.steps, self.samples = 20, 1
         self._update()
 
     @property
@@ -177,7 +178,11 @@ class DecodeKnobs(QWidget):
                 if self.strategy in field.strategies
             }
             steps = numbers.pop("steps")
+            samples = numbers.pop("samples", 1)
             assert isinstance(steps, int)
+            assert isinstance(samples, int)
+            if not 1 <= samples <= MOST_SAMPLES:
+                raise ValueError(f"{samples} samples are not offered: 1 to {MOST_SAMPLES}.")
             if not 1 <= steps <= MOST_STEPS:
                 raise ValueError(f"{steps} steps are not offered: 1 to {MOST_STEPS:,}.")
             settings = DecodeSettings(strategy=self.strategy, **numbers)  # type: ignore[arg-type]
@@ -186,7 +191,7 @@ class DecodeKnobs(QWidget):
         except ValueError as error:
             self.problem = str(error)
         else:
-            self.problem, self.settings, self.steps = "", settings, steps
+            self.problem, self.settings, self.steps, self.samples = "", settings, steps, samples
         text = self.problem or remark(self.settings)
         self.remark.setText(text)
         self.remark.setVisible(bool(text))

@@ -7,14 +7,16 @@ from dataclasses import replace
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from explorer.panels.decoding.side_by_side import Drawn, SideText, beam_texts
 from explorer.panels.decoding.work import SILENT, Work, search_is_over, text_is_over, token_is_over
-from explorer.session.branches import MOST_NODES, ROOT, Branches
-from explorer.session.intents import AskStep, DeleteBranch, GoToNode, NameBranch
+from explorer.session.branches import MOST_NODES, ROOT, Branches, Node
+from explorer.session.intents import AskSamples, AskStep, DeleteBranch, GoToNode, NameBranch
 from explorer.session.session import Session
 from explorer.session.state import State
-from explorer.session.writing import TEXTS_KEPT
-from models.decode_requests import DecodeStepRequest, DecodeStepView
+from explorer.session.writing import TEXTS_KEPT, Origin
+from models.decode_requests import DecodeSamplesRequest, DecodeSamplesView, DecodeStepRequest, DecodeStepView
 from models.decode_settings import DecodeSettings
+from models.interventions import Intervention
 
 _FULL = f"The branches of this text hold {MOST_NODES:,} tokens, the most that are kept. Delete one to go on."
 
@@ -22,7 +24,7 @@ _FULL = f"The branches of this text hold {MOST_NODES:,} tokens, the most that ar
 class DecodePlayer(QObject):
     """Asks the engine for one step at a time, and keeps what came back.
 
-    `settings`, `steps` and `problem` are what the knobs say, `pause_ms` what the speed does.
+    `settings`, `steps`, `samples` and `problem` are what the knobs say, `pause_ms` what the speed does.
     """
 
     changed = Signal()  # by itself, or by what a person did: never while `take_up` or `receive` run
@@ -30,14 +32,14 @@ class DecodePlayer(QObject):
     def __init__(self, session: Session, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.session = session
-        self.settings, self.steps, self.problem = DecodeSettings(), 20, ""
+        self.settings, self.steps, self.samples, self.problem = DecodeSettings(), 20, 1, ""
         self.pause_ms = 0
         self.work = Work()
-        self.pending: DecodeStepRequest | None = None
+        self.pending: DecodeStepRequest | DecodeSamplesRequest | None = None
         self.playing = False
         self.said = ""  # what went wrong with the last step, or became of a branch
-        self._works: OrderedDict[tuple[str, str, str | None], Work] = OrderedDict()
-        self._taken: DecodeStepView | None = None  # the last answer that was seen
+        self._works: OrderedDict[Origin, Work] = OrderedDict()
+        self._taken: DecodeStepView | DecodeSamplesView | None = None  # the last answer that was seen
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(lambda: self._play_on())
@@ -57,11 +59,51 @@ class DecodePlayer(QObject):
         """The step that is looked at; 0 is the prompt."""
         return self.work.beam if self.is_beam else len(self.branches.path())
 
+    @property
+    def count(self) -> int:
+        """How many texts a step draws."""
+        return self.samples if self.settings.draws else 1
+
+    @property
+    def drawn(self) -> Drawn | None:
+        """The samples side by side, while one of them is looked at."""
+        branches = self.branches
+        drawn = self.work.drawn.within(branches) if self.work.drawn is not None else None
+        return drawn if drawn is not None and drawn.shown(branches) is not None else None
+
+    def way(self) -> tuple[Node, ...]:
+        """The tokens of the text that is looked at, those after the step that is looked at included."""
+        drawn, branches = self.drawn, self.branches
+        sample = drawn.shown(branches) if drawn is not None else None
+        return branches.furthest() if drawn is None or sample is None else branches.path(drawn.nodes[sample])
+
     def shown_view(self) -> DecodeStepView | None:
-        work = self.work
+        work, branches, drawn = self.work, self.branches, self.drawn
         if self.is_beam:
             return work.beams[work.beam - 1] if 0 < work.beam <= len(work.beams) else None
-        return work.view_of(self.branches.path())
+        sample = drawn.shown(branches) if drawn is not None else None
+        settings = None if drawn is None or sample is None else replace(drawn.settings, sample=sample)
+        return work.view_of(branches.path(), settings)
+
+    def shown_ids(self) -> tuple[int, ...]:
+        """What was written up to the shown step, by the picked beam in a search."""
+        view, beam = self.shown_view(), self.work.shown_beam
+        if view is None:
+            return ()
+        return beam.ids if self.is_beam and beam is not None else view.ids
+
+    def shown_whole(self) -> str:
+        """The same with what it follows on: what "use this text" puts into the input."""
+        view, beam = self.shown_view(), self.work.shown_beam
+        if view is None or not self.is_beam or beam is None:
+            return view.whole if view is not None else ""
+        return view.whole.removesuffix(view.text) + beam.text
+
+    def side_by_side(self) -> list[SideText]:
+        """The texts that are written at once, if there are several."""
+        if self.is_beam:
+            return beam_texts(self.work.beams[: self.work.beam], self.work.shown_beam)
+        return self.drawn.texts(self.branches) if self.drawn is not None else []
 
     def lacking(self, state: State) -> DecodeStepRequest | None:
         """The step that is looked at, where it came from a file, say, and has to be computed again."""
@@ -69,7 +111,12 @@ class DecodePlayer(QObject):
         if self.is_beam or branches.current == ROOT or state.asked is not None or not state.up_to_date:
             return None
         like = DecodeStepRequest(
-            text=document.text, target=document.target, settings=self.settings, steps=self.steps, number=1
+            text=document.text,
+            target=document.target,
+            interventions=document.question.interventions,
+            settings=self.settings,
+            steps=self.steps,
+            number=1,
         )
         return self.work.missing(branches.path(), self.steps, like)
 
@@ -86,12 +133,23 @@ class DecodePlayer(QObject):
         view = self.shown_view()
         if self.is_beam:
             return search_is_over(view, self.work, self.steps) if view is not None else ""
-        if self.branches.is_full:
+        if not self.branches.has_room(self.count):
             return _FULL
+        if self.drawn is not None:
+            return self._why_no_sample(self.drawn)
         path = self.branches.path()
         if view is None:
             return token_is_over(path[-1], len(path), self.steps) if path else ""
         return text_is_over(view, self.steps)
+
+    def _why_no_sample(self, drawn: Drawn) -> str:
+        branches = self.branches
+        if branches.current != drawn.nodes[drawn.shown(branches) or 0]:
+            return ""  # what follows is known
+        writing = drawn.writing(branches)
+        if not writing:
+            return "All samples have ended."
+        return token_is_over(None, len(branches.path(drawn.nodes[writing[0]])), self.steps)
 
     # what comes from the session
 
@@ -104,6 +162,8 @@ class DecodePlayer(QObject):
         self._pause()
         self.pending = None
         self.said = ""
+        if old is not None and self.work.is_empty:
+            self._works.pop(_key(old), None)  # a slider that is dragged passes through many
         self.work = self._works.setdefault(_key(state), Work())
         self._works.move_to_end(_key(state))
         while len(self._works) > TEXTS_KEPT:
@@ -116,8 +176,9 @@ class DecodePlayer(QObject):
         view, pending, was_taken = state.results.decoded, self.pending, self._taken
         self._taken = view
         is_new = view is not None and view is not was_taken
-        if view is not None and is_new and (view.request.text, view.request.target) == _key(state)[1:]:
-            self.work.keep(view)
+        if view is not None and is_new and _origin(view.request) == _key(state)[1:]:
+            for step in view.steps if isinstance(view, DecodeSamplesView) else (view,):
+                self.work.keep(step)
         if pending is not None and (state.asked is None or state.asked.request != pending):
             self.pending = None
             if view is not None and is_new and state.passage and replace(view.request, ticket=0) == pending:
@@ -127,18 +188,21 @@ class DecodePlayer(QObject):
         if old is not None and old.passage and not state.passage:
             self._pause()  # an undo, say, has broken it off
 
-    def _go_on(self, view: DecodeStepView) -> None:
+    def _go_on(self, view: DecodeStepView | DecodeSamplesView) -> None:
         """The step that was waited for is done."""
-        if view.request.settings.strategy == "beam":
+        if isinstance(view, DecodeSamplesView):
+            drawn = self.work.drawn.within(self.branches) if self.work.drawn is not None else None
+            self.work.drawn = drawn.grown(self.branches, view) if drawn is not None else None
+        elif view.request.settings.strategy == "beam":
             self.work.beams.append(view)
-            self.work.beam = len(self.work.beams)
+            self.work.go_to_beam_step(len(self.work.beams))
         self.said = ""
         if self.playing and not self.why_not():
             self._timer.start(self.pause_ms)
         else:
             self.playing = False
 
-    def _fail(self, state: State, pending: DecodeStepRequest) -> None:
+    def _fail(self, state: State, pending: DecodeStepRequest | DecodeSamplesRequest) -> None:
         """It could not be done, and the notice says why; or it was broken off."""
         self._pause()
         notice = state.notice
@@ -147,12 +211,14 @@ class DecodePlayer(QObject):
 
     # what a person does
 
-    def set_knobs(self, settings: DecodeSettings, steps: int, problem: str) -> None:
+    def set_knobs(self, settings: DecodeSettings, steps: int, samples: int, problem: str) -> None:
         """Another strategy or other numbers: from the next step on, and a search begins anew."""
-        self.settings, self.steps, self.problem = settings, steps, problem
+        self.settings, self.steps, self.samples, self.problem = settings, steps, samples, problem
         work = self.work
         if self.is_beam and work.searched != (settings, steps):
-            work.beams, work.beam, work.searched = [], 0, None
+            work.beams, work.beam, work.picked, work.searched = [], 0, None, None
+        if work.drawn is not None and (work.drawn.settings, len(work.drawn.ways)) != (settings, self.count):
+            work.drawn = None  # what they wrote stays as branches
         pending = self.pending.settings.strategy if self.pending is not None else settings.strategy
         if problem or self.is_beam != (pending == "beam"):
             self._pause()
@@ -169,7 +235,51 @@ class DecodePlayer(QObject):
             if self.playing:
                 self._timer.start(self.pause_ms)
             return
-        self._ask(self.branches.current, goes_on=goes_on)
+        if self.drawn is not None:
+            self._step_samples(self.drawn, goes_on)
+        elif self.count > 1:
+            self._draw_from(self.branches.current, goes_on)
+        else:
+            self._ask(self.branches.current, goes_on=goes_on)
+
+    def _step_samples(self, drawn: Drawn, goes_on: bool) -> None:
+        """A token more of each sample, or the step that is known already."""
+        if self.branches.current == drawn.nodes[drawn.shown(self.branches) or 0]:
+            self._ask_samples(drawn, goes_on)
+            return
+        self.jump(self.at + 1)
+        if self.playing:
+            self._timer.start(self.pause_ms)
+
+    def _draw_from(self, node: int, goes_on: bool = False) -> None:
+        """Let several samples go on from a node."""
+        self.work.drawn = Drawn.begin(self.settings, node, self.count)
+        self._ask_samples(self.work.drawn, goes_on)
+
+    def _ask_samples(self, drawn: Drawn, goes_on: bool) -> None:
+        """Let the engine draw a token of each sample that has not ended."""
+        state, site, branches = self.session.state, self.session.state.site, self.branches
+        samples = drawn.writing(branches)
+        parents = tuple(drawn.nodes[sample] for sample in samples)
+        ids = tuple(branches.ids(node) for node in parents)
+        request = DecodeSamplesRequest(
+            text=state.document.text,
+            target=state.document.target,
+            interventions=state.document.question.interventions,
+            settings=drawn.settings,
+            steps=self.steps,
+            number=len(ids[0]) + 1,
+            samples=samples,
+            ids=ids,
+            site=site.ref if site is not None else None,
+            head=state.selection.head,
+        )
+        self.said = ""
+        self.pending = request
+        shown = drawn.shown(branches)
+        place = samples.index(drawn.preferred if shown is None else shown) if shown is None or shown in samples else -1
+        self.session.dispatch(AskSamples(request, parents, place, goes_on))
+        self.changed.emit()
 
     def _ask(self, parent: int, forced: int | None = None, goes_on: bool = False) -> None:
         """Let the engine do the step after a node, or the next one of the beam search."""
@@ -178,6 +288,7 @@ class DecodePlayer(QObject):
         request = DecodeStepRequest(
             text=state.document.text,
             target=state.document.target,
+            interventions=state.document.question.interventions,
             settings=self.settings,
             steps=self.steps,
             number=len(work.beams) + 1 if beam else len(ids) + 1,
@@ -212,9 +323,12 @@ class DecodePlayer(QObject):
     def sample_again(self) -> None:
         """Play from the prompt, by another branch."""
         self._pause()
-        if self.pending is None and not self.branches.is_full and not self.problem:
+        if self.pending is None and self.branches.has_room(self.count) and not self.problem:
             self.playing = True
-            self._ask(ROOT)
+            if self.count > 1:
+                self._draw_from(ROOT)
+            else:
+                self._ask(ROOT)
         self.changed.emit()
 
     def _pause(self) -> None:
@@ -229,10 +343,23 @@ class DecodePlayer(QObject):
         """To a step of what the timeline shows; 0 is the prompt."""
         work = self.work
         if self.is_beam:
-            work.beam = min(max(step, 0), len(work.beams))
+            work.go_to_beam_step(step)
         else:
-            path = self.branches.furthest()
+            path = self.way()
             self.session.dispatch(GoToNode(path[step - 1].id if 0 < step <= len(path) else ROOT))
+        self.said = ""
+        self.changed.emit()
+
+    def pick(self, id_: int) -> None:
+        """Look at another of the texts that are written side by side: a beam by its node, or a sample."""
+        if self.is_beam:
+            beams = (beam for view in self.work.beams[: self.work.beam] for beam in view.beams)
+            self.work.picked = next((beam for beam in beams if beam.node == id_), None)
+        elif self.work.drawn is not None and self.drawn is not None:
+            path = self.branches.path(self.drawn.nodes[id_])[: self.at]
+            self.work.drawn = replace(self.work.drawn, preferred=id_)
+            if path:
+                self.session.dispatch(GoToNode(path[-1].id))
         self.said = ""
         self.changed.emit()
 
@@ -254,7 +381,7 @@ class DecodePlayer(QObject):
         known = next((child for child in branches.children(parent) if child.token == token), None)
         if known is not None:
             self.go(known.id)
-        elif not branches.is_full:
+        elif branches.has_room():
             self._ask(parent, forced=token)
 
     def rename(self, node: int, name: str) -> None:
@@ -273,5 +400,10 @@ class DecodePlayer(QObject):
         self.changed.emit()
 
 
-def _key(state: State) -> tuple[str, str, str | None]:
+def _key(state: State) -> Origin:
     return state.document.origin
+
+
+def _origin(asked: DecodeStepRequest | DecodeSamplesRequest) -> tuple[str, str | None, tuple[Intervention, ...]]:
+    """What of an origin a request says."""
+    return asked.text, asked.target, asked.interventions

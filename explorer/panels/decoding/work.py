@@ -7,10 +7,12 @@ from dataclasses import dataclass, field, replace
 
 from explorer.panels.base import shortened
 from explorer.panels.decoding.layout import log_text
+from explorer.panels.decoding.side_by_side import Drawn, best_of, followed
 from explorer.session.branches import Branches, Node
 from explorer.widgets.filter_bars import percent
-from models.decode_requests import DecodeStepRequest, DecodeStepView
+from models.decode_requests import Beam, DecodeStepRequest, DecodeStepView
 from models.decode_settings import DecodeSettings
+from models.interventions import Intervention, describe
 
 READY = "Press Step to let the model write one token, or Play."
 ENDINGS = {
@@ -39,6 +41,22 @@ class Work:
     beams: list[DecodeStepView] = field(default_factory=list)
     searched: tuple[DecodeSettings, int] | None = None  # what the beams are of
     beam: int = 0  # the step of the search that is looked at, 0 for the prompt
+    picked: Beam | None = None  # that a person looks at; None: the best
+    drawn: Drawn | None = None  # samples side by side
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.views and not self.beams and self.drawn is None
+
+    @property
+    def shown_beam(self) -> Beam | None:
+        return self.picked or best_of(self.beams[: self.beam])
+
+    def go_to_beam_step(self, step: int) -> None:
+        """Look at another step of the search, and at what the picked beam is there."""
+        self.beam = min(max(step, 0), len(self.beams))
+        if self.picked is not None:
+            self.picked = followed(self.beams[: self.beam], self.picked)
 
     def keep(self, view: DecodeStepView) -> None:
         """Remember a step, so that it is there when one comes back to its node; beams are no nodes."""
@@ -49,8 +67,14 @@ class Work:
         while len(self.views) > _VIEWS_KEPT:
             self.views.popitem(last=False)
 
-    def view_of(self, path: tuple[Node, ...]) -> DecodeStepView | None:
-        """The step that chose the last node of a path; None where it has to be computed again, or at the prompt."""
+    def view_of(self, path: tuple[Node, ...], sample: DecodeSettings | None = None) -> DecodeStepView | None:
+        """The step that chose the last node of a path; None where it has to be computed again, or at the prompt.
+
+        A token that several samples drew has several: that of the sample with these settings comes first.
+        """
+        own = self.views.get((tuple(n.token for n in path[:-1]), sample, None)) if path and sample is not None else None
+        if own is not None:
+            return own
         return next((view for step in _ways(path) if (view := self._chose(step, path[-1])) is not None), None)
 
     def is_astray(self, path: tuple[Node, ...]) -> bool:
@@ -95,11 +119,18 @@ def text_is_over(view: DecodeStepView, steps: int) -> str:
     return _USED_UP.format(steps) if view.number >= steps else ""
 
 
-def token_is_over(node: Node, number: int, steps: int) -> str:
-    """The same, of a step that is not at hand."""
-    if node.ended:
+def token_is_over(node: Node | None, number: int, steps: int) -> str:
+    """The same, of a step that is not at hand. `node` is None for a text that is known to go on."""
+    if node is not None and node.ended:
         return "Nothing follows here: the text is at its end."
     return _USED_UP.format(steps) if number >= steps else ""
+
+
+def reading_anew(mask: Intervention) -> str:
+    return (
+        f"With “{describe(mask)}” a token can see what is written after it, so nothing can be kept from one step to "
+        "the next: each step reads the whole text anew."
+    )
 
 
 def step_words(view: DecodeStepView, branches: Branches) -> str:

@@ -14,11 +14,13 @@ from explorer.panels.decoding.knobs import DecodeKnobs
 from explorer.panels.decoding.layout import log_text
 from explorer.session import files
 from explorer.session.branches import MOST_NODES, ROOT, Branches
-from explorer.session.intents import Arrived, Busy, RestoreDocument, SelectHead, SetText
+from explorer.session.intents import Arrived, Busy, PutIntervention, RestoreDocument, SelectHead, SetText
 from explorer.session.state import Document, State
 from explorer.theme import DARK
-from models.decode_requests import DecodeRowsRequest, DecodeStepRequest
+from models.capture import run
+from models.decode_requests import DecodeRowsRequest, DecodeSamplesRequest, DecodeStepRequest
 from models.engine import Engine
+from models.interventions import Mask, Scale
 from models.requests import ForwardRequest, LoadRequest, Request
 from models.values import SiteRef
 from tests.explorer.silent import SilentSession, shown
@@ -26,7 +28,7 @@ from tests.models.asking import ask
 
 TEXT = "Tom and Anna went to the park. Anna gave the ball to"
 LEFT = Qt.MouseButton.LeftButton
-DECODING = (DecodeStepRequest, DecodeRowsRequest)
+DECODING = (DecodeStepRequest, DecodeSamplesRequest, DecodeRowsRequest)
 
 
 class Answered(SilentSession):
@@ -349,6 +351,247 @@ def test_a_beam_search_is_a_tree(qtbot, session, panel):
     assert panel.player.work.beams == []  # another search
 
 
+def beam_search(qtbot, session, panel, width: int, count: int) -> None:
+    qtbot.mouseClick(panel.knobs.strategy_buttons.button(2), LEFT)
+    panel.knobs.set_number("beams", str(width))
+    steps(qtbot, session, panel, count)
+
+
+def shown_rows(session, story_gpt_ids) -> None:
+    """The picture is that of a whole pass over what the picked text had read."""
+    view = session.state.results.decoded_rows
+    model = session.engine._model
+    prompt = [token.id for token in model.tokenize(TEXT)]
+    trace = run(model, [*prompt, *story_gpt_ids[:-1]], interventions=view.request.interventions)
+    assert view.request.ids == tuple(story_gpt_ids)
+    np.testing.assert_allclose(view.weights, trace.weights(SiteRef("decoder", 5), 5), atol=1e-5, rtol=0)
+
+
+def test_every_beam_can_be_picked_and_its_attention_is_shown(qtbot, session, panel):
+    beam_search(qtbot, session, panel, 3, 4)
+    press(qtbot, session, panel.tabs.button(ATTENTION))
+    alive = [beam for beam in panel.player.work.beams[-1].beams if beam.kept]
+    assert len(panel.texts.list.rows) == len(alive) == 3
+    assert [row.current for row in panel.texts.list.rows] == [True, False, False]
+    for place, beam in enumerate(alive):
+        click_row(qtbot, session, panel.texts.list, place)
+        shown_rows(session, beam.ids)
+        assert f"beam “{beam.text.strip()}”" in panel.attention.heading.text()
+        assert session.state.results.decoded_rows.from_steps
+    qtbot.keyClick(panel.texts.list, Qt.Key.Key_Up)
+    session.answer()
+    shown_rows(session, alive[1].ids)
+
+
+def test_the_tree_is_walked_with_mouse_and_keys(qtbot, session, panel):
+    beam_search(qtbot, session, panel, 2, 3)
+    tree, work = panel.candidates.tree, panel.player.work
+    second = next(beam for beam in work.beams[1].beams if beam.node != work.shown_beam.parent)
+    qtbot.mouseClick(tree, LEFT, pos=tree.node_rect(second.node).center().toPoint())
+    assert work.shown_beam == second
+    qtbot.keyClick(tree, Qt.Key.Key_Up)
+    assert work.shown_beam.node == second.parent
+    qtbot.keyClick(tree, Qt.Key.Key_Right)
+    assert work.shown_beam.node not in (second.parent, second.node)
+    assert f"Selected: {work.shown_beam.label}." in tree.accessibleDescription()
+    pruned = next(beam for beam in work.beams[0].beams if not beam.kept)
+    qtbot.mouseClick(tree, LEFT, pos=tree.node_rect(pruned.node).center().toPoint())
+    assert work.shown_beam == pruned  # given up, and still there to be looked at
+    steps(qtbot, session, panel, 1)
+    assert work.shown_beam.ids == work.beams[-1].ids  # nothing came of it: the best again
+
+
+def test_a_picked_beam_is_followed_and_its_text_can_be_used(qtbot, session, panel):
+    beam_search(qtbot, session, panel, 3, 2)
+    work = panel.player.work
+    click_row(qtbot, session, panel.texts.list, 1)
+    picked = work.shown_beam
+    steps(qtbot, session, panel, 1)
+    followed = [beam for beam in work.beams[-1].beams if beam.kept and beam.ids[:2] == picked.ids]
+    assert work.shown_beam == (followed[0] if followed else work.shown_beam)
+    press(qtbot, session, panel.transport.back_button)
+    assert work.shown_beam.ids == (picked.ids if followed else work.beams[1].ids)
+    text = work.shown_beam.text
+    qtbot.mouseClick(panel.use, LEFT)
+    assert session.state.document.text == TEXT + text
+
+
+def draw(qtbot, session, panel, samples: int, count: int) -> None:
+    qtbot.mouseClick(panel.knobs.strategy_buttons.button(1), LEFT)
+    panel.knobs.set_number("samples", str(samples))
+    panel.knobs.set_number("temperature", "1.3")
+    steps(qtbot, session, panel, count)
+
+
+def test_several_samples_are_written_side_by_side(qtbot, session, panel):
+    draw(qtbot, session, panel, 4, 4)
+    rows = panel.texts.list.rows
+    assert [row.text[:2] for row in rows] == ["1:", "2:", "3:", "4:"]
+    assert len({row.text for row in rows}) == 4
+    for sample, row in enumerate(rows):
+        click_row(qtbot, session, panel.texts.list, sample)
+        view = panel.player.shown_view()
+        assert view.request.settings.sample == sample
+        assert view.number == panel.timeline.current == panel.timeline.count == 4
+        assert row.text == f"{sample + 1}: {words(panel).replace('␣', ' ').strip()}"
+        assert row.value == log_text(panel.player.branches.log_probability())
+        assert f"The draw was {view.drawn:.4f}" in panel.candidates.note.text()
+        drawn = np.random.default_rng((0, 4, sample) if sample else (0, 4)).random()
+        assert view.drawn == drawn
+    press(qtbot, session, panel.tabs.button(ATTENTION))
+    shown_rows(session, panel.player.branches.ids())
+    assert session.state.results.decoded_rows.from_steps
+    qtbot.keyClick(panel.texts.list, Qt.Key.Key_Up)
+    session.answer()
+    assert panel.player.shown_view().request.settings.sample == 2
+    shown_rows(session, panel.player.branches.ids())
+
+
+def test_going_back_shows_each_samples_own_draw_and_stepping_asks_nothing_known(qtbot, session, panel):
+    draw(qtbot, session, panel, 3, 3)
+    click_row(qtbot, session, panel.texts.list, 2)
+    press(qtbot, session, panel.transport.restart_button)
+    assert len(panel.texts.list.rows) == 3
+    for number in (1, 2, 3):
+        press_without_answer(qtbot, panel.transport.step_button)
+        assert not any(isinstance(request, DECODING) for request in session.asked)
+        assert panel.player.shown_view().drawn == np.random.default_rng((0, number, 2)).random()
+    press_without_answer(qtbot, panel.transport.step_button)
+    assert [len(request.samples) for request in session.asked if isinstance(request, DecodeSamplesRequest)] == [3]
+
+
+def test_samples_are_branches_undone_and_brought_back(qtbot, session, panel):
+    draw(qtbot, session, panel, 3, 2)
+    before = [row.text for row in panel.texts.list.rows]
+    press(qtbot, session, panel.tabs.button(BRANCHES))
+    assert len(panel.player.branches.leaves()) == 3
+    session.undo()
+    assert panel.timeline.count == 1
+    assert len(panel.texts.list.rows) == 3
+    session.redo()
+    assert [row.text for row in panel.texts.list.rows] == before
+    panel.knobs.set_number("samples", "2")
+    assert not panel.texts.isVisible()
+    assert len(panel.player.branches.leaves()) == 3  # they stay as branches
+
+
+def test_samples_go_on_from_what_is_looked_at(qtbot, session, panel):
+    steps(qtbot, session, panel, 2)
+    written = words(panel)
+    draw(qtbot, session, panel, 2, 2)
+    assert words(panel).startswith(written)
+    assert panel.timeline.count == 4
+    assert all(panel.player.branches.ids(leaf.id)[:2] for leaf in panel.player.branches.leaves())
+    press(qtbot, session, panel.again)
+    assert panel.knobs.settings.seed == 1
+    panel.player.play(False)
+    session.answer()
+    assert panel.timeline.count == 1  # from the prompt
+
+
+def test_samples_play_until_the_steps_are_used_up(qtbot, session, panel):
+    draw(qtbot, session, panel, 2, 0)
+    panel.knobs.set_number("steps", "3")
+    panel.transport.speed.setValue(panel.transport.speed.maximum())
+    qtbot.mouseClick(panel.transport.play_button, LEFT)
+
+    def ended() -> bool:
+        session.answer()
+        played: int = panel.timeline.count
+        return played == 3 and not panel.player.playing
+
+    qtbot.waitUntil(ended)
+    assert "All 3 steps are used up" in panel.status.text()
+    session.undo()
+    assert panel.player.branches.nodes == ()  # one playing, one step of undo
+
+
+def test_nothing_drawn_is_one_text(qtbot, session, panel):
+    draw(qtbot, session, panel, 4, 0)
+    panel.knobs.set_number("temperature", "0")
+    steps(qtbot, session, panel, 1)
+    assert not panel.texts.isVisible()
+    assert words(panel) == "␣Tom"
+
+
+def test_each_filter_can_be_looked_at_alone(qtbot, session, panel):
+    qtbot.mouseClick(panel.knobs.strategy_buttons.button(1), LEFT)
+    for name, value in (("temperature", "2"), ("top_k", "8"), ("top_p", "0.9"), ("min_p", "0.2")):
+        panel.knobs.set_number(name, value)
+    panel.knobs.set_number("repetition_penalty", "1.5")
+    steps(qtbot, session, panel, 1)
+    stages, bars, view = panel.candidates.stages, panel.candidates.bars, panel.player.shown_view()
+    names = [button.text() for button in map(stages.buttons.button, range(7)) if button.isVisible()]
+    assert names == ["All filters", "Repetition penalty", "Temperature", "Top-k", "Top-p", "Min-p"]
+    before = [offer.probability for offer in view.offers]
+    for place, name in enumerate(names[1:]):
+        index = next(i for i in range(7) if stages.buttons.button(i).text() == name)
+        qtbot.mouseClick(stages.buttons.button(index), LEFT)
+        stage = view.stages[place]
+        assert [row.probability for row in bars.rows] == before
+        before = [row.kept for row in bars.rows]
+        assert tuple(before) == stage.shares
+        gone = {other.filter for other in view.stages[: place + 1]}
+        assert [bool(row.cut_by) for row in bars.rows] == [o.cut_by in gone for o in view.offers]
+        note = panel.candidates.note.text()
+        assert note.startswith(f"{place + 1} of 5. ")
+        assert f"{stage.left:,} token" in note
+        if stage.tokens:
+            assert f"It cut {stage.tokens:,} token" in note
+    assert bars.rows[0].kept == pytest.approx(view.offers[0].kept)
+    steps(qtbot, session, panel, 1)  # the same filter of the next step
+    assert stages.current == 4
+    panel.knobs.set_number("min_p", "")
+    steps(qtbot, session, panel, 1)
+    assert stages.current is None
+    qtbot.mouseClick(stages.buttons.button(0), LEFT)
+    stages.buttons.button(0).setFocus()
+    qtbot.keyClick(stages.buttons.button(0), Qt.Key.Key_Right)
+    assert stages.current == 0
+
+
+def edit(session, *interventions) -> None:
+    for intervention in interventions:
+        session.dispatch(PutIntervention(intervention))
+    session.run(ForwardRequest(ticket=50, text=TEXT, interventions=session.state.document.question.interventions))
+
+
+def test_it_writes_with_the_interventions_that_are_on_and_keeps_both_trees(qtbot, session, panel):
+    steps(qtbot, session, panel, 3)
+    plain = words(panel)
+    edit(session, Scale(0.0), Mask("window", window=3))
+    assert words(panel) == ""
+    steps(qtbot, session, panel, 3)
+    edited = words(panel)
+    assert edited != plain
+    press(qtbot, session, panel.tabs.button(ATTENTION))
+    shown_rows(session, panel.player.branches.ids())
+    session.undo()  # the third step
+    assert len(panel.player.branches.path()) == 2
+    edit(session, Scale(1.0), Mask("trained"))
+    assert words(panel) == plain
+
+
+def test_a_mask_that_opens_the_future_is_honoured_and_its_price_is_said(qtbot, session, panel):
+    edit(session, Mask("full"))
+    steps(qtbot, session, panel, 2)
+    assert "each step reads the whole text anew" in panel.status.text()
+    press(qtbot, session, panel.tabs.button(ATTENTION))
+    shown_rows(session, panel.player.branches.ids())
+    press(qtbot, session, panel.tabs.button(CACHE))
+    assert panel.cache.bars.bars == ()
+
+
+def test_an_intervention_that_this_model_can_not_take_is_a_sentence(qtbot, session, panel):
+    session.dispatch(PutIntervention(Scale(0.5, SiteRef("decoder", 70))))
+    qtbot.mouseClick(panel.transport.step_button, LEFT)
+    session.dispatch(Busy(frozenset({DecodeStepRequest.lane})))
+    request = next(r for r in session.asked if isinstance(r, DecodeStepRequest))
+    session.dispatch(Arrived(ask(session.engine, request)))
+    session.dispatch(Busy(frozenset()))
+    assert "this model has no such layer" in panel.status.text()
+
+
 def test_attention_grows_by_a_row_a_step(qtbot, session, panel):
     steps(qtbot, session, panel, 1)
     press(qtbot, session, panel.tabs.button(ATTENTION))
@@ -400,6 +643,7 @@ def test_a_text_that_can_not_be_run_stops_it_with_a_sentence(qtbot, session, pan
         ("greedy", "steps", "", "Steps needs a whole number; it is empty."),
         ("greedy", "steps", "0", "0 steps are not offered"),
         ("beam", "beams", "0", "width 0 is not offered"),
+        ("sample", "samples", "9", "9 samples are not offered: 1 to 8"),
     ],
 )
 def test_a_wrong_value_is_explained_and_nothing_can_be_pressed(panel, strategy, field, value, said):

@@ -32,7 +32,7 @@ from explorer.session.intents import (
     SwitchIntervention,
 )
 from explorer.session.state import Document, Notice, Selection
-from explorer.session.writing import Writing
+from explorer.session.writing import Origin, Writing
 from models.decode_requests import DecodeStepRequest
 from models.decode_settings import DecodeSettings
 from models.interventions import Mask, Scale
@@ -42,7 +42,7 @@ from models.values import SiteRef
 from tests.explorer.session import answers
 
 
-def _origin(writing: Writing) -> tuple[str, str, str | None]:
+def _origin(writing: Writing) -> Origin:
     return writing.origin
 
 
@@ -59,6 +59,7 @@ WRITINGS = st.builds(
     CHECKPOINTS,
     TEXTS,
     st.none(),
+    st.just(()),
     st.lists(TOKENS, min_size=1, max_size=3).map(
         lambda tokens: reduce(lambda tree, token: tree.grow(token, str(token), -0.5), tokens, Branches())
     ),

@@ -255,5 +255,5 @@ def check(state: State) -> None:
         assert all(node.parent in writing.branches for node in writing.branches.nodes)
     if state.asked is not None:
         assert state.asked.request.text == state.document.text
-        assert state.asked.parent in state.document.branches
+        assert all(parent in state.document.branches for parent in state.asked.parents)
         assert 0 < state.passage <= state.passages

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from explorer.session.branches import MOST_NODES, ROOT, Branches
 from explorer.session.intents import (
     Arrived,
+    AskSamples,
     AskStep,
     Busy,
     DeleteBranch,
@@ -16,15 +18,20 @@ from explorer.session.intents import (
     Intent,
     NameBranch,
     OpenCheckpoint,
+    PutIntervention,
     SelectHead,
     SelectQuery,
     SetText,
     SetView,
     Show,
+    SwitchIntervention,
 )
 from explorer.session.session import Session
 from explorer.session.state import Document, State
 from explorer.session.writing import TEXTS_KEPT
+from models.decode_requests import DecodeSamplesRequest, DecodeSamplesView
+from models.decode_settings import DecodeSettings
+from models.interventions import Scale
 from models.requests import ForwardRequest, HeadRequest, LoadRequest, TrustRequest
 from models.values import SiteRef
 from tests.explorer.session import answers
@@ -299,6 +306,65 @@ def test_a_step_that_fails_ends_the_playing(session):
     assert not session.can_undo
 
 
+def samples_request(
+    parents: int = 2, ids: tuple[int, ...] = (), text: str = "Tom and Anna went"
+) -> DecodeSamplesRequest:
+    return DecodeSamplesRequest(
+        text=text,
+        settings=DecodeSettings(strategy="sample"),
+        steps=20,
+        number=len(ids) + 1,
+        samples=tuple(range(parents)),
+        ids=(ids,) * parents,
+    )
+
+
+def samples_view(request: DecodeSamplesRequest, *tokens: int) -> DecodeSamplesView:
+    steps = [answers.step_view(request.alone(place), token) for place, token in enumerate(tokens)]
+    return DecodeSamplesView(request=request, steps=tuple(steps))
+
+
+def test_samples_side_by_side_grow_the_tree_and_are_one_step(session):
+    write(session, 5)
+    request = samples_request(3, (5,))
+    session.dispatch(AskSamples(request, (1, 1, 1), shown=2))
+    session.dispatch(Arrived(samples_view(request, 7, 7, 8)))
+    branches = session.state.document.branches
+    assert [node.token for node in branches.nodes] == [5, 7, 8]
+    assert branches.ids() == (5, 8)
+    assert [node.settings.sample for node in branches.nodes] == [0, 1, 2]
+    session.undo()
+    assert words(session) == [5]
+    session.redo()
+    assert session.state.document.branches == branches
+
+
+def test_of_samples_whose_branch_was_deleted_nothing_is_taken(session):
+    write(session, 5)
+    request = samples_request(2, (5,))
+    session.dispatch(AskSamples(request, (1, 1)))
+    session.dispatch(DeleteBranch(1))
+    session.dispatch(Arrived(samples_view(request, 7, 8)))
+    assert session.state.document.branches.nodes == ()
+
+
+def test_each_edited_model_has_a_tree_of_its_own(session):
+    write(session, 7)
+    session.dispatch(PutIntervention(Scale(0.5)))
+    assert words(session) == []
+    request = answers.step_request()
+    with pytest.raises(ValueError, match="changed otherwise"):
+        session.dispatch(AskStep(request))
+    edited = replace(request, interventions=(Scale(0.5),))
+    session.dispatch(AskStep(edited))
+    session.dispatch(Arrived(answers.step_view(edited, 9)))
+    assert words(session) == [9]
+    session.dispatch(SwitchIntervention(0, False))
+    assert words(session) == [7]
+    session.dispatch(SwitchIntervention(0, True))
+    assert words(session) == [9]
+
+
 def test_who_looks_elsewhere_meanwhile_still_does(session):
     write(session, 1)
     request = answers.step_request(session.state.document.branches)
@@ -367,6 +433,9 @@ def test_trees_of_texts_long_left_are_let_go_and_undo_brings_them_back(session):
         (AskStep(answers.step_request(text="b")), "another text"),
         (AskStep(answers.step_request(), 5), "no node 5"),
         (AskStep(answers.step_request(), 1), "not one after node 1"),
+        (AskSamples(samples_request(), (1, 1)), "not one after node 1"),
+        (AskSamples(samples_request(2), (0,)), "2 samples can not go on from 1 nodes"),
+        (AskSamples(samples_request(text="b"), (0, 0)), "another text"),
         (GoToNode(5), "no node 5"),
         (NameBranch(5, "a"), "no node 5"),
         (NameBranch(ROOT, "a"), "The prompt is no branch"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from PySide6.QtCore import Qt
 
 from explorer.widgets.beam_tree import BeamNode, BeamTree
@@ -95,7 +97,42 @@ def test_beams_lie_in_lines_and_pruned_ones_give_way_first(qtbot):
     assert all(tree.node_rect(id_).right() <= 420 for id_ in shown)
     assert tree.node_rect(41).top() > tree.node_rect(0).bottom()
     assert not any(tree.node_rect(a).intersects(tree.node_rect(b)) for i, a in enumerate(shown) for b in shown[i + 1 :])
-    assert tree.accessibleDescription() == "2 steps. Best: t0t41"
+    assert tree.accessibleDescription() == "2 steps. Best: t0t41."
+
+
+def test_a_beam_is_selected_by_mouse_and_keys(qtbot):
+    tree = BeamTree()
+    lines = [
+        [beam(0, -1, "kept", True), beam(1, -1, "kept"), beam(2, -1, "pruned")],
+        [beam(3, 0, "kept", True), beam(4, 1, "pruned"), beam(5, 1, "kept")],
+    ]
+    tree.set_steps(lines)
+    show(qtbot, tree, 420)
+    plain = tree.grab().toImage()
+    chosen: list[int] = []
+    tree.node_selected.connect(chosen.append)
+    tree.node_selected.connect(lambda id_: tree.set_steps(lines, id_))
+    qtbot.mouseClick(tree, LEFT, pos=tree.node_rect(2).center().toPoint())
+    keys = (Qt.Key.Key_Left, Qt.Key.Key_Down, Qt.Key.Key_Up, Qt.Key.Key_Up, Qt.Key.Key_Left, Qt.Key.Key_Down)
+    for key in keys:
+        qtbot.keyClick(tree, key)
+    assert chosen == [2, 1, 5, 1, 0, 3]  # down to what goes on; up from the first line is nowhere
+    assert tree.grab().toImage() != plain
+    assert "Selected: t0t3." in tree.accessibleDescription()
+
+
+def test_a_threshold_and_a_running_sum_are_drawn(qtbot):
+    bars = FilterBars()
+    rows = [FilterRow("a", 0.6, 0.7), FilterRow("b", 0.3, 0.3), FilterRow("c", 0.1, 0, "top-p")]
+    bars.set_rows(rows, ("before", "after"), None, always_two=True)
+    show(qtbot, bars)
+    plain = bars.grab().toImage()
+    bars.set_rows(rows, ("before", "after"), 0.9, always_two=True)
+    line = bars.grab().toImage()
+    assert line != plain
+    shifted = [replace(row, start=start) for row, start in zip(rows, (0.0, 0.6, 0.9), strict=True)]
+    bars.set_rows(shifted, ("before", "after"), 0.9, always_two=True)
+    assert bars.grab().toImage() != line
 
 
 def test_shared_heads_and_new_tokens_show_in_the_cache(qtbot):

@@ -1,0 +1,137 @@
+"""Texts that are written side by side: the samples of one seed, and the beams of a search. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
+
+from explorer.session.branches import ROOT, Branches
+from models.decode_requests import Beam, DecodeSamplesView, DecodeStepView
+from models.decode_settings import DecodeSettings
+
+
+@dataclass(frozen=True)
+class SideText:
+    """A line of the list. `id` is a sample's number, or a beam's node."""
+
+    id: int
+    text: str
+    log_probability: float
+    ended: bool
+    is_shown: bool
+    is_best: bool
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Samples that are drawn side by side, as ways through the tree of branches."""
+
+    settings: DecodeSettings  # of sample 0
+    ways: tuple[tuple[int, ...], ...]  # the nodes of each, from the one that all go on from
+    preferred: int = 0  # the one that was picked
+
+    @classmethod
+    def begin(cls, settings: DecodeSettings, start: int, samples: int) -> Drawn:
+        return cls(settings, ((start,),) * samples)
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """Where each of them ends."""
+        return tuple(way[-1] for way in self.ways)
+
+    def within(self, branches: Branches) -> Drawn | None:
+        """As far as the tree has them: an undo takes steps away. None where they can not go on side by side."""
+        there = {ROOT, *(node.id for node in branches.nodes)}
+        ways = tuple(tuple(takewhile(there.__contains__, way)) for way in self.ways)
+        if not all(ways):
+            return None
+        cut = replace(self, ways=ways)
+        return cut if len({len(ways[sample]) for sample in cut.writing(branches)}) <= 1 else None
+
+    def shown(self, branches: Branches) -> int | None:
+        """The sample that is looked at: the picked one where several go through the same node. None on another way."""
+        through = [sample for sample, way in enumerate(self.ways) if branches.current in way]
+        return self.preferred if self.preferred in through else next(iter(through), None)
+
+    def writing(self, branches: Branches) -> tuple[int, ...]:
+        """The samples that have not ended."""
+        ended = {node.id for node in branches.nodes if node.ended}
+        return tuple(sample for sample, node in enumerate(self.nodes) if node not in ended)
+
+    def grown(self, branches: Branches, view: DecodeSamplesView) -> Drawn:
+        """With the tokens of one step, which are in the tree already."""
+        ways = list(self.ways)
+        for sample, step in zip(view.request.samples, view.steps, strict=True):
+            child = next(n.id for n in branches.children(ways[sample][-1]) if n.token == step.ids[-1])
+            ways[sample] = (*ways[sample], child)
+        return replace(self, ways=tuple(ways))
+
+    def texts(self, branches: Branches) -> list[SideText]:
+        """What each of them wrote after the node that they began at."""
+        nodes = {node.id: node for node in branches.nodes}
+        before = branches.log_probability(self.ways[0][0])
+        shown, found = self.shown(branches), []
+        for sample, way in enumerate(self.ways):
+            written = [nodes[id_] for id_ in way[1:]]
+            found.append(
+                SideText(
+                    sample,
+                    "".join(node.label for node in written),
+                    before + sum(node.log_probability for node in written),
+                    ended=bool(written) and written[-1].ended,
+                    is_shown=sample == shown,
+                    is_best=False,
+                )
+            )
+        return found
+
+
+def alive(views: Sequence[DecodeStepView]) -> list[Beam]:
+    """The beams that are alive after the last of `views`: those that go on, and the best finished ones, best first."""
+    if not views:
+        return []
+    settings, last = views[-1].request.settings, views[-1]
+    finished = sorted(
+        (beam for view in views for beam in view.beams if beam.finished), key=lambda beam: -score(beam, settings)
+    )[: settings.beams]
+    running = [] if last.ending else [beam for beam in last.beams if beam.kept]
+    return sorted([*finished, *running], key=lambda beam: -score(beam, settings))
+
+
+def score(beam: Beam, settings: DecodeSettings) -> float:
+    """What the search ranks by: the log-probability, divided by the length to the power of the length penalty."""
+    return beam.log_probability / float(len(beam.ids) ** settings.length_penalty)
+
+
+def best_of(views: Sequence[DecodeStepView]) -> Beam | None:
+    """The beam whose text a search now holds for the best."""
+    wanted = views[-1].ids if views else ()
+    return next((beam for view in reversed(views) for beam in view.beams if beam.ids == wanted), None)
+
+
+def followed(views: Sequence[DecodeStepView], picked: Beam) -> Beam | None:
+    """What became of a beam after the last of `views`: its best continuation that is alive, or what it was before.
+
+    None where it was given up.
+    """
+    if len(picked.ids) >= len(views):
+        wanted = picked.ids[: len(views)]
+        return next((beam for beam in views[-1].beams if beam.ids == wanted), None) if views else None
+    living = alive(views)
+    return next((beam for beam in living if beam.ids[: len(picked.ids)] == picked.ids), None)
+
+
+def beam_texts(views: Sequence[DecodeStepView], shown: Beam | None) -> list[SideText]:
+    best = best_of(views)
+    return [
+        SideText(
+            beam.node,
+            beam.text,
+            beam.log_probability,
+            beam.finished,
+            shown is not None and beam.node == shown.node,
+            best is not None and beam.node == best.node,
+        )
+        for beam in alive(views)
+    ]

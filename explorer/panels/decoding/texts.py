@@ -1,0 +1,55 @@
+"""The list of texts that are written side by side: beams, best first, or samples. One of them is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QWidget
+
+from explorer.panels.decoding.layout import column, log_text, plain, say
+from explorer.panels.decoding.side_by_side import SideText
+from explorer.widgets.branch_list import BranchList, BranchRow
+from explorer.widgets.page import wrapped
+
+_BEAMS = "Beams, the best first. Pick one to look at:"
+_SAMPLES = "Samples, each with its own draws. Pick one to look at:"
+
+
+class TextsList(QWidget):
+    """Hidden where only one text is written."""
+
+    text_picked = Signal(int)  # the `id` of its `SideText`
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heading = wrapped(role="dim")
+        self.list = BranchList("Texts side by side")
+        column(self, self.heading, self.list)
+        self._ids: tuple[int, ...] = ()
+        self.list.row_selected.connect(lambda row: self.text_picked.emit(self._ids[row]))
+
+    def show_texts(self, texts: Sequence[SideText], beams: bool) -> None:
+        self.setVisible(bool(texts))
+        self._ids = tuple(text.id for text in texts)
+        say(self.heading, _BEAMS if beams else _SAMPLES)
+        self.list.set_rows(
+            [
+                BranchRow(
+                    text=_words(text, beams),
+                    depth=0,
+                    value=log_text(text.log_probability),
+                    on_path=text.is_shown,
+                    current=text.is_shown,
+                    tooltip=f"“{plain(text.text)}”: log-probability {text.log_probability:.4f}".replace("-", "−")
+                    + (". Ended" if text.ended else ""),
+                )
+                for text in texts
+            ]
+        )
+
+
+def _words(text: SideText, beams: bool) -> str:
+    marks = [mark for mark, holds in (("best", text.is_best), ("ended", text.ended)) if holds]
+    number = "" if beams else f"{text.id + 1}: "
+    return f"{number}{plain(text.text)}" + (f"  ({', '.join(marks)})" if marks else "")
