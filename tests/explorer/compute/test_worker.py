@@ -12,7 +12,7 @@ import pytest
 from explorer.compute import worker as worker_module
 from explorer.compute.mailbox import Mailbox
 from explorer.compute.worker import ACTIVITIES, EngineLike, Worker
-from models import decode_requests, describe_requests, hub_requests, requests
+from models import decode_requests, describe_requests, hub_requests, quality_requests, requests
 from models.requests import Cancelled, ForwardRequest, LoadRequest, Request
 from models.results import Failure, Loaded, Progress, Ran, Result
 from tests.explorer.compute.engines import GatedEngine, QuickEngine, Report, ShouldStop
@@ -124,7 +124,7 @@ def test_an_exception_is_a_failure_with_a_sentence_and_the_next_request_works(op
 
 
 def test_every_kind_of_request_has_a_name_for_what_goes_on():
-    modules = (requests, decode_requests, describe_requests, hub_requests)
+    modules = (requests, decode_requests, describe_requests, hub_requests, quality_requests)
     named = [value for module in modules for value in vars(module).values()]
     kinds = {kind for kind in named if isinstance(kind, type) and issubclass(kind, Request)}
     assert kinds - {Request} == set(ACTIVITIES)
