@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from models.values import Capability, CheckpointInfo
 
-PICTURES_LATER = "it looks at pictures, and the panels for that are not part of this version"
-
 
 def capabilities(info: CheckpointInfo) -> tuple[Capability, ...]:
     """In the order in which a person meets them."""
-    if info.family == "vision":
-        return (Capability("Pictures", False, PICTURES_LATER),)
     heads = sum(stack.layers * stack.heads for stack in info.stacks)
     attention = f"{heads:,} head{'s' if heads > 1 else ''}" if heads else "it has none: its decoder gets one vector"
     unseen = "its queries and keys can not be seen, only its weights" if info.weights_only else ""
@@ -26,7 +22,15 @@ def capabilities(info: CheckpointInfo) -> tuple[Capability, ...]:
     )
 
 
+def _classes(info: CheckpointInfo) -> Capability:
+    many = info.vocabulary
+    said = f"{many:,} classes" if many else "it has no output head, so it names nothing"
+    return Capability("Naming what it sees", many > 0, said)
+
+
 def _predictions(info: CheckpointInfo) -> Capability:
+    if info.family == "vision":
+        return _classes(info)
     if info.family == "masked":
         return Capability("Filling in masks", True)
     if info.family in ("causal", "seq2seq"):

@@ -11,8 +11,10 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface
@@ -187,7 +189,7 @@ def _residual_hook(stack: str) -> Callable[..., None]:
 
 def run(
     model: Model,
-    text: str | list[int],
+    text: str | list[int] | Path | np.ndarray,
     *,
     target: str | list[int] | None = None,
     interventions: Sequence[Intervention] = (),
@@ -197,7 +199,8 @@ def run(
 
     Args:
         model: from `open_checkpoint`.
-        text: the input, or token ids as they are (nothing is added to them).
+        text: the input, or token ids as they are (nothing is added to them). For a vision model a picture: its path,
+            "sample:NAME", or an array (height, width, 3).
         target: what the decoder of an encoder-decoder model has written so far, after its start token.
         interventions: what to change (`models.interventions`); without any the model runs as it is.
         should_stop: polled between blocks.

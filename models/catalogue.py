@@ -13,8 +13,17 @@ from models.hub_names import cached_folder, is_hub, parse
 
 WEIGHTS = Path(__file__).parent / "weights"
 
-# in the order of the menu; one appears as soon as there is a panel that can show it
-SHIPPED = ("story-gpt", "story-bert", "en-es", "dates-bahdanau", "dates-luong", "dates-bottleneck")
+# in the order of the menu
+SHIPPED = (
+    "story-gpt",
+    "story-bert",
+    "en-es",
+    "dates-bahdanau",
+    "dates-luong",
+    "dates-bottleneck",
+    "vit-cifar10",
+    "vit-quickdraw",
+)
 
 DATE_MODELS = ("dates-bahdanau", "dates-luong", "dates-bottleneck")
 RECURRENT_TRANSLATORS = ("recurrent-en-es-bahdanau", "recurrent-en-es-bottleneck")

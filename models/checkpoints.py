@@ -25,6 +25,7 @@ from models.given import check_given
 from models.model import Model
 from models.textbook.checkpoint import MODEL_TYPE, open_recurrent
 from models.values import CheckpointInfo, Placement
+from models.vision import open_vision
 from models.weight_files import brief, read_headers, read_json
 
 _NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
@@ -57,6 +58,8 @@ def open_checkpoint(reference: str | Path, *, device: str = "cpu", dtype: str = 
     where, number = devices.parse(placement)
     examined = examine(str(reference))
     check_opens(examined, placement)
+    if examined.info.family == "vision":
+        return open_vision(examined.info, _weights(examined, where, number), examined.folder)
     tokenizer, info = open_tokenizer(examined)
     model = Model(info, _weights(replace(examined, info=info), where, number), tokenizer)
     if info.weights_only:

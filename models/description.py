@@ -11,6 +11,7 @@ from models.errors import CheckpointError
 from models.examining import check_opens, examine, no_tokenizer, open_tokenizer, room
 from models.memory import DTYPES, text_bytes, weight_bytes
 from models.values import CheckpointInfo
+from models.vision import open_processor
 
 UNBOUNDED = 512
 """Tokens that a text is taken to have where a model takes any number."""
@@ -27,7 +28,10 @@ def description_of(request: DescribeRequest) -> Described:
             examined = examine(request.reference, request.listing)
             info = examined.info
             check_opens(examined, request.placement)
-            if request.listing is None and not info.gguf:  # of a GGUF file it takes seconds, and is in the same file
+            if info.family == "vision":
+                if request.listing is None:
+                    open_processor(examined.folder)
+            elif request.listing is None and not info.gguf:  # of a GGUF file it takes seconds, and is in the same file
                 _, info = open_tokenizer(examined)
             elif request.listing is not None and not request.listing.has_tokenizer:
                 raise no_tokenizer(examined.title)

@@ -198,19 +198,20 @@ class Engine:
         report("Running the model", None)
         started = time.perf_counter()
         target = self._target(self._model, request, should_stop)
+        text = request.picture if self._model.info.family == "vision" else request.text
         try:
             trace = run(
                 self._model,
-                request.text,
+                text,
                 target=target,
                 interventions=request.interventions,
                 should_stop=should_stop,
             )
         except ValueError as error:
             raise InputError(str(error)) from error
-        if (self._text, self._written) != (request.text, target):
+        if (self._text, self._written) != (text, target):
             self._untouched = None
-        self._trace, self._text, self._written, self._run = trace, request.text, target, request.ticket
+        self._trace, self._text, self._written, self._run = trace, text, target, request.ticket
         mask = self._model.info.mask_token
         return Ran(
             request=request,
@@ -223,6 +224,8 @@ class Engine:
             interventions=request.interventions,
             trace_bytes=trace.nbytes,
             target=request.target,
+            picture=request.picture,
+            seen=self._model.encode(text).picture if self._model.info.family == "vision" else None,
             source=trace.source,
             written=target if isinstance(target, str) else written_text(self._model, target) if target else "",
         )

@@ -17,10 +17,11 @@ from transformers import AutoConfig, AutoTokenizer
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
 from models import devices
-from models.capabilities import PICTURES_LATER
 from models.catalogue import WEIGHTS, Card, folder_of, read_card, title_of
 from models.errors import CheckpointError
 from models.families import (
+    channels_of,
+    classes_of,
     context_of,
     family_of,
     opening,
@@ -160,7 +161,8 @@ def _info(reference: str, folder: Path, architecture: str, config: Any, tensors:
         stacks=stacks,
         width=width,
         context=context_of(config),
-        vocabulary=vocabulary_of(config),
+        vocabulary=vocabulary_of(config) if family != "vision" else classes_of(architecture, config),
+        channels=channels_of(config) if family == "vision" else 0,
         parameters=tensors.parameters,
         file_bytes=tensors.file_bytes,
         summary=card.summary,
@@ -217,11 +219,9 @@ def check_opens(examined: Examined, placement: Placement) -> None:
     """Refuse what could be understood, and still can not be opened here and now.
 
     Raises:
-        CheckpointError: a family without panels, tensors that are not in the files, too little memory (`NoRoomError`).
+        CheckpointError: tensors that are not in the files, too little memory (`NoRoomError`).
     """
     info = examined.info
-    if info.family == "vision":
-        raise CheckpointError(f"{info.name} can not be opened yet: {PICTURES_LATER}.")
     if examined.missing:
         raise incomplete(examined.title, examined.missing)
     where, free = room(placement)

@@ -86,6 +86,17 @@ def vocabulary_of(config: Any) -> int:
     return min(sizes)
 
 
+def classes_of(architecture: str, config: Any) -> int:
+    """Classes that the head of a vision model tells apart; 0 for one without."""
+    has_head = architecture in _names(tables.MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING_NAMES, config)
+    return int(config.num_labels) if has_head else 0
+
+
+def channels_of(config: Any) -> int:
+    """Of the pictures that a vision model looks at: 1 grey, 3 colour."""
+    return int(getattr(config, "num_channels", None) or 3)
+
+
 def context_of(config: Any) -> int | None:
     """Tokens that fit; None for a model that states no bound (T5's relative positions)."""
     limits = [_context(half) for half in _halves(config) or (config.get_text_config(),)]
@@ -99,6 +110,8 @@ def refusal(family: str, architecture: str, config: Any) -> str:
     sense = _SENSES.get(kind.main_input_name, "") if kind is not None and family != "vision" else ""
     if sense or (family == "seq2seq" and not _names(tables.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES, config)):
         return f"{name} {sense or 'does not read text'}, which this version can not give it. Open a model of text."
+    if family == "vision" and weights_only(architecture, config):
+        return f"{weights_only(architecture, config)} Open another vision transformer, such as a ViT."
     if family == "encoder" and hasattr(config, "vision_config"):
         return f"{name} reads texts and pictures side by side. Open one of its two halves, saved on its own."
     if any(stack.heads < 1 for stack in stacks_of(config, family)):
@@ -179,10 +192,15 @@ def _halves(config: Any) -> tuple[Any, Any] | None:
 
 
 def _stack(stack: str, config: Any, layers: str = "num_hidden_layers", heads: str = "num_attention_heads") -> StackInfo:
-    count = int(getattr(config, heads, None) or getattr(config, "num_attention_heads", 0) or 0)
-    shared = int(getattr(config, "num_key_value_heads", None) or count)
-    many = int(getattr(config, layers, None) or getattr(config, "num_hidden_layers", 0) or 0)
+    count = _most(getattr(config, heads, None) or getattr(config, "num_attention_heads", None))
+    shared = _most(getattr(config, "num_key_value_heads", None)) or count
+    many = _most(getattr(config, layers, None) or getattr(config, "num_hidden_layers", None))
     return StackInfo(stack, many, count, shared)
+
+
+def _most(number: Any) -> int:
+    """A count that the config may give for each layer apart: then the largest."""
+    return max((int(n) for n in number), default=0) if isinstance(number, (list, tuple)) else int(number or 0)
 
 
 def _context(text: Any) -> int | None:

@@ -6,8 +6,10 @@ import inspect
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -15,7 +17,7 @@ from models.capture import watch_blocks
 from models.errors import InputError
 from models.given import KEPT_BYTES, most_tokens
 from models.tokens import label_tokens, piece_label, special_label, whole_characters
-from models.values import CheckpointInfo, Token
+from models.values import CheckpointInfo, SeenPicture, Token
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -27,12 +29,14 @@ class Encoded:
     inputs: dict[str, Tensor]  # each (1, tokens)
     tokens: tuple[Token, ...]  # of the stack that predicts
     source: tuple[Token, ...] = ()  # of the encoder, in an encoder-decoder model
+    picture: SeenPicture | None = None  # what a vision model looks at
 
 
 class Model:
     """A loaded checkpoint, in eval mode, ready to be run with its attention captured.
 
-    Made by `open_checkpoint`. `module` is transformers' own model, `tokenizer` its own tokenizer.
+    Made by `open_checkpoint`. `module` is transformers' own model, `tokenizer` its own tokenizer, None for one that
+    reads no text.
     """
 
     def __init__(self, info: CheckpointInfo, module: nn.Module, tokenizer: Any) -> None:
@@ -49,9 +53,9 @@ class Model:
         self._accepted = frozenset(accepted)
         decoder = getattr(getattr(tokenizer, "backend_tokenizer", None), "decoder", None)
         self._byte_level = decoder is not None and b"ByteLevel" in decoder.__getstate__()
-        named = {tokenizer.unk_token_id, tokenizer.mask_token_id}
+        named = {getattr(tokenizer, name, None) for name in ("unk_token_id", "mask_token_id")}
         # tokens that stand for no text; a mask or an unknown word does stand for some
-        self._hidden_ids = frozenset(tokenizer.all_special_ids) - named
+        self._hidden_ids = frozenset(getattr(tokenizer, "all_special_ids", ())) - named
         watch_blocks(module, self.seq2seq, any(stack.stack == "decoder" for stack in info.stacks))
 
     def accepts(self, name: str) -> bool:
@@ -90,12 +94,14 @@ class Model:
                     return value
         raise InputError(f"{self.info.name} does not say with which token its decoder starts.")
 
-    def encode(self, text: str | list[int], target: str | list[int] | None = None) -> Encoded:
+    def encode(self, text: str | list[int] | Path | np.ndarray, target: str | list[int] | None = None) -> Encoded:
         """Turn a text (or ids as they are) into the model's input.
 
         Raises:
             InputError: nothing to run, or more than the model's context takes.
         """
+        if not isinstance(text, (str, list)):
+            raise InputError(f"{self.info.name} reads text. Open a vision model to look at a picture.")
         tokens = self.tokenize(text)
         ids = torch.tensor([[token.id for token in tokens]], device=self.device)  # (1, tokens)
         inputs = {"input_ids": ids}

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from models.capture import run
+from models.errors import InputError
 from models.interventions import Intervention, Mask, Positions
 from models.model import Model
 from models.positions import describe_positions
@@ -31,8 +32,11 @@ def shuffle_view(
     Interventions of the run are left out, but for the positions: painted cells and windows name places themselves.
 
     Raises:
+        InputError: the model reads no words.
         Cancelled: `should_stop()` was true.
     """
+    if model.info.family == "vision":
+        raise InputError(f"{model.info.name} looks at pictures: there are no words whose order could be changed.")
     tokens = trace.source or trace.tokens
     order = new_order(words_of(tokens, text), len(tokens), request.seed)
     scheme = describe_positions(model, trace.sites[0])

@@ -48,7 +48,8 @@ def _at(model: Model, trace: Trace, position: int, top: int) -> Prediction:
         )
 
     there = position if model.info.family == "masked" else position + 1
-    token = trace.tokens[there] if there < len(trace.tokens) else None
+    reads = model.info.family != "vision"  # a class stands nowhere in a picture
+    token = trace.tokens[there] if reads and there < len(trace.tokens) else None
     shown = token is not None and not (model.info.mask_token and token.piece == model.info.mask_token)
     entropy = max(0.0, -float((log_p.exp() * log_p).nan_to_num(0.0).sum()) / math.log(2))  # never -0.0
     return Prediction(

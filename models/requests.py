@@ -51,6 +51,7 @@ class ForwardRequest(Request):
     text: str
     interventions: tuple[Intervention, ...] = ()
     target: str | None = None  # for the decoder of an encoder-decoder model; None lets it write by beam search
+    picture: str = ""  # what a vision model looks at, in place of the text: a path, or "sample:NAME"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

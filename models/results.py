@@ -23,6 +23,7 @@ from models.values import (
     Prediction,
     RecurrentScore,
     RotationView,
+    SeenPicture,
     Site,
     SiteRef,
     Token,
@@ -85,6 +86,8 @@ class Ran(Result):
     interventions: tuple[Intervention, ...] = ()  # what was changed in this run
     target: str | None = None  # as asked for
     source: tuple[Token, ...] = ()  # of the encoder, in an encoder-decoder model
+    picture: str = ""  # as asked for
+    seen: SeenPicture | None = None  # what a vision model saw
     written: str = ""  # what its decoder said: `target`, or what it wrote itself
     seconds: float
     trace_bytes: int

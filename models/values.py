@@ -78,7 +78,7 @@ class CheckpointInfo:
     stacks: tuple[StackInfo, ...]
     width: int
     context: int | None  # tokens that fit; None where the model states no bound
-    vocabulary: int
+    vocabulary: int  # tokens; of a vision model the classes that it tells apart, 0 without a head
     parameters: int
     file_bytes: int
     summary: str = ""
@@ -87,6 +87,7 @@ class CheckpointInfo:
     prefix: str = ""  # put in front of every text, where training did so and the tokenizer does not
     mask_token: str | None = None
     shipped: bool = False
+    channels: int = 0  # of the pictures that a vision model looks at: 1 grey, 3 colour; 0 for a model that reads text
     weights_only: str = ""  # why its queries, keys and scores can not be seen, only its weights; "" where all can
     textbook: bool = False  # one of ours, with its own attention module, and not one of transformers'
     head_dim: int = 0
@@ -136,6 +137,21 @@ class DeviceInfo:
     label: str  # for people: "CUDA 0 (NVIDIA H100)"
     free: int | None
     total: int | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SeenPicture:
+    """A picture as a vision model saw it: scaled, cut to its format, and divided into patches."""
+
+    pixels: np.ndarray  # (height, width, 3) uint8
+    rows: int  # of patches
+    columns: int
+    first: int  # the position of the first patch among the tokens; before it stand CLS and its like
+
+    def patch(self, position: int) -> tuple[int, int] | None:
+        """Row and column of the patch at a position, None for a token that is no patch."""
+        place = position - self.first
+        return divmod(place, self.columns) if 0 <= place < self.rows * self.columns else None
 
 
 @dataclass(frozen=True, slots=True)

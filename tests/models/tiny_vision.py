@@ -1,0 +1,66 @@
+"""Vision checkpoints of a few thousand random weights, saved as real ones are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from transformers import AutoImageProcessor
+
+_VIT = {
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "image_size": 24,
+    "patch_size": 8,
+    "num_channels": 3,
+}
+_SWIN = {"image_size": 32, "patch_size": 4, "embed_dim": 16, "depths": [2, 2], "num_heads": [2, 2], "window_size": 4}
+_LABELS = {"id2label": {0: "cat", 1: "dog", 2: "ship"}, "label2id": {"cat": 0, "dog": 1, "ship": 2}}
+
+KINDS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "vit": ("ViTForImageClassification", "ViTConfig", {**_VIT, **_LABELS}),
+    "vit_grey": ("ViTForImageClassification", "ViTConfig", {**_VIT, **_LABELS, "num_channels": 1}),
+    "vit_bare": ("ViTModel", "ViTConfig", _VIT),
+    "deit": ("DeiTForImageClassificationWithTeacher", "DeiTConfig", {**_VIT, **_LABELS}),
+    "dinov2": ("Dinov2Model", "Dinov2Config", _VIT),
+    "dinov2_registers": ("Dinov2WithRegistersModel", "Dinov2WithRegistersConfig", {**_VIT, "num_register_tokens": 2}),
+    "dinov2_classes": ("Dinov2ForImageClassification", "Dinov2Config", {**_VIT, **_LABELS}),
+    "clip_vision": ("CLIPVisionModel", "CLIPVisionConfig", _VIT),
+    "siglip_vision": ("SiglipVisionModel", "SiglipVisionConfig", _VIT),
+    "swin": ("SwinForImageClassification", "SwinConfig", {**_SWIN, **_LABELS}),  # looks within windows
+}
+
+
+def save(kind: str, folder: Path) -> Path:
+    """Write a vision checkpoint of random weights and how pictures are prepared for it to `folder`."""
+    architecture, config, settings = KINDS[kind]
+    torch.manual_seed(0)
+    module = getattr(transformers, architecture)(getattr(transformers, config)(**settings))
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.copy_(torch.randn_like(parameter) * 0.3)  # small ones would make heads that are all alike
+    module.save_pretrained(folder)
+    side, channels = settings["image_size"], settings.get("num_channels", 3)
+    processor = transformers.ViTImageProcessor(
+        size={"height": side, "width": side}, image_mean=[0.5] * channels, image_std=[0.5] * channels
+    )
+    processor.save_pretrained(folder)
+    return folder
+
+
+def eager_run(folder: Path, pixels: torch.Tensor, kind: str) -> Any:
+    """What transformers' own eager forward gives, with `attentions`."""
+    module = getattr(transformers, KINDS[kind][0]).from_pretrained(folder, attn_implementation="eager").eval()
+    with torch.no_grad():
+        return module(pixel_values=pixels, output_attentions=True)
+
+
+def own_pixels(folder: Path, picture: Any) -> torch.Tensor:
+    """The picture as transformers prepares it."""
+    processor = AutoImageProcessor.from_pretrained(folder, backend="pil")
+    pixels: torch.Tensor = processor(images=picture, return_tensors="pt")["pixel_values"]
+    return pixels
