@@ -46,6 +46,9 @@ def _parser() -> argparse.ArgumentParser:
         type=_as_typed,
         help="what the decoder of an encoder-decoder model is made to say; it writes itself if left out",
     )
+    parser.add_argument(
+        "--picture", type=_as_typed, metavar="FILE", help="what a vision model looks at; a sample if left out"
+    )
     parser.add_argument("--scale", metavar="FACTOR", help="multiply every attention score by this, as 0.5")
     parser.add_argument(
         "--mask",
@@ -169,7 +172,12 @@ def first_state(args: argparse.Namespace, view: ViewOptions, notice: Notice | No
     text = args.text if args.text is not None else _example(args.checkpoint)
     interventions = tuple(Listed(value) for value in args.interventions)
     document = Document(
-        checkpoint=args.checkpoint, text=text, view=view, interventions=interventions, target=args.target
+        checkpoint=args.checkpoint,
+        text=text,
+        view=view,
+        interventions=interventions,
+        target=args.target,
+        picture=args.picture or "",
     )
     return State(document, notice=notice, placement=placement_of(args))
 

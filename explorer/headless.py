@@ -44,18 +44,29 @@ def _write_weights(args: argparse.Namespace) -> str:
     from explorer.compute.worker import open_engine
     from explorer.session.state import ViewOptions
     from models.requests import ExportRequest, LoadRequest
+    from models.results import Loaded
+    from models.sample_pictures import default_picture
 
     engine = open_engine()
-    question = first_state(args, ViewOptions()).document.question
-    for request in (
-        LoadRequest(reference=args.checkpoint, placement=placement_of(args), ticket=1),
-        replace(question.request, ticket=2),
-        ExportRequest(run=2, path=args.weights, ticket=3),
-    ):
-        result = engine.run(request, lambda: False, lambda _label, _fraction: None)
+    forward = first_state(args, ViewOptions()).document.question.request
+    loaded = engine.run(LoadRequest(reference=args.checkpoint, placement=placement_of(args), ticket=1), _never, _silent)
+    if isinstance(loaded, Loaded) and loaded.info.family == "vision" and not forward.picture:
+        forward = replace(forward, picture=default_picture(loaded.info.channels))
+    if isinstance(loaded, Failure):
+        return loaded.sentence
+    for request in (replace(forward, ticket=2), ExportRequest(run=2, path=args.weights, ticket=3)):
+        result = engine.run(request, _never, _silent)
         if isinstance(result, Failure):
             return result.sentence
     return ""
+
+
+def _never() -> bool:
+    return False
+
+
+def _silent(_label: str, _fraction: float | None) -> None:
+    """Nobody watches."""
 
 
 def _write_text(args: argparse.Namespace) -> str:

@@ -51,6 +51,15 @@ def _add(
 def _file(window: MainWindow, menu: QMenu, actions: dict[str, QAction]) -> None:
     _add(menu, actions, "open", "&Open a checkpoint folder…", "Ctrl+O", window.open_folder)
     _add(menu, actions, "open_session", "Open a &session…", "Ctrl+Shift+O", window.open_session)
+    look = _add(menu, actions, "open_picture", "Open a p&icture…", "Ctrl+Shift+P", window.open_picture)
+    look.setToolTip("For a vision model to look at")
+
+    def enable(_old: State | None, new: State) -> None:
+        loaded = new.results.loaded
+        look.setEnabled(loaded is not None and loaded.info.family == "vision")
+
+    window.session.changed.connect(enable)
+    enable(None, window.session.state)
     menu.addSeparator()
     tip = "The checkpoint's name, the text, its branches, the selection and the interventions"
     _add(menu, actions, "save_session", "&Save the session…", "Ctrl+S", window.save_session, tip)

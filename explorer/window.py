@@ -32,7 +32,7 @@ from explorer.panels.recurrent import RecurrentPanel
 from explorer.panels.variance import VariancePanel
 from explorer.session import files
 from explorer.session.hover import Hover
-from explorer.session.intents import Intent, OpenCheckpoint, RestoreDocument, Show
+from explorer.session.intents import Intent, OpenCheckpoint, RestoreDocument, SetPicture, Show
 from explorer.session.session import Session
 from explorer.session.state import Notice, State, ThemeName
 from explorer.settings import LAYOUT_VERSION, Settings
@@ -40,6 +40,7 @@ from explorer.top_bar import TopBar
 from explorer.widgets.notice_bar import NoticeBar
 from models.requests import ExportRequest
 from models.results import Loaded
+from models.sample_pictures import SUFFIXES
 
 PANELS: tuple[type[Panel], ...] = (
     HeadAtlasPanel,
@@ -100,6 +101,7 @@ class MainWindow(QMainWindow):
         self.notice_bar.action_triggered.connect(self._on_notice_action)
         self.notice_bar.dismissed.connect(lambda: self.session.dispatch(Show(None)))
         self.input = InputPanel(self.session, self.hover)
+        self.input.picture_asked.connect(self.open_picture)
         self.dock_host = DockHost()
         self.panels: tuple[Panel, ...] = tuple(kind(self.session, self.hover) for kind in PANELS)
         for panel in self.panels:
@@ -156,6 +158,26 @@ class MainWindow(QMainWindow):
         chosen = QFileDialog.getExistingDirectory(self, "Open a checkpoint folder", self.settings_folder())
         if chosen:
             self.session.dispatch(OpenCheckpoint(chosen))
+
+    def open_picture(self) -> None:
+        """Let the person choose what a vision model looks at."""
+        chosen = self.session.state.document.picture
+        folder = str(Path(chosen).parent) if Path(chosen).is_file() else str(Path.home())
+        endings = " ".join(f"*{suffix}" for suffix in sorted(SUFFIXES))
+        path, _ = QFileDialog.getOpenFileName(self, "Open a picture", folder, f"Pictures ({endings})")
+        if path:
+            self.look_at(path)
+
+    def look_at(self, path: str) -> None:
+        """Give a picture to the model, or say that it reads text."""
+        loaded = self.session.state.results.loaded
+        if loaded is not None and loaded.info.family == "vision":
+            self.session.dispatch(SetPicture(path))
+            return
+        sentence = f"{Path(path).name} is a picture, and the open model reads text. Open a vision model to look at it."
+        self.session.dispatch(
+            Show(Notice("info", sentence, action_label="Open vit-cifar10", action=OpenCheckpoint("vit-cifar10")))
+        )
 
     def settings_folder(self) -> str:
         recent = next((r for r in self.settings.recent if Path(r).is_dir()), "")
@@ -303,6 +325,11 @@ class MainWindow(QMainWindow):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
+        picture = _picture_in(event)
+        if picture is not None:
+            event.acceptProposedAction()
+            self.look_at(picture)
+            return
         folder = _folder_in(event)
         if folder is not None:
             event.acceptProposedAction()
@@ -313,6 +340,13 @@ def _set_font(base_points: float, scale: float) -> None:
     font = QApplication.font()
     font.setPointSizeF(max(themes.SMALLEST_FONT, base_points) * scale)
     QApplication.setFont(font)
+
+
+def _picture_in(event: QDropEvent) -> str | None:
+    """The one picture that is being dropped."""
+    urls = event.mimeData().urls()
+    path = Path(urls[0].toLocalFile()) if len(urls) == 1 and urls[0].isLocalFile() else None
+    return str(path) if path is not None and path.suffix.lower() in SUFFIXES and path.is_file() else None
 
 
 def _folder_in(event: QDropEvent) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from models.errors import InputError
@@ -20,6 +21,7 @@ class Sample:
     path: Path
 
 
+@cache
 def samples(channels: int) -> tuple[Sample, ...]:
     """What a model with this many channels can look at: drawings for one, photos for three."""
     folder = SAMPLES / ("drawings" if channels == 1 else "photos")

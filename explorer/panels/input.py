@@ -1,29 +1,34 @@
-"""What the model reads, and for an encoder-decoder model what it is made to say: texts, tokens, and where they look."""
+"""What the model reads, what an encoder-decoder model is made to say or a vision model looks at; and tokens."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from explorer.language import NAMES, looks_foreign
 from explorer.panels.base import EDITED, Panel, byte_note, head_name, shortened, token_word, wanted_head
 from explorer.session.hover import NOTHING, Hover, Pointed
-from explorer.session.intents import Intent, SelectKey, SelectQuery, SetTarget, SetText, Show
+from explorer.session.intents import Intent, SelectKey, SelectQuery, SetPicture, SetTarget, SetText, Show
 from explorer.session.session import Session
 from explorer.session.state import Notice, State, site_tokens
 from explorer.widgets.card import Card
 from explorer.widgets.page import wrapped
+from explorer.widgets.picture_input import PictureInput
 from explorer.widgets.text_input import TextInput
 from explorer.widgets.token_strip import Chip, TokenStrip
 from explorer.widgets.token_strip_area import TokenStripArea
 from models.requests import Request, StepRequest
 from models.results import Ran
-from models.values import Token
+from models.sample_pictures import samples, title_of_picture
+from models.values import SeenPicture, Token
 
 
 class InputPanel(Panel):
     name = "input"
     title = "Input"
+
+    picture_asked = Signal()
+    """The person wants to choose a picture among their files."""
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)
@@ -42,6 +47,12 @@ class InputPanel(Panel):
         self.strip_area = self._strip_area("The text's tokens appear here.")
         self.strip = self.strip_area.strip
         self._make_target()
+        self.picture = PictureInput()
+        self.picture.hide()
+        self.picture.chosen.connect(lambda reference: self.dispatch(SetPicture(reference)))
+        self.picture.open_asked.connect(self.picture_asked)
+        self.picture.patch_selected.connect(self._on_patch)
+        self.picture.patch_hovered.connect(self._on_patch_hovered)
         self.caption = QLabel()
         self.caption.setProperty("role", "dim")
         self.caption.setTextFormat(Qt.TextFormat.PlainText)
@@ -54,8 +65,10 @@ class InputPanel(Panel):
         texts.setHorizontalSpacing(10)
         texts.setVerticalSpacing(4)
         texts.setColumnStretch(1, 1)
-        texts.addWidget(_title("Input", self.text), 0, 0, top)
+        self.text_title = _title("Input", self.text)
+        texts.addWidget(self.text_title, 0, 0, top)
         texts.addWidget(self.text, 0, 1)
+        texts.addWidget(self.picture, 0, 0, 1, 2)  # in the place of the text
         texts.addLayout(buttons, 0, 2)
         texts.addWidget(self.strip_area, 1, 0, 1, 3)
         for place, part in enumerate(self.target_row):
@@ -85,6 +98,7 @@ class InputPanel(Panel):
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(card)
         self._shown: Ran | None = None
+        self._seen: SeenPicture | None = None
 
     def _make_target(self) -> None:
         """The second text of an encoder-decoder model, with tokens of its own."""
@@ -171,10 +185,13 @@ class InputPanel(Panel):
         if state.ran is not self._shown:
             self._shown = state.ran
             read = () if state.ran is None else state.ran.source or state.ran.tokens
+            if state.ran is not None and state.ran.seen is not None:
+                read = read[: state.ran.seen.first]  # the patches are in the picture
             said = state.ran.tokens if state.ran is not None and state.ran.source else ()
             for area, tokens in ((self.strip_area, read), (self.target_area, said)):
                 area.set_tokens([_chip(token, i) for i, token in enumerate(tokens)])
         self._render_target(state)
+        self._render_picture(state)
         selection = state.selection
         moved = old is None or old.ran is not state.ran or old.selection != selection
         for area in (self.strip_area, self.target_area):
@@ -189,11 +206,12 @@ class InputPanel(Panel):
     def _render_target(self, state: State) -> None:
         loaded, ran, target = state.results.loaded, state.ran, state.document.target
         two_texts = loaded is not None and loaded.info.family == "seq2seq"
+        is_vision = _looks(state)
         for part in (*self.target_row, self.target_area):
             part.setVisible(two_texts)
         for area in (self.strip_area, self.target_area):
             has_arcs = all(self._sides(state, area.strip))
-            area.set_room("tall" if not two_texts else "low" if has_arcs else "none")
+            area.set_room("none" if is_vision else "tall" if not two_texts else "low" if has_arcs else "none")
         if not two_texts:
             return
         self.writes_button.setChecked(target is None)
@@ -201,6 +219,46 @@ class InputPanel(Panel):
             self.target.set_text(target)
         elif ran is None or ran.target is None:
             self.target.set_text("" if ran is None else ran.written)
+
+    def _render_picture(self, state: State) -> None:
+        loaded, ran = state.results.loaded, state.ran
+        is_vision = _looks(state)
+        for part in (self.text_title, self.text, self.step_button):
+            part.setVisible(not is_vision)
+        self.run_button.setText("Run  ·  Ctrl+R" if is_vision else "Run  ·  Enter")
+        self.picture.setVisible(is_vision)
+        if not is_vision or loaded is None:
+            return
+        chosen = state.document.picture
+        choices = [(sample.reference, sample.title) for sample in samples(loaded.info.channels)]
+        if chosen not in dict(choices):
+            choices.append((chosen, title_of_picture(chosen)))
+        self.picture.set_choices(choices, chosen)
+        seen = None if ran is None else ran.seen
+        if seen is None:
+            self.picture.set_picture(None)
+            self.picture.facts.setText("")
+            return
+        if seen is not self._seen:
+            self._seen = seen
+            self.picture.set_picture(seen.pixels, seen.rows, seen.columns)
+            height, width, _ = seen.pixels.shape
+            extra = " and ".join(token.label for token in ran.tokens[: seen.first]) if ran is not None else ""
+            self.picture.facts.setText(
+                f"The model sees {width} × {height} pixels in {seen.columns} × {seen.rows} patches, a token each"
+                + (f", and {extra} before them." if extra else ".")
+            )
+        selection = state.selection
+        self.picture.set_selection(_patch(seen, selection.query), _patch(seen, selection.key))
+
+    def _on_patch(self, patch: int) -> None:
+        seen = self.session.state.ran.seen if self.session.state.ran is not None else None
+        if seen is not None:
+            self.dispatch(SelectQuery(seen.first + patch))
+
+    def _on_patch_hovered(self, patch: int) -> None:
+        seen = self.session.state.ran.seen if self.session.state.ran is not None else None
+        self.hover.point(NOTHING if seen is None or patch < 0 else Pointed(query=seen.first + patch))
 
     def _sides(self, state: State, strip: TokenStrip) -> tuple[bool, bool]:
         """Whether the tokens of `strip` look at the selected site, and whether they are looked at."""
@@ -238,6 +296,9 @@ class InputPanel(Panel):
             looks, is_looked_at = self._sides(state, strip)
             query = pointed.query if looks else -1
             strip.set_hover(query if query >= 0 else pointed.key if is_looked_at else -1)
+        if state.ran is not None and state.ran.seen is not None:
+            place = pointed.query if pointed.query >= 0 else pointed.key
+            self.picture.set_hover(_patch(state.ran.seen, place))
         self._render_arcs(state, pointed)
 
     def _mark_edited(self, state: State) -> None:
@@ -254,6 +315,7 @@ class InputPanel(Panel):
         site = state.site
         fits = view is not None and view.run == ran.run and site is not None
         if view is None or site is None or not fits or view.weights.shape != (site.queries, site.keys):
+            self.picture.weights.set_weights(None)
             for strip in (self.strip, self.target_strip):
                 strip.set_arcs(None, -1)
                 strip.set_shades(None)
@@ -263,12 +325,17 @@ class InputPanel(Panel):
         for strip in (self.strip, self.target_strip):
             looks, is_looked_at = self._sides(state, strip)
             drawn = view.weights[row] if is_looked_at and len(view.weights[row]) == strip.count else None
+            if ran.seen is not None:
+                drawn = None
             shaded = shaded or (drawn is not None and not looks)
             strip.set_arcs(drawn if looks else None, row if looks and drawn is not None else -1)
             strip.set_shades(None if looks else drawn)
         before = "" if state.up_to_date else "tokens of the last text that ran · "
         name = head_name(state)
-        shows = f"{'shades' if shaded else 'arcs'}: {name[0].lower()}{name[1:]}, from “{token_word(state, row)}”"
+        if ran.seen is not None:
+            self.picture.weights.set_weights(view.weights[row, ran.seen.first :])
+        by = "colour" if ran.seen is not None else "shades" if shaded else "arcs"
+        shows = f"{by}: {name[0].lower()}{name[1:]}, from “{token_word(state, row)}”"
         self.caption.setText(f"{before}{shows}{_wrote(state, row) if shaded else ''}")
 
 
@@ -319,6 +386,16 @@ def _language_remark(state: State) -> str:
     if not looks:
         return ""
     return f"This {looks}; {loaded.info.name} reads {NAMES[loaded.info.reads]}, so expect nonsense."
+
+
+def _looks(state: State) -> bool:
+    """Whether the open model looks at a picture."""
+    return state.results.loaded is not None and state.results.loaded.info.family == "vision"
+
+
+def _patch(seen: SeenPicture, position: int) -> int:
+    """The number of the patch at a position, -1 for a token that is none."""
+    return position - seen.first if seen.patch(position) is not None else -1
 
 
 def _mask_token(state: State) -> str | None:

@@ -18,6 +18,7 @@ from models.results import Ran
 from models.values import Candidate, Prediction
 
 _EMPTY = "The model's likeliest tokens appear here when it has run."
+_CLASSLESS = "This model gives vectors, not classes: it has no output head."
 _WORDLESS = "This model gives vectors, not words: it has no output head."
 
 
@@ -54,8 +55,8 @@ class NextTokenPanel(Panel):
     def render_state(self, state: State, old: State | None) -> None:
         view, ran = state.results.prediction, state.ran
         masked = _is_masked(state)
-        self.card.set_title("Masked tokens" if masked else "Next token")
-        self.bars.set_empty_text(_EMPTY if _has_words(state) else _WORDLESS)
+        self.card.set_title("Masked tokens" if masked else "Next token" if not _names(state) else "What it sees")
+        self.bars.set_empty_text(_EMPTY if _has_words(state) else _CLASSLESS if _names(state) else _WORDLESS)
         if view is None or ran is None or not _has_words(state):
             self.bars.set_groups(())
             self.card.set_subtitle("")
@@ -75,12 +76,20 @@ def _is_masked(state: State) -> bool:
     return loaded is not None and loaded.info.family == "masked"
 
 
+def _names(state: State) -> bool:
+    """Whether it names what a picture shows."""
+    loaded = state.results.loaded
+    return loaded is not None and loaded.info.family == "vision"
+
+
 def _has_words(state: State) -> bool:
     loaded = state.results.loaded
-    return loaded is None or loaded.info.family != "encoder"
+    return loaded is None or (loaded.info.family != "encoder" and not (_names(state) and not loaded.info.vocabulary))
 
 
 def _positions(state: State, ran: Ran) -> tuple[int, ...]:
+    if ran.seen is not None:
+        return (0,)  # the same at every position
     return ran.masks if ran.masks else (predicting_position(state, ran),)
 
 
@@ -91,6 +100,8 @@ def _subtitle(predictions: tuple[Prediction, ...], ran: Ran, masked: bool) -> st
 
 
 def _heading(prediction: Prediction, ran: Ran, masked: bool) -> str:
+    if ran.seen is not None:
+        return f"the picture as a whole · entropy {prediction.entropy:.2f} bits"
     word = ran.tokens[prediction.position].word
     place = f"{'at' if masked else 'after'} “{word}”, position {prediction.position}"
     return f"{place} · entropy {prediction.entropy:.2f} bits"

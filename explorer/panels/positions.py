@@ -35,7 +35,7 @@ class PositionsPanel(Panel):
 
     @classmethod
     def suits(cls, info: CheckpointInfo) -> bool:
-        return not info.textbook
+        return not info.textbook and info.family != "vision"
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)

@@ -38,6 +38,7 @@ from models.results import (
     TrustReport,
     VarianceView,
 )
+from models.sample_pictures import default_picture
 from models.values import CheckpointInfo, Placement
 
 # where the views are kept that speak of one run, and have no rule but that
@@ -91,9 +92,17 @@ def _(result: Loaded, state: State) -> State:
         document = replace(document, interventions=kept)
         normalisation = "none" if document.view.normalisation == "difference" else document.view.normalisation
         document = replace(document, view=replace(document.view, painting="off", normalisation=normalisation))
-    document = replace(document, checkpoint=result.info.reference, text=text, selection=selection)
+    picture = document.picture
+    if result.info.family == "vision" and (not picture or (not state.restored and _came_along(picture))):
+        picture = default_picture(result.info.channels)
+    document = replace(document, checkpoint=result.info.reference, text=text, picture=picture, selection=selection)
     results = Results(loaded=result, devices=state.results.devices, quality=state.results.quality)
     return replace(state, document=document, results=results, loading=None, refused=None)
+
+
+def _came_along(picture: str) -> bool:
+    """Whether nobody chose it: it is the first sample of some kind of model."""
+    return picture in (default_picture(1), default_picture(3))
 
 
 def _takes(info: CheckpointInfo, listed: Listed) -> bool:
@@ -113,7 +122,8 @@ def _is_global(listed: Listed) -> bool:
 def _(result: Ran, state: State) -> State:
     state = _without_notice(_without_progress(state, result), result)
     results = replace(state.results, ran=result, trust=None)
-    if state.restored and (result.text, result.target) != (state.document.text, state.document.target):
+    asked = (state.document.text, state.document.target, state.document.picture)
+    if state.restored and (result.text, result.target, result.picture) != asked:
         return replace(state, results=results)  # the restored text runs next, and the selection is for that
     document = replace(state.document, selection=_selection_after(state, result))
     return replace(state, document=document, results=results, restored=False)

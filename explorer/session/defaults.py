@@ -44,6 +44,8 @@ def default_selection(ran: Ran, checkpoint: str = "") -> Selection:
     if site_of(ran, site) is None:
         site, head = _middle_late(ran), 0
     query = ran.masks[0] if ran.masks else last_token(ran)
+    if ran.seen is not None:
+        query = 0  # CLS, from which the class is read
     query, key = DEFAULT_CELLS.get(checkpoint, (query, _first_token(ran)))
     return clamped(Selection(site=site, head=head, query=query, key=key), ran)
 

@@ -97,6 +97,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     checkpoint: Annotated[str, Meta(min_length=1, max_length=4096)]
     text: str
     target: str | None = None
+    picture: Annotated[str, Meta(max_length=4096)] = ""
     selection: _Selection = msgspec.field(default_factory=_Selection)
     view: ViewOptions = ViewOptions()
     interventions: Annotated[list[_Scale | _Mask | _Positions], Meta(max_length=_MOST_LISTED)] = []
@@ -116,6 +117,7 @@ def encode(document: Document) -> bytes:
         checkpoint=document.checkpoint,
         text=document.text,
         target=document.target,
+        picture=document.picture,
         selection=_Selection(
             _to_site(selection.site), max(0, selection.head), max(0, selection.query), max(0, selection.key)
         ),
@@ -158,6 +160,7 @@ def decode(content: bytes) -> Document:
         checkpoint=file.checkpoint,
         text=file.text,
         target=file.target,
+        picture=file.picture,
         selection=Selection(
             _from_site(file.selection.site), file.selection.head, file.selection.query, file.selection.key
         ),

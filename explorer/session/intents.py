@@ -56,6 +56,13 @@ class SetTarget(Intent):
 
 
 @dataclass(frozen=True, slots=True)
+class SetPicture(Intent):
+    """What a vision model looks at: the path of a file, or "sample:NAME"."""
+
+    picture: str
+
+
+@dataclass(frozen=True, slots=True)
 class SelectHead(Intent):
     """A head that ran; any other is refused with ValueError."""
 

@@ -33,6 +33,7 @@ from explorer.session.intents import (
     SelectHead,
     SelectKey,
     SelectQuery,
+    SetPicture,
     SetTarget,
     SetText,
     SetView,
@@ -111,6 +112,13 @@ def _(intent: SetTarget, state: State) -> State:
     if intent.target == state.document.target:
         return state
     return replace(_another_text(state.with_document(target=intent.target)), restored=False)
+
+
+@_reduce.register
+def _(intent: SetPicture, state: State) -> State:
+    if intent.picture == state.document.picture:
+        return state
+    return replace(_another_text(state.with_document(picture=intent.picture)), restored=False)
 
 
 @_reduce.register

@@ -68,19 +68,22 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What decides the outcome of a run of the open model: a text, and what is changed while it runs."""
+    """What decides the outcome of a run of the open model: a text or a picture, and what is changed while it runs."""
 
     text: str
     interventions: tuple[Intervention, ...] = ()
     target: str | None = None  # what the decoder of an encoder-decoder model is made to say; None: what it likes
+    picture: str = ""  # what a vision model looks at
 
     @classmethod
     def of(cls, asked: ForwardRequest | Ran) -> Question:
-        return cls(asked.text, asked.interventions, asked.target)
+        return cls(asked.text, asked.interventions, asked.target, asked.picture)
 
     @property
     def request(self) -> ForwardRequest:
-        return ForwardRequest(text=self.text, interventions=self.interventions, target=self.target)
+        return ForwardRequest(
+            text=self.text, interventions=self.interventions, target=self.target, picture=self.picture
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,7 @@ class Document:
     view: ViewOptions = field(default_factory=ViewOptions)
     interventions: tuple[Listed, ...] = ()
     target: str | None = None  # typed for the decoder of an encoder-decoder model; None: it writes itself
+    picture: str = ""  # what a vision model looks at: the path of a file, or "sample:NAME"; models of text ignore it
     writings: tuple[Writing, ...] = ()  # what was written after this text and after others, changed last at the end
 
     @property
@@ -113,7 +117,8 @@ class Document:
 
     @property
     def question(self) -> Question:
-        return Question(self.text, tuple(listed.value for listed in self.interventions if listed.on), self.target)
+        edits = tuple(listed.value for listed in self.interventions if listed.on)
+        return Question(self.text, edits, self.target, self.picture)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from explorer.widgets.segments import Segments
 from explorer.widgets.step_timeline import StepTimeline, TimelineStep
 from models.decode_requests import DecodeRowsRequest, DecodeStepView
 from models.requests import Request
+from models.values import CheckpointInfo
 
 CANDIDATES, BRANCHES, ATTENTION, CACHE = range(4)
 
@@ -35,6 +36,10 @@ class DecodingPanel(Panel):
     name = "decoding"
     title = "Decode"
     hint = "Let the model write step by step: what each setting cuts, other branches, attention and the cache."
+
+    @classmethod
+    def suits(cls, info: CheckpointInfo) -> bool:
+        return info.family != "vision"
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)
