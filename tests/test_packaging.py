@@ -17,8 +17,13 @@ WEIGHTS = ROOT / "models" / "weights"
 
 
 def data_files() -> list[str]:
-    """Everything below models/weights and resources, as paths from the project's root."""
-    files = [p for folder in (WEIGHTS, ROOT / "resources") for p in folder.rglob("*") if p.is_file()]
+    """Everything below models/weights, models/samples and resources, as paths from the project's root."""
+    files = [
+        p
+        for folder in (WEIGHTS, ROOT / "models" / "samples", ROOT / "resources")
+        for p in folder.rglob("*")
+        if p.is_file()
+    ]
     return [p.relative_to(ROOT).as_posix() for p in files]
 
 

@@ -130,6 +130,24 @@ def test_weights_are_those_of_the_trace(tmp_path, checkpoint):
     assert [file.name for file in tmp_path.iterdir() if file.is_file()] == ["weights"]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "picture"), [([], "sample:chelsea"), (["--picture", "sample:coffee"], "sample:coffee")]
+)
+def test_weights_of_a_picture(tmp_path, arguments, picture):
+    path = tmp_path / "weights"
+    assert main(["--weights", str(path), "--checkpoint", "vit-cifar10", *arguments]) == 0
+    trace = models.run(models.open_checkpoint("vit-cifar10"), picture)
+    with np.load(path) as written:
+        assert written["tokens"].tolist()[:2] == ["CLS", "r1 c1"]
+        np.testing.assert_array_equal(written["encoder.4"][2], trace.weights(("encoder", 4), 2))
+
+
+def test_a_picture_that_is_none_is_a_sentence(tmp_path, capsys):
+    arguments = ["--weights", str(tmp_path / "a"), "--checkpoint", "vit-cifar10", "--picture", "/nowhere.png"]
+    assert main(arguments) == 1
+    assert "There is no picture /nowhere.png" in capsys.readouterr().err
+
+
 def test_weights_that_can_not_be_written_leave_nothing_behind(tmp_path, capsys):
     (tmp_path / "taken").mkdir()
     assert main(["--weights", str(tmp_path / "taken"), "--text", "Tom"]) == 1

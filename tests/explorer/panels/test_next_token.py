@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from PySide6.QtWidgets import QLabel
 
@@ -12,7 +13,7 @@ from explorer.session.intents import SelectQuery
 from explorer.session.state import State
 from models.requests import LoadRequest, PredictionRequest
 from models.results import Loaded, PredictionView
-from models.values import Candidate, Prediction
+from models.values import Candidate, Prediction, SeenPicture
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 from tests.explorer.widgets.pictures import rendered
@@ -117,3 +118,26 @@ def test_another_checkpoint_clears_the_bars_and_what_was_said_of_them(qtbot, ses
 )
 def test_every_probability_is_a_percentage(probability, text):
     assert percent_text(probability) == text
+
+
+def vision(classes: int) -> Loaded:
+    loaded = answers.loaded()
+    return replace(loaded, info=replace(loaded.info, family="vision", vocabulary=classes, channels=3))
+
+
+def test_classes_are_of_the_whole_picture(qtbot):
+    seen = SeenPicture(np.zeros((8, 8, 3), np.uint8), rows=1, columns=3, first=1)
+    ran = replace(answers.ran(), seen=seen, picture="sample:chelsea")
+    session = SilentSession(answers.after(State(), vision(10), ran))
+    panel = shown(qtbot, NextTokenPanel, session)
+    assert [request.positions for request in session.asked if isinstance(request, PredictionRequest)] == [(0,)]
+    view = answers.prediction_view()
+    session.arrive(replace(view, request=session.asked[0]))
+    assert panel.card.accessibleName() == "What it sees"
+    assert not panel.is_waiting()
+
+
+def test_a_vision_model_without_a_head_names_nothing(qtbot):
+    session = SilentSession(answers.after(State(), vision(0), answers.ran()))
+    shown(qtbot, NextTokenPanel, session)
+    assert session.asked == []

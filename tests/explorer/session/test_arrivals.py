@@ -316,3 +316,15 @@ def test_hidden_states_of_another_run_are_dropped():
     assert answers.after(state, view(1)).results.recurrent is None
     mine = view(2)
     assert answers.after(state, mine).results.recurrent is mine
+
+
+@pytest.mark.parametrize(
+    ("before", "after_"),
+    [("", "sample:chelsea"), ("sample:fish-1", "sample:chelsea"), ("/my/own.png", "/my/own.png")],
+)
+def test_a_vision_model_gets_a_sample_unless_a_picture_was_chosen(before, after_):
+    state = answers.after(State(Document(picture=before)), answers.loaded(), answers.ran(), OpenCheckpoint("vit"))
+    result = answers.loaded("vit", example="")
+    vision = replace(result, info=replace(result.info, family="vision", channels=3))
+    assert answers.after(state, vision).document.picture == after_
+    assert answers.after(state, result).document.picture == before

@@ -61,6 +61,7 @@ DOCUMENTS = st.builds(
     checkpoint=st.text(st.characters(codec="utf-8"), min_size=1, max_size=40),
     text=st.text(st.characters(codec="utf-8"), max_size=200),
     target=st.none() | st.text(st.characters(codec="utf-8"), max_size=50),
+    picture=st.sampled_from(["", "sample:chelsea", "/home/ñ/mi gato.png"]),
     selection=st.builds(Selection, SITES, st.integers(0, 100), PLACES, PLACES),
     view=VIEWS,
     interventions=st.lists(st.builds(Listed, st.one_of(SCALES, MASKS, POSITIONS), on=st.booleans()), max_size=5).map(
