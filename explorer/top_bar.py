@@ -8,13 +8,15 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QProgressBar, QPus
 from explorer.device_menu import DeviceMenu
 from explorer.panels.trust import TrustStrip
 from explorer.session.hover import Hover
-from explorer.session.intents import OpenCheckpoint
+from explorer.session.intents import OpenCheckpoint, Show
 from explorer.session.session import Session
-from explorer.session.state import State
+from explorer.session.state import Notice, State
 from explorer.widgets.elided_label import ElidedLabel
 from models.catalogue import shipped
+from models.requests import ExportRequest
 
 PATIENCE = 300  # ms: what is done sooner is not announced
+_ROOMY = 1100  # pixels: a narrower bar has no room for a bar of progress beside a button
 
 
 class TopBar(QWidget):
@@ -40,6 +42,9 @@ class TopBar(QWidget):
         self.progress = QProgressBar()
         self.progress.setTextVisible(False)
         self.progress.setFixedSize(110, 6)
+        self.cancel = QPushButton("Cancel")
+        self.cancel.setToolTip("Stop writing the weights. No file is left behind")
+        self.cancel.clicked.connect(self._on_cancelled)
         self.trust = TrustStrip(session, hover)
         row = QHBoxLayout(self)
         row.setContentsMargins(12, 8, 12, 8)
@@ -50,6 +55,7 @@ class TopBar(QWidget):
         row.addWidget(self.facts, 1)
         row.addWidget(self.doing)
         row.addWidget(self.progress, 0, Qt.AlignmentFlag.AlignVCenter)
+        row.addWidget(self.cancel)
         row.addWidget(self.trust)
         self._recent: list[str] = []
         self._cards = shipped()
@@ -72,7 +78,7 @@ class TopBar(QWidget):
         if not state.busy:
             self._patience.stop()
             self._hide_work()
-        elif self.progress.isVisible():
+        elif self.doing.isVisible():
             self._show_work()
         elif not self._patience.isActive():
             self._patience.start()
@@ -102,7 +108,8 @@ class TopBar(QWidget):
 
     def _show_work(self) -> None:
         state = self.session.state
-        newest = state.progress[-1] if state.progress else None
+        saving = next((p for p in state.progress if p.request.lane == ExportRequest.lane), None)
+        newest = saving or (state.progress[-1] if state.progress else None)
         self.doing.setText(f"{newest.label} …" if newest is not None else "Working …")
         fraction = newest.fraction if newest is not None else None
         measured = state.results.quality
@@ -113,11 +120,19 @@ class TopBar(QWidget):
         if fraction is not None:
             self.progress.setValue(round(1000 * fraction))
         self.doing.show()
-        self.progress.show()
+        is_saving = ExportRequest.lane in state.busy
+        self.cancel.setVisible(is_saving)
+        self.progress.setVisible(not is_saving or self.width() >= _ROOMY)
+        if is_saving and not self.progress.isVisible() and fraction is not None:
+            self.doing.setText(f"{100 * fraction:.0f} % …")
+
+    def _on_cancelled(self) -> None:
+        self.session.call_off(ExportRequest.lane)
+        self.session.dispatch(Show(Notice("info", "Saving the weights was cancelled.")))
 
     def _hide_work(self) -> None:
-        self.doing.hide()
-        self.progress.hide()
+        for part in (self.doing, self.progress, self.cancel):
+            part.hide()
 
 
 def facts(state: State) -> str:

@@ -302,8 +302,9 @@ class Engine:
     @_answer.register
     def _export(self, request: ExportRequest, should_stop: ShouldStop, report: Report) -> Result:
         _, trace = self._held(request.run)
-        report("Writing the weights", None)
-        return Exported(request=request, run=request.run, path=request.path, size=save_weights(trace, request.path))
+        report("Writing the weights", 0.0)
+        size = save_weights(trace, request.path, should_stop, lambda fraction: report("Writing the weights", fraction))
+        return Exported(request=request, run=request.run, path=request.path, size=size)
 
     @_answer.register
     def _compare(self, request: CompareRequest, should_stop: ShouldStop, report: Report) -> Result:

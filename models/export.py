@@ -2,33 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
 
+from models.capture import never
 from models.errors import ExplorerError
+from models.requests import Cancelled
 from models.trace import Trace
 
+_BLOCK = 1 << 22  # bytes that are compressed between two looks at `should_stop`
 
-def save_weights(trace: Trace, path: str | Path) -> int:
+
+def save_weights(
+    trace: Trace,
+    path: str | Path,
+    should_stop: Callable[[], bool] = never,
+    report: Callable[[float], None] | None = None,
+) -> int:
     """Write an .npz: `tokens` (strings, as in the vocabulary) and one array a site, named "stack.layer".
 
     Each array is (heads, queries, keys) float32. Encoder-decoder models have `source_tokens` too. Returns the bytes
-    written. A file that is there already is replaced when the new one is whole.
+    written. A file that is there already is replaced when the new one is whole; one that is not whole is never left.
+
+    Args:
+        should_stop: polled between blocks of a few megabytes.
+        report: told the fraction that is written, after each head.
 
     Raises:
+        Cancelled: `should_stop` said so.
         ExplorerError: the file can not be written.
     """
     path = Path(path)
     part = path.with_name(f"{path.name}.part")
+    total = sum(site.heads * site.queries * site.keys for site in trace.sites)
+    done = 0
     try:
         try:
             with ZipFile(part, "w", ZIP_DEFLATED) as archive:
-                for name, array in _arrays(trace):
-                    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                        np.lib.format.write_array(member, array, allow_pickle=False)
+                for name, pieces in _words(trace):
+                    with archive.open(f"{name}.npy", "w") as member:
+                        np.lib.format.write_array(member, np.array(pieces, dtype=np.str_), allow_pickle=False)
+                for site in trace.sites:
+                    with archive.open(f"{site.stack}.{site.layer}.npy", "w", force_zip64=True) as member:
+                        for head in range(site.heads):
+                            weights = trace.weights(site, head)
+                            if head == 0:
+                                _write_header(member, (site.heads, *weights.shape))
+                            _write(member, weights, should_stop)
+                            done += site.queries * site.keys
+                            if report is not None:
+                                report(done / total)
             part.replace(path)
         finally:
             part.unlink(missing_ok=True)
@@ -37,10 +64,22 @@ def save_weights(trace: Trace, path: str | Path) -> int:
     return path.stat().st_size
 
 
-def _arrays(trace: Trace) -> Iterator[tuple[str, np.ndarray]]:
-    """One at a time: all sites together may not fit into memory."""
-    yield "tokens", np.array([token.piece for token in trace.tokens], dtype=np.str_)
+def _words(trace: Trace) -> Iterator[tuple[str, list[str]]]:
+    yield "tokens", [token.piece for token in trace.tokens]
     if trace.source:
-        yield "source_tokens", np.array([token.piece for token in trace.source], dtype=np.str_)
-    for site in trace.sites:
-        yield f"{site.stack}.{site.layer}", np.stack([trace.weights(site, head) for head in range(site.heads)])
+        yield "source_tokens", [token.piece for token in trace.source]
+
+
+def _write_header(member: IO[bytes], shape: tuple[int, ...]) -> None:
+    """Of a whole site's array; its heads follow one at a time, since all of them together may not fit into memory."""
+    header = {"descr": np.dtype(np.float32).str, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(member, header)
+
+
+def _write(member: IO[bytes], weights: np.ndarray, should_stop: Callable[[], bool]) -> None:
+    numbers = np.ascontiguousarray(weights, dtype=np.float32).reshape(-1)
+    step = _BLOCK // numbers.itemsize
+    for start in range(0, len(numbers), step):
+        if should_stop():
+            raise Cancelled
+        member.write(numbers[start : start + step].tobytes())

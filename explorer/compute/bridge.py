@@ -72,6 +72,13 @@ class Bridge(QObject):
             self._started = True
             self._worker.start()
 
+    def call_off(self, lane: str) -> None:
+        """Nobody waits any longer for what `lane` is at; it is answered by nothing."""
+        self._mailbox.call_off(lane)
+        self._unanswered.pop(lane, None)
+        self._held.pop(lane, None)
+        self._announce_busy()
+
     def stop(self, timeout: float = 5.0) -> bool:
         """Call off all work and wait for the thread, at most `timeout` seconds. Returns whether it has ended.
 
@@ -128,6 +135,7 @@ class Bridge(QObject):
 def connect(session: Session, bridge: Bridge) -> None:
     """Let `bridge` answer what `session` asks. `session.start()` then sets things going."""
     session.requested.connect(bridge.post)
+    session.called_off.connect(bridge.call_off)
     bridge.arrived.connect(lambda result: session.dispatch(Arrived(result)))
     bridge.busy_changed.connect(lambda lanes: session.dispatch(Busy(lanes)))
 

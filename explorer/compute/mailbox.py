@@ -60,6 +60,13 @@ class Mailbox:
             self._running = self._waiting.pop(lane)
             return self._running
 
+    def call_off(self, lane: str) -> None:
+        """Nobody waits any longer for the answer to the lane's newest request, and nothing takes its place."""
+        with self._condition:
+            self._tickets += 1
+            self._newest[lane] = self._tickets
+            self._waiting.pop(lane, None)
+
     def done(self) -> None:
         """The request taken last is answered. Called before its answer leaves, so that asking again is not refused."""
         with self._condition:

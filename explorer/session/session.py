@@ -25,6 +25,8 @@ class Session(QObject):
     """(old state, new state), after each intent that changed something."""
     requested = Signal(object)
     """A `Request` to post to the engine."""
+    called_off = Signal(str)
+    """The lane whose work nobody waits for any longer."""
     history_changed = Signal()
     """`can_undo` or `can_redo` is another one now."""
 
@@ -63,6 +65,10 @@ class Session(QObject):
     def request(self, request: Request) -> None:
         """Ask the engine on behalf of whoever shows the answer: it comes back as a change of state."""
         self.requested.emit(request)
+
+    def call_off(self, lane: str) -> None:
+        """Let the engine drop what it was asked for in `lane`."""
+        self.called_off.emit(lane)
 
     def dispatch(self, intent: Intent) -> None:
         """Let `intent` change the state. From within a `changed` slot it waits for its turn.

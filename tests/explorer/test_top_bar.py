@@ -9,7 +9,7 @@ from explorer.session.hover import Hover
 from explorer.session.intents import Busy, OpenCheckpoint
 from explorer.session.state import State
 from explorer.top_bar import TopBar, facts
-from models.requests import ForwardRequest
+from models.requests import ExportRequest, ForwardRequest
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession
 
@@ -94,6 +94,31 @@ def test_short_work_is_not_announced_and_long_work_is(bar, session, qtbot):
     session.dispatch(Busy(frozenset()))
     assert not bar.progress.isVisible()
     assert not bar.doing.isVisible()
+
+
+def test_saving_weights_can_be_cancelled_and_nothing_else_can(bar, session, qtbot):
+    session.dispatch(Busy(frozenset({"forward"})))
+    qtbot.waitUntil(bar.progress.isVisible)
+    assert not bar.cancel.isVisible()
+    export = ExportRequest(run=1, path="a.npz")
+    session.dispatch(Busy(frozenset({"forward", "export"})))
+    session.arrive(answers.progress(export, "Writing the weights", 0.5))
+    session.arrive(answers.progress(ForwardRequest(text="a"), "Running the model", 0.1))
+    assert bar.doing.text() == "Writing the weights …"
+    assert bar.progress.value() / bar.progress.maximum() == 0.5
+    bar.resize(940, 48)
+    session.arrive(answers.progress(export, "Writing the weights", 0.75))
+    assert not bar.progress.isVisible()  # a narrow bar tells it in words
+    assert bar.doing.text() == "75 % …"
+    called_off: list[str] = []
+    session.called_off.connect(called_off.append)
+    qtbot.mouseClick(bar.cancel, Qt.MouseButton.LeftButton)
+    assert called_off == ["export"]
+    assert session.state.notice.text == "Saving the weights was cancelled."
+    session.dispatch(Busy(frozenset({"forward"})))
+    assert not bar.cancel.isVisible()
+    assert bar.doing.text() == "Running the model …"
+    assert bar.progress.isVisible()
 
 
 def test_work_that_ends_in_time_is_never_announced(bar, session, qtbot):

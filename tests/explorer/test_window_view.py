@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -15,10 +16,13 @@ from explorer.panels.head_map import HeadMapPanel
 from explorer.panels.next_token import NextTokenPanel
 from explorer.theme import DARK, LIGHT, sequential
 from explorer.window import MainWindow
+from models import engine
+from models.export import save_weights
 from models.requests import HeadRequest, PredictionRequest
 from tests.explorer.real_window import (
     back_to_start,
     bars,
+    click,
     click_head,
     click_token,
     colour_at,
@@ -266,6 +270,36 @@ def test_saving_a_picture_and_the_weights(window, tmp_path, monkeypatch):
     assert str(chosen["npz"]) in window.notice_bar.text
     with np.load(chosen["npz"]) as written:
         np.testing.assert_array_equal(written["decoder.5"][5], window.session.state.results.head.weights)
+
+
+def test_saving_weights_is_cancelled_with_a_button_and_leaves_no_file(window, tmp_path, monkeypatch):
+    path = tmp_path / "a.npz"
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
+
+    def long_file(trace, path, should_stop, report):
+        """As of a long text: it writes until it is called off."""
+        for _ in range(3000):
+            if should_stop():
+                break
+            time.sleep(0.01)
+        return save_weights(trace, path, should_stop, report)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "save_weights", long_file)
+        window.menus["weights"].trigger()
+        cancel = window.top_bar.cancel
+        wait_until(lambda: window.top_bar.doing.text() == "Writing the weights …")
+        assert cancel.isVisible()
+        click(cancel, cancel.rect().center())
+        settle(window)
+        assert window.notice_bar.text == "Saving the weights was cancelled."
+        assert not cancel.isVisible()
+        window.input.run_model()
+        settle(window)  # the worker is free again
+    assert list(tmp_path.glob("a.npz*")) == []
+    window.menus["weights"].trigger()
+    wait_until(path.exists)
+    settle(window)
 
 
 def test_a_picture_that_cannot_be_written_is_told(window, tmp_path, monkeypatch):

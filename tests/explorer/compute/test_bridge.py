@@ -244,6 +244,22 @@ def test_progress_of_work_that_was_called_off_never_shows(make_bridge, qtbot, mo
     qtbot.waitUntil(lambda: not bridge.busy)
 
 
+def test_work_that_is_called_off_ends_at_once_and_is_answered_by_nothing(make_bridge, qtbot):
+    engine = GatedEngine()
+    bridge, session = make_bridge(lambda: engine), Session()
+    connect(session, bridge)
+    results, told = arrivals(bridge), busy_lanes(bridge)
+    session.request(head(1))
+    engine.wait_until_working()
+    session.call_off(HeadRequest.lane)
+    assert told == [{HeadRequest.lane}, set()]
+    session.request(head(2))
+    engine.wait_until_working()  # the first has ended without its gate being opened
+    engine.open_gate()
+    qtbot.waitUntil(lambda: not bridge.busy)
+    assert [result.head for result in results if isinstance(result, HeadView)] == [2]
+
+
 # --------------------------------------------------------------------------- failures and stopping
 
 

@@ -108,6 +108,19 @@ def test_a_running_request_that_a_load_called_off_does_not_stand_for_a_new_one(m
     assert take_all(mailbox) == [load, again]
 
 
+def test_a_lane_is_called_off_and_no_other(mailbox):
+    running = mailbox.post(head(1))
+    assert mailbox.take(timeout=0) == running
+    waiting, other = mailbox.post(head(2)), mailbox.post(ForwardRequest(text="a"))
+    mailbox.call_off(HeadRequest.lane)
+    assert mailbox.superseded(running)
+    assert mailbox.superseded(waiting)
+    assert take_all(mailbox) == [other]
+    again = mailbox.post(head(2))
+    assert mailbox.is_current(again)
+    assert take_all(mailbox) == [again]
+
+
 def test_taking_from_an_empty_box_times_out(mailbox):
     assert mailbox.take(timeout=0.001) is None
 
