@@ -81,7 +81,7 @@ def _write_text(args: argparse.Namespace) -> str:
     written = ""
     try:
         model = open_checkpoint(args.checkpoint, device=args.device, dtype=args.dtype)
-        for step in decode(model, text, args.decode, **asdict(args.decode_settings)):
+        for step in decode(model, text, args.decode, **asdict(args.decode_settings), interventions=args.interventions):
             written = step.text
     except ExplorerError as error:
         return str(error)

@@ -62,3 +62,12 @@ def test_the_weights_are_those_of_the_edited_run(tmp_path):
     trace = models.run(models.open_checkpoint("story-gpt"), TEXT, interventions=[Scale(0.5), Mask("window", window=3)])
     with np.load(out) as saved:
         np.testing.assert_array_equal(saved["decoder.5"][5], trace.weights(("decoder", 5), 5))
+
+
+def test_what_is_written_is_what_the_edited_model_writes(capsys):
+    edits = (Scale(0.1), Mask("window", window=4))
+    assert main(["--text", TEXT, "--decode", "6", "--scale", "0.1", "--mask", "window:4"]) == 0
+    expected = list(models.decode(models.open_checkpoint("story-gpt"), TEXT, 6, interventions=edits))[-1].text
+    assert capsys.readouterr().out == f"{expected}\n"
+    assert main(["--text", TEXT, "--decode", "6"]) == 0
+    assert capsys.readouterr().out != f"{expected}\n"

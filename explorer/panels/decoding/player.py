@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from explorer.panels.decoding.asking import samples_request, step_request
 from explorer.panels.decoding.side_by_side import Drawn, SideText, beam_texts
 from explorer.panels.decoding.work import SILENT, Work, search_is_over, text_is_over, token_is_over
 from explorer.session.branches import MOST_NODES, ROOT, Branches, Node
@@ -39,6 +40,8 @@ class DecodePlayer(QObject):
         self.playing = False
         self.said = ""  # what went wrong with the last step, or became of a branch
         self._works: OrderedDict[Origin, Work] = OrderedDict()
+        # samples, a tree, and what that has of these: looked up many times a step
+        self._drawn: tuple[Drawn | None, Branches, Drawn | None] = None, Branches(), None
         self._taken: DecodeStepView | DecodeSamplesView | None = None  # the last answer that was seen
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
@@ -67,9 +70,12 @@ class DecodePlayer(QObject):
     @property
     def drawn(self) -> Drawn | None:
         """The samples side by side, while one of them is looked at."""
-        branches = self.branches
-        drawn = self.work.drawn.within(branches) if self.work.drawn is not None else None
-        return drawn if drawn is not None and drawn.shown(branches) is not None else None
+        branches, drawn = self.branches, self.work.drawn
+        if self._drawn[0] is not drawn or self._drawn[1] is not branches:
+            within = drawn.within(branches) if drawn is not None else None
+            shown = within.shown(branches) if within is not None else None
+            self._drawn = drawn, branches, within if shown is not None else None
+        return self._drawn[2]
 
     def way(self) -> tuple[Node, ...]:
         """The tokens of the text that is looked at, those after the step that is looked at included."""
@@ -107,17 +113,10 @@ class DecodePlayer(QObject):
 
     def lacking(self, state: State) -> DecodeStepRequest | None:
         """The step that is looked at, where it came from a file, say, and has to be computed again."""
-        branches, document = state.document.branches, state.document
+        branches = state.document.branches
         if self.is_beam or branches.current == ROOT or state.asked is not None or not state.up_to_date:
             return None
-        like = DecodeStepRequest(
-            text=document.text,
-            target=document.target,
-            interventions=document.question.interventions,
-            settings=self.settings,
-            steps=self.steps,
-            number=1,
-        )
+        like = step_request(state, self.settings, self.steps)
         return self.work.missing(branches.path(), self.steps, like)
 
     def silence(self) -> str:
@@ -258,46 +257,23 @@ class DecodePlayer(QObject):
 
     def _ask_samples(self, drawn: Drawn, goes_on: bool) -> None:
         """Let the engine draw a token of each sample that has not ended."""
-        state, site, branches = self.session.state, self.session.state.site, self.branches
-        samples = drawn.writing(branches)
-        parents = tuple(drawn.nodes[sample] for sample in samples)
-        ids = tuple(branches.ids(node) for node in parents)
-        request = DecodeSamplesRequest(
-            text=state.document.text,
-            target=state.document.target,
-            interventions=state.document.question.interventions,
-            settings=drawn.settings,
-            steps=self.steps,
-            number=len(ids[0]) + 1,
-            samples=samples,
-            ids=ids,
-            site=site.ref if site is not None else None,
-            head=state.selection.head,
-        )
+        branches, request = self.branches, samples_request(self.session.state, drawn, self.steps)
         self.said = ""
         self.pending = request
-        shown = drawn.shown(branches)
+        shown, samples = drawn.shown(branches), request.samples
         place = samples.index(drawn.preferred if shown is None else shown) if shown is None or shown in samples else -1
+        parents = tuple(drawn.nodes[sample] for sample in samples)
         self.session.dispatch(AskSamples(request, parents, place, goes_on))
         self.changed.emit()
 
     def _ask(self, parent: int, forced: int | None = None, goes_on: bool = False) -> None:
         """Let the engine do the step after a node, or the next one of the beam search."""
-        state, work, site, beam = self.session.state, self.work, self.session.state.site, self.is_beam
-        ids = () if beam else self.branches.ids(parent)
-        request = DecodeStepRequest(
-            text=state.document.text,
-            target=state.document.target,
-            interventions=state.document.question.interventions,
-            settings=self.settings,
-            steps=self.steps,
-            number=len(work.beams) + 1 if beam else len(ids) + 1,
-            ids=ids,
-            forced=None if beam else forced,
-            site=site.ref if site is not None else None,
-            head=state.selection.head,
-        )
-        work.searched = (self.settings, self.steps) if beam else work.searched
+        state, work = self.session.state, self.work
+        if self.is_beam:
+            request = step_request(state, self.settings, self.steps, number=len(work.beams) + 1)
+            work.searched = (self.settings, self.steps)
+        else:
+            request = step_request(state, self.settings, self.steps, self.branches.ids(parent), forced=forced)
         self.said = ""
         self.pending = request
         self.session.dispatch(AskStep(request, parent, goes_on))

@@ -473,6 +473,9 @@ def test_samples_are_branches_undone_and_brought_back(qtbot, session, panel):
     panel.knobs.set_number("samples", "2")
     assert not panel.texts.isVisible()
     assert len(panel.player.branches.leaves()) == 3  # they stay as branches
+    saved = files.decode(files.encode(session.state.document))
+    assert saved.branches == panel.player.branches
+    assert {node.settings.sample for node in saved.branches.nodes} >= {1, 2}
 
 
 def test_samples_go_on_from_what_is_looked_at(qtbot, session, panel):

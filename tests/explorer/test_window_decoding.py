@@ -1,0 +1,116 @@
+"""Beams, samples, filters and interventions of the player in the whole window, by keys and mouse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QWidget
+
+from explorer.panels.decoding import ATTENTION, CANDIDATES, DecodingPanel
+from explorer.session.intents import PutIntervention
+from explorer.window import MainWindow
+from models.interventions import Scale
+from tests.explorer.real_window import back_to_start, click, opened_window, panel_of, press, settle
+from tests.explorer.real_window import wait_until as wait
+
+
+@pytest.fixture(scope="module")
+def opened(qapp) -> Iterator[MainWindow]:
+    with opened_window() as window:
+        window.dock_host.docks["decoding"].raise_()
+        settle(window)
+        yield window
+
+
+@pytest.fixture
+def window(opened: MainWindow) -> MainWindow:
+    back_to_start(opened)
+    pressed(opened, panel(opened).tabs.button(CANDIDATES))
+    return opened
+
+
+def panel(window: MainWindow) -> DecodingPanel:
+    return panel_of(window, DecodingPanel)
+
+
+def pressed(window: MainWindow, button: QWidget) -> None:
+    click(button, button.rect().center())
+    wait(lambda: window.session.state.asked is None and not window.bridge.busy)
+
+
+def texts(window: MainWindow) -> list[str]:
+    """Those that are written side by side."""
+    return [row.text for row in panel(window).texts.list.rows]
+
+
+def typed(field: QWidget, text: str) -> None:
+    click(field, field.rect().center())
+    QTest.keyClick(field, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
+    QTest.keyClicks(field, text)
+
+
+def test_a_beam_picked_by_keys_shows_where_it_looked(window):
+    decode = panel(window)
+    pressed(window, decode.knobs.strategy_buttons.button(2))
+    for _ in range(3):
+        pressed(window, decode.transport.step_button)
+    pressed(window, decode.tabs.button(ATTENTION))
+    beams = decode.texts.list
+    click(beams, beams.row_rect(0).center().toPoint())
+    focus = QApplication.focusWidget()
+    assert focus is beams
+    seen = []
+    for place in range(len(beams.rows)):
+        settle(window)
+        beam = decode.player.work.shown_beam
+        rows = window.session.state.results.decoded_rows
+        assert beam is not None
+        assert rows is not None
+        assert rows.request.ids == beam.ids
+        assert beams.rows[place].current
+        seen.append(beam.ids)
+        press(focus, Qt.Key.Key_Down)
+    assert len(set(seen)) == 4
+
+
+def test_samples_are_written_at_once_with_the_interventions_that_are_on(window):
+    decode = panel(window)
+    pressed(window, decode.knobs.strategy_buttons.button(1))
+    typed(decode.knobs.fields["samples"], "3")
+    typed(decode.knobs.fields["top_k"], "20")
+    for _ in range(2):
+        pressed(window, decode.transport.step_button)
+    plain = texts(window)
+    assert len(plain) == 3
+    window.session.dispatch(PutIntervention(Scale(0.0)))
+    settle(window)
+    assert texts(window) == []
+    for _ in range(2):
+        pressed(window, decode.transport.step_button)
+    assert texts(window) != plain
+    window.session.dispatch(PutIntervention(Scale(1.0)))
+    settle(window)
+    assert texts(window) == plain
+
+
+def test_filters_are_walked_through_with_the_arrow_keys(window):
+    decode = panel(window)
+    pressed(window, decode.knobs.strategy_buttons.button(1))
+    typed(decode.knobs.fields["samples"], "1")
+    typed(decode.knobs.fields["temperature"], "1.5")
+    typed(decode.knobs.fields["top_k"], "5")
+    pressed(window, decode.transport.step_button)
+    stages = decode.candidates.stages
+    click(stages.buttons.button(0), stages.buttons.button(0).rect().center())
+    notes = []
+    for _ in range(2):
+        focus = QApplication.focusWidget()
+        assert focus is not None
+        press(focus, Qt.Key.Key_Right)
+        notes.append(decode.candidates.note.text())
+    assert notes[0].startswith("1 of 2. All logits are divided by 1.5.")
+    assert notes[1].startswith("2 of 2. The 5 likeliest tokens stay. It cut 8,187 tokens")
+    assert [bool(row.cut_by) for row in decode.candidates.bars.rows[:6]] == [False] * 5 + [True]
