@@ -16,23 +16,19 @@ fused kernel, which never builds the weights and agrees to rounding.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 Rows = slice | list[int] | None
-Pooling = Literal["max", "mean"]
 
 # Beyond this many keys building the weights costs more than the fused kernel (measured: 1.05 at 512, 1.3 at 1,024).
 EXACT_KEYS = 512
 
-# Weights held at once, in elements: while pooling (64 MB of float32), and while mixing values (a processor's cache).
+# Weights held at once while mixing values, in elements: 64 MB of float32 at most, and what a processor's cache takes.
 _BLOCK = 1 << 24
 _CACHE_BLOCK = 1 << 19
 
@@ -74,55 +70,104 @@ class AttentionInputs:
         return self.query.shape[1] // self.key.shape[1]
 
 
-def scores(x: AttentionInputs, heads: list[int] | None = None, rows: Rows = None, out: Tensor | None = None) -> Tensor:
+def scores(
+    x: AttentionInputs,
+    heads: list[int] | None = None,
+    rows: Rows = None,
+    out: Tensor | None = None,
+    keys: slice | None = None,
+) -> Tensor:
     """What enters the softmax, before the mask: scaled, biased, soft-capped. (batch, heads, rows, keys) float32."""
     if x.given is not None:
         raise ValueError("This model gives its weights alone: the scores that they were made of are not seen.")
     query = _take(x.query, heads, rows).float()  # (batch, heads, rows, head_dim)
-    s = torch.matmul(query, _shared(x.key, x, heads).float().mT, out=out)  # (batch, heads, rows, keys)
+    key = _shared(x.key, x, heads)
+    key = key if keys is None else key[:, :, keys]
+    s = torch.matmul(query, key.float().mT, out=out)  # (batch, heads, rows, keys)
     s.mul_(x.scale if x.factors is None else _scales(x, heads))
     if x.bias is not None:
-        s += _take(x.bias, heads, rows)
+        s += _take(x.bias, heads, rows, keys)
     if x.softcap is not None:
         s = s.div_(x.softcap).tanh_() * x.softcap  # a new tensor: tanh's gradient needs its own result
     if x.mask is not None and x.mask.dtype != torch.bool:
-        s += added_bias(x, heads, rows)
+        s += added_bias(x, heads, rows, keys)
     return s
 
 
-def added_bias(x: AttentionInputs, heads: list[int] | None = None, rows: Rows = None) -> Tensor:
+def added_bias(
+    x: AttentionInputs, heads: list[int] | None = None, rows: Rows = None, keys: slice | None = None
+) -> Tensor:
     """What an added mask says beside its "not here": 0 in most models, the slopes of ALiBi in some."""
     assert x.mask is not None
-    added = _take(x.mask, heads, rows)
+    added = _take(x.mask, heads, rows, keys)
     return added.masked_fill(added <= _blocked_below(x.mask), 0.0)
 
 
-def blocked(x: AttentionInputs, heads: list[int] | None = None, rows: Rows = None) -> Tensor | None:
+def blocked(
+    x: AttentionInputs, heads: list[int] | None = None, rows: Rows = None, keys: slice | None = None
+) -> Tensor | None:
     """Which keys each query may not look at: bool, broadcasts to (batch, heads, rows, keys); None where all may be."""
     if x.given is not None:
-        shut = _take(x.given, heads, rows) == 0  # exactly: such a model says no more of what may not be looked at
+        shut = _take(x.given, heads, rows, keys) == 0  # exactly: such a model says no more of what may not be looked at
         return shut if bool(shut.any()) else None
     if x.mask is not None:
-        mask = _take(x.mask, heads, rows)
-        return ~mask if mask.dtype == torch.bool else mask <= _blocked_below(x.mask)
+        mask = _take(x.mask, heads, rows, keys)
+        return ~mask if mask.dtype == torch.bool else mask <= _blocked_below(mask)
     if x.causal:
-        return (_future(x, rows) < 0)[None, None]
+        return (_future(x, rows, keys) < 0)[None, None]
     return None
 
 
-def weights(x: AttentionInputs, heads: list[int] | None = None, rows: Rows = None, out: Tensor | None = None) -> Tensor:
-    """Attention weights, (batch, heads, rows, keys) float32: rows sum to 1 (less a sink's share), masked cells are 0.
+def reach(x: AttentionInputs, heads: list[int] | None, rows: slice) -> slice:
+    """The shortest run of keys outside of which nothing may be looked at from `rows` (with a start and a stop).
 
-    A row that may look at nothing is all 0, as in torch's fused kernel. `out` is room to compute in.
+    What lies outside costs nothing: the future of a causal layer, and what a sliding window leaves behind.
     """
     if x.given is not None:
-        return _take(x.given, heads, rows).float()
-    s = scores(x, heads, rows, out)
-    shut = blocked(x, heads, rows) if x.mask is not None else None
+        return slice(0, x.keys)
+    if x.mask is None:
+        return slice(0, min(x.keys, rows.stop) if x.causal else x.keys)
+    shut = blocked(x, heads, rows)
+    assert shut is not None
+    seen = (~shut).flatten(0, -2).any(dim=0)  # (keys or 1,)
+    places = torch.nonzero(seen)[:, 0]
+    if not len(places):
+        return slice(0, 0)
+    return slice(int(places[0]), int(places[-1]) + 1) if len(seen) == x.keys else slice(0, x.keys)
+
+
+def masked_scores(
+    x: AttentionInputs,
+    heads: list[int] | None = None,
+    rows: Rows = None,
+    out: Tensor | None = None,
+    keys: slice | None = None,
+) -> tuple[Tensor, Tensor | None]:
+    """As `scores`, with -inf where the key may not be looked at; and what a mask shuts, as in `blocked`."""
+    s = scores(x, heads, rows, out, keys)
+    shut = blocked(x, heads, rows, keys) if x.mask is not None else None
     if shut is not None:
         s.masked_fill_(shut, -torch.inf)
     elif x.causal:
-        s += _future(x, rows)
+        s += _future(x, rows, keys)
+    return s, shut
+
+
+def weights(
+    x: AttentionInputs,
+    heads: list[int] | None = None,
+    rows: Rows = None,
+    out: Tensor | None = None,
+    keys: slice | None = None,
+) -> Tensor:
+    """Attention weights, (batch, heads, rows, keys) float32: rows sum to 1 (less a sink's share), masked cells are 0.
+
+    A row that may look at nothing is all 0, as in torch's fused kernel. `out` is room to compute in. `keys` leaves out
+    keys that may not be looked at from any of `rows` (see `reach`).
+    """
+    if x.given is not None:
+        return _take(x.given, heads, rows, keys).float()
+    s, shut = masked_scores(x, heads, rows, out, keys)
     if x.sinks is not None:
         sink = x.sinks.float() if heads is None else x.sinks[heads].float()
         s = torch.cat([s, sink[None, :, None, None].expand(*s.shape[:-1], 1)], dim=-1)
@@ -167,6 +212,8 @@ def _mixed(x: AttentionInputs) -> Tensor:
         return _mix(x, None)
     if _wants_gradient(x):
         return torch.cat([_mix(x, [head]) for head in range(x.heads)], dim=1)
+    if x.query.shape[0] * x.queries * x.keys > _BLOCK:
+        return _mixed_by_rows(x)
     # the same room for all of them: fresh memory for each costs a tenth of the time
     batch, device = x.query.shape[0], x.query.device
     scratch = torch.empty(batch, step, x.queries, x.keys, device=device)
@@ -174,6 +221,19 @@ def _mixed(x: AttentionInputs) -> Tensor:
     for start in range(0, x.heads, step):
         stop = min(start + step, x.heads)
         _mix(x, list(range(start, stop)), scratch[:, : stop - start], mixed[:, start:stop])
+    return mixed
+
+
+def _mixed_by_rows(x: AttentionInputs) -> Tensor:
+    """As `_mixed` for a head whose weights are too many to hold, and without what its mask hides from whole rows."""
+    batch, value = x.query.shape[0], _shared(x.value, x, None)
+    mixed = value.new_zeros(batch, x.heads, x.queries, value.shape[-1])
+    step = max(1, _BLOCK // (batch * x.heads * x.keys))
+    for start in range(0, x.queries, step):
+        rows = slice(start, min(start + step, x.queries))
+        keys = reach(x, None, rows)
+        if keys.start < keys.stop:
+            mixed[:, :, rows] = weights(x, None, rows, keys=keys).to(value.dtype) @ value[:, :, keys]
     return mixed
 
 
@@ -189,59 +249,15 @@ def _wants_gradient(x: AttentionInputs) -> bool:
     return torch.is_grad_enabled() and any(part is not None and part.requires_grad for part in parts)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PooledHeads:
-    images: Tensor  # (heads, rows, columns) float32
-    mean: Tensor  # (rows, columns): the mean over heads, pooled likewise
-    row_error: float  # largest |sum of a row - 1|
-    cell: int  # each pixel pools cell x cell weights
-
-
-def pooled(x: AttentionInputs, size: int, heads: list[int] | None = None, how: Pooling = "max") -> PooledHeads:
-    """The weights of `heads` (of batch row 0) in at most `size` x `size` pixels, streamed over blocks of rows.
-
-    Each pixel is the largest (or the mean) of a square of `cell` x `cell` weights, the last ones of what is left.
-    Never holds more than a few blocks of rows: 64 MB.
-    """
-    cell = max(1, -(-max(x.queries, x.keys) // size))
-    images, means, row_error = [], [], 0.0
-    for rows in _row_blocks(x, len(heads) if heads is not None else x.heads, cell):
-        w = weights(x, heads, rows)[0]  # (heads, rows, keys)
-        row_error = max(row_error, _row_error(x, w))
-        images.append(_pool(w, cell, how))
-        means.append(_pool(w.mean(dim=0, keepdim=True), cell, how)[0])
-    return PooledHeads(torch.cat(images, dim=1), torch.cat(means, dim=0), row_error, cell)
-
-
-def _row_error(x: AttentionInputs, w: Tensor) -> float:
-    sums = w.sum(dim=-1)
-    # a row that may look at nothing sums to 0; a sink takes a share that is not shown
-    off = torch.where(sums == 0, 0.0, sums - 1)
-    off = off.clamp(min=0) if x.sinks is not None else off.abs()
-    error = float(off.max())
-    return math.inf if math.isnan(error) else error
-
-
-def _row_blocks(x: AttentionInputs, heads: int, cell: int) -> Iterator[slice]:
-    step = max(cell, _BLOCK // (heads * x.keys) // cell * cell)
-    for start in range(0, x.queries, step):
-        yield slice(start, min(start + step, x.queries))
-
-
-def _pool(w: Tensor, cell: int, how: Pooling) -> Tensor:
-    if cell == 1:
-        return w
-    pool = F.max_pool2d if how == "max" else F.avg_pool2d
-    return pool(w[None], kernel_size=cell, ceil_mode=True)[0]
-
-
-def _take(t: Tensor, heads: list[int] | None, rows: Rows) -> Tensor:
-    """Heads (dim 1) and rows (dim 2) of `t`; a dimension of size 1 is broadcast, so left as it is."""
+def _take(t: Tensor, heads: list[int] | None, rows: Rows, keys: slice | None = None) -> Tensor:
+    """Heads (dim 1), rows (dim 2) and keys (dim 3) of `t`; a dimension of size 1 is broadcast, so left as it is."""
     if heads is not None and t.shape[1] != 1:
         run = heads == list(range(heads[0], heads[0] + len(heads)))
         t = t[:, heads[0] : heads[0] + len(heads)] if run else t[:, heads]  # a slice is a view, a list a copy
     if rows is not None and t.shape[2] != 1:
         t = t[:, :, rows]
+    if keys is not None and t.shape[3] != 1:
+        t = t[..., keys]
     return t
 
 
@@ -252,15 +268,16 @@ def _shared(t: Tensor, x: AttentionInputs, heads: list[int] | None) -> Tensor:
     return t if x.group == 1 else t.repeat_interleave(x.group, dim=1)
 
 
-def _future(x: AttentionInputs, rows: Rows) -> Tensor:
+def _future(x: AttentionInputs, rows: Rows, keys: slice | None = None) -> Tensor:
     """Added to causal scores, (rows, keys): 0 up to the query's own place, -inf beyond.
 
     As torch's kernel has it, the first query sees the first key only.
     """
+    wanted = slice(None) if keys is None else keys
     if x.keys <= EXACT_KEYS:
-        return _future_table(x.queries, x.keys, x.query.device)[slice(None) if rows is None else rows]
+        return _future_table(x.queries, x.keys, x.query.device)[slice(None) if rows is None else rows][:, wanted]
     i = torch.arange(x.queries, device=x.query.device)[slice(None) if rows is None else rows]
-    later = torch.arange(x.keys, device=x.query.device) > i[:, None]
+    later = torch.arange(x.keys, device=x.query.device)[wanted] > i[:, None]
     return torch.zeros(later.shape, device=x.query.device).masked_fill_(later, -torch.inf)
 
 

@@ -214,6 +214,7 @@ def run(
         Cancelled: `should_stop()` was true.
     """
     from models.given import check_edits, keep_given
+    from models.logits import later_logits
     from models.position_edits import edited_positions
     from models.trace import Trace
 
@@ -221,8 +222,9 @@ def run(
     encoded = model.encode(text, target)
     recorder = Recorder(model.module_names, model.seq2seq, should_stop, tuple(interventions))
     with torch.no_grad(), recording(recorder), edited_positions(model, encoded.inputs, interventions) as inputs:
-        out = model.forward(inputs)
+        with later_logits(model, inputs, len(encoded.tokens)) as later:
+            out = model.forward(inputs if later is None else later.asking)
         if model.info.weights_only:
             keep_given(model, recorder, out, len(encoded.tokens))
     check(interventions, recorder.sites)
-    return Trace.of(model, encoded, recorder, out)
+    return Trace.of(model, encoded, recorder, out, later)

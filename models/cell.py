@@ -59,8 +59,8 @@ def cell_view(request: CellRequest, model: Model, trace: Trace) -> CellView:
     note = "The output projection of this layer was not found."
     if write is not None:
         direction, note = logit_direction(model, trace, site, query, 0 if target is None else target)
-    if target is not None and trace.output_logits is not None:
-        logit = float(trace.output_logits[query, target])
+    if target is not None and trace.has_logits:
+        logit = float(trace.logits_at([query])[0, target])
     factor = 1.0 if x.factors is None else float(x.factors[head])
     raw = float(row_raw[key])
     view = CellView(
@@ -199,9 +199,9 @@ def is_rotated(model: Model, trace: Trace, site: Site) -> bool:
 
 def _candidates(model: Model, trace: Trace, site: Site, query: int) -> tuple[Candidate, ...]:
     """The likeliest next tokens at `query`, as `models.predictions` has them; none where it predicts nothing."""
-    if trace.output_logits is None or model.info.family not in ("causal", "seq2seq") or site.stack == "encoder":
+    if not trace.has_logits or model.info.family not in ("causal", "seq2seq") or site.stack == "encoder":
         return ()
-    logits = trace.output_logits[query].float()  # (vocabulary,)
+    logits = trace.logits_at([query])[0].float()  # (vocabulary,)
     best = torch.topk(logits, min(CANDIDATES, len(logits)))
     row = logits.cpu().numpy().astype(np.float64)
     largest = row.max()

@@ -69,10 +69,10 @@ def token_changes(model: Model, before: Trace, after: Trace, position: int, top:
 
     Ordered by the larger of the two; none for a model without an output head.
     """
-    if before.output_logits is None or after.output_logits is None:
+    if not before.has_logits or not after.has_logits:
         return ()
-    p_before = before.output_logits[position].double().softmax(dim=-1)  # (vocabulary,)
-    p_after = after.output_logits[position].double().softmax(dim=-1)
+    p_before = before.logits_at([position])[0].double().softmax(dim=-1)  # (vocabulary,)
+    p_after = after.logits_at([position])[0].double().softmax(dim=-1)
     best = torch.topk(torch.maximum(p_before, p_after), min(top, len(p_after))).indices
     return tuple(
         TokenChange(id=id_, label=model.piece_label(id_), before=float(p_before[id_]), after=float(p_after[id_]))
@@ -86,11 +86,17 @@ def loss(model: Model, trace: Trace) -> float | None:
 
     None for a model that does not predict the next token, and for a text of one token.
     """
-    logits = trace.output_logits
-    if model.info.family != "causal" or logits is None or len(trace.tokens) < 2:
+    if model.info.family != "causal" or not trace.has_logits or len(trace.tokens) < 2:
         return None
-    ids = torch.tensor([token.id for token in trace.tokens[1:]], device=logits.device)
-    return float(F.cross_entropy(logits[:-1].float(), ids))
+    if trace.output_logits is not None:
+        ids = torch.tensor([token.id for token in trace.tokens[1:]], device=trace.output_logits.device)
+        return float(F.cross_entropy(trace.output_logits[:-1].float(), ids))
+    total = 0.0
+    for rows, logits in trace.logit_blocks():
+        said = rows if rows[-1] + 1 < len(trace.tokens) else rows[:-1]  # after the last token stands none
+        ids = torch.tensor([trace.tokens[row + 1].id for row in said], device=logits.device)
+        total += float(F.cross_entropy(logits[: len(said)].float(), ids, reduction="sum"))
+    return total / (len(trace.tokens) - 1)
 
 
 def peeks(before: Trace, after: Trace) -> bool:
@@ -108,6 +114,6 @@ def peeks(before: Trace, after: Trace) -> bool:
 
 
 def _prediction(model: Model, trace: Trace, request: CompareRequest) -> Prediction | None:
-    if trace.output_logits is None:
+    if not trace.has_logits:
         return None
     return predict(model, trace, [request.position], request.top)[0]

@@ -13,6 +13,7 @@ from transformers.utils import logging as transformers_logging
 
 from models import devices
 from models.alignment import described, mean_weights
+from models.atlas import AtlasInParts
 from models.capture import run
 from models.cell import cell_view
 from models.checkpoints import open_checkpoint
@@ -28,6 +29,7 @@ from models.export import save_weights
 from models.model import Model
 from models.order import shuffle_view
 from models.player import Player
+from models.pooling import Pooling
 from models.positions import positions_view
 from models.predictions import predict
 from models.quality import Measurement
@@ -47,8 +49,10 @@ from models.requests import (
     PredictionRequest,
     RecurrentRequest,
     Request,
+    RowRequest,
     ShuffleRequest,
     StepRequest,
+    TilesRequest,
     TrustRequest,
     VarianceRequest,
 )
@@ -63,13 +67,16 @@ from models.results import (
     PredictionView,
     Ran,
     Result,
+    RowView,
     Stepped,
+    TilesView,
     TrustReport,
     VarianceView,
 )
 from models.textbook.checkpoint import RecurrentModel
 from models.textbook.formulas import compare_with_formulas
 from models.textbook.views import recurrent_view
+from models.tiles import HeadTiles
 from models.trace import Trace
 from models.trust import compare_with_eager
 from models.values import AUTO, Experiment, Placement
@@ -78,6 +85,10 @@ from models.writing import write_next
 # How an encoder-decoder model writes where nothing was typed for it: a sentence, by the search that its card names.
 BEAMS = 4
 MOST_WRITTEN = 96
+
+# How many weights one answer computes at most, so that a request in another lane is not kept waiting.
+A_MOMENT = {"cpu": 1 << 25}
+A_MOMENT_ON_A_DEVICE = 1 << 31
 
 ShouldStop = Callable[[], bool]
 Report = Callable[[str, float | None], None]
@@ -102,6 +113,9 @@ class Engine:
         self._trace: Trace | None = None
         self._untouched: Trace | None = None  # the same text without interventions, once somebody asked for it
         self._experiment: tuple[tuple[int, int, float, int], Experiment] | None = None  # the last one, by its numbers
+        self._maps: dict[tuple[int, int], HeadTiles] = {}  # of the last run, by site and head: two floats a row
+        self._atlas_key: tuple[int, int, Pooling] = (0, 0, "max")
+        self._atlas_parts: AtlasInParts | None = None  # of that run, size and pooling
         self._text = ""
         self._written: str | list[int] | None = None  # what the decoder of an encoder-decoder model was given
         self._player: Player | None = None
@@ -172,6 +186,7 @@ class Engine:
         if should_stop():
             raise Cancelled
         self._model, self._trace, self._untouched, self._run = model, None, None, 0
+        self._forget_pictures()
         self._player = Player(model)
         return Loaded(
             request=request,
@@ -212,6 +227,7 @@ class Engine:
         if (self._text, self._written) != (text, target):
             self._untouched = None
         self._trace, self._text, self._written, self._run = trace, text, target, request.ticket
+        self._forget_pictures()
         mask = self._model.info.mask_token
         return Ran(
             request=request,
@@ -244,11 +260,51 @@ class Engine:
         )
 
     @_answer.register
+    def _row(self, request: RowRequest, should_stop: ShouldStop, report: Report) -> Result:
+        _, trace = self._held(request.run)
+        masked = trace.masked(request.site, request.head, [request.query])
+        return RowView(
+            request=request,
+            run=request.run,
+            site=request.site,
+            head=request.head,
+            query=request.query,
+            weights=_frozen(trace.weights(request.site, request.head, [request.query])[0]),
+            masked=None if masked is None else _frozen(masked[0]),
+        )
+
+    @_answer.register
+    def _tiles(self, request: TilesRequest, should_stop: ShouldStop, report: Report) -> Result:
+        _, trace = self._held(request.run)
+        site, pooling = trace.index(request.site), _pooling(request.pooling)
+        if (site, request.head) not in self._maps:
+            self._maps[site, request.head] = HeadTiles(trace.at(site, request.head), request.head)
+        head = self._maps[site, request.head]
+        found, left = [], _moment(trace)
+        for tile in request.tiles:
+            left -= head.work(tile)
+            if found and left < 0:
+                break
+            found.append((tile, _frozen(head.tile(tile, pooling, should_stop))))
+        return TilesView(
+            request=request,
+            run=request.run,
+            site=request.site,
+            head=request.head,
+            pooling=pooling,
+            tiles=tuple(found),
+        )
+
+    @_answer.register
     def _atlas(self, request: AtlasRequest, should_stop: ShouldStop, report: Report) -> Result:
         _, trace = self._held(request.run)
-        report("Drawing all heads", None)
         started = time.perf_counter()
-        atlas = trace.atlas_view(request.size, "mean" if request.pooling == "mean" else "max", should_stop)
+        key = (request.run, request.size, _pooling(request.pooling))
+        if self._atlas_parts is None or self._atlas_key != key:
+            self._atlas_key, self._atlas_parts = key, AtlasInParts(trace.inputs, request.size, key[2])
+        report("Drawing all heads", self._atlas_parts.done or None)
+        self._atlas_parts.advance(_moment(trace), should_stop)
+        atlas = self._atlas_parts.picture()
         return AtlasView(
             request=request,
             run=request.run,
@@ -258,6 +314,7 @@ class Engine:
             cell=atlas.cell,
             pooling=request.pooling,
             seconds=time.perf_counter() - started,
+            done=atlas.done,
         )
 
     @_answer.register
@@ -420,6 +477,10 @@ class Engine:
             self._untouched = run(model, self._text, target=self._written, should_stop=should_stop)
         return self._untouched
 
+    def _forget_pictures(self) -> None:
+        self._maps.clear()
+        self._atlas_parts = None
+
     def _held(self, run_ticket: int) -> tuple[Model, Trace]:
         if self._model is None or self._trace is None or run_ticket != self._run:
             raise StaleRunError
@@ -434,6 +495,14 @@ def _where(model: Model, request: LoadRequest | None = None) -> Placement:
 
 def _dtype_name(model: Model) -> str:
     return str(model.dtype).removeprefix("torch.")
+def _pooling(name: str) -> Pooling:
+    return "mean" if name == "mean" else "max"
+
+
+def _moment(trace: Trace) -> int:
+    """How many weights may be computed before other requests are looked at."""
+    device = trace.inputs[0].query.device.type if trace.inputs else "cpu"
+    return A_MOMENT.get(device, A_MOMENT_ON_A_DEVICE)
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:

@@ -44,7 +44,7 @@ class Filling:
         trace = self._read(should_stop)
         place, left = self._surest(trace)
         ids = torch.tensor([[token.id for token in trace.tokens]], device=self.model.device)
-        logits = trace.output_logits[place][None].float()  # type: ignore[index]  # `_surest` has seen them
+        logits = trace.logits_at([place]).float()
         choice = choose(self.model, logits, ids, request.settings, request.number, request.top, request.forced)
         whole = filled(self.model, text, trace.tokens[place], choice.token)
         return DecodeStepView(
@@ -106,9 +106,9 @@ class Filling:
     def _surest(self, trace: Trace) -> tuple[int, int]:
         """The mask whose likeliest token is the likeliest, and how many masks there are."""
         masks = [i for i, token in enumerate(trace.tokens) if token.piece == self.model.info.mask_token]
-        if not masks or trace.output_logits is None:
+        if not masks or not trace.has_logits:
             raise InputError(
                 f"There is no {self.model.info.mask_token} to fill. Select a word in the input and press Mask."
             )
-        best = trace.output_logits[masks].float().softmax(dim=-1).amax(dim=-1)  # (masks,)
+        best = trace.logits_at(masks).float().softmax(dim=-1).amax(dim=-1)  # (masks,)
         return masks[int(np.argmax(best.cpu().numpy()))], len(masks)

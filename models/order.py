@@ -22,6 +22,8 @@ from models.results import ShuffleView
 from models.trace import Trace
 from models.values import Moved, Token
 
+_ROWS = 256  # positions whose logits are held at once
+
 
 @torch.no_grad()
 def shuffle_view(
@@ -57,7 +59,7 @@ def shuffle_view(
         words=tuple(token.word for token in tokens),
         order=tuple(order),
         fixed=tuple(token.special for token in tokens),
-        measured="hidden states" if model.seq2seq or trace.output_logits is None else "logits",
+        measured="hidden states" if model.seq2seq or not trace.has_logits else "logits",
         causal=causal,
         on=measure(),
         off=None if scheme.off_note else measure(off),
@@ -113,20 +115,23 @@ def _moved(
 ) -> Moved:
     """By place in the new order: the largest absolute difference to what the same token gave in the old one."""
     written, changed = (
-        _outputs(model, run(model, list(some), interventions=interventions, should_stop=should_stop))
+        run(model, list(some), interventions=interventions, should_stop=should_stop)
         for some in (ids, [ids[place] for place in order])
     )
-    apart = (changed - written[list(order)]).abs().amax(dim=-1)  # (tokens,)
-    array = apart.float().cpu().numpy()
+    apart = [
+        (_outputs(model, changed, rows) - _outputs(model, written, [order[row] for row in rows])).abs().amax(dim=-1)
+        for rows in (range(i, min(i + _ROWS, len(ids))) for i in range(0, len(ids), _ROWS))
+    ]
+    array = torch.cat(apart).float().cpu().numpy()  # (tokens,)
     array.flags.writeable = False
     return Moved(array)
 
 
-def _outputs(model: Model, trace: Trace) -> Tensor:
-    """(tokens, vocabulary or width): logits, or where there are none of the shuffled text, its last hidden states."""
-    if trace.output_logits is not None and not model.seq2seq:
-        return trace.output_logits
+def _outputs(model: Model, trace: Trace, rows: Sequence[int]) -> Tensor:
+    """(rows, vocabulary or width): logits, or where there are none of the shuffled text, its last hidden states."""
+    if trace.has_logits and not model.seq2seq:
+        return trace.logits_at(rows)
     site, inputs = trace.sites[0], trace.inputs[0]
     if site.stack not in trace.residual:  # a recurrent model: the encoder states that it looks back at
-        return inputs.value[0, 0]
-    return trace.residual[site.stack][-1]
+        return inputs.value[0, 0, list(rows)]
+    return trace.residual[site.stack][-1][list(rows)]

@@ -23,7 +23,7 @@ def predict(model: Model, trace: Trace, positions: Sequence[int], top: int = 10)
         ExplorerError: the model has no output head.
         IndexError: no such position.
     """
-    if trace.output_logits is None:
+    if not trace.has_logits:
         raise ExplorerError(f"{model.info.name} has no output head: it gives vectors, not words.")
     for position in positions:
         if not 0 <= position < len(trace.tokens):
@@ -32,8 +32,7 @@ def predict(model: Model, trace: Trace, positions: Sequence[int], top: int = 10)
 
 
 def _at(model: Model, trace: Trace, position: int, top: int) -> Prediction:
-    assert trace.output_logits is not None
-    logits = trace.output_logits[position].float()  # (vocabulary,)
+    logits = trace.logits_at([position])[0].float()  # (vocabulary,)
     log_p = logits.double().log_softmax(dim=-1)
     best = torch.topk(logits, min(top, len(logits)))
 

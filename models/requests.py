@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from models.values import DEFAULT_PLACEMENT, Placement, SiteRef
+from models.values import DEFAULT_PLACEMENT, Placement, SiteRef, Tile
 
 if TYPE_CHECKING:
     from models.interventions import Intervention
@@ -56,7 +56,7 @@ class ForwardRequest(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadRequest(Request):
-    """The whole weight matrix of one head of run `run`. Answered by `HeadView`."""
+    """The whole weight matrix of one head of run `run`. Answered by `HeadView`. For a site that is not long."""
 
     lane: ClassVar[str] = "view:head"
     run: int
@@ -65,13 +65,41 @@ class HeadRequest(Request):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RowRequest(Request):
+    """Where one query looks in one head of run `run`. Answered by `RowView`."""
+
+    lane: ClassVar[str] = "view:row"
+    run: int
+    site: SiteRef
+    head: int
+    query: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TilesRequest(Request):
+    """Parts of one head's map, those that matter most first. Answered by `TilesView`, which may hold fewer."""
+
+    lane: ClassVar[str] = "view:tiles"
+    run: int
+    site: SiteRef
+    head: int
+    tiles: tuple[Tile, ...]
+    pooling: str = "max"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AtlasRequest(Request):
-    """All heads of run `run`, each pooled to at most `size` x `size`. Answered by `AtlasView`."""
+    """All heads of run `run`, each pooled to at most `size` x `size`. Answered by `AtlasView`.
+
+    Of a long text an answer holds what could be computed in a moment; asked again with `have` set to the share that is
+    there, the engine goes on from it.
+    """
 
     lane: ClassVar[str] = "view:atlas"
     run: int
     size: int
     pooling: str = "max"
+    have: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

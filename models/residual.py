@@ -76,14 +76,13 @@ def logit_direction(model: Model, trace: Trace, site: Site, position: int, token
     reason = _unreachable(model, trace, site)
     if reason:
         return None, reason
-    norm, head, logits = last_norm(model), model.output_head, trace.output_logits
+    norm, head = last_norm(model), model.output_head
     stream = trace.residual.get("decoder")
     # a block that multiplies what it adds (Granite) is one more that no plain sum describes
     if norm is None or head is None or not stream or getattr(model.config, "residual_multiplier", 1.0) != 1.0:
         return None, _RESCALED
     final = stream[-1][position].float()  # (width,)
-    assert logits is not None
-    factor = _logit_factor(norm, head, final, logits[position], token)
+    factor = _logit_factor(norm, head, final, trace.logits_at([position])[0], token)
     if factor is None:
         return None, "This model changes its logits after the output head (by a cap, say), so no write adds to them."
     row = head.weight[token].float()  # (width,)
@@ -99,7 +98,7 @@ def logit_direction(model: Model, trace: Trace, site: Site, position: int, token
 
 def _unreachable(model: Model, trace: Trace, site: Site) -> str:
     """Why nothing written at `site` can reach a logit by addition, "" where it may."""
-    if trace.output_logits is None:
+    if not trace.has_logits:
         return "This model has no output head: there is no logit that a write could change."
     if model.info.family == "seq2seq" and site.stack == "encoder":
         return "What the encoder writes reaches a logit only through the decoder's cross-attention."

@@ -26,6 +26,7 @@ from models.values import (
     SeenPicture,
     Site,
     SiteRef,
+    Tile,
     Token,
     TokenChange,
 )
@@ -103,6 +104,27 @@ class HeadView(Result):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RowView(Result):
+    run: int
+    site: SiteRef
+    head: int
+    query: int
+    weights: np.ndarray  # (keys,) float32, sums to 1, masked cells exactly 0
+    masked: np.ndarray | None  # (keys,) bool; None where all may be looked at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TilesView(Result):
+    """Some tiles of one head's map, the first of those asked for."""
+
+    run: int
+    site: SiteRef
+    head: int
+    pooling: str
+    tiles: tuple[tuple[Tile, np.ndarray], ...]  # (down, across) float32; NaN where a whole square is masked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AtlasView(Result):
     run: int
     images: np.ndarray  # (sites, heads, rows, columns) float32; NaN where a site has fewer heads or tokens
@@ -111,6 +133,7 @@ class AtlasView(Result):
     cell: int  # each pixel pools cell x cell weights
     pooling: str
     seconds: float
+    done: float = 1.0  # the share of all weights that is in it; what is not yet computed is NaN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,25 +11,21 @@ import torch
 from torch import Tensor
 
 from models import attention
-from models.attention import AttentionInputs, PooledHeads, Pooling, Rows
+from models.atlas import Atlas, AtlasInParts
+from models.attention import AttentionInputs, Rows
 from models.capture import never
 from models.interventions import Intervention
-from models.requests import Cancelled
+from models.logits import LaterLogits
+from models.pooling import Pooling, pooled
 from models.values import Site, SiteRef, Token
 
 if TYPE_CHECKING:
     from models.capture import Recorder
     from models.model import Encoded, Model
 
+_LOGIT_ROWS = 256  # positions whose logits are held at once
+
 SiteLike = Site | SiteRef | int | tuple[str, int]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Atlas:
-    images: np.ndarray  # (sites, heads, rows, columns) float32, NaN where a site has fewer heads or tokens
-    mean: np.ndarray  # (sites, rows, columns) float32
-    row_error: float
-    cell: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +33,7 @@ class Trace:
     """One forward pass: tokens, sites, queries, keys, values, residual stream and logits.
 
     No weight is kept. Whatever is asked for is computed from the kept queries and keys: at 1,024 tokens of GPT-2
-    small these take 108 MB, where all weights would take 576 MB.
+    small these take 108 MB, where all weights would take 576 MB. Of a long text no logits are kept either.
     """
 
     tokens: tuple[Token, ...]  # of the stack that predicts
@@ -46,11 +42,12 @@ class Trace:
     inputs: tuple[AttentionInputs, ...]  # one a site
     residual: dict[str, tuple[Tensor, ...]]  # stack: (embedding, after each block), each (tokens, width)
     interventions: tuple[Intervention, ...]  # what was changed in this run
-    output_logits: Tensor | None  # (tokens, vocabulary) in the model's dtype; None for a model without them
+    output_logits: Tensor | None  # (tokens, vocabulary) in the model's dtype; None where there are none to keep
+    later_logits: LaterLogits | None = None  # of a long text: what makes them where they are looked at
 
     @classmethod
-    def of(cls, model: Model, encoded: Encoded, recorder: Recorder, out: Any) -> Trace:
-        logits = getattr(out, "logits", None)
+    def of(cls, model: Model, encoded: Encoded, recorder: Recorder, out: Any, later: LaterLogits | None = None) -> Trace:
+        logits = getattr(out, "logits", None) if later is None else None
         return cls(
             tokens=encoded.tokens,
             source=encoded.source,
@@ -59,7 +56,31 @@ class Trace:
             residual={stack: tuple(t[0] for t in stream) for stack, stream in recorder.residual.items()},
             interventions=recorder.interventions,
             output_logits=logits[0] if logits is not None else None,
+            later_logits=later,
         )
+
+    @property
+    def has_logits(self) -> bool:
+        """Whether the model says a token at each position: not where it is an encoder without a head."""
+        return self.output_logits is not None or self.later_logits is not None
+
+    def logits_at(self, rows: Sequence[int]) -> Tensor:
+        """What the model says at some positions, before the softmax: (rows, vocabulary), in the model's dtype.
+
+        Raises:
+            ValueError: the model gives no logits.
+        """
+        if self.later_logits is not None:
+            return self.later_logits.at(list(rows))
+        if self.output_logits is None:
+            raise ValueError("This model has no output head, so it gives no logits.")
+        return self.output_logits[list(rows)]
+
+    def logit_blocks(self) -> Iterator[tuple[list[int], Tensor]]:
+        """Every position's logits, some positions at a time: 64 MB of float32 for a vocabulary of 50,000."""
+        for start in range(0, len(self.tokens), _LOGIT_ROWS):
+            rows = list(range(start, min(start + _LOGIT_ROWS, len(self.tokens))))
+            yield rows, self.logits_at(rows)
 
     @property
     def logits(self) -> np.ndarray:
@@ -68,9 +89,7 @@ class Trace:
         Raises:
             ValueError: the model gives no logits (an encoder without a head).
         """
-        if self.output_logits is None:
-            raise ValueError("This model has no output head, so it gives no logits.")
-        return _numpy(self.output_logits)
+        return _numpy(self.logits_at(range(len(self.tokens))) if self.output_logits is None else self.output_logits)
 
     def scores(self, site: SiteLike, head: int, rows: Rows = None) -> np.ndarray:
         """What enters the softmax before the mask: scaled, biased, soft-capped. (rows, keys) float32.
@@ -83,7 +102,7 @@ class Trace:
         Raises:
             IndexError: no such site or head.
         """
-        x = self._inputs(site, head)
+        x = self.at(site, head)
         return _numpy(attention.scores(x, [head], rows)[0, 0])
 
     def weights(self, site: SiteLike, head: int, rows: Rows = None) -> np.ndarray:
@@ -91,12 +110,12 @@ class Trace:
 
         Arguments and errors as in `scores`. Vaswani et al. 2017, equation 1, before the product with V.
         """
-        x = self._inputs(site, head)
+        x = self.at(site, head)
         return _numpy(attention.weights(x, [head], rows)[0, 0])
 
     def masked(self, site: SiteLike, head: int, rows: Rows = None) -> np.ndarray | None:
         """(rows, keys) bool, True where the key may not be looked at; None where every key may be."""
-        x = self._inputs(site, head)
+        x = self.at(site, head)
         shut = attention.blocked(x, [head], rows)
         if shut is None:
             return None
@@ -110,8 +129,8 @@ class Trace:
         Each pixel is the largest (or the mean) of a square of cells; all squares but the last ones have the same
         side, ceil(tokens / size). Where the weights fit into `size` they come as they are.
         """
-        x = self._inputs(site, head)
-        return _numpy(self._pooled(x, size, [head], how).images[0])
+        x = self.at(site, head)
+        return _numpy(pooled(x, size, [head], how).images[0])
 
     def atlas(self, size: int, how: Pooling = "max") -> np.ndarray:
         """Every head of the model, pooled: (sites, heads, rows, columns) float32.
@@ -124,22 +143,18 @@ class Trace:
         """`atlas` with the mean over heads and the rows' largest deviation from 1.
 
         Raises:
-            Cancelled: `should_stop()` was true between two sites.
+            Cancelled: `should_stop()` was true between two blocks of rows.
         """
-        parts = []
-        for x in self.inputs:
-            if should_stop():
-                raise Cancelled
-            parts.append(self._pooled(x, size, None, how))
-        heads, rows, columns = (max((part.images.shape[d] for part in parts), default=0) for d in range(3))
-        images = np.full((len(parts), heads, rows, columns), np.nan, np.float32)
-        mean = np.full((len(parts), rows, columns), np.nan, np.float32)
-        for i, part in enumerate(parts):
-            h, r, c = part.images.shape
-            images[i, :h, :r, :c] = _numpy(part.images)
-            mean[i, :r, :c] = _numpy(part.mean)
-        row_error = max((part.row_error for part in parts), default=0.0)
-        return Atlas(images, mean, row_error, max((part.cell for part in parts), default=1))
+        parts = AtlasInParts(self.inputs, size, how)
+        parts.advance(should_stop=should_stop)
+        return parts.picture()
+
+    def at(self, site: SiteLike, head: int) -> AttentionInputs:
+        """What the weights of `head` depend on. Raises IndexError where there is no such site or head."""
+        x = self.inputs[self.index(site)]
+        if not 0 <= head < x.heads:
+            raise IndexError(f"Head {head} does not exist: this layer has heads 0 to {x.heads - 1}.")
+        return x
 
     def index(self, site: SiteLike) -> int:
         """The place of `site` in `sites`. Raises IndexError where there is none."""
@@ -161,23 +176,11 @@ class Trace:
             for t in (x.query, x.key, x.value, x.mask, x.bias, x.sinks, x.given):
                 if t is not None:
                     kept[t.untyped_storage().data_ptr()] = t.untyped_storage().nbytes()
-        for t in (*(t for stream in self.residual.values() for t in stream), self.output_logits):
+        last = None if self.later_logits is None else self.later_logits.hidden
+        for t in (*(t for stream in self.residual.values() for t in stream), self.output_logits, last):
             if t is not None:
                 kept[t.untyped_storage().data_ptr()] = t.untyped_storage().nbytes()
         return sum(kept.values())
-
-    def _inputs(self, site: SiteLike, head: int) -> AttentionInputs:
-        x = self.inputs[self.index(site)]
-        if not 0 <= head < x.heads:
-            raise IndexError(f"Head {head} does not exist: this layer has heads 0 to {x.heads - 1}.")
-        return x
-
-    @staticmethod
-    @torch.no_grad()
-    def _pooled(x: AttentionInputs, size: int, heads: list[int] | None, how: Pooling) -> PooledHeads:
-        if size < 1:
-            raise ValueError(f"A picture of {size} pixels has no room for any weight; ask for 1 or more.")
-        return attention.pooled(x, size, heads, how)
 
 
 def _numpy(t: Tensor) -> np.ndarray:

@@ -32,6 +32,10 @@ class Token:
         return self.label.lstrip("␣") or self.label
 
 
+LARGEST_WHOLE = 1024
+"""Tokens up to which a head's weights are handed over whole (4 MB)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Site:
     """One attention module as it ran: `stack` is "decoder", "encoder" or "cross"; `layer` counts from 0."""
@@ -50,11 +54,47 @@ class Site:
     def ref(self) -> SiteRef:
         return SiteRef(self.stack, self.layer)
 
+    @property
+    def is_long(self) -> bool:
+        """Whether a head's weights are too many to hold at once: they are looked at as tiles and rows."""
+        return self.queries * self.keys > LARGEST_WHOLE**2
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class SiteRef:
     stack: str
     layer: int
+
+
+TILE = 256
+"""Pixels a side of a tile of a head's map."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Tile:
+    """Part of a head's map: at level L a pixel stands for 2^L x 2^L weights. `row` and `column` count tiles."""
+
+    level: int
+    row: int
+    column: int
+
+    @property
+    def cell(self) -> int:
+        """Weights along the side of the square that one pixel stands for."""
+        return 1 << self.level
+
+    def rows(self, queries: int) -> slice:
+        """The queries it covers."""
+        return slice(self.row * TILE * self.cell, min((self.row + 1) * TILE * self.cell, queries))
+
+    def columns(self, keys: int) -> slice:
+        """The keys it covers."""
+        return slice(self.column * TILE * self.cell, min((self.column + 1) * TILE * self.cell, keys))
+
+
+def top_level(queries: int, keys: int) -> int:
+    """The level at which a whole map is one tile."""
+    return max(0, (-(-max(queries, keys) // TILE) - 1).bit_length())
 
 
 @dataclass(frozen=True, slots=True)

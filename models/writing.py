@@ -66,7 +66,7 @@ def _written(model: Model, trace: Trace, first: int) -> str:
             return added
         if model.info.context is not None and len(ids) >= model.info.context:
             break
-        ids.append(int(run(model, ids).logits[-1].argmax()))
+        ids.append(int(run(model, ids).logits_at([len(ids) - 1])[0].argmax()))
     return added
 
 

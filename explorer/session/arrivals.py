@@ -33,8 +33,10 @@ from models.results import (
     Ran,
     RecurrentView,
     Result,
+    RowView,
     ShuffleView,
     Stepped,
+    TilesView,
     TrustReport,
     VarianceView,
 )
@@ -44,6 +46,8 @@ from models.values import CheckpointInfo, Placement
 # where the views are kept that speak of one run, and have no rule but that
 _VIEWS: dict[type[Result], str] = {
     AtlasView: "atlas",
+    RowView: "row",
+    TilesView: "tiles",
     PredictionView: "prediction",
     CompareView: "comparison",
     CellView: "cell",

@@ -24,7 +24,9 @@ from models.results import (
     Progress,
     Ran,
     RecurrentView,
+    RowView,
     ShuffleView,
+    TilesView,
     TrustReport,
     VarianceView,
 )
@@ -139,6 +141,8 @@ class Results:
     loaded: Loaded | None = None
     ran: Ran | None = None
     head: HeadView | None = None
+    row: RowView | None = None  # of a site too long for `head`
+    tiles: TilesView | None = None  # the last ones: the map keeps more
     atlas: AtlasView | None = None
     prediction: PredictionView | None = None
     comparison: CompareView | None = None

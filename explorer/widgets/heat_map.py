@@ -38,6 +38,7 @@ class HeatMap(ThemedWidget):
 
     cell_selected = Signal(int, int)  # query, key: chosen here, by pointer or keyboard
     hovered = Signal(int, int)  # query, key under the pointer; -1, -1 when it leaves the map
+    view_changed = Signal()  # zoomed, panned or laid out anew
     map_span_changed = Signal(int, int)  # top and height of the map in pixels, for a colour bar beside it
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -55,6 +56,7 @@ class HeatMap(ThemedWidget):
         self._range = (0.0, 1.0)
         self._table = sequential()
         self._codes: cell_image.Codes | None = None  # (queries, keys)
+        self._shape: tuple[int, int] | None = None  # (queries, keys) of what is shown; None while there is nothing
         self._has_gaps = False
         self._selection = _NOWHERE
         self._hover = _NOWHERE
@@ -91,13 +93,19 @@ class HeatMap(ThemedWidget):
                 raise ValueError(f"The mask has shape {masked.shape}, the map has shape {values.shape}.")
             if values.size == 0:
                 values = None
-        old_shape = None if self._values is None else self._values.shape
-        labels_changed = (tuple(row_labels), tuple(column_labels)) != (self._row_labels, self._column_labels)
         self._values, self._masked, self._range = values, masked, (low, high)
-        self._row_labels, self._column_labels = tuple(row_labels), tuple(column_labels)
         self._codes = None if values is None else cell_image.encode(values, low, high, masked)
         self._has_gaps = self._codes is not None and not bool(self._codes.all())
-        if values is None or values.shape != old_shape:
+        self._set_shape(None if values is None else (len(row_labels), len(column_labels)), row_labels, column_labels)
+
+    def _set_shape(
+        self, shape: tuple[int, int] | None, row_labels: Sequence[str], column_labels: Sequence[str]
+    ) -> None:
+        """Show so many queries and keys under these names; the zoom is kept while their numbers stay the same."""
+        old_shape, self._shape = self._shape, shape
+        labels_changed = (tuple(row_labels), tuple(column_labels)) != (self._row_labels, self._column_labels)
+        self._row_labels, self._column_labels = tuple(row_labels), tuple(column_labels)
+        if shape is None or shape != old_shape:
             self._press = None
             self._lay_out(keep_zoom=False)
         elif labels_changed:
@@ -130,6 +138,18 @@ class HeatMap(ThemedWidget):
         if self._within((query, key)) != _NOWHERE:
             self._set_view(self.view.showing(query, key))
 
+    def go_to_cell(self, query: int, key: int, size: float = 14.0) -> None:
+        """Bring a cell into the middle, zoomed in until cells take `size` pixels where they take less."""
+        if self._within((query, key)) == _NOWHERE:
+            return
+        view = self.view
+        smallest = min(view.rows.size, view.columns.size)
+        if smallest < size:
+            view = view.zoomed(size / smallest, view.columns.centre(key), view.rows.centre(query))
+        right = view.columns.origin + view.columns.extent / 2 - view.columns.centre(key)
+        down = view.rows.origin + view.rows.extent / 2 - view.rows.centre(query)
+        self._set_view(view.panned(right, down))
+
     # what is shown
 
     @property
@@ -156,17 +176,22 @@ class HeatMap(ThemedWidget):
         """Pieces of the readout with the theme role of each."""
         if self._values is None or self._within((query, key)) == _NOWHERE:
             return []
-        looks, looked_at = f"“{self._row_labels[query]}”", f"“{self._column_labels[key]}”"
         if self._masked is not None and self._masked[query, key]:
+            return self._cell_parts(query, key, None)
+        return self._cell_parts(query, key, float(self._values[query, key]))
+
+    def _cell_parts(self, query: int, key: int, value: float | None) -> list[tuple[str, str]]:
+        """What is said of a cell whose value is known; None is a masked one."""
+        looks, looked_at = f"“{self._row_labels[query]}”", f"“{self._column_labels[key]}”"
+        if value is None:
             return [(looks, "query"), (" cannot look at ", "text_dim"), (looked_at, "key"), (": masked", "text")]
-        value = value_text(float(self._values[query, key]))
-        name = f": {self.value_name} " if self.value_name else ": "
-        return [(looks, "query"), (" looks at ", "text_dim"), (looked_at, "key"), (name, "text_dim"), (value, "text")]
+        name, text = f": {self.value_name} " if self.value_name else ": ", value_text(value)
+        return [(looks, "query"), (" looks at ", "text_dim"), (looked_at, "key"), (name, "text_dim"), (text, "text")]
 
     def _within(self, cell: tuple[int, int]) -> tuple[int, int]:
-        if self._values is None:
+        if self._shape is None:
             return _NOWHERE
-        rows, columns = self._values.shape
+        rows, columns = self._shape
         return cell if 0 <= cell[0] < rows and 0 <= cell[1] < columns else _NOWHERE
 
     # geometry and painting
@@ -195,11 +220,13 @@ class HeatMap(ThemedWidget):
         if span != self._span:
             self._span = span
             self.map_span_changed.emit(*span)
+        self.view_changed.emit()
 
     def _set_view(self, view: MapView) -> None:
         if view != self._view:
             self._view = view
             self._repaint()
+            self.view_changed.emit()
 
     def _repaint(self) -> None:
         self._background = None
@@ -215,7 +242,7 @@ class HeatMap(ThemedWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
-        if self._codes is None:
+        if self._shape is None:
             self._draw_empty_text(painter)
         else:
             artist = HeatMapPainter(self._theme, self._frame, self._view, self._row_labels, self._column_labels)
@@ -239,35 +266,38 @@ class HeatMap(ThemedWidget):
 
     def _draw_background(self, artist: HeatMapPainter) -> QPixmap:
         """What follows neither the pointer nor the selection, kept until it changes."""
-        assert self._codes is not None
         ratio = self.devicePixelRatioF()
         pixmap = QPixmap(self.size() * ratio)
         pixmap.setDevicePixelRatio(ratio)
         pixmap.fill(Qt.GlobalColor.transparent)
         painter = QPainter(pixmap)
-        view = artist.view
-        pixels = self._codes
-        for index, axis in enumerate((view.rows, view.columns)):
-            length = max(1, round(axis.extent * ratio))
-            pixels = cell_image.stretch(pixels, index, axis.offset, axis.size * ratio, length)
-        image = cell_image.to_image(pixels, cell_image.colours(self._table, *self._range))
+        image = cell_image.to_image(self._pixels(artist.view, ratio), cell_image.colours(self._table, *self._range))
         image.setDevicePixelRatio(ratio)
         artist.draw_map(painter, image, self._has_gaps)
         artist.draw_titles(painter)
         painter.end()
         return pixmap
 
+    def _pixels(self, view: MapView, ratio: float) -> cell_image.Codes:
+        """One code a device pixel of the visible cells."""
+        assert self._codes is not None
+        pixels = self._codes
+        for index, axis in enumerate((view.rows, view.columns)):
+            length = max(1, round(axis.extent * ratio))
+            pixels = cell_image.stretch(pixels, index, axis.offset, axis.size * ratio, length)
+        return pixels
+
     # pointer
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        if self._codes is None or event.button() not in (Qt.MouseButton.LeftButton, Qt.MouseButton.MiddleButton):
+        if self._shape is None or event.button() not in (Qt.MouseButton.LeftButton, Qt.MouseButton.MiddleButton):
             event.ignore()
             return
         self._press = (event.position(), self.view)
         self._dragging = event.button() == Qt.MouseButton.MiddleButton
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        if self._codes is None:
+        if self._shape is None:
             return
         if self._press is not None and event.buttons() != Qt.MouseButton.NoButton:
             start, view = self._press
@@ -296,7 +326,7 @@ class HeatMap(ThemedWidget):
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         turned = event.angleDelta().y()
-        if self._codes is None or turned == 0 or not self.wheel_zooms:
+        if self._shape is None or turned == 0 or not self.wheel_zooms:
             event.ignore()
             return
         where = event.position()
@@ -323,12 +353,12 @@ class HeatMap(ThemedWidget):
 
     def reset_view(self) -> None:
         """Show the whole map again."""
-        if self._codes is not None:
+        if self._shape is not None:
             self._set_view(self.view.zoomed(0.0, 0.0, 0.0))
 
     def zoom_by(self, factor: float) -> None:
         """Zoom about the selected cell, or about the middle when there is none or it is out of view."""
-        if self._codes is None:
+        if self._shape is None:
             return
         view = self.view
         query, key = self._selection
@@ -339,7 +369,7 @@ class HeatMap(ThemedWidget):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         modifiers = event.modifiers() & ~(Qt.KeyboardModifier.KeypadModifier | Qt.KeyboardModifier.ShiftModifier)
         key = Qt.Key(event.key())
-        if self._codes is None or modifiers != Qt.KeyboardModifier.NoModifier:
+        if self._shape is None or modifiers != Qt.KeyboardModifier.NoModifier:
             event.ignore()
         elif key in _ARROWS:
             self._move(*_ARROWS[key])
@@ -353,8 +383,8 @@ class HeatMap(ThemedWidget):
             event.ignore()
 
     def _move(self, down: int, right: int) -> None:
-        assert self._values is not None
-        rows, columns = self._values.shape
+        assert self._shape is not None
+        rows, columns = self._shape
         query, key = self._selection
         if self._selection == _NOWHERE:
             cell = (0, 0)

@@ -121,7 +121,7 @@ class PaintableHeatMap(HeatMap):
     # the stroke
 
     def _paints(self) -> bool:
-        return self._brush != "off" and self._codes is not None
+        return self._brush != "off" and self._shape is not None
 
     def _extend(self, cell: tuple[int, int]) -> None:
         """A pointer that moves fast skips cells: those on the way are painted too."""

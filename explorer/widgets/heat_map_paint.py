@@ -45,8 +45,9 @@ def frame_for(font: QFont, bold: QFont, size: QSize, rows: Sequence[str], column
     metrics = QFontMetricsF(bold)  # any label may turn bold, and must not move the map when it does
     line = metrics.height()
     limit = min(_LONGEST_LABEL, 0.2 * size.width(), 0.3 * size.height())
-    row_width = min(limit, max((metrics.horizontalAdvance(label) for label in rows), default=0.0))
-    column_widths = [min(limit, metrics.horizontalAdvance(label)) for label in columns]
+    widths = {label: min(limit, metrics.horizontalAdvance(label)) for label in {*rows, *columns}}  # thousands repeat
+    row_width = max((widths[label] for label in rows), default=0.0)
+    column_widths = [widths[label] for label in columns]
     left = line + _GAP + row_width + _GAP
     top = (max(column_widths, default=0.0) + line) * _SLANT + 2
     strip = QRectF(0, size.height() - line - 8, size.width(), line + 8)

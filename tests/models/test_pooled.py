@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from models import attention
+from models import attention, pooling
 from models.attention import AttentionInputs
 from tests.models.inputs import make, random_inputs
 
@@ -35,7 +35,7 @@ def pooled_by_numpy(weights: np.ndarray, cell: int, how: str) -> np.ndarray:
 def test_pooled_equals_numpy(how: Any, queries: int, keys: int, cell: int) -> None:
     x = random_inputs(queries, keys)
     weights = attention.weights(x)[0].double().numpy()
-    found = attention.pooled(x, 32, None, how)
+    found = pooling.pooled(x, 32, None, how)
     assert found.cell == cell
     assert max(found.images.shape[1:]) <= 32
     np.testing.assert_allclose(found.images.numpy(), pooled_by_numpy(weights, cell, how), atol=1e-6)
@@ -46,7 +46,7 @@ def test_pooled_equals_numpy(how: Any, queries: int, keys: int, cell: int) -> No
 
 def test_pooled_of_one_head() -> None:
     x = make("causal", 50, 50)
-    one, all_heads = attention.pooled(x, 16, [2]), attention.pooled(x, 16)
+    one, all_heads = pooling.pooled(x, 16, [2]), pooling.pooled(x, 16)
     torch.testing.assert_close(one.images[0], all_heads.images[2], atol=1e-7, rtol=0)
 
 
@@ -55,17 +55,17 @@ def test_pooled_of_one_head() -> None:
 @pytest.mark.parametrize("case", ["causal", "everything"])
 def test_blocks_of_rows_equal_the_whole(how: Any, block: int, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     x = make(case, 100, 100)
-    whole = attention.pooled(x, 32, None, how)
-    monkeypatch.setattr(attention, "_BLOCK", block)
+    whole = pooling.pooled(x, 32, None, how)
+    monkeypatch.setattr(pooling, "_BLOCK", block)
     taken = []
     real = attention.weights
 
-    def watched(x: AttentionInputs, heads: Any = None, rows: Any = None, out: Any = None) -> Tensor:
+    def watched(x: AttentionInputs, heads: Any = None, rows: Any = None, out: Any = None, keys: Any = None) -> Tensor:
         taken.append(rows)
-        return real(x, heads, rows, out)
+        return real(x, heads, rows, out, keys)
 
     monkeypatch.setattr(attention, "weights", watched)
-    parts = attention.pooled(x, 32, None, how)
+    parts = pooling.pooled(x, 32, None, how)
     assert len(taken) > 1
     torch.testing.assert_close(parts.images, whole.images, atol=1e-6, rtol=0)
     torch.testing.assert_close(parts.mean, whole.mean, atol=1e-6, rtol=0)
@@ -74,11 +74,11 @@ def test_blocks_of_rows_equal_the_whole(how: Any, block: int, case: str, monkeyp
 
 def test_row_error_finds_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     x, real = make("causal"), attention.weights
-    monkeypatch.setattr(attention, "weights", lambda *args: real(*args) * 1.001)
-    assert attention.pooled(x, 32).row_error == pytest.approx(1e-3, rel=1e-2)
+    monkeypatch.setattr(attention, "weights", lambda *args, **named: real(*args, **named) * 1.001)
+    assert pooling.pooled(x, 32).row_error == pytest.approx(1e-3, rel=1e-2)
 
 
 def test_weights_that_are_not_numbers_are_no_small_error() -> None:
     x = make("plain")
     x.query[0, 1, 5] = torch.nan
-    assert attention.pooled(x, 32).row_error == math.inf
+    assert pooling.pooled(x, 32).row_error == math.inf

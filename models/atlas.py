@@ -1,0 +1,94 @@
+"""All heads of a run as small pictures, made piece by piece: the first can be looked at while the last are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from torch import Tensor
+
+from models.attention import AttentionInputs
+from models.capture import never
+from models.pooling import Pooling, stream
+from models.requests import Cancelled
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Atlas:
+    images: np.ndarray  # (sites, heads, rows, columns) float32, NaN where a site has fewer heads or tokens
+    mean: np.ndarray  # (sites, rows, columns) float32
+    row_error: float
+    cell: int
+    done: float = 1.0  # the share of all weights that was computed; what is not there yet is NaN
+
+
+class AtlasInParts:
+    """The atlas of some sites. `advance` computes more of it, `picture` shows how far it is."""
+
+    def __init__(self, inputs: Sequence[AttentionInputs], size: int, how: Pooling = "max") -> None:
+        if size < 1:
+            raise ValueError(f"A picture of {size} pixels has no room for any weight; ask for 1 or more.")
+        cells = [max(1, -(-max(x.queries, x.keys) // size)) for x in inputs]
+        heads = max((x.heads for x in inputs), default=0)
+        down = max((-(-x.queries // cell) for x, cell in zip(inputs, cells, strict=True)), default=0)
+        across = max((-(-x.keys // cell) for x, cell in zip(inputs, cells, strict=True)), default=0)
+        self._images = np.full((len(inputs), heads, down, across), np.nan, np.float32)
+        self._mean = np.full((len(inputs), down, across), np.nan, np.float32)
+        self._cell = max(cells, default=1)
+        self._row_error = 0.0
+        self._done, self._all = 0, sum(_work(x) for x in inputs)
+        self._blocks = self._run(inputs, size, how)
+        self._ended = not inputs
+
+    @property
+    def is_whole(self) -> bool:
+        return self._ended
+
+    @property
+    def done(self) -> float:
+        """The share that is computed, 1 at the end."""
+        return 1.0 if self._ended else self._done / self._all
+
+    def advance(self, weights: float = float("inf"), should_stop: Callable[[], bool] = never) -> None:
+        """Compute at least so many weights more, or all that are left.
+
+        Raises:
+            Cancelled: `should_stop()` was true between two blocks of rows. What was computed stays.
+        """
+        target = self._done + weights
+        while not self._ended and self._done < target:
+            if should_stop():
+                raise Cancelled
+            self._ended = next(self._blocks, None) is None
+
+    def picture(self) -> Atlas:
+        """A copy of what is there."""
+        return Atlas(self._images.copy(), self._mean.copy(), self._row_error, self._cell, self.done)
+
+    def _run(self, inputs: Sequence[AttentionInputs], size: int, how: Pooling) -> Iterator[bool]:
+        for i, x in enumerate(inputs):
+            rows = 0
+            for part in stream(x, size, None, how):
+                # rows of squares that are whole; one whose last rows are yet to come waits for them
+                first, last = rows // part.cell, -(-part.rows // part.cell)
+                heads, _, across = part.images.shape
+                whole = last if part.rows == x.queries else part.rows // part.cell
+                self._images[i, :heads, first:whole, :across] = _numpy(part.images[:, first:whole])
+                self._mean[i, first:whole, :across] = _numpy(part.mean[first:whole])
+                self._row_error = max(self._row_error, part.row_error)
+                self._done += _work(x, rows, part.rows)
+                rows = part.rows
+                yield True
+
+
+def _work(x: AttentionInputs, first: int = 0, last: int | None = None) -> int:
+    """How many weights some rows have, those that a causal layer hides left out."""
+    last = x.queries if last is None else last
+    keys = (first + last) // 2 if x.causal and x.mask is None else x.keys
+    return x.heads * (last - first) * min(x.keys, max(1, keys))
+
+
+def _numpy(t: Tensor) -> np.ndarray:
+    array: np.ndarray = t.cpu().numpy()
+    return array
