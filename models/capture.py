@@ -221,9 +221,13 @@ def run(
     check_edits(model, interventions)
     encoded = model.encode(text, target)
     recorder = Recorder(model.module_names, model.seq2seq, should_stop, tuple(interventions))
-    with torch.no_grad(), recording(recorder), edited_positions(model, encoded.inputs, interventions) as inputs:
-        with later_logits(model, inputs, len(encoded.tokens)) as later:
-            out = model.forward(inputs if later is None else later.asking)
+    with (
+        torch.no_grad(),
+        recording(recorder),
+        edited_positions(model, encoded.inputs, interventions) as inputs,
+        later_logits(model, inputs, len(encoded.tokens)) as later,
+    ):
+        out = model.forward(inputs if later is None else later.asking)
         if model.info.weights_only:
             keep_given(model, recorder, out, len(encoded.tokens))
     check(interventions, recorder.sites)

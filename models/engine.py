@@ -79,7 +79,7 @@ from models.textbook.views import recurrent_view
 from models.tiles import HeadTiles
 from models.trace import Trace
 from models.trust import compare_with_eager
-from models.values import AUTO, Experiment, Placement
+from models.values import AUTO, Experiment, Placement, Tile
 from models.writing import write_next
 
 # How an encoder-decoder model writes where nothing was typed for it: a sentence, by the search that its card names.
@@ -280,18 +280,20 @@ class Engine:
         if (site, request.head) not in self._maps:
             self._maps[site, request.head] = HeadTiles(trace.at(site, request.head), request.head)
         head = self._maps[site, request.head]
-        found, left = [], _moment(trace)
+        found: list[tuple[Tile, np.ndarray]] = []
+        left = _moment(trace)
         for tile in request.tiles:
             left -= head.work(tile)
             if found and left < 0:
                 break
-            found.append((tile, _frozen(head.tile(tile, pooling, should_stop))))
+            found.append((tile, _frozen(head.tile(tile, pooling, should_stop, request.scale_rows))))
         return TilesView(
             request=request,
             run=request.run,
             site=request.site,
             head=request.head,
             pooling=pooling,
+            scale_rows=request.scale_rows,
             tiles=tuple(found),
         )
 
@@ -340,6 +342,7 @@ class Engine:
             logit_difference=found.logit_difference,
             weight_difference=found.weight_difference,
             tolerance=found.tolerance,
+            rows=found.rows,
             seconds=time.perf_counter() - started,
         )
 

@@ -20,8 +20,9 @@ from models.attention import AttentionInputs
 
 Pooling = Literal["max", "mean"]
 
-# Weights held at once, in elements: 64 MB of float32.
+# Weights held at once, in elements: 64 MB of float32; more on a device, where each block costs a few launches.
 _BLOCK = 1 << 24
+_DEVICE_BLOCK = 1 << 26
 
 
 @dataclass(slots=True, eq=False)
@@ -51,7 +52,7 @@ def stream(
 ) -> Iterator[PooledHeads]:
     """As `pooled`, handing out the same unfinished pictures after each block of rows; 0 where none are done yet.
 
-    Never holds more than a block of rows beside them: 64 MB.
+    Never holds more than a block of rows beside them.
     """
     if size < 1:
         raise ValueError(f"A picture of {size} pixels has no room for any weight; ask for 1 or more.")
@@ -79,7 +80,8 @@ def stream(
 
 def _row_blocks(x: AttentionInputs, heads: int, cell: int) -> Iterator[slice]:
     """Runs of rows, each of whole squares, or within one where the weights of a square's rows are too many."""
-    fitting = max(1, _BLOCK // max(1, heads * x.keys))
+    block = _BLOCK if x.query.device.type == "cpu" else _DEVICE_BLOCK
+    fitting = max(1, block // max(1, heads * x.keys))
     step = fitting // cell * cell
     for first in range(0, x.queries, step or cell):
         last = min(first + (step or cell), x.queries)

@@ -85,6 +85,7 @@ class TilesRequest(Request):
     head: int
     tiles: tuple[Tile, ...]
     pooling: str = "max"
+    scale_rows: bool = False  # each weight divided by the largest of its row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -121,6 +121,7 @@ class TilesView(Result):
     site: SiteRef
     head: int
     pooling: str
+    scale_rows: bool
     tiles: tuple[tuple[Tile, np.ndarray], ...]  # (down, across) float32; NaN where a whole square is masked
 
 
@@ -304,6 +305,7 @@ class TrustReport(Result):
     weight_difference: float
     tolerance: float
     seconds: float
+    rows: int = 0  # of a long text: how many rows of every head were compared; 0 where all were
     note: str = ""
 
     @property

@@ -3,7 +3,7 @@
 At level L a pixel pools 2^L x 2^L weights and a tile has `TILE` x `TILE` pixels. The softmax of a row runs over all of
 its keys, a tile holds some of them: so each row's largest score m_i and the sum Z_i of exp(s_ij - m_i) are computed
 once, streamed over blocks of rows, and kept (two floats a row). Any weight is then exp(s_ij - m_i) / Z_i, within 1e-6
-of the softmax of whole rows.
+of the softmax of whole rows. With rows scaled, each is divided by the largest weight of its row, which needs no Z_i.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from models.pooling import Pooling, squares
 from models.requests import Cancelled
 from models.values import Tile
 
-# Scores held at once, in elements: a processor's cache, and 64 MB on a device that has much to do at once.
+# Scores held at once, in elements: a processor's cache, and on a device, where each block costs launches, 256 MB.
 _BLOCK = {"cpu": 1 << 20}
-_DEVICE_BLOCK = 1 << 24
+_DEVICE_BLOCK = 1 << 26
 
 
 class HeadTiles:
@@ -32,7 +32,7 @@ class HeadTiles:
     def __init__(self, x: AttentionInputs, head: int) -> None:
         self._x, self._head = x, head
         device = x.query.device
-        self._peak = torch.zeros(x.queries, device=device)  # m
+        self._peak = torch.zeros(x.queries, device=device)  # m, a sink's score left out
         self._total = torch.zeros(x.queries, device=device)  # Z; 0 where it is not known yet
         self._known = np.zeros(x.queries, bool)
 
@@ -43,11 +43,16 @@ class HeadTiles:
     def work(self, tile: Tile) -> int:
         """How many scores a tile takes at most, for whoever shares out time."""
         rows, keys = tile.rows(self._x.queries), tile.columns(self._x.keys)
-        return max(0, rows.stop - rows.start) * max(0, keys.stop - keys.start)
+        size: int = max(0, rows.stop - rows.start) * max(0, keys.stop - keys.start)
+        return size
 
     @torch.no_grad()
-    def tile(self, tile: Tile, how: Pooling = "max", should_stop: Callable[[], bool] = never) -> np.ndarray:
+    def tile(
+        self, tile: Tile, how: Pooling = "max", should_stop: Callable[[], bool] = never, scale_rows: bool = False
+    ) -> np.ndarray:
         """The pixels of `tile`, (down, across) float32, at most TILE x TILE; NaN where a whole square is masked.
+
+        `scale_rows` divides every weight by the largest of its row.
 
         Raises:
             IndexError: the map has no such tile.
@@ -69,18 +74,19 @@ class HeadTiles:
             first = max(keys.start, reach.start // cell * cell)
             last = min(keys.stop, -(-reach.stop // cell) * cell)
             if first < last:
-                picture = self._squares(block, slice(first, last), cell, how, reach)
+                picture = self._squares(block, slice(first, last), cell, how, reach, scale_rows)
                 top, left = (start - rows.start) // cell, (first - keys.start) // cell
                 image[top : top + picture.shape[0], left : left + picture.shape[1]] = picture
         array: np.ndarray = image.cpu().numpy()
         return array
 
-    def _squares(self, rows: slice, keys: slice, cell: int, how: Pooling, reach: slice) -> Tensor:
+    def _squares(self, rows: slice, keys: slice, cell: int, how: Pooling, reach: slice, scale_rows: bool) -> Tensor:
         """(down, across) of the weights of some rows and keys, NaN where a square is masked."""
         s = self._scores(rows, keys, reach)  # (rows, keys)
         is_open = self._x.mask is None and (not self._x.causal or keys.stop <= rows.start + 1)
         hidden = None if is_open else squares(s[None], cell, "max")[0] == -torch.inf
-        w = s.sub_(self._peak[rows, None]).exp_().div_(self._total[rows, None])
+        w = s.sub_(self._peak[rows, None]).exp_()
+        w = w if scale_rows else w.div_(self._total[rows, None])
         picture = squares(w[None], cell, how)[0]
         return picture if hidden is None else picture.masked_fill(hidden, torch.nan)
 
@@ -92,14 +98,11 @@ class HeadTiles:
         whole = slice(min(reach.start, keys.start), max(reach.stop, keys.stop))
         s = attention.masked_scores(x, heads, rows, keys=whole)[0][0, 0]
         peak = s.amax(dim=-1)
-        sink = None if x.sinks is None else x.sinks[self._head].float()
-        if sink is not None:
-            peak = torch.maximum(peak, sink)
         peak = torch.where(peak == -torch.inf, 0.0, peak)  # a row that may look at nothing: all 0, not 0/0
         part = s[:, keys.start - whole.start : keys.stop - whole.start].clone()
         total = s.sub_(peak[:, None]).exp_().sum(dim=-1)
-        if sink is not None:
-            total += torch.exp(sink - peak)
+        if x.sinks is not None:
+            total += torch.exp(x.sinks[self._head].float() - peak)
         self._peak[rows], self._total[rows] = peak, torch.where(total == 0, 1.0, total)
         self._known[rows] = True
         return part

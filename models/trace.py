@@ -46,7 +46,9 @@ class Trace:
     later_logits: LaterLogits | None = None  # of a long text: what makes them where they are looked at
 
     @classmethod
-    def of(cls, model: Model, encoded: Encoded, recorder: Recorder, out: Any, later: LaterLogits | None = None) -> Trace:
+    def of(
+        cls, model: Model, encoded: Encoded, recorder: Recorder, out: Any, later: LaterLogits | None = None
+    ) -> Trace:
         logits = getattr(out, "logits", None) if later is None else None
         return cls(
             tokens=encoded.tokens,

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import ClassVar
 
+import numpy as np
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QWidget
 
@@ -16,8 +17,8 @@ from explorer.session.session import Session
 from explorer.session.state import State, site_tokens
 from explorer.theme import LIGHT, Theme
 from explorer.widgets.card import Card
-from models.requests import CompareRequest, HeadRequest, Request
-from models.results import Ran
+from models.requests import CompareRequest, HeadRequest, Request, RowRequest
+from models.results import HeadView, Ran, RowView
 from models.values import CheckpointInfo, Site
 
 _LONGEST = 40  # characters of one token in a sentence
@@ -127,21 +128,43 @@ class Panel(QWidget):
         self.session.dispatch(intent)
 
 
-def wanted_head(state: State) -> HeadRequest | None:
-    """The weights of the selected head, unless they are here."""
+def wanted_head(state: State) -> HeadRequest | RowRequest | None:
+    """The weights of the selected head, unless they are here; of a long text those of the selected query alone."""
     ran, site, head = state.ran, state.site, state.selection.head
     if ran is None or site is None:
         return None
+    if site.is_long:
+        query, row = state.selection.query, state.results.row
+        if row is not None and (row.run, row.site, row.head, row.query) == (ran.run, site.ref, head, query):
+            return None
+        return RowRequest(run=ran.run, site=site.ref, head=head, query=query)
     view = state.results.head
     if view is not None and (view.run, view.site, view.head) == (ran.run, site.ref, head):
         return None
     return HeadRequest(run=ran.run, site=site.ref, head=head)
 
 
+def head_shown(state: State) -> HeadView | RowView | None:
+    """The newest weights of the run on screen that are here: of a whole head, or of a long text one of its rows."""
+    site, ran = state.site, state.ran
+    view = state.results.row if site is not None and site.is_long else state.results.head
+    return view if view is not None and ran is not None and view.run == ran.run else None
+
+
+def row_of(view: HeadView | RowView, query: int) -> tuple[np.ndarray, np.ndarray | None]:
+    """Weights and mask of one query, (keys,) each; of a view that holds one row, that one."""
+    if isinstance(view, RowView):
+        return view.weights, view.masked
+    return view.weights[query], None if view.masked is None else view.masked[query]
+
+
 def wanted_comparison(state: State) -> CompareRequest | None:
-    """The selected head and the next token, beside the model as it is; None where that is here."""
+    """The selected head and the next token, beside the model as it is; None where that is here.
+
+    A head of a long text is not compared: it would take three matrices of every weight.
+    """
     ran, site, selection = state.ran, state.site, state.selection
-    if ran is None or site is None:
+    if ran is None or site is None or site.is_long:
         return None
     position = ran.masks[0] if ran.masks and selection.query not in ran.masks else predicting_position(state, ran)
     request = CompareRequest(run=ran.run, site=site.ref, head=selection.head, position=position)

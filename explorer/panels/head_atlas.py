@@ -68,9 +68,11 @@ class HeadAtlasPanel(Panel):
 
     def wants(self, state: State) -> Request | None:
         ran, view, pooling = state.ran, state.results.atlas, state.document.view.pooling
-        if ran is None or (view is not None and (view.run, view.pooling) == (ran.run, pooling)):
+        if ran is None:
             return None
-        return AtlasRequest(run=ran.run, size=THUMBNAIL, pooling=pooling)
+        is_this = view is not None and (view.run, view.pooling) == (ran.run, pooling)
+        have = view.done if view is not None and is_this else 0.0
+        return None if have == 1 else AtlasRequest(run=ran.run, size=THUMBNAIL, pooling=pooling, have=have)
 
     def render_state(self, state: State, old: State | None) -> None:
         view, options = state.results.atlas, state.document.view
@@ -103,14 +105,17 @@ class HeadAtlasPanel(Panel):
             return  # of the model before; the new one's is on its way
         shown = self._choose_stack(ran.sites)
         self._sites = tuple(ran.sites[i] for i in shown)
-        images, mean = without_margin(view.images[shown], view.mean[shown])
+        images, mean = view.images[shown], view.mean[shown]
+        if view.done == 1:
+            images, mean = without_margin(images, mean)
         rows = [str(site.layer) for site in self._sites]
         columns = [str(head) for head in range(images.shape[1])]
-        highest = float(np.nanmax(images)) if images.size else 1.0
+        highest = 1.0 if np.isnan(images).all() else float(np.nanmax(images))
         self.atlas.set_images(images, rows, columns, highest if highest > 0 else 1.0)
         self.atlas.set_mean_column(mean if state.document.view.mean_column else None)
         pooled = "" if view.cell == 1 else f" · each pixel the {_POOLED[view.pooling]} of {view.cell} × {view.cell}"
-        self.card.set_subtitle(f"layers down, heads across{pooled}")
+        coming = "" if view.done == 1 else f" · {view.done:.0%} drawn"
+        self.card.set_subtitle(f"layers down, heads across{pooled}{coming}")
 
     def _choose_stack(self, sites: tuple[Site, ...]) -> list[int]:
         """The places of the sites to show; sets the chooser, which a model with one stack does without."""

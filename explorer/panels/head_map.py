@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
 import numpy as np
 from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QKeySequence, QShortcut, QStandardItemModel
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
 
 from explorer.panels.base import NO_HEADS, Panel, head_name, site_words, token_word, wanted_comparison, wanted_head
 from explorer.session.hover import NOTHING, Hover, Pointed
-from explorer.session.intents import PaintCells, SelectCell, SetView
+from explorer.session.intents import PaintCells, SelectCell, SelectKey, SelectQuery, SetView
 from explorer.session.session import Session
 from explorer.session.state import Normalisation, State, site_of
 from explorer.theme import diverging, sequential
 from explorer.widgets.card import Card
 from explorer.widgets.colour_bar import ColourBar
-from explorer.widgets.heat_map_brush import PaintableHeatMap
-from models.requests import Request
-from models.results import CompareView, HeadView
+from explorer.widgets.map_tools import MapTools
+from explorer.widgets.tile_map import TileMap
+from models.requests import AtlasRequest, Request, TilesRequest
+from models.results import AtlasView, CompareView, HeadView, Ran, TilesView
+from models.values import Site, SiteRef, Tile, top_level
 
 _SCALES: dict[Normalisation, tuple[str, str, str]] = {  # as listed, in full, and beside the colours
     "none": ("Weights", "Weights as they are", "weight"),
@@ -24,8 +31,14 @@ _SCALES: dict[Normalisation, tuple[str, str, str]] = {  # as listed, in full, an
     "column": ("Columns / max", "Each column by its largest", "weight / max"),
     "difference": ("Change", "Change by interventions", "change"),
 }
+_SCALE_TIP = "What the colours show: the weights, each row or column divided by its largest, or what changed"
 _SCOPES = {"head": "in this head", "layer": "in every head of this layer", "everywhere": "in every head"}
+_ONLY_WHOLE = "Weights, or each row divided by its largest. Columns and changes are shown up to 1,024 tokens."
+_MOST_TILES = 32  # asked for at once
 _WAITING = "The weights of the selected head appear here when the model has run."
+
+
+Pooled = Literal["max", "mean"]
 
 
 class _ScaleBox(QComboBox):
@@ -43,6 +56,13 @@ class _ScaleBox(QComboBox):
         widest = max((metrics.horizontalAdvance(self.itemText(i)) for i in range(self.count())), default=0)
         return QSize(hint.width() - widest + metrics.horizontalAdvance(self.currentText()), hint.height())
 
+    def offer(self, choices: Sequence[str]) -> None:
+        """Grey all choices but these."""
+        model = self.model()
+        assert isinstance(model, QStandardItemModel)
+        for i in range(self.count()):
+            model.item(i).setEnabled(self.itemData(i) in choices)
+
     def showPopup(self) -> None:
         self.view().setMinimumWidth(super().sizeHint().width())
         super().showPopup()
@@ -55,7 +75,7 @@ class HeadMapPanel(Panel):
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)
-        self.map = PaintableHeatMap()
+        self.map = TileMap()
         self.map.set_empty_text(_WAITING)
         self.map.cell_selected.connect(lambda query, key: self.dispatch(SelectCell(query, key)))
         self.map.hovered.connect(self._on_hovered)
@@ -64,11 +84,17 @@ class HeadMapPanel(Panel):
         self.bar = ColourBar()
         self.bar.hide()  # a range without values would be made up
         self.map.map_span_changed.connect(self.bar.set_span)
+        self.map.view_changed.connect(self._on_view_changed)
+        self.tools = MapTools()
+        self.tools.search.chosen.connect(self.go_to)
+        self.tools.overview.moved.connect(self.map.centre_on)
+        self.tools.pooling_chosen.connect(lambda how: self.dispatch(SetView("pooling", how)))
+        self.tools.hide()
+        self.find_key = QShortcut(QKeySequence.StandardKey.Find, self, self.tools.search.field.setFocus)
+        self.find_key.setEnabled(False)
         self.scale = _ScaleBox()
         self.scale.setAccessibleName("Scaling of the colours")
-        self.scale.setToolTip(
-            "What the colours show: the weights, each row or column divided by its largest, or what changed"
-        )
+        self.scale.setToolTip(_SCALE_TIP)
         for i, (choice, (label, meaning, _)) in enumerate(_SCALES.items()):
             self.scale.addItem(label, choice)
             self.scale.setItemData(i, meaning, Qt.ItemDataRole.ToolTipRole)
@@ -81,22 +107,53 @@ class HeadMapPanel(Panel):
         row.addWidget(self.bar)
         self.card = Card(self.title)
         self.card.add_control(self.scale)
-        self.card.set_content(body)
+        whole = QWidget()
+        parts = QVBoxLayout(whole)
+        parts.setContentsMargins(0, 0, 0, 0)
+        parts.setSpacing(6)
+        parts.addWidget(self.tools)
+        parts.addWidget(body, 1)
+        self.card.set_content(whole)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self.card)
         self._shown: tuple[HeadView | CompareView | None, Normalisation] = (None, "none")
         self._table = sequential()
-        self._values: np.ndarray | None = None  # (queries, keys) as coloured
+        self._values: np.ndarray | None = None  # (queries, keys) as coloured; None of a long text
+        self._map_name: MapName | None = None  # of a long text, while its map is shown
+        self._taken: TilesView | None = None
+        self._renders = False
+
+    def go_to(self, side: str, position: int) -> None:
+        """Select a query or a key by its position, and bring it into the middle of a long text's map."""
+        before = self.session.state.selection
+        self.dispatch(SelectQuery(position) if side == "query" else SelectKey(position))
+        selection = self.session.state.selection
+        if self.map.is_tiled and (selection != before or (selection.query, selection.key) == self.map.selection):
+            self.map.go_to_cell(selection.query, selection.key)
 
     def wants(self, state: State) -> Request | None:
+        if state.site is not None and state.site.is_long:
+            return self._wanted_tiles(state)
         wanted = wanted_head(state)
         return wanted_comparison(state) if wanted is None and _shows_change(state) else wanted
 
     def render_state(self, state: State, old: State | None) -> None:
         options, selection = state.document.view, state.selection
-        self.scale.setCurrentIndex(self.scale.findData(options.normalisation))
-        self._render_weights(state)
+        is_long = state.site is not None and state.site.is_long
+        how = options.normalisation if not is_long or options.normalisation == "row" else "none"
+        self.scale.setCurrentIndex(self.scale.findData(how))
+        self.scale.offer(("none", "row") if is_long else tuple(_SCALES))
+        self.scale.setToolTip(_ONLY_WHOLE if is_long else _SCALE_TIP)
+        self._renders = True
+        self._take_tiles(state)
+        if is_long:
+            self._render_tiles(state)
+        else:
+            self._render_weights(state)
+        self._renders = False
+        self.tools.setVisible(self.map.is_tiled)
+        self.find_key.setEnabled(self.map.is_tiled)
         self.map.set_selection(selection.query, selection.key)
         self.card.set_title(head_name(state) if state.site is not None else self.title)
         word = token_word(state, selection.query)
@@ -116,14 +173,14 @@ class HeadMapPanel(Panel):
         if (view, how) == self._shown and table is self._table:
             return
         if view is None or ran is None:
-            self._shown, self._table, self._values = (view, how), table, None
+            self._shown, self._table, self._values, self._map_name = (view, how), table, None, None
             self.map.set_values(None, None, (), (), 0.0, 1.0)
             self.bar.hide()
             return
         site = site_of(ran, view.site)
         if view.run != ran.run or site is None:
             return  # the last picture stays until the new one is here
-        self._shown, self._table = (view, how), table
+        self._shown, self._table, self._map_name = (view, how), table, None
         if isinstance(view, CompareView):
             self._values, masked, high = view.difference, None, view.largest_difference or 1.0
         else:
@@ -141,15 +198,142 @@ class HeadMapPanel(Panel):
 
     def render_hover(self, pointed: Pointed) -> None:
         self.map.set_hover(pointed.query, pointed.key)
+        if self.map.is_tiled:
+            known = self.map.value_at(pointed.query, pointed.key)
+            self.bar.set_marker(None if known is None or np.isnan(known[0]) else known[0])
+            return
         values = self._values
         inside = values is not None and 0 <= pointed.query < values.shape[0] and 0 <= pointed.key < values.shape[1]
         self.bar.set_marker(float(values[pointed.query, pointed.key]) if inside and values is not None else None)
+
+    # of a long text
+
+    def _take_tiles(self, state: State) -> None:
+        """Hand what has come to the map, which keeps it."""
+        view = state.results.tiles
+        if view is None or view is self._taken:
+            return
+        self._taken = view
+        for tile, values in view.tiles:
+            self.map.add_tile(
+                MapName(view.run, view.site, view.head, _pooled(view.pooling), view.scale_rows), tile, values
+            )
+
+    def _wanted_tiles(self, state: State) -> TilesRequest | None:
+        name, site = _name_of(state), state.site
+        if name is None or site is None:
+            return None
+        if self.map.is_tiled and name == self._map_name:
+            missing = self.map.missing()
+        else:  # its overview first: until it is here the last map stays
+            top = Tile(top_level(site.queries, site.keys), 0, 0)
+            missing = [] if self.map.cache.has(name, top) else [top]
+        if not missing:
+            return None
+        asked = self._asked
+        is_coming = isinstance(asked, TilesRequest) and TilesRequest.lane in state.busy and _of(asked) == name
+        if isinstance(asked, TilesRequest) and is_coming and not set(asked.tiles).isdisjoint(missing):
+            return asked  # calling it off at every step of a drag would leave nothing to show
+        tiles = tuple(missing[:_MOST_TILES])
+        run, ref, head, pooling, scale_rows = name
+        return TilesRequest(run=run, site=ref, head=head, tiles=tiles, pooling=pooling, scale_rows=scale_rows)
+
+    def _render_tiles(self, state: State) -> None:
+        name, ran, site = _name_of(state), state.ran, state.site
+        if name is None or ran is None or site is None:
+            return
+        top = Tile(top_level(site.queries, site.keys), 0, 0)
+        thumbnail = _thumbnail(state, ran, site)
+        if name != self._map_name:
+            shows_something = self.map.is_tiled or self._values is not None
+            if shows_something and thumbnail is None and not self.map.cache.has(name, top):
+                return  # the last picture stays until there is one of the new head
+            self._map_name, self._shown, self._values = name, (None, "none"), None
+            rows, columns = site_words(ran, site)
+            self.map.value_name = "weight / max" if name.scale_rows else ""
+            self.map.set_map(name, rows, columns, name.pooling)
+            self.tools.search.set_words(rows, columns)
+        self.map.set_backdrop(thumbnail)
+        table = sequential(state.document.view.colour_map)
+        if table is not self._table:
+            self._table = table
+            self.map.set_colour_map(table)
+            self.bar.set_colour_map(table)
+        self.tools.search.set_place(state.selection.query, state.selection.key)
+        self._show_part()
+
+    def _on_view_changed(self) -> None:
+        if self.map.is_tiled and self.isVisible() and not self._renders:
+            self._show_part()
+            self._refresh()  # the view may lack tiles now
+
+    def _show_part(self) -> None:
+        """What follows the zoom: the overview's frame, the range of the colours, and what a square stands for."""
+        name = self._map_name
+        if name is None or not self.map.is_tiled:
+            return
+        self.tools.overview.set_picture(self.map.overview(), self.map.high, self._table)
+        self.tools.overview.set_part(self.map.part())
+        self.tools.show_detail(name.pooling, 1 << self.map.level)
+        self.bar.show()
+        self.bar.set_colour_map(self._table)
+        self.bar.set_range(0.0, self.map.high)
+        self.bar.set_label(_SCALES["row" if name.scale_rows else "none"][2])
 
     def _on_stroke(self, cells: tuple[tuple[int, int], ...]) -> None:
         self.dispatch(PaintCells(cells, allow=self.session.state.document.view.painting == "allow"))
 
     def _on_hovered(self, query: int, key: int) -> None:
         self.hover.point(Pointed(query=query, key=key) if query >= 0 else NOTHING)
+
+
+class MapName(NamedTuple):
+    """Which map of a long text: of a run, a head, and how its weights are pooled."""
+
+    run: int
+    site: SiteRef
+    head: int
+    pooling: Pooled
+    scale_rows: bool
+
+
+def _name_of(state: State) -> MapName | None:
+    ran, site = state.ran, state.site
+    if ran is None or site is None:
+        return None
+    return MapName(ran.run, site.ref, state.selection.head, state.document.view.pooling, _scales_rows(state))
+
+
+def _scales_rows(state: State) -> bool:
+    return state.document.view.normalisation == "row"
+
+
+def _of(asked: TilesRequest) -> MapName:
+    return MapName(asked.run, asked.site, asked.head, _pooled(asked.pooling), asked.scale_rows)
+
+
+def _pooled(name: str) -> Pooled:
+    return "mean" if name == "mean" else "max"
+
+
+def _thumbnail(state: State, ran: Ran, site: Site) -> np.ndarray | None:
+    """The head's picture among all heads, (down, across), once it is whole and pooled as the map is."""
+    view = state.results.atlas
+    if view is None or (view.run, view.pooling) != (ran.run, state.document.view.pooling) or _scales_rows(state):
+        return None
+    cell = -(-max(site.queries, site.keys) // view.request.size) if isinstance(view.request, AtlasRequest) else 1
+    size = (-(-site.queries // cell), -(-site.keys // cell))
+    return _cut_out(view, ran.sites.index(site), state.selection.head, size)
+
+
+@lru_cache(maxsize=2)  # asked for at each change of the state
+def _cut_out(view: AtlasView, site: int, head: int, size: tuple[int, int]) -> np.ndarray | None:
+    picture = view.images[site, head, : size[0], : size[1]]
+    if np.isnan(picture).any():
+        return None
+    # a weight is exactly 0 where the mask hides every key, and tiles have a NaN there
+    marked: np.ndarray = np.where(picture == 0, np.float32(np.nan), picture)
+    return marked
 
 
 def normalised(weights: np.ndarray, how: Normalisation) -> np.ndarray:

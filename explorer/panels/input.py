@@ -6,7 +6,17 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from explorer.language import NAMES, looks_foreign
-from explorer.panels.base import EDITED, Panel, byte_note, head_name, shortened, token_word, wanted_head
+from explorer.panels.base import (
+    EDITED,
+    Panel,
+    byte_note,
+    head_name,
+    head_shown,
+    row_of,
+    shortened,
+    token_word,
+    wanted_head,
+)
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import Intent, SelectKey, SelectQuery, SetPicture, SetTarget, SetText, Show
 from explorer.session.session import Session
@@ -18,9 +28,9 @@ from explorer.widgets.text_input import TextInput
 from explorer.widgets.token_strip import Chip, TokenStrip
 from explorer.widgets.token_strip_area import TokenStripArea
 from models.requests import Request, StepRequest
-from models.results import Ran
+from models.results import HeadView, Ran, RowView
 from models.sample_pictures import samples, title_of_picture
-from models.values import SeenPicture, Token
+from models.values import SeenPicture, Site, Token
 
 
 class InputPanel(Panel):
@@ -308,35 +318,39 @@ class InputPanel(Panel):
         self.mark.setVisible(count > 0)
 
     def _render_arcs(self, state: State, pointed: Pointed) -> None:
-        view, ran = state.results.head, state.ran
+        view, ran = head_shown(state), state.ran
         if ran is None:
             self.caption.setText("")
             return
         site = state.site
-        fits = view is not None and view.run == ran.run and site is not None
-        if view is None or site is None or not fits or view.weights.shape != (site.queries, site.keys):
+        if view is None or site is None or not _is_of(view, site):
             self.picture.weights.set_weights(None)
             for strip in (self.strip, self.target_strip):
                 strip.set_arcs(None, -1)
                 strip.set_shades(None)
             return
-        row = pointed.query if 0 <= pointed.query < len(view.weights) else state.selection.query
+        row = pointed.query if 0 <= pointed.query < site.queries else state.selection.query
+        row = view.query if isinstance(view, RowView) else row  # the others are not here
+        weights, _ = row_of(view, row)
         shaded = False
         for strip in (self.strip, self.target_strip):
             looks, is_looked_at = self._sides(state, strip)
-            drawn = view.weights[row] if is_looked_at and len(view.weights[row]) == strip.count else None
-            if ran.seen is not None:
-                drawn = None
+            drawn = weights if is_looked_at and len(weights) == strip.count and ran.seen is None else None
             shaded = shaded or (drawn is not None and not looks)
             strip.set_arcs(drawn if looks else None, row if looks and drawn is not None else -1)
             strip.set_shades(None if looks else drawn)
         before = "" if state.up_to_date else "tokens of the last text that ran · "
         name = head_name(state)
         if ran.seen is not None:
-            self.picture.weights.set_weights(view.weights[row, ran.seen.first :])
+            self.picture.weights.set_weights(weights[ran.seen.first :])
         by = "colour" if ran.seen is not None else "shades" if shaded else "arcs"
         shows = f"{by}: {name[0].lower()}{name[1:]}, from “{token_word(state, row)}”"
         self.caption.setText(f"{before}{shows}{_wrote(state, row) if shaded else ''}")
+
+
+def _is_of(view: HeadView | RowView, site: Site) -> bool:
+    """Whether the view's keys (and queries) are as many as those of `site`."""
+    return view.weights.shape == ((site.keys,) if isinstance(view, RowView) else (site.queries, site.keys))
 
 
 def _wrote(state: State, row: int) -> str:

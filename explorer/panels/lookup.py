@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from explorer.panels.base import Panel, head_name, site_words, wanted_head
+from explorer.panels.base import Panel, head_name, head_shown, row_of, site_words, wanted_head
 from explorer.session.hover import Hover
 from explorer.session.intents import SelectKey
 from explorer.session.session import Session
@@ -28,7 +28,7 @@ from explorer.widgets.page import scrolling, wrapped
 from explorer.widgets.step_bar import StepBar
 from explorer.widgets.weight_table import WeightCell, WeightRow, WeightTable
 from models.requests import Request
-from models.results import HeadView, Ran
+from models.results import HeadView, Ran, RowView
 from models.values import Site
 
 STEPS = ("A dictionary", "As attention", "A real head")
@@ -84,12 +84,12 @@ class LookupPanel(Panel):
         return wanted_head(state)
 
     def render_state(self, state: State, old: State | None) -> None:
-        view, ran, site = state.results.head, state.ran, state.site
+        view, ran, site = head_shown(state), state.ran, state.site
         if view is None or ran is None or site is None:
             self._row = None
             self.head.table.set_rows(())
             self.head.sentence.setText(_EMPTY if ran is None or ran.sites else _NO_HEAD)
-        elif view.run == ran.run and (view.site, view.head) == (site.ref, state.selection.head):
+        elif (view.site, view.head) == (site.ref, state.selection.head):
             self._row = read_row(view, ran, site, state.selection.query)
             loaded = state.results.loaded
             if loaded is not None and loaded.info.textbook:
@@ -139,12 +139,13 @@ class HeadRow:
         return not any(self.weights)
 
 
-def read_row(view: HeadView, ran: Ran, site: Site, query: int) -> HeadRow:
+def read_row(view: HeadView | RowView, ran: Ran, site: Site, query: int) -> HeadRow:
     """The row of `query`."""
     queries, keys = site_words(ran, site)
     count = len(keys)
-    weights = tuple(float(w) for w in view.weights[query])
-    masked = np.zeros(count, bool) if view.masked is None else view.masked[query]
+    row, shut = row_of(view, query)
+    weights = tuple(float(w) for w in row)
+    masked = np.zeros(count, bool) if shut is None else shut
     allowed = tuple(int(key) for key in np.flatnonzero(~masked))
     heaviest = sorted(allowed, key=lambda key: -weights[key])[:MOST_KEYS]
     return HeadRow(queries[query], tuple(keys), weights, allowed, tuple(sorted(heaviest)), site.head_dim)

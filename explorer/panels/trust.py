@@ -14,6 +14,7 @@ from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.widgets.status_chip import StatusChip
 from models.requests import TrustRequest
+from models.results import TrustReport
 
 ROW_TOLERANCE = 1e-5
 
@@ -70,7 +71,7 @@ class TrustStrip(Panel):
         if ran is not None and not ran.sites and _is_textbook(state):
             self.rows.set_status("pending", "no rows to sum", "This model attends to nothing: it has no weights.")
             return
-        if atlas is None or ran is None or atlas.run != ran.run:
+        if atlas is None or ran is None or atlas.run != ran.run or atlas.done < 1:
             self.rows.set_status("pending", "rows not summed yet", "Summed when all heads are drawn.")
             return
         text = f"Largest deviation of a row's sum from 1, over every row of every head: {atlas.row_error:.1e}."
@@ -95,8 +96,9 @@ class TrustStrip(Panel):
         else:
             worst = max(report.logit_difference, report.weight_difference)
             text = (
-                f"Against the model's own eager attention: weights differ by at most {report.weight_difference:.1e}, "
-                f"logits by {report.logit_difference:.1e} of the largest; {report.tolerance:.0e} is allowed. {again}"
+                f"Against the model's own eager attention{_extent(report)}: "
+                f"weights differ by at most {report.weight_difference:.1e}, logits by {report.logit_difference:.1e} "
+                f"of the largest; {report.tolerance:.0e} is allowed. {again}"
             )
             difference = "exactly" if worst == 0 else f"{worst:.0e}"
             if state.ran is not None and state.ran.interventions:
@@ -155,6 +157,10 @@ _GIVEN = "These weights stand in the model's own output (output_attentions): not
 
 def _gives_weights(state: State) -> bool:
     return state.results.loaded is not None and bool(state.results.loaded.info.weights_only)
+
+
+def _extent(report: TrustReport) -> str:
+    return f", on {report.rows} rows of every head spread over this long text" if report.rows else ""
 
 
 def _is_textbook(state: State) -> bool:

@@ -5,7 +5,7 @@
   While another one loads nothing runs, since the text may be meant for a model that is not there yet.
 - A step of decoding was asked for: write it.
 - A checkpoint ran for the first time: check it against its own attention. If the text changes before the answer, the
-  next run is checked instead.
+  next run is checked instead. A long text is checked when somebody asks: it takes as long as running it did.
 - A measurement is under way: its next batch, and after a load, which called it off, the same one again. Stopped by a
   person, the engine is told so, and lets go of its models.
 """
@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from explorer.session.state import State
 from models.requests import ForwardRequest, LoadRequest, Request, TrustRequest
+from models.results import Ran
 
 
 def initial_requests(state: State) -> tuple[Request, ...]:
@@ -34,8 +35,9 @@ def effects(old: State, new: State) -> tuple[Request, ...]:
     is_new_model = new.results.loaded is not old.results.loaded
     if forward is not None and (is_new_model or forward != _wanted_forward(old)):
         requests.append(forward)
-    if new.ran is not None and new.ran is not old.ran and (old.ran is None or TrustRequest.lane in old.busy):
-        requests.append(TrustRequest(run=new.ran.run))
+    ran = new.ran if new.ran is not old.ran else None
+    if ran is not None and (old.ran is None or TrustRequest.lane in old.busy) and not _is_long(ran):
+        requests.append(TrustRequest(run=ran.run))
     requests += _measuring(old, new, called_off=bool(requests) and isinstance(requests[0], LoadRequest))
     return tuple(requests)
 
@@ -46,6 +48,10 @@ def _measuring(old: State, new: State, called_off: bool) -> list[Request]:
     if old.measuring is None or new.results.quality is not old.results.quality:  # the last answer ends it too
         return []
     return [replace(old.measuring, stop=True)]
+
+
+def _is_long(ran: Ran) -> bool:
+    return any(site.is_long for site in ran.sites)
 
 
 def _wanted_forward(state: State) -> ForwardRequest | None:

@@ -26,7 +26,10 @@ class _Field(QLineEdit):
 
 
 class FindBar(QWidget):
-    """A field for a token, with the number of its places; a field for a position; and which side both are of."""
+    """A field for a token, with the number of its places, and which side they are of.
+
+    `position`, a field for a number, belongs to it and is laid out by whoever holds it.
+    """
 
     chosen = Signal(str, int)  # "query" or "key", and the position to go to
 
@@ -53,7 +56,7 @@ class FindBar(QWidget):
             self.side.setItemData(self.side.count() - 1, meaning, Qt.ItemDataRole.ToolTipRole)
         self.side.setToolTip("Whether the place is one of the tokens that look (rows) or that are looked at (columns)")
         self.side.currentIndexChanged.connect(self._change_side)
-        self.position = QSpinBox()
+        self.position = QSpinBox(self)
         self.position.setAccessibleName("Position")
         self.position.setPrefix("position ")
         self.position.setKeyboardTracking(False)  # not after every digit
@@ -63,7 +66,7 @@ class FindBar(QWidget):
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(4)
         row.addWidget(self.field, 1)
-        for widget in (self.back, self.on, self.count, self.side, self.position):
+        for widget in (self.back, self.on, self.count, self.side):
             row.addWidget(widget)
         self._search()
 

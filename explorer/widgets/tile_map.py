@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from PySide6.QtCore import QRectF
 from PySide6.QtWidgets import QWidget
 
 from explorer.widgets import cell_image
@@ -108,6 +109,23 @@ class TileMap(PaintableHeatMap):
         whole = self.cache.values(self._name, self._sight(self.view, 1.0).top)
         return self._backdrop if whole is None else whole
 
+    def part(self) -> QRectF:
+        """The part of the map that shows, in shares of its width and height."""
+        rows, columns = self.view.rows, self.view.columns
+        return QRectF(
+            columns.offset / columns.count,
+            rows.offset / rows.count,
+            columns.extent / columns.size / columns.count,
+            rows.extent / rows.size / rows.count,
+        )
+
+    def centre_on(self, across: float, down: float) -> None:
+        """Bring a place into the middle, as far as the ends allow; in shares of the map's width and height."""
+        part = self.part().center()
+        rows, columns = self.view.rows, self.view.columns
+        right = (part.x() - across) * columns.count * columns.size
+        self._set_view(self.view.panned(right, (part.y() - down) * rows.count * rows.size))
+
     def value_at(self, query: int, key: int) -> tuple[float, int] | None:
         """What is known of a cell: its own value and 1, or the value of a square and its side. None: nothing yet."""
         if self._shape is None or not self.is_tiled or self._within((query, key)) == (-1, -1):
@@ -132,11 +150,13 @@ class TileMap(PaintableHeatMap):
         if cell == 1:
             return self._cell_parts(query, key, None if np.isnan(value) else value)
         looks, looked_at = f"“{self._row_labels[query]}”", f"“{self._column_labels[key]}”"
-        around = f"{cell} × {cell} around "
-        of = [(looks, "query"), (", ", "text_dim"), (looked_at, "key"), (": ", "text_dim")]
+        # in pieces, since a long one is cut in its middle
+        around = [(f"{cell} × {cell} ", "text_dim"), ("around ", "text_dim")]
+        cell_name = [(looks, "query"), (", ", "text_dim"), (looked_at, "key"), (": ", "text_dim")]
         if np.isnan(value):
-            return [(around, "text_dim"), *of, ("all masked", "text")]
-        return [(f"{_POOLED[self._pooling]} of {around}", "text_dim"), *of, (value_text(value), "text")]
+            return [*around, *cell_name, ("all masked", "text")]
+        pooled = [(f"{_POOLED[self._pooling]} of ", "text_dim"), *around, *cell_name]
+        return [*pooled, (value_text(value), "text")]
 
     # painting
 

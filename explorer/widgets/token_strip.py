@@ -23,7 +23,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from explorer.widgets.themed import ThemedWidget
-from explorer.widgets.token_strip_layout import Spacing, StripLayout, flow
+from explorer.widgets.token_strip_layout import Spacing, StripLayout, flow, flow_height, line_count
 
 LEAST_WEIGHT = 0.01  # arcs below this weight are not drawn
 ChipRole = Literal["", "ok", "warning", "error", "key", "query"]
@@ -174,7 +174,15 @@ class TokenStrip(ThemedWidget):
     def heightForWidth(self, width: int) -> int:
         if self._layout is not None and self._layout.width == width:
             return round(self._layout.height)
-        return round(self.flow_for(width).height)
+        return round(self.height_of(self.lines_for(width)))
+
+    def lines_for(self, width: int) -> int:
+        """How many lines a strip of this width has."""
+        return line_count(self._measured(), width, self._spacing)
+
+    def height_of(self, lines: int) -> float:
+        """How high so many lines are."""
+        return flow_height(lines, self._chip_height(), self._spacing)
 
     def chip_rect(self, token: int) -> QRectF:
         """Where a token's chip lies; an empty rectangle when there is no such token."""
@@ -191,13 +199,21 @@ class TokenStrip(ThemedWidget):
 
     def flow_for(self, width: int) -> StripLayout:
         """Where the chips would lie in a strip of this width."""
-        metrics = QFontMetricsF(self.font())
+        if self._layout is not None and self._layout.width == width:
+            return self._layout
+        return flow(self._measured(), width, self._chip_height(), self._spacing)
+
+    def _measured(self) -> list[float]:
+        """The width of each chip."""
         if self._widths is None:
-            self._widths = [
-                min(_WIDEST_CHIP, max(_NARROWEST_CHIP, metrics.horizontalAdvance(token.label) + 2 * _SIDE))
-                for token in self._tokens
-            ]
-        return flow(self._widths, width, metrics.height() + 12, self._spacing)
+            metrics = QFontMetricsF(self.font())
+            # each label once: a long text has far more tokens than words
+            texts = {label: metrics.horizontalAdvance(label) + 2 * _SIDE for label in {t.label for t in self._tokens}}
+            self._widths = [min(_WIDEST_CHIP, max(_NARROWEST_CHIP, texts[token.label])) for token in self._tokens]
+        return self._widths
+
+    def _chip_height(self) -> float:
+        return QFontMetricsF(self.font()).height() + 12
 
     def _drop_layout(self) -> None:
         self._layout = None
@@ -233,11 +249,10 @@ class TokenStrip(ThemedWidget):
             exposed = QRectF(event.rect())
             self._draw_arcs(painter, exposed)
             layout = self._placed()
-            for line, (first, end) in enumerate(layout.lines):
-                if layout.line_rect(line).intersects(exposed):
-                    for token in range(first, end):
-                        if layout.chips[token].adjusted(-4, -4, 4, 4).intersects(exposed):
-                            self._draw_chip(painter, token, layout.chips[token])
+            for line in layout.lines_within(exposed):
+                for token in range(*layout.lines[line]):
+                    if layout.chips[token].adjusted(-4, -4, 4, 4).intersects(exposed):
+                        self._draw_chip(painter, token, layout.chips[token])
         self._draw_focus_ring(painter)
 
     def _draw_chip(self, painter: QPainter, token: int, rect: QRectF) -> None:

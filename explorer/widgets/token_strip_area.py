@@ -11,6 +11,9 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QWidget
 from explorer.theme import Theme
 from explorer.widgets.token_strip import Chip, Room, TokenStrip
 
+_MANY = 40  # lines
+_LINES_OF_MANY = 2
+
 
 class TokenStripArea(QScrollArea):
     """Holds a `strip`, as high as its tokens need up to `most_lines` lines; beyond them it scrolls."""
@@ -64,11 +67,9 @@ class TokenStripArea(QScrollArea):
             self._fit_height()
 
     def _fit_height(self) -> None:
-        layout = self.strip.flow_for(self.width())
-        if len(layout.lines) > self._most_lines:
-            layout = self.strip.flow_for(self.width() - self.verticalScrollBar().sizeHint().width())
-            height = layout.line_rect(self._most_lines - 1).bottom()
-        else:
-            height = layout.height
-        if round(height) != self.height():
-            self.setFixedHeight(round(height))
+        lines = self.strip.lines_for(self.width())
+        if lines > self._most_lines:  # a page of tokens is read by scrolling anyway: the room is for the map
+            lines = min(self._most_lines, _LINES_OF_MANY) if lines > _MANY else self._most_lines
+        height = round(self.strip.height_of(lines))
+        if height != self.height():
+            self.setFixedHeight(height)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QPointF, QRectF
+import numpy as np
+from PySide6.QtCore import QPointF, QRectF, QSizeF
 from PySide6.QtGui import QPainterPath
 
 _TURN = 9.0  # radius of the turns of an arc between lines
@@ -40,7 +41,8 @@ class StripLayout:
 
     def chip_at(self, position: QPointF) -> int:
         """The chip under a position, or -1."""
-        for first, end in self.lines:
+        for line in self.lines_within(QRectF(position, QSizeF(0, 0))):
+            first, end = self.lines[line]
             if self.chips[first].top() <= position.y() <= self.chips[first].bottom():
                 hits = (chip for chip in range(first, end) if self.chips[chip].contains(position))
                 return next(hits, -1)
@@ -50,6 +52,14 @@ class StripLayout:
         """A line with its gutter, over the whole width."""
         chip = self.chips[self.lines[line][0]]
         return QRectF(0, chip.top() - self.gutter, self.width, chip.height() + self.gutter + self.spacing.pad)
+
+    def lines_within(self, area: QRectF) -> range:
+        """The lines of which a part lies in `area`, their gutters and frames included."""
+        if not self.lines:
+            return range(0)
+        height = self.gutter + self.chips[0].height()
+        first = int((area.top() - 2 * self.spacing.pad) / height) - 1
+        return range(max(0, first), min(len(self.lines), int(area.bottom() / height) + 2))
 
     def neighbour(self, chip: int, lines_down: int) -> int:
         """The chip nearest below (or above) `chip`, or `chip` itself at the first and last line."""
@@ -87,28 +97,44 @@ def flow(widths: Sequence[float], available: float, chip_height: float, spacing:
     """Place chips of the given widths on as many lines of `available` pixels as they need."""
     spacing = spacing or Spacing()
     limit = available - 2 * spacing.margin
-    lines: list[list[int]] = []
-    used = 0.0
-    for index, width in enumerate(widths):
-        if not lines or used + spacing.gap + min(width, limit) > limit:
-            lines.append([])
-            used = -spacing.gap
-        lines[-1].append(index)
-        used += spacing.gap + min(width, limit)
-    gutter = spacing.tall_gutter if len(lines) <= 1 else spacing.low_gutter
+    spans = _lines(widths, limit, spacing.gap)
+    gutter = spacing.tall_gutter if len(spans) <= 1 else spacing.low_gutter
     chips: list[QRectF] = []
     line_of: list[int] = []
-    for number, members in enumerate(lines):
+    for number, (first, end) in enumerate(spans):
         y = spacing.pad + gutter + number * (gutter + chip_height)
         x = spacing.margin
-        for index in members:
-            width = max(1.0, min(widths[index], limit))
+        for width in widths[first:end]:
+            width = max(1.0, min(width, limit))
             chips.append(QRectF(x, y, width, chip_height))
-            line_of.append(number)
             x += width + spacing.gap
-    height = 2 * spacing.pad + max(1, len(lines)) * (gutter + chip_height)
-    spans = tuple((members[0], members[-1] + 1) for members in lines)
+        line_of += [number] * (end - first)
+    height = flow_height(len(spans), chip_height, spacing)
     return StripLayout(tuple(chips), spans, tuple(line_of), gutter, available, height, spacing)
+
+
+def line_count(widths: Sequence[float], available: float, spacing: Spacing) -> int:
+    """How many lines `flow` would make, without placing a chip: layouts ask for many widths."""
+    return len(_lines(widths, available - 2 * spacing.margin, spacing.gap))
+
+
+def flow_height(lines: int, chip_height: float, spacing: Spacing) -> float:
+    """How high so many lines of chips are."""
+    gutter = spacing.tall_gutter if lines <= 1 else spacing.low_gutter
+    return 2 * spacing.pad + max(1, lines) * (gutter + chip_height)
+
+
+def _lines(widths: Sequence[float], limit: float, gap: float) -> tuple[tuple[int, int], ...]:
+    """(first chip, one past the last) of each line: as many as fit, but at least one."""
+    ends = np.cumsum(np.minimum(np.asarray(widths, dtype=np.float64), limit) + gap)
+    spans: list[tuple[int, int]] = []
+    first = 0
+    while first < len(widths):
+        before = float(ends[first - 1]) if first else 0.0
+        end = int(np.searchsorted(ends, before + limit + gap + 1e-9, side="right"))
+        spans.append((first, max(end, first + 1)))
+        first = spans[-1][1]
+    return tuple(spans)
 
 
 def _top(chip: QRectF) -> QPointF:

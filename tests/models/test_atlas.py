@@ -17,7 +17,8 @@ def test_parts_make_the_whole(how: pooling.Pooling, block: int, monkeypatch: pyt
     inputs = [make("causal", 100, 100), make("bool mask", 60, 90)]
     whole = AtlasInParts(inputs, 32, how)
     whole.advance()
-    assert whole.is_whole and whole.done == 1
+    assert whole.is_whole
+    assert whole.done == 1
     monkeypatch.setattr(pooling, "_BLOCK", block)
     parts = AtlasInParts(inputs, 32, how)
     steps = [0.0]
@@ -27,7 +28,8 @@ def test_parts_make_the_whole(how: pooling.Pooling, block: int, monkeypatch: pyt
         there = ~np.isnan(picture.images)
         np.testing.assert_allclose(picture.images[there], whole.picture().images[there], atol=1e-6)
         steps.append(picture.done)
-    assert steps == sorted(steps) and steps[-1] == 1
+    assert steps == sorted(steps)
+    assert steps[-1] == 1
     np.testing.assert_allclose(parts.picture().images, whole.picture().images, atol=1e-6)
     np.testing.assert_allclose(parts.picture().mean, whole.picture().mean, atol=1e-6)
     assert parts.picture().row_error == pytest.approx(whole.picture().row_error, abs=1e-6)
@@ -35,10 +37,12 @@ def test_parts_make_the_whole(how: pooling.Pooling, block: int, monkeypatch: pyt
 
 def test_what_is_not_there_yet_is_nan() -> None:
     parts = AtlasInParts([make("causal", 50, 50), make("causal", 50, 50)], 48)
-    assert parts.done == 0 and np.isnan(parts.picture().images).all()
+    assert parts.done == 0
+    assert np.isnan(parts.picture().images).all()
     parts.advance(1)
     picture = parts.picture()
-    assert not np.isnan(picture.images[0]).any() and np.isnan(picture.images[1]).all()
+    assert not np.isnan(picture.images[0]).any()
+    assert np.isnan(picture.images[1]).all()
     assert 0.4 < picture.done < 0.6
 
 

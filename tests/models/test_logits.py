@@ -22,7 +22,9 @@ MORE = {  # a head whose numbers are multiplied, and one whose numbers are divid
     "cohere": tiny.Kind(
         "CohereForCausalLM", "CohereConfig", {**tiny._LLAMA, "pad_token_id": 0, "logit_scale": 0.3}, tiny.byte_level
     ),
-    "granite": tiny.Kind("GraniteForCausalLM", "GraniteConfig", {**tiny._LLAMA, "logits_scaling": 3.0}, tiny.byte_level),
+    "granite": tiny.Kind(
+        "GraniteForCausalLM", "GraniteConfig", {**tiny._LLAMA, "logits_scaling": 3.0}, tiny.byte_level
+    ),
 }
 LATER = ["gpt2", "llama", "gemma2", "gpt_oss", "cohere", "granite"]
 KEPT = ["bert", "albert", "t5", "marian"]
@@ -51,7 +53,8 @@ def own(model: Model) -> np.ndarray:
 def test_they_are_the_model_s_own(kind: str, tmp_path: Path) -> None:
     model = open_checkpoint(tiny.save(kind, tmp_path / kind))
     trace, expected = run(model, tiny.SENTENCE), own(model)
-    assert trace.output_logits is None and trace.has_logits
+    assert trace.output_logits is None
+    assert trace.has_logits
     tolerance = 1e-5 * np.abs(expected).max()
     np.testing.assert_allclose(trace.logits_at(ROWS).numpy(), expected[ROWS], atol=tolerance, rtol=0)
     np.testing.assert_allclose(trace.logits, expected, atol=tolerance, rtol=0)
@@ -64,12 +67,14 @@ def test_they_are_the_model_s_own(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", KEPT)
 def test_a_family_that_does_not_promise_it_keeps_them(kind: str, tmp_path: Path) -> None:
     trace = run(open_checkpoint(tiny.save(kind, tmp_path / kind)), tiny.SENTENCE)
-    assert trace.later_logits is None and trace.output_logits is not None
+    assert trace.later_logits is None
+    assert trace.output_logits is not None
 
 
 def test_a_short_text_keeps_them(story_gpt: Model) -> None:
     trace = run(story_gpt, tiny.SENTENCE)
-    assert trace.later_logits is None and trace.output_logits is not None
+    assert trace.later_logits is None
+    assert trace.output_logits is not None
 
 
 def test_what_is_kept_instead_is_counted(story_gpt: Model, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,7 +47,7 @@ def softmax(x: AttentionInputs) -> tuple[np.ndarray, np.ndarray]:
         s += bias
     if x.softcap is not None:
         s = x.softcap * np.tanh(s / x.softcap)
-    masked = np.triu(np.ones(s.shape, bool), 1) if x.causal else np.zeros(s.shape, bool)
+    masked: np.ndarray = np.triu(np.ones(s.shape, bool), 1) if x.causal else np.zeros(s.shape, bool)
     if mask is not None:
         masked = ~mask if mask.dtype == bool else mask <= LOWEST / 2
         s += 0.0 if mask.dtype == bool else np.where(masked, 0.0, mask)
@@ -55,7 +55,7 @@ def softmax(x: AttentionInputs) -> tuple[np.ndarray, np.ndarray]:
     total = e.sum(1, keepdims=True)
     if x.sinks is not None:
         total += np.exp(float(x.sinks[HEAD]) - s.max())
-    return np.divide(e, total, out=np.zeros_like(e), where=total > 0), masked
+    return np.divide(e, total, out=np.zeros_like(e), where=total > 0), np.asarray(masked)
 
 
 def reference(x: AttentionInputs, tile: Tile, how: str) -> tuple[np.ndarray, np.ndarray]:
@@ -68,7 +68,8 @@ def reference(x: AttentionInputs, tile: Tile, how: str) -> tuple[np.ndarray, np.
     masked = np.pad(masked, pad, constant_values=True)
     split = (weights.shape[0] // cell, cell, weights.shape[1] // cell, cell)
     image = (np.nanmax if how == "max" else np.nanmean)(weights.reshape(split), axis=(1, 3))
-    return image, masked.reshape(split).all(axis=(1, 3))
+    hidden: np.ndarray = masked.reshape(split).all(axis=(1, 3))
+    return image, hidden
 
 
 def every_tile(queries: int, keys: int) -> list[Tile]:

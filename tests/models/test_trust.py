@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from models import attention, open_checkpoint, run
+from models import attention, open_checkpoint, run, trust, values
 from models.attention import AttentionInputs
 from models.capture import IMPLEMENTATION
 from models.engine import Engine
@@ -226,3 +226,58 @@ def test_model_is_left_as_it_was_when_called_off(story_gpt: Model, polls: int) -
     assert next(answers, None) is None
     assert [len(module._forward_hooks) for module in story_gpt.module.modules()] == hooks
     assert_as_it_was(story_gpt, trace)
+
+
+# --------------------------------------------------------------------------- long texts, on some of their rows
+
+
+@pytest.fixture
+def long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every text counts as a long one, and a few rows are compared."""
+    monkeypatch.setattr(values, "LARGEST_WHOLE", 1)
+    monkeypatch.setattr(trust, "ROWS", 5)
+
+
+@pytest.mark.usefixtures("long")
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "gemma2", "gpt_oss", "bert", "roberta", "t5", "marian"])
+def test_some_rows_of_a_long_text_hold(tiny_model: TinyModel, kind: str) -> None:
+    found = compared(tiny_model(kind), tiny.SENTENCE)
+    assert found.rows == 5
+    assert found.weight_difference < found.tolerance
+    assert found.logit_difference < found.tolerance
+
+
+@pytest.mark.usefixtures("long")
+def test_some_rows_are_the_first_the_last_and_some_between(story_gpt: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+    real = attention.weights
+
+    def watched(x: AttentionInputs, heads: Any = None, rows: Any = None, out: Tensor | None = None) -> Tensor:
+        seen.append(rows)
+        return real(x, heads, rows, out)
+
+    trace = run(story_gpt, tiny.SENTENCE)
+    monkeypatch.setattr(attention, "weights", watched)
+    compare_with_eager(story_gpt, story_gpt.encode(tiny.SENTENCE), trace)
+    last = len(trace.tokens) - 1
+    assert seen == [[0, 3, 6, 10, last]] * 64
+
+
+@pytest.mark.usefixtures("long")
+def test_a_wrong_number_in_a_compared_row_is_caught(story_gpt: Model) -> None:
+    def nudged(trace: Trace) -> Trace:
+        query = trace.inputs[5].query.clone()
+        query[0, 6, -1] += 0.1
+        return replace(trace, inputs=(*trace.inputs[:5], replace(trace.inputs[5], query=query), *trace.inputs[6:]))
+
+    assert compared(story_gpt, tiny.SENTENCE, nudged).weight_difference > 1e-4
+    assert compared(story_gpt, tiny.SENTENCE, with_nan_key).weight_difference == math.inf
+
+
+@pytest.mark.usefixtures("long")
+def test_the_model_is_itself_again_after_some_rows(story_gpt: Model) -> None:
+    trace = run(story_gpt, tiny.SENTENCE)
+    with pytest.raises(Cancelled):
+        compare_with_eager(story_gpt, story_gpt.encode(tiny.SENTENCE), trace, lambda: True)
+    assert story_gpt.config._attn_implementation == IMPLEMENTATION
+    assert (run(story_gpt, tiny.SENTENCE).logits == trace.logits).all()

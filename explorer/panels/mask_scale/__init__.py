@@ -132,7 +132,9 @@ class MaskScalePanel(Panel):
     def render_state(self, state: State, old: State | None) -> None:
         loaded = state.results.loaded
         self.pages.setCurrentIndex(1 if loaded is not None and loaded.info.textbook else 0)
-        self.card.set_subtitle(head_name(state) if state.site is not None else "")
+        uncompared = " · before and after are compared up to 1,024 tokens"
+        site = state.site
+        self.card.set_subtitle("" if site is None else head_name(state) + (uncompared if site.is_long else ""))
         self._render_knobs(state)
         if old is None or state.document.interventions != old.document.interventions:
             self.list.set_rows([ListedText(describe(i.value), i.on) for i in state.document.interventions])

@@ -62,8 +62,9 @@ class EffectView(QWidget):
     def show_state(self, state: State, words: Words) -> None:
         """Show the comparison in `state`; `words` are those of the selected site."""
         view, ran = state.results.comparison, state.ran
-        self.setVisible(view is not None and ran is not None)
-        if view is None or ran is None:
+        is_long = state.site is not None and state.site.is_long
+        self.setVisible(view is not None and ran is not None and not is_long)
+        if view is None or ran is None or is_long:
             self._view = None
             return
         if view.run != ran.run or view.site != state.selection.site or view.head != state.selection.head:

@@ -11,12 +11,12 @@ from PySide6.QtWidgets import QLabel, QStyle, QStyleOptionComboBox
 
 from explorer.panels.head_map import HeadMapPanel, normalised
 from explorer.session.hover import Pointed
-from explorer.session.intents import SelectCell, SelectHead, SetView
+from explorer.session.intents import Busy, SelectCell, SelectHead, SetView
 from explorer.session.state import State
 from explorer.widgets.number_text import value_text
-from models.requests import HeadRequest
-from models.results import HeadView
-from models.values import SiteRef
+from models.requests import AtlasRequest, HeadRequest, TilesRequest
+from models.results import HeadView, Ran, TilesView
+from models.values import SiteRef, Tile
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 from tests.explorer.widgets.pictures import rendered
@@ -164,3 +164,184 @@ def test_scaling_leaves_rows_of_zeros_alone():
     np.testing.assert_allclose(normalised(weights, "row"), [[0.5, 1.0], [0.0, 0.0]])
     np.testing.assert_allclose(normalised(weights, "column"), [[1.0, 1.0], [0.0, 0.0]])
     assert normalised(weights, "none") is weights
+
+
+# --------------------------------------------------------------------------- a long text: its map comes in tiles
+
+LONG = 2000
+SITE = SiteRef("decoder", 5)
+TOP = Tile(3, 0, 0)
+
+
+def long_run(run: int = 1) -> Ran:
+    short = answers.ran(run=run, text=" ".join(["Tom", "and", "Anna", "went"] * (LONG // 4)))
+    return replace(short, sites=tuple(replace(site, causal=True) for site in short.sites))
+
+
+def tiles_view(request: TilesRequest, count: int | None = None, value: float = 0.25) -> TilesView:
+    found = []
+    for tile in request.tiles[:count]:
+        rows, columns = tile.rows(LONG), tile.columns(LONG)
+        shape = (-(-(rows.stop - rows.start) // tile.cell), -(-(columns.stop - columns.start) // tile.cell))
+        found.append((tile, np.full(shape, value, np.float32)))
+    return TilesView(
+        request=request,
+        run=request.run,
+        site=request.site,
+        head=request.head,
+        pooling=request.pooling,
+        scale_rows=request.scale_rows,
+        tiles=tuple(found),
+    )
+
+
+def last_asked(session: SilentSession) -> TilesRequest:
+    request = session.asked[-1]
+    assert isinstance(request, TilesRequest)
+    return request
+
+
+@pytest.fixture
+def long_session() -> SilentSession:
+    return SilentSession(answers.after(State(), answers.loaded(), long_run()))
+
+
+@pytest.fixture
+def long_panel(qtbot, long_session) -> HeadMapPanel:
+    return shown(qtbot, HeadMapPanel, long_session)
+
+
+def fill(panel: HeadMapPanel, session: SilentSession) -> None:
+    """Answer until nothing is missing."""
+    while panel.is_waiting():
+        session.arrive(tiles_view(last_asked(session)))
+
+
+def test_of_a_long_text_it_asks_for_tiles_the_whole_map_first(long_panel, long_session):
+    assert last_asked(long_session).tiles[0] == TOP
+    assert (last_asked(long_session).site, last_asked(long_session).head) == (SITE, 5)
+    assert not any(isinstance(request, HeadRequest) for request in long_session.asked)
+    assert long_panel.is_waiting()
+    fill(long_panel, long_session)
+    assert long_panel.map.high == 0.25
+    assert long_panel.bar.isVisible()
+    assert long_panel.tools.isVisible()
+    assert long_panel.tools.detail.text() == "of 8 × 8 weights a square"
+
+
+def test_a_short_text_has_no_tools(panel, session):
+    session.arrive(view())
+    assert not panel.tools.isVisible()
+    assert not panel.find_key.isEnabled()
+
+
+def test_zooming_asks_for_what_is_missing(long_panel, long_session):
+    fill(long_panel, long_session)
+    long_panel.map.go_to_cell(1500, 1000)
+    request = last_asked(long_session)
+    assert request.tiles[0] == Tile(0, 5, 3)
+    long_session.arrive(tiles_view(request, count=1))  # the engine answers with a part of it
+    assert Tile(0, 5, 3) not in long_panel.map.missing()
+    fill(long_panel, long_session)
+    assert long_panel.tools.detail.text() == "each weight as it is"
+    asked = len(long_session.asked)
+    long_panel.map.centre_on(0.5, 0.75)
+    long_panel.map.centre_on(1000 / LONG, 1500 / LONG)
+    assert len(long_session.asked) == asked or long_panel.is_waiting()
+
+
+def test_what_is_on_its_way_is_not_called_off_by_a_drag(long_panel, long_session):
+    fill(long_panel, long_session)
+    long_panel.map.go_to_cell(1500, 1000)
+    request = last_asked(long_session)
+    long_session.dispatch(Busy(frozenset({TilesRequest.lane})))
+    asked = len(long_session.asked)
+    for step in range(5):
+        long_panel.map.centre_on(0.5 + 0.001 * step, 0.75)
+    assert len(long_session.asked) == asked  # its tiles still show
+    long_panel.map.centre_on(0.05, 0.95)
+    assert len(long_session.asked) == asked + 1  # now none of them does
+    assert set(last_asked(long_session).tiles).isdisjoint(request.tiles)
+
+
+def test_the_last_map_stays_until_the_next_is_there(long_panel, long_session):
+    fill(long_panel, long_session)
+    long_session.dispatch(SelectHead(SITE, 2))
+    assert last_asked(long_session).tiles == (TOP,)
+    assert long_panel.map.overview() is not None
+    long_session.arrive(tiles_view(last_asked(long_session), value=0.75))
+    assert long_panel.map.high == 0.75
+
+
+def test_the_thumbnail_stands_in_for_another_head(long_panel, long_session):
+    fill(long_panel, long_session)
+    size = -(-LONG // -(-LONG // 48))
+    images = np.zeros((8, 8, size, size), np.float32)
+    images[5, 2] = np.tril(np.full((size, size), 0.6))
+    atlas = replace(answers.atlas_view(), request=AtlasRequest(run=1, size=48), images=images, cell=42)
+    long_session.arrive(atlas)
+    long_session.dispatch(SelectHead(SITE, 2))
+    overview = long_panel.map.overview()
+    assert overview is not None
+    assert overview.shape == (size, size)
+    assert np.isnan(overview[0, 1])
+    assert overview[1, 0] == np.float32(0.6)
+    assert long_panel.map.high == pytest.approx(0.6)
+
+
+def test_pooling_and_scaling_are_asked_for(long_panel, long_session):
+    fill(long_panel, long_session)
+    long_panel.tools.pooling_chosen.emit("mean")
+    assert long_session.state.document.view.pooling == "mean"
+    assert last_asked(long_session).pooling == "mean"
+    fill(long_panel, long_session)
+    long_session.dispatch(SetView("normalisation", "row"))
+    assert last_asked(long_session).scale_rows
+    fill(long_panel, long_session)
+    assert long_panel.bar.accessibleDescription().startswith("weight / max")
+    model = long_panel.scale.model()
+    enabled = [bool(model.index(i, 0).flags() & Qt.ItemFlag.ItemIsEnabled) for i in range(4)]
+    assert enabled == [True, True, False, False]
+    long_session.dispatch(SetView("normalisation", "column"))  # from a session file, say
+    assert long_panel.scale.currentIndex() == 0
+    assert long_panel.map.value_name == ""
+
+
+def test_a_token_is_found_selected_and_brought_into_the_middle(long_panel, long_session, qtbot):
+    fill(long_panel, long_session)
+    qtbot.keyClicks(long_panel.tools.search.field, "anna")
+    assert long_panel.tools.search.count.text() == "500"
+    qtbot.keyClick(long_panel.tools.search.field, Qt.Key.Key_Return)
+    selection = long_session.state.selection
+    assert selection.query % 4 == 2
+    middle = long_panel.map.part().center()
+    assert middle.y() * LONG == pytest.approx(min(selection.query, LONG - 1), abs=LONG * long_panel.map.part().height())
+    assert selection.query in long_panel.map.view.rows.visible()
+    long_panel.tools.search.position.setValue(1234)
+    assert long_session.state.selection.query == 1234
+    assert 1234 in long_panel.map.view.rows.visible()
+
+
+def test_the_overview_moves_the_map(long_panel, long_session):
+    fill(long_panel, long_session)
+    long_panel.map.zoom_by(10)
+    long_panel.tools.overview.moved.emit(0.25, 0.75)
+    assert long_panel.map.part().center().x() == pytest.approx(0.25, abs=0.01)
+    assert long_panel.tools.overview.frame().center().y() == pytest.approx(2 + 0.75 * 80, abs=2)
+
+
+def test_the_marker_of_the_colour_bar_follows_the_pointer(long_panel, long_session):
+    fill(long_panel, long_session)
+    before = rendered(long_panel.bar)
+    long_panel.hover.point(Pointed(query=1500, key=3))
+    assert rendered(long_panel.bar) != before
+
+
+def test_back_to_a_short_text(long_panel, long_session):
+    fill(long_panel, long_session)
+    long_session.arrive(answers.ran(run=2), view(run=2))
+    assert not long_panel.map.is_tiled
+    assert not long_panel.tools.isVisible()
+    assert long_panel.map.readout(3, 1) == "“went” looks at “and”: 0.600"
+    model = long_panel.scale.model()
+    assert all(model.index(i, 0).flags() & Qt.ItemFlag.ItemIsEnabled for i in range(4))
