@@ -498,6 +498,8 @@ def _where(model: Model, request: LoadRequest | None = None) -> Placement:
 
 def _dtype_name(model: Model) -> str:
     return str(model.dtype).removeprefix("torch.")
+
+
 def _pooling(name: str) -> Pooling:
     return "mean" if name == "mean" else "max"
 

@@ -82,6 +82,8 @@ class HeadTiles:
 
     def _squares(self, rows: slice, keys: slice, cell: int, how: Pooling, reach: slice, scale_rows: bool) -> Tensor:
         """(down, across) of the weights of some rows and keys, NaN where a square is masked."""
+        if self._x.given is not None:
+            return self._given_squares(rows, keys, cell, how, scale_rows)
         s = self._scores(rows, keys, reach)  # (rows, keys)
         is_open = self._x.mask is None and (not self._x.causal or keys.stop <= rows.start + 1)
         hidden = None if is_open else squares(s[None], cell, "max")[0] == -torch.inf
@@ -89,6 +91,15 @@ class HeadTiles:
         w = w if scale_rows else w.div_(self._total[rows, None])
         picture = squares(w[None], cell, how)[0]
         return picture if hidden is None else picture.masked_fill(hidden, torch.nan)
+
+    def _given_squares(self, rows: slice, keys: slice, cell: int, how: Pooling, scale_rows: bool) -> Tensor:
+        """Of a model that gives its weights alone: a weight of exactly 0 is all that it says of its mask."""
+        w = attention.weights(self._x, [self._head], rows)[0, 0]
+        if scale_rows:
+            w = w / w.amax(dim=-1, keepdim=True).clamp(min=torch.finfo(w.dtype).tiny)
+        w = w[:, keys]
+        hidden = squares(w[None], cell, "max")[0] == 0
+        return squares(w[None], cell, how)[0].masked_fill(hidden, torch.nan)
 
     def _scores(self, rows: slice, keys: slice, reach: slice) -> Tensor:
         """Masked scores, (rows, keys). What their rows sum to is known afterwards."""

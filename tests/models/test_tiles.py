@@ -47,15 +47,16 @@ def softmax(x: AttentionInputs) -> tuple[np.ndarray, np.ndarray]:
         s += bias
     if x.softcap is not None:
         s = x.softcap * np.tanh(s / x.softcap)
-    masked: np.ndarray = np.triu(np.ones(s.shape, bool), 1) if x.causal else np.zeros(s.shape, bool)
+    masked: Any = np.triu(np.ones(s.shape, bool), 1) if x.causal else np.zeros(s.shape, bool)
     if mask is not None:
         masked = ~mask if mask.dtype == bool else mask <= LOWEST / 2
         s += 0.0 if mask.dtype == bool else np.where(masked, 0.0, mask)
     e = np.where(masked, 0.0, np.exp(s - s.max()))
-    total = e.sum(1, keepdims=True)
+    total: np.ndarray = e.sum(1, keepdims=True)
     if x.sinks is not None:
         total += np.exp(float(x.sinks[HEAD]) - s.max())
-    return np.divide(e, total, out=np.zeros_like(e), where=total > 0), np.asarray(masked)
+    weights: np.ndarray = np.divide(e, total, out=np.zeros_like(e), where=total > 0)
+    return weights, np.asarray(masked, dtype=bool)
 
 
 def reference(x: AttentionInputs, tile: Tile, how: str) -> tuple[np.ndarray, np.ndarray]:
@@ -185,3 +186,23 @@ def test_the_top_level_is_one_tile(tokens: int, level: int) -> None:
 def test_a_tile_names_its_part() -> None:
     assert Tile(2, 1, 0).rows(1500) == slice(1024, 1500)
     assert Tile(2, 1, 0).columns(1500) == slice(0, 1024)
+
+
+@pytest.mark.parametrize("scale_rows", [False, True])
+@pytest.mark.parametrize("case", ["causal", "sinks", "bool mask"])
+def test_rows_by_their_largest_and_weights_that_are_given(case: str, scale_rows: bool) -> None:
+    x = make(case, 301, 301)
+    x = replace(x, query=x.query / 2)  # scores of 20 are rounded by more than is tested here
+    weights, masked = softmax(x)
+    given = replace(x, given=attention.weights(x), causal=False, mask=None)
+    expected = weights / weights.max(axis=1, keepdims=True) if scale_rows else weights
+    for source in (x, given):
+        head = HeadTiles(source, HEAD)
+        for level in (1, 0):
+            values = head.tile(Tile(level, 0, 0), "max", scale_rows=scale_rows)
+            shown = np.where(masked, -1, expected)[: 256 << level, : 256 << level]
+            pad = tuple((0, -size % (1 << level)) for size in shown.shape)
+            shown = np.pad(shown, pad, constant_values=-1)
+            shown = shown.reshape(shown.shape[0] >> level, 1 << level, -1, 1 << level).max(axis=(1, 3))
+            np.testing.assert_array_equal(np.isnan(values), shown < 0)
+            np.testing.assert_allclose(values[shown >= 0], shown[shown >= 0], atol=2e-6)
