@@ -99,7 +99,8 @@ def _logit_difference(out: Any, trace: Trace) -> float:
     logits = getattr(out, "logits", None)
     if logits is None or not trace.has_logits:
         return 0.0
-    return _relative(logits[0], trace.logits_at(range(len(trace.tokens))))
+    kept = trace.output_logits
+    return _relative(logits[0], trace.logits_at(range(len(trace.tokens))) if kept is None else kept)
 
 
 # Rows of every head that are compared in a long text.

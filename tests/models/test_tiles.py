@@ -56,21 +56,21 @@ def softmax(x: AttentionInputs) -> tuple[np.ndarray, np.ndarray]:
     if x.sinks is not None:
         total += np.exp(float(x.sinks[HEAD]) - s.max())
     weights: np.ndarray = np.divide(e, total, out=np.zeros_like(e), where=total > 0)
-    return weights, np.asarray(masked, dtype=bool)
+    return weights, masked
 
 
 def reference(x: AttentionInputs, tile: Tile, how: str) -> tuple[np.ndarray, np.ndarray]:
     """A tile of the float64 weights of whole rows, and where a whole square of it is masked."""
     weights, masked = softmax(x)
+    hidden: Any = masked
     part = (tile.rows(x.queries), tile.columns(x.keys))
-    weights, masked, cell = weights[part], masked[part], tile.cell
+    weights, hidden, cell = weights[part], hidden[part], tile.cell
     pad = tuple((0, -size % cell) for size in weights.shape)
     weights = np.pad(weights, pad, constant_values=np.nan)
-    masked = np.pad(masked, pad, constant_values=True)
+    hidden = np.pad(hidden, pad, constant_values=True)
     split = (weights.shape[0] // cell, cell, weights.shape[1] // cell, cell)
     image = (np.nanmax if how == "max" else np.nanmean)(weights.reshape(split), axis=(1, 3))
-    hidden: np.ndarray = masked.reshape(split).all(axis=(1, 3))
-    return image, hidden
+    return image, hidden.reshape(split).all(axis=(1, 3))
 
 
 def every_tile(queries: int, keys: int) -> list[Tile]:
