@@ -27,9 +27,11 @@ class BranchRow:
 
 
 class BranchList(RowWidget):
-    """A click, or Up and Down, chooses a line."""
+    """A click, or Up and Down, chooses a line; Delete and F2 are asked of the chosen one."""
 
     row_selected = Signal(int)
+    delete_asked = Signal()
+    name_asked = Signal()
 
     def __init__(self, name: str = "Branches", parent: QWidget | None = None) -> None:
         super().__init__(name, parent)
@@ -98,6 +100,10 @@ class BranchList(RowWidget):
         self.row_selected.emit(row)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
+        asked = {Qt.Key.Key_Delete: self.delete_asked, Qt.Key.Key_F2: self.name_asked}.get(Qt.Key(event.key()))
+        if asked is not None and any(row.current for row in self._rows):
+            asked.emit()
+            return
         step = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}.get(Qt.Key(event.key()))
         if step is None or not self._rows:
             event.ignore()

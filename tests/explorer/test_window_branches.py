@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
 
-from explorer.panels.decoding import BRANCHES, DecodingPanel
+from explorer.panels.decoding import BRANCHES, CANDIDATES, DecodingPanel
 from explorer.window import MainWindow
 from tests.explorer.real_window import (
     EXAMPLE,
@@ -92,6 +92,29 @@ def test_keys_take_back_what_was_done_to_branches_one_by_one(window):
     settle(window)
     assert words(window) == "␣Tom."
     assert "took “.” with" in decode.status.text()
+
+
+def test_the_list_is_walked_named_and_cut_with_keys_alone(window):
+    decode = panel(window)
+    pressed(window, decode.transport.step_button)
+    pressed(window, decode.tabs.button(CANDIDATES))
+    click(decode.candidates.bars, decode.candidates.bars.row_rect(1).center().toPoint())
+    wait(lambda: words(window) == "␣Ben")
+    pressed(window, decode.tabs.button(BRANCHES))
+    assert names(window) == ["Tom", "Ben"]
+    decode.branches.list.setFocus()
+    key(Qt.Key.Key_Up)
+    assert words(window) == "␣Tom"
+    key(Qt.Key.Key_F2)
+    QTest.keyClicks(QApplication.focusWidget(), "him")
+    key(Qt.Key.Key_Return)
+    assert names(window) == ["him: Tom", "Ben"]
+    key(Qt.Key.Key_Delete)
+    assert names(window) == ["Ben"]
+    assert words(window) == ""
+    key(Qt.Key.Key_Z, CONTROL)
+    assert names(window) == ["him: Tom", "Ben"]
+    assert words(window) == "␣Tom"
 
 
 def test_what_was_played_goes_with_one_key(window):

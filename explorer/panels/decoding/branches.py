@@ -28,9 +28,11 @@ class BranchesPage(QWidget):
         self.name = QLineEdit()
         self.name.setPlaceholderText("Name of this branch")
         self.name.setAccessibleName("Name of this branch")
-        self.name.setToolTip("Type a name for the branch that ends here, and press Enter")
+        self.name.setToolTip("Type a name for the branch that ends here, and press Enter (F2 in the list)")
         self.delete = QPushButton("Delete")
-        self.delete.setToolTip("Take this branch away, up to where it parts from the others. Ctrl+Z brings it back")
+        self.delete.setToolTip(
+            "Take this branch away, up to where it parts from the others (Delete). Ctrl+Z brings it back"
+        )
         self.other = QComboBox()
         self.other.setAccessibleName("Compare with")
         self.other.setToolTip("The branch to compare this one with")
@@ -43,8 +45,17 @@ class BranchesPage(QWidget):
         self._branches = Branches()
         self.list.row_selected.connect(lambda row: self.node_chosen.emit(self._segments[row].last))
         self.name.returnPressed.connect(self._rename)
-        self.delete.clicked.connect(lambda: self.deleted.emit(self._branches.current))
+        self.delete.clicked.connect(self._delete)
+        self.list.delete_asked.connect(self._delete)
+        self.list.name_asked.connect(self._edit_name)
         self.other.activated.connect(lambda _: self._show_comparison())
+
+    def _delete(self) -> None:
+        self.deleted.emit(self._branches.current)
+
+    def _edit_name(self) -> None:
+        self.name.setFocus()
+        self.name.selectAll()
 
     def _rename(self) -> None:
         self.list.setFocus()  # so that Ctrl+Z is the window's, not the field's
