@@ -39,7 +39,11 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="attention-explorer", description="See where a transformer looks, with the numbers it computed."
     )
-    parser.add_argument("--checkpoint", default="story-gpt", help="a shipped name or a checkpoint folder")
+    parser.add_argument(
+        "--checkpoint",
+        default="story-gpt",
+        help="a shipped name, a folder, a GGUF file, or hf://owner/name once it was fetched",
+    )
     parser.add_argument("--text", type=_as_typed, help="the input; the checkpoint's example if left out")
     parser.add_argument(
         "--target",

@@ -49,7 +49,8 @@ def _add(
 
 
 def _file(window: MainWindow, menu: QMenu, actions: dict[str, QAction]) -> None:
-    _add(menu, actions, "open", "&Open a checkpoint folder…", "Ctrl+O", window.open_folder)
+    tip = "Shipped ones, those opened lately, a folder, a GGUF file, or a name on Hugging Face"
+    _add(menu, actions, "open", "&Open a checkpoint…", "Ctrl+O", window.choose_checkpoint, tip)
     _add(menu, actions, "open_session", "Open a &session…", "Ctrl+Shift+O", window.open_session)
     look = _add(menu, actions, "open_picture", "Open a p&icture…", "Ctrl+Shift+P", window.open_picture)
     look.setToolTip("For a vision model to look at")

@@ -33,6 +33,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=False):
     layout: bytes = b""
     layout_version: int = LAYOUT_VERSION
     recent: list[str] = []
+    offline: bool = False  # no hub is asked
     view: ViewOptions = ViewOptions()
 
 

@@ -17,6 +17,7 @@ from models.requests import ExportRequest
 
 PATIENCE = 300  # ms: what is done sooner is not announced
 _ROOMY = 1100  # pixels: a narrower bar has no room for a bar of progress beside a button
+MENU_WIDTH = 240  # pixels: the name of a file may be long
 
 
 class TopBar(QWidget):
@@ -29,9 +30,10 @@ class TopBar(QWidget):
         self.menu.setAccessibleName("Checkpoint")
         self.menu.setToolTip("The model that is open: shipped ones first, then folders opened lately")
         self.menu.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.menu.setMaximumWidth(MENU_WIDTH)
         self.menu.activated.connect(self._on_chosen)
         self.open_button = QPushButton("Open…")
-        self.open_button.setToolTip("Open a checkpoint folder (Ctrl+O)")
+        self.open_button.setToolTip("Open another checkpoint: a folder, a GGUF file, or one of Hugging Face (Ctrl+O)")
         self.open_button.clicked.connect(self.open_asked)
         self.facts = ElidedLabel()
         self.facts.setProperty("role", "dim")

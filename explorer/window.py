@@ -12,9 +12,11 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QMainWindow, QVBoxLayou
 
 from explorer import settings as remembered
 from explorer import theme as themes
+from explorer.chooser.chooser import Chooser
 from explorer.compute.bridge import Bridge, connect
 from explorer.compute.worker import EngineLike, open_engine
 from explorer.docks import DockHost
+from explorer.drops import checkpoint_in, picture_in
 from explorer.menus import build_menus
 from explorer.panels.alignment import AlignmentPanel
 from explorer.panels.base import Panel
@@ -96,7 +98,9 @@ class MainWindow(QMainWindow):
         connect(self.session, self.bridge)
 
         self.top_bar = TopBar(self.session, self.hover)
-        self.top_bar.open_asked.connect(self.open_folder)
+        self.top_bar.open_asked.connect(self.choose_checkpoint)
+        self.chooser = Chooser(self.session, self.settings, parent=self)
+        self.chooser.recent_changed.connect(lambda: self.top_bar.set_recent(self.settings.recent))
         self.notice_bar = NoticeBar()
         self.notice_bar.action_triggered.connect(self._on_notice_action)
         self.notice_bar.dismissed.connect(lambda: self.session.dispatch(Show(None)))
@@ -121,6 +125,7 @@ class MainWindow(QMainWindow):
         self.setCentralWidget(body)
         self.menus = build_menus(self)
 
+        self.theme = themes.LIGHT
         self.session.changed.connect(self._on_changed)
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._on_desktop_scheme)
         self._restore()
@@ -153,11 +158,9 @@ class MainWindow(QMainWindow):
 
     # what the menus and buttons do
 
-    def open_folder(self) -> None:
-        """Let the person choose a checkpoint folder, and open it."""
-        chosen = QFileDialog.getExistingDirectory(self, "Open a checkpoint folder", self.settings_folder())
-        if chosen:
-            self.session.dispatch(OpenCheckpoint(chosen))
+    def choose_checkpoint(self) -> None:
+        """Let the person choose a checkpoint, see what it is, and open it."""
+        self.chooser.show(self, self.theme)
 
     def open_picture(self) -> None:
         """Let the person choose what a vision model looks at."""
@@ -178,10 +181,6 @@ class MainWindow(QMainWindow):
         self.session.dispatch(
             Show(Notice("info", sentence, action_label="Open vit-cifar10", action=OpenCheckpoint("vit-cifar10")))
         )
-
-    def settings_folder(self) -> str:
-        recent = next((r for r in self.settings.recent if Path(r).is_dir()), "")
-        return str(Path(recent).parent) if recent else str(Path.home())
 
     def save_picture(self) -> None:
         """Let the person save the window as a picture."""
@@ -285,7 +284,7 @@ class MainWindow(QMainWindow):
         dark = self.theme_name == "dark" or (
             self.theme_name == "system" and QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark
         )
-        theme = themes.DARK if dark else themes.LIGHT
+        self.theme = theme = themes.DARK if dark else themes.LIGHT
         app = QApplication.instance()
         if isinstance(app, QApplication):
             _set_font(self._base_points, self.settings.text_scale)
@@ -294,6 +293,7 @@ class MainWindow(QMainWindow):
             panel.set_theme(theme)
         self.dock_host.set_theme(theme)
         self.notice_bar.set_theme(theme)
+        self.chooser.set_theme(theme)
 
     def _restore(self) -> None:
         room = self.screen().availableSize()
@@ -315,44 +315,29 @@ class MainWindow(QMainWindow):
         if self._remembers:
             self._remember()
         self.hide()  # the thread may need a moment to stop: an import of torch can not be called off
-        self.stopped = self.bridge.stop(STOP_SECONDS)
+        fetched = self.chooser.stop(STOP_SECONDS)
+        self.stopped = self.bridge.stop(STOP_SECONDS) and fetched
         super().closeEvent(event)
 
-    # a folder dropped on the window
+    # a folder or a file dropped on the window
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if _folder_in(event) is not None:
+        if checkpoint_in(event.mimeData()) is not None:
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        picture = _picture_in(event)
+        picture = picture_in(event.mimeData())
         if picture is not None:
             event.acceptProposedAction()
             self.look_at(picture)
             return
-        folder = _folder_in(event)
-        if folder is not None:
+        reference = checkpoint_in(event.mimeData())
+        if reference is not None:
             event.acceptProposedAction()
-            self.session.dispatch(OpenCheckpoint(folder))
+            self.session.dispatch(OpenCheckpoint(reference))
 
 
 def _set_font(base_points: float, scale: float) -> None:
     font = QApplication.font()
     font.setPointSizeF(max(themes.SMALLEST_FONT, base_points) * scale)
     QApplication.setFont(font)
-
-
-def _picture_in(event: QDropEvent) -> str | None:
-    """The one picture that is being dropped."""
-    urls = event.mimeData().urls()
-    path = Path(urls[0].toLocalFile()) if len(urls) == 1 and urls[0].isLocalFile() else None
-    return str(path) if path is not None and path.suffix.lower() in SUFFIXES and path.is_file() else None
-
-
-def _folder_in(event: QDropEvent) -> str | None:
-    """The one folder that is being dropped; for a file, the folder it lies in."""
-    urls = event.mimeData().urls()
-    if len(urls) != 1 or not urls[0].isLocalFile():
-        return None
-    path = Path(urls[0].toLocalFile())
-    return str(path if path.is_dir() else path.parent)

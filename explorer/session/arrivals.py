@@ -14,6 +14,7 @@ from explorer.session.defaults import default_selection, followed_query
 from explorer.session.intents import Place, SetTarget, SetText
 from explorer.session.state import Listed, Notice, Question, Results, Selection, State, clamped, site_of, site_tokens
 from models.decode_requests import DecodeRowsView, DecodeSamplesView, DecodeStepView
+from models.describe_requests import Described, DescribeRequest
 from models.interventions import Mask, Positions
 from models.quality_requests import QualityRequest, QualityView
 from models.requests import ForwardRequest, LoadRequest
@@ -88,7 +89,7 @@ def _(result: Loaded, state: State) -> State:
     document, before = state.document, state.results.loaded
     text, selection = document.text, document.selection
     if not text or (not state.restored and before is not None and text == before.info.example):
-        text = result.info.example
+        text = result.info.example or text  # most checkpoints come without one
     if not state.restored and before is not None:
         document = replace(document, target=None)
         selection = Selection()  # another model's heads mean something else: the first run chooses
@@ -185,6 +186,11 @@ def _(result: DevicesView, state: State) -> State:
     return replace(state, results=replace(state.results, devices=result))
 
 
+@_arrive.register
+def _(result: Described, state: State) -> State:
+    return replace(_without_progress(state, result), results=replace(state.results, described=result))
+
+
 @_arrive.register(DecodeStepView)
 @_arrive.register(DecodeSamplesView)
 def _(result: DecodeStepView | DecodeSamplesView, state: State) -> State:
@@ -240,6 +246,9 @@ def _(result: Exported, state: State) -> State:
 def _(result: Failure, state: State) -> State:
     state = _without_progress(state, result)
     request = result.request
+    if isinstance(request, DescribeRequest):  # said where it was asked
+        described = Described(request=request, reference=request.reference, refusal=result.sentence)
+        return replace(state, results=replace(state.results, described=described))
     if state.asked is not None and replace(request, ticket=0) == state.asked.request:
         state = replace(state, asked=None, passage=0)
     if isinstance(request, QualityRequest):

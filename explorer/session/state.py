@@ -8,6 +8,7 @@ from typing import Literal
 from explorer.session.branches import Branches
 from explorer.session.writing import Asked, Origin, Writing, with_tree
 from models.decode_requests import DecodeRowsView, DecodeSamplesView, DecodeStepView
+from models.describe_requests import Described
 from models.interventions import Cell, Intervention, Mask, applies, precedence
 from models.quality_requests import QualityRequest, QualityView
 from models.requests import ForwardRequest
@@ -156,6 +157,7 @@ class Results:
     recurrent: RecurrentView | None = None
     quality: QualityView | None = None  # of no run, and of models of its own: it outlives the open one
     trust: TrustReport | None = None
+    described: Described | None = None  # a checkpoint that may be opened next
     devices: DevicesView | None = None  # of the computer, whatever checkpoint is open
 
 

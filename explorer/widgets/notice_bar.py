@@ -21,7 +21,7 @@ class NoticeBar(QFrame):
     action_triggered = Signal()
     dismissed = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None, dismissable: bool = True) -> None:
         super().__init__(parent)
         self._theme = LIGHT
         self._kind: NoticeKind = "info"
@@ -41,6 +41,7 @@ class NoticeBar(QFrame):
         self._close.setToolTip("Dismiss this message")
         self._close.setAccessibleName("Dismiss")
         self._close.clicked.connect(self._dismiss)
+        self._close.setVisible(dismissable)
         row = QHBoxLayout(self)
         row.setContentsMargins(16, 8, 10, 8)
         row.setSpacing(10)

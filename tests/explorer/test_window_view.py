@@ -307,14 +307,3 @@ def test_a_picture_that_cannot_be_written_is_told(window, tmp_path, monkeypatch)
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
     window.menus["picture"].trigger()
     assert window.notice_bar.text.startswith(f"The picture could not be written to {path}.")
-
-
-def test_a_folder_is_chosen_and_a_cancelled_dialog_changes_nothing(window, tmp_path, monkeypatch):
-    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: "")
-    before = window.session.state
-    window.menus["open"].trigger()
-    assert window.session.state is before
-    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(tmp_path))
-    window.menus["open"].trigger()
-    assert window.session.state.loading == str(tmp_path)
-    wait_until(lambda: window.notice_bar.isVisible())

@@ -182,3 +182,21 @@ def test_many_threads_post_and_the_newest_of_each_lane_is_taken_last(mailbox):
         in_lane = [r.ticket for r in taken if r.lane == lane]
         assert in_lane[-1] == request.ticket
         assert all(a < b for a, b in pairwise(in_lane))
+
+
+def test_a_lane_that_is_called_off_is_superseded_by_nothing(mailbox):
+    waiting, other = mailbox.post(head(1)), mailbox.post(ForwardRequest(text="a"))
+    mailbox.call_off(waiting.lane)
+    assert mailbox.superseded(waiting)
+    assert mailbox.is_current(other)
+    assert take_all(mailbox) == [other]
+
+
+def test_what_runs_is_called_off_and_can_be_asked_again(mailbox):
+    mailbox.post(head(1))
+    running = mailbox.take(timeout=0)
+    mailbox.call_off(running.lane)
+    assert mailbox.superseded(running)
+    again = mailbox.post(head(1))
+    assert again.ticket > running.ticket
+    assert mailbox.is_current(again)

@@ -18,9 +18,10 @@ from explorer.session.intents import (
     SetText,
 )
 from explorer.session.state import Document, Notice, Selection, State
+from models.describe_requests import Described, DescribeRequest
 from models.interventions import Positions, Scale
 from models.requests import ForwardRequest, LoadRequest, RecurrentRequest
-from models.results import RecurrentView, Result
+from models.results import Failure, RecurrentView, Result
 from models.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.session.answers import after
@@ -43,6 +44,21 @@ def test_an_example_gives_way_to_the_next_checkpoints(running):
     state = after(running, OpenCheckpoint("b"), answers.loaded("b", "Theirs"))
     assert state.document.text == "Theirs"
     assert state.loading is None
+
+
+def test_an_example_stays_where_the_next_checkpoint_has_none(running):
+    state = after(running, OpenCheckpoint("b"), answers.loaded("b", ""))
+    assert state.document.text == running.document.text != ""
+
+
+def test_a_description_is_kept_and_a_fault_in_it_is_said_where_it_was_asked(running):
+    request = DescribeRequest(reference="b")
+    described = Described(request=request, reference="b", refusal="No.")
+    assert after(running, described).results.described is described
+    failed = after(running, Failure(request=request, sentence="Something went wrong."))
+    assert failed.results.described is not None
+    assert failed.results.described.refusal == "Something went wrong."
+    assert failed.notice is running.notice
 
 
 def test_an_empty_text_takes_the_example_even_when_restored(running):

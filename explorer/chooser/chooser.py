@@ -1,0 +1,85 @@
+"""Brings the dialog, the session, the hub and the settings together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QWidget
+
+from explorer.chooser.dialog import CheckpointDialog
+from explorer.chooser.hub_client import HubClient, open_hub
+from explorer.compute.worker import EngineLike
+from explorer.session.intents import OpenCheckpoint
+from explorer.session.session import Session
+from explorer.session.state import State
+from explorer.settings import Settings
+from explorer.theme import Theme
+from models.describe_requests import DescribeRequest
+
+
+class Chooser(QObject):
+    """Shows the dialog over a window, at most one at a time. Its thread starts with the first question to a hub."""
+
+    recent_changed = Signal()
+    """`Settings.recent` is another list now."""
+
+    def __init__(
+        self,
+        session: Session,
+        settings: Settings,
+        hub_factory: Callable[[], EngineLike] = open_hub,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._session = session
+        self._settings = settings
+        self.hub = HubClient(hub_factory, self)
+        self.dialog: CheckpointDialog | None = None
+        session.changed.connect(self._on_changed)
+
+    def show(self, window: QWidget, theme: Theme) -> None:
+        """Open the dialog, with what is open now chosen."""
+        if self.dialog is not None:
+            self.dialog.raise_()
+            return
+        recent = next((r for r in self._settings.recent if Path(r).exists()), "")
+        folder = str(Path(recent).parent) if recent else str(Path.home())
+        dialog = CheckpointDialog(self.hub, self._settings.recent, self._settings.offline, folder, window)
+        self.dialog = dialog
+        dialog.set_theme(theme)
+        dialog.describe_asked.connect(self._describe)
+        dialog.open_asked.connect(lambda reference: self._session.dispatch(OpenCheckpoint(reference)))
+        dialog.recent_changed.connect(self._on_recent)
+        dialog.offline_changed.connect(lambda on: setattr(self._settings, "offline", on))
+        dialog.finished.connect(self._on_finished)
+        dialog.open()
+        dialog.start(self._session.state.document.checkpoint)
+
+    def set_theme(self, theme: Theme) -> None:
+        if self.dialog is not None:
+            self.dialog.set_theme(theme)
+
+    def stop(self, seconds: float) -> bool:
+        """Call off what the hub is asked. Returns whether its thread has ended."""
+        return self.hub.stop(seconds)
+
+    def _describe(self, reference: str, listing: object) -> None:
+        placement = self._session.state.placement
+        self._session.request(DescribeRequest(reference=reference, listing=listing, placement=placement))  # type: ignore[arg-type]
+
+    def _on_changed(self, old: State, new: State) -> None:
+        described = new.results.described
+        if self.dialog is not None and described is not None and described is not old.results.described:
+            self.dialog.show_described(described)
+
+    def _on_recent(self, recent: list[str]) -> None:
+        self._settings.recent = list(recent)
+        self.recent_changed.emit()
+
+    def _on_finished(self) -> None:
+        if self.dialog is not None:
+            self.hub.changed.disconnect(self.dialog.on_hub)
+            self.dialog.deleteLater()
+            self.dialog = None

@@ -1,0 +1,25 @@
+"""What is dropped on a window or a dialog: a checkpoint, or a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QMimeData
+
+from models.sample_pictures import SUFFIXES
+
+
+def checkpoint_in(mime: QMimeData) -> str | None:
+    """The one folder or GGUF file that is being dropped; for any other file, the folder it lies in."""
+    urls = mime.urls()
+    if len(urls) != 1 or not urls[0].isLocalFile():
+        return None
+    path = Path(urls[0].toLocalFile())
+    return str(path if path.is_dir() or path.suffix.lower() == ".gguf" else path.parent)
+
+
+def picture_in(mime: QMimeData) -> str | None:
+    """The one picture that is being dropped."""
+    urls = mime.urls()
+    path = Path(urls[0].toLocalFile()) if len(urls) == 1 and urls[0].isLocalFile() else None
+    return str(path) if path is not None and path.suffix.lower() in SUFFIXES and path.is_file() else None

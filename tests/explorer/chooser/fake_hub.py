@@ -1,0 +1,84 @@
+"""A hub without a network: it answers what a test says, and when."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from models.describe_requests import Described, DescribeRequest
+from models.hub_requests import FetchRequest, HubFetched, HubFile, HubListing, LookUpRequest
+from models.requests import Cancelled, Request
+from models.results import Failure, Result
+from models.values import Capability, CheckpointInfo, StackInfo
+from models.weight_files import Tensors
+
+
+class FakeHub:
+    """Answers look-ups at once, and fetches when the test opens the gate; a called-off fetch leaves half of it."""
+
+    def __init__(self) -> None:
+        self.asked: list[Request] = []
+        self.here = 0
+        self.refuses = ""
+        self.gate = threading.Event()
+        self.cancelled = threading.Event()
+
+    def run(
+        self, request: Request, should_stop: Callable[[], bool], report: Callable[[str, float | None], None]
+    ) -> Result:
+        self.asked.append(request)
+        if self.refuses:
+            return Failure(request=request, sentence=self.refuses)
+        if isinstance(request, LookUpRequest):
+            return listing(request.text, self.here, request)
+        assert isinstance(request, FetchRequest)
+        report("Downloading tiny: 25 MB of 100 MB", 0.25)
+        while not self.gate.wait(0.002):
+            if should_stop():
+                self.here = 50_000_000
+                self.cancelled.set()
+                raise Cancelled
+        return HubFetched(request=request, reference=request.listing.reference, folder=request.listing.folder)
+
+
+def listing(text: str, here: int = 0, request: Request | None = None) -> HubListing:
+    return HubListing(
+        request=request or LookUpRequest(text=text),
+        reference=f"hf://{text}",
+        commit="0123456789abcdef",
+        files=(HubFile("tokenizer.json", 1000, here=1000), HubFile("model.safetensors", 100_000_000, here=here)),
+        folder="/cache/models--a--b/snapshots/0123456789abcdef",
+        cache="/cache",
+        tensors=Tensors({}, 0),
+        licence="mit",
+    )
+
+
+def described(reference: str, refusal: str = "", understood: bool = True) -> Described:
+    info = CheckpointInfo(
+        reference=reference,
+        name=f"the name of {reference}",
+        folder="/models/x",
+        family="causal",
+        model_type="llama",
+        architecture="LlamaForCausalLM",
+        stacks=(StackInfo("decoder", 30, 9, 3),),
+        width=576,
+        context=8192,
+        vocabulary=49152,
+        parameters=134_515_008,
+        file_bytes=98_362_432,
+        head_dim=64,
+    )
+    return Described(
+        request=DescribeRequest(reference=reference),
+        reference=reference,
+        refusal=refusal,
+        info=info if understood else None,
+        capabilities=(Capability("Attention", True, "270 heads"), Capability("Alignment", False, "one stack only")),
+        weights=(("float32", 538_060_032), ("bfloat16", 269_030_016), ("float16", 269_030_016)),
+        text_tokens=8192,
+        text_bytes=1_528_823_808,
+        where="CPU",
+        free=12_300_000_000,
+    )

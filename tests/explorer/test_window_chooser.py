@@ -1,0 +1,137 @@
+"""Choosing a checkpoint in the window, with the real engine, and a hub on this computer."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import huggingface_hub
+import pytest
+from huggingface_hub import constants
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QFileDialog
+
+from explorer.chooser.dialog import CheckpointDialog
+from explorer.window import MainWindow
+from models.catalogue import WEIGHTS
+from models.hub import HubEngine
+from tests.explorer.real_window import opened_window, press, settle, wait_until
+from tests.models.hub_server import REPOSITORY, Hub, serving
+
+
+@pytest.fixture
+def window(qapp) -> Iterator[MainWindow]:
+    with opened_window() as window:
+        yield window
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    """story-gpt on a hub, without its card."""
+    source = tmp_path / "on the hub"
+    shutil.copytree(WEIGHTS / "story-gpt", source)
+    (source / "explorer.json").unlink()
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    with serving(source) as hub:
+        monkeypatch.setattr("models.hub.HubEngine", lambda: HubEngine(hub.address, tmp_path / "cache"))
+        yield hub
+    huggingface_hub.close_session()
+
+
+def chooser(window: MainWindow) -> CheckpointDialog:
+    """The dialog, opened by its key, once it has described what is open."""
+    press(window, Qt.Key.Key_O, Qt.KeyboardModifier.ControlModifier)
+    window.menus["open"].trigger()
+    dialog = window.chooser.dialog
+    assert dialog is not None
+    wait_until(dialog.open_button.isEnabled)
+    return dialog
+
+
+def test_another_shipped_one_by_keys_alone(window):
+    dialog = chooser(window)
+    assert "8.5 million" in dialog.view.text
+    press(dialog.choices, Qt.Key.Key_Down)
+    wait_until(lambda: "story-bert" in dialog.view.title.text() and dialog.open_button.isEnabled())
+    assert "7.0 million" in dialog.view.text
+    assert window.session.state.document.checkpoint == "story-gpt"  # nothing is loaded yet
+    press(dialog.choices, Qt.Key.Key_Return)
+    wait_until(lambda: window.session.state.document.checkpoint == "story-bert" and window.is_settled())
+    assert window.chooser.dialog is None
+    assert window.top_bar.menu.currentData() == "story-bert"
+
+
+def test_a_folder_that_can_not_be_opened_is_said_before_it_is_tried(window, tmp_path, monkeypatch):
+    dialog = chooser(window)
+    before = window.session.state
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(tmp_path))
+    QTest.mouseClick(dialog.folder_button, Qt.MouseButton.LeftButton)
+    wait_until(dialog.view.refusal.isVisible)
+    assert "no config.json" in dialog.view.text
+    assert not dialog.open_button.isEnabled()
+    press(dialog, Qt.Key.Key_Escape)
+    assert window.session.state.document == before.document
+    assert window.session.state.ran is before.ran
+    assert window.session.state.notice is None
+
+
+def test_fetched_from_a_hub_and_opened(window, hub):
+    dialog = chooser(window)
+    dialog.name.setFocus()
+    QTest.keyClicks(dialog.name, REPOSITORY)
+    press(dialog.name, Qt.Key.Key_Return)
+    wait_until(lambda: dialog.download_button.isVisible() and dialog.download_button.isEnabled())
+    assert "8.5 million" in dialog.view.text  # from the headers alone
+    assert dialog.view.title.text() == "tiny-model"
+    QTest.mouseClick(dialog.download_button, Qt.MouseButton.LeftButton)
+    wait_until(dialog.open_button.isEnabled)
+    dialog.accept_choice()
+    wait_until(lambda: window.session.state.document.checkpoint == f"hf://{REPOSITORY}" and window.is_settled())
+    settle(window)
+    assert window.session.state.notice is None
+    assert window.windowTitle().startswith("tiny-model")
+    assert window.settings.recent == [f"hf://{REPOSITORY}"]
+    assert window.top_bar.menu.currentText() == "tiny-model"
+
+
+def test_a_hub_that_refuses_leaves_the_open_model(window, hub):
+    hub.status = 429
+    dialog = chooser(window)
+    dialog.name.setText(REPOSITORY)
+    dialog.look_up()
+    wait_until(dialog.view.refusal.isVisible)
+    assert "429" in dialog.view.text
+    press(dialog, Qt.Key.Key_Escape)
+    assert window.session.state.results.loaded.info.name == "story-gpt"
+    assert window.session.state.notice is None
+
+
+def test_the_choice_of_staying_offline_and_the_list_are_remembered(window):
+    window.settings.recent = ["/models/a", "/models/b"]
+    window.top_bar.set_recent(window.settings.recent)
+    dialog = chooser(window)
+    dialog.offline.click()
+    dialog.choices.choose("/models/a")
+    press(dialog.choices, Qt.Key.Key_Delete)
+    assert window.settings.offline
+    assert window.settings.recent == ["/models/b"]
+    assert window.top_bar.menu.findData("/models/a") < 0
+    press(dialog, Qt.Key.Key_Escape)
+    again = chooser(window)
+    assert again.offline.isChecked()
+    press(again, Qt.Key.Key_Escape)
+
+
+def test_one_dialog_at_a_time_and_it_closes_with_the_window(window, hub):
+    dialog = chooser(window)
+    window.choose_checkpoint()
+    assert window.chooser.dialog is dialog
+    hub.hangs.set()
+    dialog.name.setText(REPOSITORY)
+    dialog.look_up()
+    hub.released.set()
+    window.close()
+    assert window.stopped
