@@ -32,7 +32,7 @@ class Described(Result):
     capabilities: tuple[Capability, ...] = ()
     weights: tuple[tuple[str, int], ...] = ()  # bytes of memory by dtype
     text_tokens: int = 0  # the longest text, or 512 where the model states no bound
-    text_bytes: int = 0  # of q, k, v and the residual stream of such a text, in float32
+    text_bytes: int = 0  # of q, k, v and the residual stream of such a text, in float32; 0 where no text is read
     where: str = ""  # the device on which it would be opened
     free: int | None = None  # bytes of memory there; None where its driver does not say
     cause: str = ""  # for the log

@@ -57,7 +57,7 @@ def _described(request: DescribeRequest, info: CheckpointInfo | None, refusal: s
         capabilities=capabilities(info),
         weights=tuple((dtype, weight_bytes(info, dtype)) for dtype in DTYPES),
         text_tokens=tokens,
-        text_bytes=0 if info.textbook else text_bytes(info, tokens),
+        text_bytes=0 if info.textbook or info.family == "vision" else text_bytes(info, tokens),
         where=where,
         free=free,
         cause=cause,

@@ -111,13 +111,15 @@ def facts(described: Described, listing: HubListing | None = None) -> list[tuple
         ("Kind", f"{info.architecture}: {FAMILIES.get(info.family, info.family)}"),
         ("Parameters", _count(info.parameters)),
         ("Attention", "; ".join(_stack(stack, info) for stack in info.stacks) or "none"),
-        ("Longest text", f"{info.context:,} tokens" if info.context is not None else "no bound of its own"),
     ]
-    if info.vocabulary:
+    if info.weights_only:
+        rows.append(("Shown", info.weights_only))
+    if info.family == "vision":
+        rows.append(("Classes", f"{info.vocabulary:,}" if info.vocabulary else "none"))
+    else:
+        rows.append(("Longest text", f"{info.context:,} tokens" if info.context is not None else "no bound of its own"))
         rows.append(("Vocabulary", f"{info.vocabulary:,} tokens"))
     rows += [("Memory", _memory(described)), ("Files", _files(info, listing))]
-    if info.weights_only:
-        rows.insert(3, ("Shown", info.weights_only))
     return rows
 
 

@@ -272,11 +272,12 @@ def test_config_that_lies(copy: Callable[[str], Path], change: dict[str, Any]) -
     assert_refused(folder, "mi modelo ñ", understood=change == {"n_layer": 4})
 
 
-def test_pictures_are_described_though_they_come_later() -> None:
+def test_pictures() -> None:
     found = describe("vit-cifar10")
-    assert "pictures" in found.refusal
-    assert found.info is not None
-    assert works(found) == {"Pictures": False}
+    assert not found.refusal
+    assert found.text_bytes == 0
+    assert works(found)["Naming what it sees"]
+    assert not works(found)["Writing text"]
 
 
 def test_nothing_there(tmp_path: Path) -> None:
