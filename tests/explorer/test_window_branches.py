@@ -106,7 +106,8 @@ def test_the_list_is_walked_named_and_cut_with_keys_alone(window):
     key(Qt.Key.Key_Up)
     assert words(window) == "␣Tom"
     key(Qt.Key.Key_F2)
-    QTest.keyClicks(QApplication.focusWidget(), "him")
+    assert decode.branches.name.hasFocus()
+    QTest.keyClicks(decode.branches.name, "him")
     key(Qt.Key.Key_Return)
     assert names(window) == ["him: Tom", "Ben"]
     key(Qt.Key.Key_Delete)
