@@ -56,6 +56,7 @@ class QualityPanel(Panel):
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)
         self._view: QualityView | None = None
+        self._is_reading = False  # a point was chosen since the last run
         self.choices = QualityChoices()
         self.run = QPushButton("Run")
         self.run.setProperty("role", "primary")
@@ -66,7 +67,8 @@ class QualityPanel(Panel):
         self.progress.setTextVisible(False)
         self.progress.setFixedHeight(6)
         self.status = wrapped(role="dim")
-        self.measure = Segments(MEASURES, "What is measured", wraps=True)
+        self.measure = Segments(MEASURES, "What is measured")
+        self.choices.add(self.measure)
         self.plot = LengthPlot("Quality over the length of the sentence")
         self.conclusion, self.account, self.how = wrapped(role="title"), wrapped(role="dim"), wrapped(_HOW, "dim")
         self.examples = ExamplesView()
@@ -77,7 +79,7 @@ class QualityPanel(Panel):
         self.stop.clicked.connect(lambda: self.dispatch(Measure(None)))
         self.choices.changed.connect(self._draw)
         self.measure.chosen.connect(lambda _: self._draw())
-        self.plot.bin_chosen.connect(lambda _: self._show_examples())
+        self.plot.bin_chosen.connect(lambda _: self._on_bin())
         self.examples.used.connect(lambda text: self.dispatch(SetText(text)))
         self.save.clicked.connect(self._save)
         self._draw()
@@ -87,15 +89,17 @@ class QualityPanel(Panel):
         column = QVBoxLayout(page)
         column.setContentsMargins(0, 2, 6, 4)
         column.setSpacing(8)
-        for widget in (self.choices, self.status, self.progress, self.measure):
+        for widget in (self.choices, self.status, self.progress):
             column.addWidget(widget)
         column.addWidget(self.plot, 1)
-        for label in (self.conclusion, self.examples, self.how, self.account):
+        for label in (self.examples, self.conclusion, self.how, self.account):
             column.addWidget(label)
         self.card = Card("Quality and length")
         for button in (self.run, self.stop, self.save):
             self.card.add_control(button)
-        self.card.set_content(scrolling(page))
+        self._area = scrolling(page)
+        self._area.verticalScrollBar().rangeChanged.connect(lambda _low, _high: self._bring_examples())
+        self.card.set_content(self._area)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(self.card)
@@ -163,7 +167,18 @@ class QualityPanel(Panel):
 
     # what a person does
 
+    def _on_bin(self) -> None:
+        self._show_examples()
+        self._is_reading = True
+        self._bring_examples()
+
+    def _bring_examples(self) -> None:
+        """Scroll to the sentence that is read, also when the layout has made room for it, which it does in steps."""
+        if self._is_reading:
+            self._area.ensureWidgetVisible(self.examples, 0, 4)
+
     def _run(self) -> None:
+        self._is_reading = False
         loaded = self.session.state.results.loaded
         own = loaded is not None and loaded.info.textbook and not loaded.info.shipped
         self.dispatch(Measure(self.choices.request(loaded.info.reference if own and loaded is not None else None)))

@@ -54,14 +54,18 @@ class QualityChoices(QWidget):
         )
         self.transformer = QCheckBox("With the transformer en\N{NON-BREAKING HYPHEN}es")
         self.transformer.setToolTip("A third line: the included translator, which was trained on longer sentences too")
-        flow = FlowLayout(self, gap=14, line_gap=6)
+        self._flow = FlowLayout(self, gap=14, line_gap=6)
         for widget in (self.task, self.sentences, self.file_name, self.held_out, self.transformer):
-            flow.addWidget(widget)
+            self._flow.addWidget(widget)
         self.task.chosen.connect(lambda _: self._on_changed())
         self.sentences.chosen.connect(self._on_sentences)
         self.held_out.toggled.connect(lambda _: self.changed.emit())
         self.transformer.toggled.connect(lambda _: self.changed.emit())
         self._show()
+
+    def add(self, widget: QWidget) -> None:
+        """Put one more choice behind the others."""
+        self._flow.addWidget(widget)
 
     def choose_task(self, task: int) -> None:
         """Without emitting anything."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
 from explorer.panels.quality.words import Style
 from explorer.theme import LIGHT, Theme
+from explorer.widgets.flow_layout import FlowLayout
 from explorer.widgets.page import wrapped
 from models.quality_requests import QualityBin, QualityExample
 
@@ -37,14 +38,14 @@ class ExamplesView(QWidget):
         self.source, self.reference = wrapped(role="title"), wrapped(role="dim")
         self.written = QVBoxLayout()
         self.written.setSpacing(4)
-        row = QHBoxLayout()
-        row.addWidget(self.place, 1)
-        for button in (self.back, self.next, self.use):
-            row.addWidget(button)
+        row = QWidget()
+        flow = FlowLayout(row, gap=6)
+        for widget in (self.back, self.next, self.use, self.place):
+            flow.addWidget(widget)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
-        column.addLayout(row)
+        column.addWidget(row)
         column.addWidget(self.source)
         column.addWidget(self.reference)
         column.addLayout(self.written)

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QRect, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QFileDialog
+from PySide6.QtWidgets import QFileDialog, QWidget
 
 from explorer.panels.quality import QualityPanel
 from explorer.panels.quality.choices import DATES, FILE, OURS, TRANSLATION
@@ -226,6 +226,20 @@ def test_a_point_shows_sentences_and_what_each_model_wrote(panel, session, qtbot
     assert examples.written.itemAt(1).widget().text() == "bottleneck: nothing"
     press(examples.use)
     assert session.state.document.text == "Good bye."
+
+
+def test_where_there_is_little_room_the_sentences_are_scrolled_into_sight(panel, session, qtbot):
+    panel.resize(440, 440)
+    measured(panel, session)
+    QTest.mouseClick(panel.plot, Qt.MouseButton.LeftButton, pos=panel.plot.point(0).toPoint())
+
+    def is_seen(widget: QWidget) -> bool:
+        seen: QRect = widget.visibleRegion().boundingRect()
+        return seen == widget.rect() and seen.height() > 8
+
+    last = panel.examples.written.count() - 1
+    qtbot.waitUntil(lambda: is_seen(panel.examples) and is_seen(panel.examples.written.itemAt(last).widget()))
+    assert not panel.plot.visibleRegion().isEmpty()
 
 
 def test_a_sentence_that_was_chosen_stays_while_the_plot_grows(panel, session):
