@@ -21,6 +21,7 @@ from models.memory import in_bytes, text_bytes, weight_bytes
 from models.model import Model
 from models.requests import LoadRequest
 from models.values import Placement
+from tests.models import tiny_vision
 from tests.models.asking import ask, failure_of
 from tests.models.test_checkpoints import change_config, larger_tokenizer, without_tensor
 from tests.models.tiny import SENTENCE
@@ -272,12 +273,25 @@ def test_config_that_lies(copy: Callable[[str], Path], change: dict[str, Any]) -
     assert_refused(folder, "mi modelo ñ", understood=change == {"n_layer": 4})
 
 
-def test_pictures() -> None:
+def test_a_vision_model() -> None:
     found = describe("vit-cifar10")
-    assert not found.refusal
+    assert found.refusal == ""
     assert found.text_bytes == 0
-    assert works(found)["Naming what it sees"]
-    assert not works(found)["Writing text"]
+    assert works(found) == {
+        "Attention": True,
+        "Cell arithmetic": True,
+        "Naming what it sees": True,
+        "Writing text": False,
+        "Masks and scale": True,
+        "Alignment": False,
+    }
+
+
+def test_a_vision_model_that_can_not_be_shown_a_picture(tmp_path: Path) -> None:
+    folder = tiny_vision.save("vit_bare", tmp_path / "mine")
+    assert works(describe(str(folder)))["Naming what it sees"] is False
+    (folder / "preprocessor_config.json").unlink()
+    assert "preprocessor_config.json" in describe(str(folder)).refusal
 
 
 def test_nothing_there(tmp_path: Path) -> None:
