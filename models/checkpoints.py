@@ -119,8 +119,8 @@ def _weights(examined: Examined, device: torch.device | None, dtype: torch.dtype
     broken = [name for name, p in module.named_parameters() if not p.is_meta and not bool(torch.isfinite(p).all())]
     if broken:
         raise CheckpointError(
-            f"{title} is broken: {len(broken)} of its tensors hold values that are no numbers "
-            f"(NaN or infinite), {broken[0]} first. Every figure would be meaningless, so the model was not opened."
+            f"{title} is broken: {len(broken)} of its tensors hold values that are no numbers (NaN or infinite), "
+            f"{broken[0]}{_layer_of(broken[0])} first. Every figure would be meaningless, so the model was not opened."
         )
     left_over = _left_over_layers(report.get("unexpected_keys", ()), module)
     if left_over:
@@ -129,6 +129,12 @@ def _weights(examined: Examined, device: torch.device | None, dtype: torch.dtype
             "left out. The two do not belong together."
         )
     return module
+
+
+def _layer_of(name: str) -> str:
+    """ " in layer 3" for a tensor of one; layers count from 0."""
+    found = _NUMBER.search(name)
+    return f" in layer {found[0]}" if found is not None else ""
 
 
 def _left_over_layers(unexpected: Iterable[str], module: torch.nn.Module) -> list[str]:

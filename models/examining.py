@@ -37,7 +37,7 @@ from models.hub_requests import HubListing
 from models.memory import check_fits
 from models.missing_tensors import is_of_head, missing_tensors
 from models.values import AUTO, CheckpointInfo, Placement
-from models.weight_files import TOKENIZERS, Tensors, brief, read_headers, read_json
+from models.weight_files import TOKENIZERS, Tensors, adapter, brief, read_headers, read_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +92,8 @@ def examine(reference: str, listing: HubListing | None = None) -> Examined:
     path = Path(listing.folder) if listing is not None else find(reference)
     if path.is_file():
         return _examine_gguf(reference, path)
+    if not (path / "config.json").is_file() and (path / "adapter_config.json").is_file():
+        raise adapter(title_of(path))
     raw = read_json(path / "config.json", "Choose the folder that holds the model's config.json.")
     title = title_of(path)
     if "auto_map" in raw:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -40,6 +41,7 @@ from models.weight_files import (
     PICKLES,
     TOKENIZERS,
     Tensors,
+    adapter,
     header_length,
     only_a_pickle,
     parse_header,
@@ -96,7 +98,8 @@ class HubEngine:
         try:
             return self._answer(request, should_stop, report)
         except CheckpointError as error:
-            return Failure(request=request, sentence=str(error))
+            cause = "".join(traceback.format_exception(error)) if error.__cause__ is not None else ""
+            return Failure(request=request, sentence=str(error), cause=cause)
 
     @singledispatchmethod
     def _answer(self, request: Request, should_stop: ShouldStop, report: Report) -> Result:
@@ -271,6 +274,7 @@ class HubEngine:
                 return
             if should_stop():
                 raise Cancelled
+            before = have
             try:
                 with self._stream(name, commit, file.name, {"Range": f"bytes={have}-"} if have else {}) as response:
                     if have and response.status_code != HTTPStatus.PARTIAL_CONTENT:
@@ -286,9 +290,9 @@ class HubEngine:
                             stream.write(piece)
                             have += len(piece)
                             count(len(piece))
-            except httpx2.TransportError:
-                if attempt == ATTEMPTS - 1:
-                    raise
+            except httpx2.TransportError as error:
+                if attempt == ATTEMPTS - 1 or (isinstance(error, httpx2.TimeoutException) and have == before):
+                    raise  # a server that hangs is not waited for four times
         if have != file.size:
             raise CheckpointError(
                 f"{name.repository}: only {have:,} of the {file.size:,} bytes of {file.name} came. They are kept; "
@@ -356,6 +360,8 @@ def _listed(name: HubName, siblings: Any) -> tuple[HubFile, ...]:
                 f"{name.repository} holds GGUF files only. Fetch one, with “hf download {name.repository} {ggufs[0]}”, "
                 "and open that file."
             )
+        if "adapter_config.json" in there:
+            raise adapter(name.repository)
         raise CheckpointError(f"{name.repository} has no config.json, so it holds no model of transformers.")
     shards = [n for n in there if _SHARD.fullmatch(n)]
     if _SINGLE in there:

@@ -91,6 +91,13 @@ def read_headers(folder: Path) -> Tensors:
     return Tensors(shapes, sum(file.stat().st_size for file in files))
 
 
+def adapter(title: str) -> CheckpointError:
+    return CheckpointError(
+        f"{title} is an adapter, which is put on another model and is none by itself. Merge the two with peft's "
+        "merge_and_unload and save_pretrained, and open that."
+    )
+
+
 def only_a_pickle(title: str, pickle: str) -> CheckpointError:
     return CheckpointError(
         f"{title} has its weights only as a pickle ({pickle}), and loading a pickle can run any program. "

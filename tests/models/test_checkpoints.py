@@ -300,7 +300,12 @@ BROKEN: dict[str, tuple[Break, tuple[str, ...]]] = {
     ),
     "weights no numbers": (
         lambda f: with_nan(f, "transformer.h.1.attn.c_attn.weight"),
-        (NAME, "1 of its tensors", "no numbers", "transformer.h.1.attn.c_attn.weight", "not opened"),
+        (NAME, "1 of its tensors", "no numbers", "transformer.h.1.attn.c_attn.weight in layer 1", "not opened"),
+    ),
+    "embedding no numbers": (lambda f: with_nan(f, "transformer.wte.weight"), (NAME, "transformer.wte.weight first")),
+    "adapter": (
+        lambda f: [(f / "config.json").unlink(), (f / "adapter_config.json").write_text("{}")],
+        (NAME, "adapter", "put on another model", "merge_and_unload"),
     ),
     "shard missing": (shard_missing, (NAME, "1 of its", "model-00002-of", "Fetch them again")),
     "index outside": (

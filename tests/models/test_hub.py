@@ -141,6 +141,7 @@ def test_shards(engine: HubEngine, source: Path) -> None:
             ("never run", "not fetched"),
         ),
         (lambda f: (f / "config.json").write_text("{"), ("JSON",)),
+        (lambda f: (f / "config.json").rename(f / "adapter_config.json"), ("adapter", "merge_and_unload")),
         (lambda f: (f / "model.safetensors").write_bytes(b"x" * 5000), ("no safetensors file", "nothing was fetched")),
     ],
 )
@@ -178,7 +179,8 @@ def test_fetched_and_opened(engine: HubEngine, hub: Hub, source: Path, monkeypat
     for file in listing.files:
         assert (Path(answer.folder) / file.name).read_bytes() == (source / file.name).read_bytes()
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(engine.cache))
-    assert open_checkpoint(answer.folder).info.name == "tiny-model"
+    info = open_checkpoint(answer.reference).info
+    assert (info.name, info.reference, info.folder) == ("tiny-model", answer.reference, answer.folder)
     again = listing_of(engine)
     assert again.missing == 0
     before = len(hub.bytes_sent("model.safetensors"))
@@ -389,6 +391,8 @@ def test_token_is_sent_and_never_kept(
     assert set(hub.authorisations) == {f"Bearer {token}"}
     hub.status = 401
     failure = ask(engine, LookUpRequest(text=REPOSITORY))
+    assert isinstance(failure, Failure)
+    assert "Traceback" in failure.cause  # for the log
     assert token not in repr(failure)
     assert token not in repr(listing)
     assert token not in caplog.text

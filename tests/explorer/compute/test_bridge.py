@@ -355,19 +355,3 @@ def test_switching_back_and_forth_while_typing_ends_with_the_right_model_and_tex
     assert state.results.loaded.info.reference == state.document.checkpoint == "en-es"
     assert state.ran is not None
     assert state.ran.text == "text 59"
-
-
-def test_a_lane_that_is_called_off_is_not_busy_and_answers_nothing(make_bridge, qtbot):
-    engine = GatedEngine()
-    bridge = make_bridge(lambda: engine)
-    results = arrivals(bridge)
-    bridge.post(ForwardRequest(text="a"))
-    engine.wait_until_working()
-    bridge.call_off(ForwardRequest.lane)
-    assert bridge.busy == frozenset()
-    qtbot.waitUntil(lambda: len(engine.cancelled) == 1)
-    with qtbot.waitSignal(bridge.arrived):
-        bridge.post(ForwardRequest(text="b"))
-        engine.wait_until_working()
-        engine.open_gate()
-    assert [result.text for result in results if isinstance(result, Ran)] == ["b"]

@@ -184,14 +184,6 @@ def test_many_threads_post_and_the_newest_of_each_lane_is_taken_last(mailbox):
         assert all(a < b for a, b in pairwise(in_lane))
 
 
-def test_a_lane_that_is_called_off_is_superseded_by_nothing(mailbox):
-    waiting, other = mailbox.post(head(1)), mailbox.post(ForwardRequest(text="a"))
-    mailbox.call_off(waiting.lane)
-    assert mailbox.superseded(waiting)
-    assert mailbox.is_current(other)
-    assert take_all(mailbox) == [other]
-
-
 def test_what_runs_is_called_off_and_can_be_asked_again(mailbox):
     mailbox.post(head(1))
     running = mailbox.take(timeout=0)
