@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 WIDTH = 2
 """Lengths in one bin: 1 to 2 words, 3 to 4, and so on, so that ten, the longest of the training, ends one."""
-BATCH = 32
+BATCH = 8
+"""Sentences: a text that is typed meanwhile waits for one batch, and larger ones are hardly faster on a CPU."""
 MOST_WRITTEN = 96
 """Tokens: as many as the window lets an encoder-decoder model write."""
 MOST_IN_BIN = 1_000
