@@ -9,7 +9,8 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from explorer.panels.input import InputPanel, word_span
+from explorer.panels.input import InputPanel
+from explorer.panels.input.words import word_span
 from explorer.session.hover import NOTHING, Pointed
 from explorer.session.intents import SelectCell, SelectHead, SelectQuery, SetText
 from explorer.session.state import State

@@ -9,28 +9,26 @@ from explorer.language import NAMES, looks_foreign
 from explorer.panels.base import (
     EDITED,
     Panel,
-    byte_note,
     head_name,
     head_shown,
     row_of,
-    shortened,
     token_word,
     wanted_head,
 )
+from explorer.panels.input.picture import PictureRow
+from explorer.panels.input.words import chip, word_span
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import Intent, SelectKey, SelectQuery, SetPicture, SetTarget, SetText, Show
 from explorer.session.session import Session
 from explorer.session.state import Notice, State, site_tokens
 from explorer.widgets.card import Card
 from explorer.widgets.page import wrapped
-from explorer.widgets.picture_input import PictureInput
 from explorer.widgets.text_input import TextInput
-from explorer.widgets.token_strip import Chip, TokenStrip
+from explorer.widgets.token_strip import TokenStrip
 from explorer.widgets.token_strip_area import TokenStripArea
 from models.requests import Request, StepRequest
 from models.results import HeadView, Ran, RowView
-from models.sample_pictures import samples, title_of_picture
-from models.values import SeenPicture, Site, Token
+from models.values import Site
 
 
 class InputPanel(Panel):
@@ -57,7 +55,7 @@ class InputPanel(Panel):
         self.strip_area = self._strip_area("The text's tokens appear here.")
         self.strip = self.strip_area.strip
         self._make_target()
-        self.picture = PictureInput()
+        self.picture = PictureRow()
         self.picture.hide()
         self.picture.chosen.connect(lambda reference: self.dispatch(SetPicture(reference)))
         self.picture.open_asked.connect(self.picture_asked)
@@ -108,7 +106,6 @@ class InputPanel(Panel):
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(card)
         self._shown: Ran | None = None
-        self._seen: SeenPicture | None = None
 
     def _make_target(self) -> None:
         """The second text of an encoder-decoder model, with tokens of its own."""
@@ -199,7 +196,7 @@ class InputPanel(Panel):
                 read = read[: state.ran.seen.first]  # the patches are in the picture
             said = state.ran.tokens if state.ran is not None and state.ran.source else ()
             for area, tokens in ((self.strip_area, read), (self.target_area, said)):
-                area.set_tokens([_chip(token, i) for i, token in enumerate(tokens)])
+                area.set_tokens([chip(token, i) for i, token in enumerate(tokens)])
         self._render_target(state)
         self._render_picture(state)
         selection = state.selection
@@ -231,44 +228,22 @@ class InputPanel(Panel):
             self.target.set_text("" if ran is None else ran.written)
 
     def _render_picture(self, state: State) -> None:
-        loaded, ran = state.results.loaded, state.ran
         is_vision = _looks(state)
         for part in (self.text_title, self.text, self.step_button):
             part.setVisible(not is_vision)
         self.run_button.setText("Run  ·  Ctrl+R" if is_vision else "Run  ·  Enter")
         self.picture.setVisible(is_vision)
-        if not is_vision or loaded is None:
-            return
-        chosen = state.document.picture
-        choices = [(sample.reference, sample.title) for sample in samples(loaded.info.channels)]
-        if chosen not in dict(choices):
-            choices.append((chosen, title_of_picture(chosen)))
-        self.picture.set_choices(choices, chosen)
-        seen = None if ran is None else ran.seen
-        if seen is None:
-            self.picture.set_picture(None)
-            self.picture.facts.setText("")
-            return
-        if seen is not self._seen:
-            self._seen = seen
-            self.picture.set_picture(seen.pixels, seen.rows, seen.columns)
-            height, width, _ = seen.pixels.shape
-            extra = " and ".join(token.label for token in ran.tokens[: seen.first]) if ran is not None else ""
-            self.picture.facts.setText(
-                f"The model sees {width} × {height} pixels in {seen.columns} × {seen.rows} patches, a token each"
-                + (f", and {extra} before them." if extra else ".")
-            )
-        selection = state.selection
-        self.picture.set_selection(_patch(seen, selection.query), _patch(seen, selection.key))
+        if is_vision:
+            self.picture.show_state(state)
 
     def _on_patch(self, patch: int) -> None:
-        seen = self.session.state.ran.seen if self.session.state.ran is not None else None
-        if seen is not None:
-            self.dispatch(SelectQuery(seen.first + patch))
+        position = self.picture.position_of(patch)
+        if position >= 0:
+            self.dispatch(SelectQuery(position))
 
     def _on_patch_hovered(self, patch: int) -> None:
-        seen = self.session.state.ran.seen if self.session.state.ran is not None else None
-        self.hover.point(NOTHING if seen is None or patch < 0 else Pointed(query=seen.first + patch))
+        position = self.picture.position_of(patch)
+        self.hover.point(Pointed(query=position) if position >= 0 else NOTHING)
 
     def _sides(self, state: State, strip: TokenStrip) -> tuple[bool, bool]:
         """Whether the tokens of `strip` look at the selected site, and whether they are looked at."""
@@ -306,9 +281,7 @@ class InputPanel(Panel):
             looks, is_looked_at = self._sides(state, strip)
             query = pointed.query if looks else -1
             strip.set_hover(query if query >= 0 else pointed.key if is_looked_at else -1)
-        if state.ran is not None and state.ran.seen is not None:
-            place = pointed.query if pointed.query >= 0 else pointed.key
-            self.picture.set_hover(_patch(state.ran.seen, place))
+        self.picture.set_hover(self.picture.patch_of(pointed.query if pointed.query >= 0 else pointed.key))
         self._render_arcs(state, pointed)
 
     def _mark_edited(self, state: State) -> None:
@@ -324,7 +297,7 @@ class InputPanel(Panel):
             return
         site = state.site
         if view is None or site is None or not _is_of(view, site):
-            self.picture.weights.set_weights(None)
+            self.picture.show_weights(None)
             for strip in (self.strip, self.target_strip):
                 strip.set_arcs(None, -1)
                 strip.set_shades(None)
@@ -341,8 +314,7 @@ class InputPanel(Panel):
             strip.set_shades(None if looks else drawn)
         before = "" if state.up_to_date else "tokens of the last text that ran · "
         name = head_name(state)
-        if ran.seen is not None:
-            self.picture.weights.set_weights(weights[ran.seen.first :])
+        self.picture.show_weights(weights)
         by = "colour" if ran.seen is not None else "shades" if shaded else "arcs"
         shows = f"{by}: {name[0].lower()}{name[1:]}, from “{token_word(state, row)}”"
         self.caption.setText(f"{before}{shows}{_wrote(state, row) if shaded else ''}")
@@ -359,38 +331,6 @@ def _wrote(state: State, row: int) -> str:
     return f" as it wrote “{after}”" if after else ""
 
 
-def word_span(tokens: tuple[Token, ...], position: int) -> tuple[int, int]:
-    """First and last character of the word that the token at `position` belongs to, leading white space left out.
-
-    A word is a run of tokens that touch, none but the first beginning with white space; (0, 0) for special tokens.
-    """
-    if not 0 <= position < len(tokens) or tokens[position].start == tokens[position].end:
-        return 0, 0
-    first = last = position
-    while first > 0 and _continues(tokens[first - 1], tokens[first]):
-        first -= 1
-    while last + 1 < len(tokens) and _continues(tokens[last], tokens[last + 1]):
-        last += 1
-    start = tokens[first].start + len(tokens[first].text) - len(tokens[first].text.lstrip())
-    return start, tokens[last].end
-
-
-def _continues(before: Token, token: Token) -> bool:
-    letters = before.text[-1:].isalnum() and token.text[:1].isalnum()
-    return before.start < before.end and before.end >= token.start and letters
-
-
-def _chip(token: Token, position: int) -> Chip:
-    covers = f"; covers “{shortened(token.text)}”" if token.text else "; covers no text" if token.special else ""
-    part = f", piece {token.part[0]} of {token.part[1]} of it" if token.part[1] > 1 else ""
-    return Chip(
-        label=token.label,
-        tooltip=f"position {position}: “{token.piece}” in the vocabulary, id {token.id}{covers}{part}"
-        + byte_note(token.label),
-        special=token.special,
-    )
-
-
 def _language_remark(state: State) -> str:
     """Says so where the text is plainly in a language that the model does not read; "" where all is well."""
     loaded = state.results.loaded
@@ -405,11 +345,6 @@ def _language_remark(state: State) -> str:
 def _looks(state: State) -> bool:
     """Whether the open model looks at a picture."""
     return state.results.loaded is not None and state.results.loaded.info.family == "vision"
-
-
-def _patch(seen: SeenPicture, position: int) -> int:
-    """The number of the patch at a position, -1 for a token that is none."""
-    return position - seen.first if seen.patch(position) is not None else -1
 
 
 def _mask_token(state: State) -> str | None:

@@ -1,0 +1,39 @@
+"""What the input panel says of single tokens, and which of them make up a word."""
+
+from __future__ import annotations
+
+from explorer.panels.base import byte_note, shortened
+from explorer.widgets.token_strip import Chip
+from models.values import Token
+
+
+def word_span(tokens: tuple[Token, ...], position: int) -> tuple[int, int]:
+    """First and last character of the word that the token at `position` belongs to, leading white space left out.
+
+    A word is a run of tokens that touch, none but the first beginning with white space; (0, 0) for special tokens.
+    """
+    if not 0 <= position < len(tokens) or tokens[position].start == tokens[position].end:
+        return 0, 0
+    first = last = position
+    while first > 0 and _continues(tokens[first - 1], tokens[first]):
+        first -= 1
+    while last + 1 < len(tokens) and _continues(tokens[last], tokens[last + 1]):
+        last += 1
+    start = tokens[first].start + len(tokens[first].text) - len(tokens[first].text.lstrip())
+    return start, tokens[last].end
+
+
+def _continues(before: Token, token: Token) -> bool:
+    letters = before.text[-1:].isalnum() and token.text[:1].isalnum()
+    return before.start < before.end and before.end >= token.start and letters
+
+
+def chip(token: Token, position: int) -> Chip:
+    covers = f"; covers “{shortened(token.text)}”" if token.text else "; covers no text" if token.special else ""
+    part = f", piece {token.part[0]} of {token.part[1]} of it" if token.part[1] > 1 else ""
+    return Chip(
+        label=token.label,
+        tooltip=f"position {position}: “{token.piece}” in the vocabulary, id {token.id}{covers}{part}"
+        + byte_note(token.label),
+        special=token.special,
+    )
