@@ -11,7 +11,7 @@ from models.attention import AttentionInputs
 from models.values import SiteRef
 
 MOST_BYTES = 1 << 26
-"""Rows are forgotten beyond it; the next picture is then of a whole pass."""
+"""Rows beyond it are not kept, and those before them forgotten; the next picture is then of a whole pass."""
 
 _SHUT = -1.0  # in place of the weight of what may not be looked at
 
@@ -42,6 +42,8 @@ class KeptRows:
             written: of each sequence, all tokens after the prompt.
         """
         assert self._head is not None
+        if 4 * x.query.shape[0] * x.queries * x.keys > MOST_BYTES:
+            return
         heads = [self._head[1]]
         rows = attention.weights(x, heads)  # (sequences, 1, new tokens, keys)
         shut = attention.blocked(x, heads)
@@ -54,6 +56,8 @@ class KeptRows:
 
     def keep_pass(self, weights: np.ndarray, masked: np.ndarray | None, ids: tuple[int, ...]) -> None:
         """All rows of a pass over prompt and `ids`, (queries, keys), and what its mask hides."""
+        if weights.nbytes > MOST_BYTES:
+            return
         self._keep(weights if masked is None else np.where(masked, np.float32(_SHUT), weights), 0, ids)
 
     def triangle(self, site: SiteRef, head: int, ids: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray | None] | None:

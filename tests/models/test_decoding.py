@@ -149,6 +149,26 @@ def test_draws_come_as_often_as_their_probability(story_gpt):
     assert statistic < 23.51  # the 0.9999 quantile of chi-square with 4 degrees of freedom
 
 
+def test_samples_of_one_seed_draw_as_often_as_their_probability_and_apart_from_one_another(story_gpt):
+    """Chi-square over 8 samples of 500 steps; and the draws of any two samples do not go together."""
+    logits = torch.tensor([[2.0, 1.5, 1.0, 0.0]])
+    p = np.exp(logits[0].double().numpy()) / np.exp(logits[0].double().numpy()).sum()
+    ids = torch.zeros(1, 1, dtype=torch.long)
+    choices = [
+        [
+            choose(story_gpt, logits, ids, DecodeSettings(strategy="sample", seed=5, sample=sample), step, top=1)
+            for sample in range(8)
+        ]
+        for step in range(1, 501)
+    ]
+    seen = Counter(choice.token for step in choices for choice in step)
+    statistic = sum((seen[i] - 4000 * share) ** 2 / (4000 * share) for i, share in enumerate(p))
+    assert statistic < 21.11  # the 0.9999 quantile of chi-square with 3 degrees of freedom
+    drawn = np.array([[choice.drawn for choice in step] for step in choices], dtype=float)  # (steps, samples)
+    apart = np.corrcoef(drawn.T) - np.eye(8)
+    assert np.abs(apart).max() < 0.2  # 4.5 standard deviations
+
+
 def _fields(settings: DecodeSettings) -> dict[str, Any]:
     return {name: getattr(settings, name) for name in settings.__slots__}
 

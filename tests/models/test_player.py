@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from models import decode, run
+from models import decode, kept_rows, run
 from models.decode_requests import (
     DecodeRowsRequest,
     DecodeRowsView,
@@ -146,6 +146,20 @@ def test_grouped_queries_share_what_is_stored(tiny_model, tiny_folder):
     layer = played(engine, 2)[-1].cache[0]
     assert layer.heads > layer.key_heads
     assert layer.bytes == 2 * 4 * layer.stored * layer.key_heads * layer.head_dim
+
+
+def test_rows_that_are_too_many_are_not_kept_and_come_from_a_whole_pass(gpt, monkeypatch):
+    monkeypatch.setattr(kept_rows, "MOST_BYTES", 100)
+    views = played(gpt, 3, "Anna gave a dog to Tom", site=SITE, head=3)
+    first = rows(gpt, views[-1].ids, "Anna gave a dog to Tom", head=3)
+    again = rows(gpt, views[-1].ids, "Anna gave a dog to Tom", head=3)
+    assert not first.from_steps
+    assert not again.from_steps
+    monkeypatch.undo()
+    rows(gpt, views[-1].ids, "Anna gave a dog to Tom", head=3)
+    kept = rows(gpt, views[-1].ids, "Anna gave a dog to Tom", head=3)
+    assert kept.from_steps
+    np.testing.assert_array_equal(kept.weights, first.weights)
 
 
 def test_rows_of_a_sliding_window_stand_where_their_keys_do(tiny_folder, tiny_model):

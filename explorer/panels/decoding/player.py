@@ -109,7 +109,11 @@ class DecodePlayer(QObject):
         """The texts that are written at once, if there are several."""
         if self.is_beam:
             return beam_texts(self.work.beams[: self.work.beam], self.work.shown_beam)
-        return self.drawn.texts(self.branches) if self.drawn is not None else []
+        if self.drawn is None:
+            return []
+        loaded = self.session.state.results.loaded
+        fills = loaded is not None and loaded.info.family == "masked"  # its words do not stand side by side
+        return self.drawn.texts(self.branches, ", " if fills else "")
 
     def lacking(self, state: State) -> DecodeStepRequest | None:
         """The step that is looked at, where it came from a file, say, and has to be computed again."""

@@ -67,8 +67,8 @@ class Drawn:
             ways[sample] = (*ways[sample], child)
         return replace(self, ways=tuple(ways))
 
-    def texts(self, branches: Branches) -> list[SideText]:
-        """What each of them wrote after the node that they began at."""
+    def texts(self, branches: Branches, between: str = "") -> list[SideText]:
+        """What each of them wrote after the node that they began at, with `between` between two tokens."""
         nodes = {node.id: node for node in branches.nodes}
         before = branches.log_probability(self.ways[0][0])
         shown, found = self.shown(branches), []
@@ -77,7 +77,7 @@ class Drawn:
             found.append(
                 SideText(
                     sample,
-                    "".join(node.label for node in written),
+                    between.join(node.label for node in written),
                     before + sum(node.log_probability for node in written),
                     ended=bool(written) and written[-1].ended,
                     is_shown=sample == shown,

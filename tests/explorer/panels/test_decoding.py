@@ -14,7 +14,15 @@ from explorer.panels.decoding.knobs import DecodeKnobs
 from explorer.panels.decoding.layout import log_text
 from explorer.session import files
 from explorer.session.branches import MOST_NODES, ROOT, Branches
-from explorer.session.intents import Arrived, Busy, PutIntervention, RestoreDocument, SelectHead, SetText
+from explorer.session.intents import (
+    Arrived,
+    Busy,
+    OpenCheckpoint,
+    PutIntervention,
+    RestoreDocument,
+    SelectHead,
+    SetText,
+)
 from explorer.session.state import Document, State
 from explorer.theme import DARK
 from models.capture import run
@@ -507,6 +515,22 @@ def test_samples_play_until_the_steps_are_used_up(qtbot, session, panel):
     assert "All 3 steps are used up" in panel.status.text()
     session.undo()
     assert panel.player.branches.nodes == ()  # one playing, one step of undo
+
+
+def test_samples_of_a_masked_model_are_words_apart(qtbot, engine):
+    text = "Tom and [MASK] went to the [MASK]."
+    session = Answered(engine, text)
+    session.dispatch(OpenCheckpoint("story-bert"))
+    session.run(LoadRequest(ticket=30, reference="story-bert"))
+    session.run(ForwardRequest(ticket=31, text=text))
+    panel = shown(qtbot, DecodingPanel, session)
+    draw(qtbot, session, panel, 3, 2)
+    assert panel.player.drawn is not None
+    filled = [[node.label for node in panel.player.branches.path(node)] for node in panel.player.drawn.nodes]
+    assert [row.text for row in panel.texts.list.rows] == [
+        f"{number}: {', '.join(labels)}  (ended)" for number, labels in enumerate(filled, 1)
+    ]
+    assert panel.status.text().endswith("All samples have ended.")
 
 
 def test_nothing_drawn_is_one_text(qtbot, session, panel):
