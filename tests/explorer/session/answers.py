@@ -10,7 +10,14 @@ from explorer.session.branches import GREEDY, Branches
 from explorer.session.intents import Arrived, Intent
 from explorer.session.reduce import reduce
 from explorer.session.state import Document, State
-from models.decode_requests import DecodeStepRequest, DecodeStepView, Ending, Offer
+from models.decode_requests import (
+    DecodeSamplesRequest,
+    DecodeSamplesView,
+    DecodeStepRequest,
+    DecodeStepView,
+    Ending,
+    Offer,
+)
 from models.decode_settings import DecodeSettings
 from models.quality_requests import QualityPart, QualityRequest, QualityScore, QualityView
 from models.requests import (
@@ -251,6 +258,26 @@ def step_view(request: DecodeStepRequest, token: int = 7, *, ending: Ending = ""
         cache=(),
         cache_bytes=0,
     )
+
+
+def samples_request(
+    parents: int = 2, ids: tuple[int, ...] = (), text: str = "Tom and Anna went"
+) -> DecodeSamplesRequest:
+    """So many samples that have all written `ids`."""
+    return DecodeSamplesRequest(
+        text=text,
+        settings=DecodeSettings(strategy="sample"),
+        steps=20,
+        number=len(ids) + 1,
+        samples=tuple(range(parents)),
+        ids=(ids,) * parents,
+    )
+
+
+def samples_view(request: DecodeSamplesRequest, *tokens: int) -> DecodeSamplesView:
+    """Each sample drew one of `tokens`."""
+    steps = [step_view(request.alone(place), token) for place, token in enumerate(tokens)]
+    return DecodeSamplesView(request=request, steps=tuple(steps))
 
 
 TRANSLATING = State(Document(checkpoint="en-es"))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from explorer.session.branches import Branches
 from explorer.session.intents import (
     Arrived,
+    AskSamples,
     AskStep,
     Busy,
     ClearInterventions,
@@ -75,6 +76,7 @@ STEP_REQUESTS = st.builds(
     st.lists(TOKENS, max_size=2),
     st.none() | TOKENS,
 )
+SAMPLES_REQUESTS = st.builds(answers.samples_request, st.just(2), st.lists(TOKENS, max_size=2).map(tuple), TEXTS)
 KNOBS = st.one_of(
     st.builds(Scale, st.sampled_from([0.0, 0.5, 1.0]), site=st.none() | SITES, head=st.none() | st.integers(0, 8)),
     st.builds(Mask, st.sampled_from(["trained", "none"]), site=st.none() | SITES),
@@ -111,6 +113,13 @@ def steps() -> st.SearchStrategy[Intent]:
         st.builds(RemoveIntervention, st.integers(-1, 2)),
         st.just(ClearInterventions()),
         st.builds(AskStep, STEP_REQUESTS, NODES, st.booleans()),
+        st.builds(
+            AskSamples,
+            SAMPLES_REQUESTS,
+            st.lists(NODES, min_size=2, max_size=2).map(tuple),
+            st.integers(-1, 1),
+            st.booleans(),
+        ),
         st.builds(GoToNode, NODES),
         st.builds(NameBranch, NODES, TEXTS),
         st.builds(DeleteBranch, NODES),
@@ -141,6 +150,7 @@ def results() -> st.SearchStrategy[Result]:
         st.builds(answers.trust_report, RUNS),
         st.builds(answers.stepped, RUNS, TEXTS, ended=st.booleans()),
         st.builds(answers.step_view, STEP_REQUESTS, TOKENS),
+        st.builds(answers.samples_view, SAMPLES_REQUESTS, TOKENS, TOKENS),
         st.builds(answers.progress, REQUESTS),
         st.builds(answers.failure, REQUESTS, cut_to=st.none() | st.integers(0, 3), stale=st.booleans()),
     )

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from explorer.session.intents import (
+    AskSamples,
     AskStep,
     Busy,
     DeleteBranch,
@@ -219,7 +220,7 @@ def test_any_sequence_keeps_the_state_whole_and_every_older_one_as_it_was(sequen
             new = reduce(state, intent)
         except ValueError:
             refusable = SelectHead | SetView | SwitchIntervention | RemoveIntervention
-            of_branches = AskStep | GoToNode | NameBranch | DeleteBranch
+            of_branches = AskStep | AskSamples | GoToNode | NameBranch | DeleteBranch
             assert isinstance(intent, refusable | of_branches)  # the only ones that may be refused
             new = state
         assert kept == (

@@ -29,8 +29,6 @@ from explorer.session.intents import (
 from explorer.session.session import Session
 from explorer.session.state import Document, State
 from explorer.session.writing import TEXTS_KEPT
-from models.decode_requests import DecodeSamplesRequest, DecodeSamplesView
-from models.decode_settings import DecodeSettings
 from models.interventions import Scale
 from models.requests import ForwardRequest, HeadRequest, LoadRequest, TrustRequest
 from models.values import SiteRef
@@ -306,29 +304,11 @@ def test_a_step_that_fails_ends_the_playing(session):
     assert not session.can_undo
 
 
-def samples_request(
-    parents: int = 2, ids: tuple[int, ...] = (), text: str = "Tom and Anna went"
-) -> DecodeSamplesRequest:
-    return DecodeSamplesRequest(
-        text=text,
-        settings=DecodeSettings(strategy="sample"),
-        steps=20,
-        number=len(ids) + 1,
-        samples=tuple(range(parents)),
-        ids=(ids,) * parents,
-    )
-
-
-def samples_view(request: DecodeSamplesRequest, *tokens: int) -> DecodeSamplesView:
-    steps = [answers.step_view(request.alone(place), token) for place, token in enumerate(tokens)]
-    return DecodeSamplesView(request=request, steps=tuple(steps))
-
-
 def test_samples_side_by_side_grow_the_tree_and_are_one_step(session):
     write(session, 5)
-    request = samples_request(3, (5,))
+    request = answers.samples_request(3, (5,))
     session.dispatch(AskSamples(request, (1, 1, 1), shown=2))
-    session.dispatch(Arrived(samples_view(request, 7, 7, 8)))
+    session.dispatch(Arrived(answers.samples_view(request, 7, 7, 8)))
     branches = session.state.document.branches
     assert [node.token for node in branches.nodes] == [5, 7, 8]
     assert branches.ids() == (5, 8)
@@ -341,10 +321,10 @@ def test_samples_side_by_side_grow_the_tree_and_are_one_step(session):
 
 def test_of_samples_whose_branch_was_deleted_nothing_is_taken(session):
     write(session, 5)
-    request = samples_request(2, (5,))
+    request = answers.samples_request(2, (5,))
     session.dispatch(AskSamples(request, (1, 1)))
     session.dispatch(DeleteBranch(1))
-    session.dispatch(Arrived(samples_view(request, 7, 8)))
+    session.dispatch(Arrived(answers.samples_view(request, 7, 8)))
     assert session.state.document.branches.nodes == ()
 
 
@@ -433,9 +413,9 @@ def test_trees_of_texts_long_left_are_let_go_and_undo_brings_them_back(session):
         (AskStep(answers.step_request(text="b")), "another text"),
         (AskStep(answers.step_request(), 5), "no node 5"),
         (AskStep(answers.step_request(), 1), "not one after node 1"),
-        (AskSamples(samples_request(), (1, 1)), "not one after node 1"),
-        (AskSamples(samples_request(2), (0,)), "2 samples can not go on from 1 nodes"),
-        (AskSamples(samples_request(text="b"), (0, 0)), "another text"),
+        (AskSamples(answers.samples_request(), (1, 1)), "not one after node 1"),
+        (AskSamples(answers.samples_request(2), (0,)), "2 samples can not go on from 1 nodes"),
+        (AskSamples(answers.samples_request(text="b"), (0, 0)), "another text"),
         (GoToNode(5), "no node 5"),
         (NameBranch(5, "a"), "no node 5"),
         (NameBranch(ROOT, "a"), "The prompt is no branch"),
