@@ -304,7 +304,7 @@ BROKEN: dict[str, tuple[Break, tuple[str, ...]]] = {
     ),
     "embedding no numbers": (lambda f: with_nan(f, "transformer.wte.weight"), (NAME, "transformer.wte.weight first")),
     "adapter": (
-        lambda f: [(f / "config.json").unlink(), (f / "adapter_config.json").write_text("{}")],
+        lambda f: (f / "config.json").rename(f / "adapter_config.json"),
         (NAME, "adapter", "put on another model", "merge_and_unload"),
     ),
     "shard missing": (shard_missing, (NAME, "1 of its", "model-00002-of", "Fetch them again")),
