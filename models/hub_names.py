@@ -84,3 +84,10 @@ def cached_folder(name: HubName, cache: Path | None = None) -> Path | None:
         return None
     folder = Path(found).parent
     return folder if any(folder.glob("*.safetensors")) else None  # what was only looked up has no weights
+
+
+def cache_location() -> str:
+    """The folder of huggingface_hub's cache (HF_HOME, HF_HUB_CACHE, or the default)."""
+    from huggingface_hub import constants
+
+    return constants.HF_HUB_CACHE

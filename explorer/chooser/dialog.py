@@ -30,7 +30,7 @@ from explorer.widgets.checkpoint_view import CheckpointView
 from explorer.widgets.elided_label import ElidedLabel
 from explorer.widgets.page import wrapped
 from models.describe_requests import Described
-from models.hub_names import SCHEME, is_hub
+from models.hub_names import SCHEME, cache_location, is_hub
 from models.hub_requests import HubListing
 from models.memory import in_bytes
 
@@ -118,7 +118,7 @@ class CheckpointDialog(QDialog):
         self.resize(SIZE)
 
         hub.changed.connect(self.on_hub)
-        self._show_cache("")
+        self._show_cache(cache_location())
         self._show()
 
     def _lay_out(self) -> None:
@@ -313,8 +313,8 @@ class CheckpointDialog(QDialog):
         self.doing.setToolTip(self.doing.text())
 
     def _show_cache(self, cache: str) -> None:
-        self.cache.setText(f"cache: {cache}" if cache else "kept in Hugging Face's own cache")
-        self.cache.setToolTip(f"What is fetched lies in {cache}" if cache else "Set HF_HOME to have it elsewhere")
+        self.cache.setText(f"cache: {cache}")
+        self.cache.setToolTip(f"What is fetched lies in {cache}. Set HF_HOME to have it elsewhere")
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):

@@ -128,10 +128,9 @@ def _memory(described: Described) -> str:
     half = sizes.get("bfloat16", 0)
     parts = [f"{in_bytes(sizes.get('float32', 0))} in float32, {in_bytes(half)} in bfloat16 or float16"]
     if described.text_bytes:
-        what = "every weight" if described.info is not None and described.info.weights_only else "q, k and v"
+        what = "the weights" if described.info is not None and described.info.weights_only else "q, k, v"
         parts.append(
-            f"a text of {described.text_tokens:,} tokens adds {in_bytes(described.text_bytes)} in float32 ({what}, and "
-            "the residual stream)"
+            f"{in_bytes(described.text_bytes)} more for {described.text_tokens:,} tokens ({what}, the residual stream)"
         )
     if described.free is not None:
         parts.append(f"{in_bytes(described.free)} are free ({described.where})")
@@ -181,7 +180,7 @@ def _value(text: str) -> QLabel:
 
 
 def _add(grid: QGridLayout, row: int, name: QLabel, value: QLabel) -> None:
-    name.setMinimumWidth(name.fontMetrics().horizontalAdvance("✓  Masks and scale") + 12)
+    name.setMinimumWidth(name.fontMetrics().horizontalAdvance("✓  Naming what it sees") + 12)
     grid.addWidget(name, row, 0, Qt.AlignmentFlag.AlignTop)
     grid.addWidget(value, row, 1, Qt.AlignmentFlag.AlignTop)
 

@@ -138,7 +138,7 @@ def test_facts_are_said(desk):
         "8,192 tokens",
         "49,152 tokens",
         "538.1 MB in float32, 269.0 MB in bfloat16 or float16",
-        "a text of 8,192 tokens adds 1.5 GB",
+        "1.5 GB more for 8,192 tokens (q, k, v, the residual stream)",
         "12.3 GB are free (CPU)",
         "98.4 MB in /models/x",
         "✓  Attention",
