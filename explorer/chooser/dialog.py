@@ -34,7 +34,7 @@ from models.hub_names import SCHEME, cache_location, is_hub
 from models.hub_requests import HubListing
 from models.memory import in_bytes
 
-SIZE = QSize(1040, 660)
+SIZE = QSize(1100, 660)
 LIST_WIDTH = 330
 PROGRESS_STEPS = 1000
 GGUF_FILTER = "GGUF (*.gguf)"
@@ -97,12 +97,14 @@ class CheckpointDialog(QDialog):
         self.cache = ElidedLabel()
         self.cache.elide_mode = Qt.TextElideMode.ElideMiddle
         self.cache.setProperty("role", "dim")
+        self.cache.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
 
         self.view = CheckpointView()
         self.download_button = _button("&Download", "Fetch what is missing of it into the cache")
         self.download_button.clicked.connect(self.download)
         self.doing = ElidedLabel()
         self.doing.setProperty("role", "dim")
+        self.doing.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.progress = QProgressBar()
         self.progress.setTextVisible(False)
         self.progress.setFixedHeight(6)
