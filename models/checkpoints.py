@@ -20,8 +20,8 @@ from models.capture import IMPLEMENTATION
 from models.errors import CheckpointError
 from models.examining import Examined, check_opens, examine, find, incomplete, open_tokenizer
 from models.families import opening
+from models.first_run import check_first_run
 from models.gguf_files import quiet_unpacking
-from models.given import check_given
 from models.model import Model
 from models.textbook.checkpoint import MODEL_TYPE, open_recurrent
 from models.values import CheckpointInfo, Placement
@@ -62,8 +62,7 @@ def open_checkpoint(reference: str | Path, *, device: str = "cpu", dtype: str = 
         return open_vision(examined.info, _weights(examined, where, number), examined.folder)
     tokenizer, info = open_tokenizer(examined)
     model = Model(info, _weights(replace(examined, info=info), where, number), tokenizer)
-    if info.weights_only:
-        check_given(model)
+    check_first_run(model)
     return model
 
 

@@ -10,23 +10,19 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-import torch
 from torch import Tensor
 
 from models.attention import AttentionInputs
-from models.capture import Recorder, recording
-from models.errors import CheckpointError, InputError
+from models.errors import InputError
 from models.interventions import Intervention, Positions
 from models.values import Site, StackInfo
 
 if TYPE_CHECKING:
+    from models.capture import Recorder
     from models.model import Model
 
 KEPT_BYTES = 1_000_000_000
 """What the kept weights of one run may take, in float32."""
-
-_PROBES = (5, 6)  # tokens: a band of weights is as wide as the text at one length, and not at the next
-_OFF = 0.05  # by which a row of weights may miss 1: half precision rounds them
 
 
 def most_tokens(stacks: Iterable[StackInfo]) -> int:
@@ -70,36 +66,10 @@ def keep_given(model: Model, recorder: Recorder, out: Any, tokens: int) -> None:
             )
 
 
-def check_given(model: Model) -> None:
-    """Run a few tokens through a model that was just opened, and see whether its output holds its weights.
-
-    Raises:
-        CheckpointError: it does not.
-    """
-    for count in _PROBES:
-        recorder = Recorder(model.module_names, model.seq2seq)
-        try:
-            encoded = model.encode([0] * count)
-            with torch.no_grad(), recording(recorder):
-                keep_given(model, recorder, model.forward(encoded.inputs), len(encoded.tokens))
-            sums = [float((x.given.sum(-1) - 1).abs().max()) for x in recorder.inputs if x.given is not None]
-        except Exception as cause:
-            raise CheckpointError(_refused(model)) from cause
-        if len(sums) != sum(stack.layers for stack in model.info.stacks) or not max(sums, default=1.0) < _OFF:
-            raise CheckpointError(_refused(model))
-
-
 def check_edits(model: Model, interventions: Iterable[Intervention]) -> None:
     """Raises ValueError where an intervention would have to change what this model does not show."""
     if model.info.weights_only and not all(isinstance(item, Positions) for item in interventions):
         raise ValueError(f"{model.info.weights_only} So masks and scales can not be changed.")
-
-
-def _refused(model: Model) -> str:
-    return (
-        f"{model.info.name}: transformers' {model.info.model_type} neither shows queries and keys nor gives a weight "
-        "for each of them, so there would be nothing to show. Open a checkpoint of another family."
-    )
 
 
 def _by_stack(model: Model, out: Any) -> list[tuple[str, Any]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import transformers
 from torch import nn
 
 from models import open_checkpoint, run
@@ -133,3 +134,25 @@ def test_two_models_put_together(tiny_model: TinyModel) -> None:
 def test_what_has_nothing_to_show(tiny_folder: TinyFolder, kind: str, words: str) -> None:
     with pytest.raises(CheckpointError, match=words):
         describe(str(tiny_folder(kind)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("long_t5", "long_t5: transformers' own code for longt5 keeps the attention of its encoder to itself"),
+        ("xlnet", "xlnet: transformers' xlnet neither shows"),
+        ("longformer", "longformer: transformers' longformer neither shows"),
+    ],
+)
+def test_what_shows_in_a_first_run(tiny_folder: TinyFolder, kind: str, words: str) -> None:
+    with pytest.raises(CheckpointError, match=words):
+        open_checkpoint(tiny_folder(kind))
+
+
+def test_a_model_that_can_not_be_run(tiny_folder: TinyFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("The size of tensor a (2) must match the size of tensor b (4)")
+
+    monkeypatch.setattr(transformers.LlamaForCausalLM, "forward", broken)
+    with pytest.raises(CheckpointError, match="llama was loaded, but can not be run: The size of tensor a"):
+        open_checkpoint(tiny_folder("llama"))

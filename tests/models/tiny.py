@@ -264,6 +264,10 @@ KINDS = {
     "longformer": Kind(  # weights along a band, no square
         "LongformerForMaskedLM", "LongformerConfig", {**_BERT, "attention_window": 4}, roberta_like
     ),
+    "long_t5": Kind("LongT5ForConditionalGeneration", "LongT5Config", _T5, sentence_piece),  # its encoder is its own
+    "xlnet": Kind(  # says the next token, and looks ahead
+        "XLNetLMHeadModel", "XLNetConfig", {"d_model": 32, "n_layer": 2, "n_head": 4, "d_inner": 48}, byte_level
+    ),
     "mamba": Kind("MambaForCausalLM", "MambaConfig", {"hidden_size": 32, "num_hidden_layers": 2}, byte_level),
     "whisper": Kind(
         "WhisperForConditionalGeneration",

@@ -1,0 +1,73 @@
+"""A few tokens through a model that was just opened: whether what its config promises is there to be seen.
+
+Some families hand only a part of their attention on (LongT5's encoder keeps its own), some give bands of weights in
+the place of squares, some call themselves causal and look ahead. All that shows in one run, and in no config.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from models import devices
+from models.capture import Recorder, recording
+from models.errors import CheckpointError
+from models.given import keep_given
+from models.model import Model
+from models.weight_files import brief
+
+_PROBES = (5, 6)  # tokens: a band of weights is as wide as the text at one length, and not at the next
+_OFF = 0.05  # by which a row of weights may miss 1: half precision rounds them
+
+
+def check_first_run(model: Model) -> None:
+    """Raises CheckpointError where a run of `model` fails, or shows nothing of a stack that its config names."""
+    name = model.info.model_type
+    for count in _PROBES if model.info.weights_only else _PROBES[:1]:
+        recorder = _run(model, count)
+        seen = {site.stack for site in recorder.sites}
+        hidden = [stack.stack for stack in model.info.stacks if stack.stack not in seen]
+        if hidden and not model.info.weights_only:
+            raise CheckpointError(
+                f"{model.info.name}: transformers' own code for {name} keeps the attention of its {hidden[0]} to "
+                "itself, so a part of the model could not be shown. Open a checkpoint of another family."
+            )
+        if model.info.weights_only and not _is_whole(model, recorder):
+            raise CheckpointError(_nothing_to_show(model))
+
+
+def _run(model: Model, count: int) -> Recorder:
+    recorder = Recorder(model.module_names, model.seq2seq)
+    try:
+        encoded = model.encode([0] * count, [0] * count if model.seq2seq else None)
+        with torch.no_grad(), recording(recorder):
+            out = model.forward(encoded.inputs)
+    except Exception as cause:
+        if devices.is_out_of_memory(cause):
+            raise
+        raise CheckpointError(f"{model.info.name} was loaded, but can not be run: {brief(cause)}.") from cause
+    if model.info.weights_only:
+        try:
+            keep_given(model, recorder, out, len(encoded.tokens))
+        except Exception as cause:  # an output of another make
+            raise CheckpointError(_nothing_to_show(model)) from cause
+    return recorder
+
+
+def _is_whole(model: Model, recorder: Recorder) -> bool:
+    """Whether the output held a weight for every query and key of every layer."""
+    if len(recorder.inputs) != sum(stack.layers for stack in model.info.stacks):
+        return False
+    for site, x in zip(recorder.sites, recorder.inputs, strict=True):
+        assert x.given is not None
+        if not float((x.given.float().sum(-1) - 1).abs().max()) < _OFF:
+            return False
+        if site.causal and bool(x.given.triu(1).any()):
+            return False
+    return True
+
+
+def _nothing_to_show(model: Model) -> str:
+    return (
+        f"{model.info.name}: transformers' {model.info.model_type} neither shows queries and keys nor gives a weight "
+        "for each of them, so there would be nothing to show. Open a checkpoint of another family."
+    )
