@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import Qt
 
 from explorer.session.hover import Hover
-from explorer.session.intents import Busy, OpenCheckpoint
+from explorer.session.intents import Busy, Measure, OpenCheckpoint
 from explorer.session.state import State
 from explorer.top_bar import TopBar, facts
 from models.requests import ExportRequest, ForwardRequest
@@ -94,6 +94,17 @@ def test_short_work_is_not_announced_and_long_work_is(bar, session, qtbot):
     session.dispatch(Busy(frozenset()))
     assert not bar.progress.isVisible()
     assert not bar.doing.isVisible()
+
+
+def test_a_measurement_is_one_piece_of_work_however_many_requests_it_is(bar, session, qtbot):
+    session.dispatch(Measure(answers.QUALITY))
+    session.dispatch(Busy(frozenset({"quality"})))
+    qtbot.waitUntil(bar.progress.isVisible)
+    session.arrive(answers.progress(answers.QUALITY, "Opening a"))
+    assert bar.doing.text() == "Opening a …"
+    session.arrive(answers.quality_view(3, 12))
+    assert bar.doing.text() == "Measuring quality …"
+    assert bar.progress.value() / bar.progress.maximum() == 0.25
 
 
 def test_saving_weights_can_be_cancelled_and_nothing_else_can(bar, session, qtbot):
