@@ -26,6 +26,7 @@ from models.families import (
     family_of,
     opening,
     refusal,
+    shown_part,
     stacks_of,
     text_config,
     vocabulary_of,
@@ -120,6 +121,7 @@ def examine(reference: str, listing: HubListing | None = None) -> Examined:
     architectures = raw.get("architectures")
     named = architectures[0] if isinstance(architectures, list) and architectures else ""
     architecture = named if isinstance(named, str) else ""
+    architecture, config = shown_part(architecture, config)
     info = _info(reference, path, architecture, config, tensors, read_card(path))
     return _checked(Examined(info, config), tensors)
 

@@ -25,6 +25,15 @@ _AUTO = {
 _SENSES = {"input_features": "listens to sound", "input_values": "listens to sound", "pixel_values": "reads pictures"}
 
 
+def shown_part(architecture: str, config: Any) -> tuple[str, Any]:
+    """Of a model that holds texts against pictures (CLIP) its vision half; any other as it is."""
+    kind, half = _class(architecture, config), getattr(config, "vision_config", None)
+    if kind is None or kind.can_generate() or not isinstance(half, PreTrainedConfig):
+        return architecture, config
+    bare = _names(tables.MODEL_MAPPING_NAMES, half)
+    return (bare[0], half) if bare else (architecture, config)
+
+
 def family_of(architecture: str, config: Any) -> str:
     """ "causal", "masked", "encoder" (no head that says words), "seq2seq" (an encoder and a decoder) or "vision"."""
     kind = _class(architecture, config)
@@ -112,8 +121,6 @@ def refusal(family: str, architecture: str, config: Any) -> str:
         return f"{name} {sense or 'does not read text'}, which this version can not give it. Open a model of text."
     if family == "vision" and weights_only(architecture, config):
         return f"{weights_only(architecture, config)} Open another vision transformer, such as a ViT."
-    if family == "encoder" and hasattr(config, "vision_config"):
-        return f"{name} reads texts and pictures side by side. Open one of its two halves, saved on its own."
     if any(stack.heads < 1 for stack in stacks_of(config, family)):
         return f"config.json names no attention heads, and {name} may have none. Open a transformer."
     return ""

@@ -18,6 +18,7 @@ _VIT = {
     "patch_size": 8,
     "num_channels": 3,
 }
+_TEXT = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 2, "vocab_size": 99}
 _SWIN = {"image_size": 32, "patch_size": 4, "embed_dim": 16, "depths": [2, 2], "num_heads": [2, 2], "window_size": 4}
 _LABELS = {"id2label": {0: "cat", 1: "dog", 2: "ship"}, "label2id": {"cat": 0, "dog": 1, "ship": 2}}
 
@@ -30,6 +31,7 @@ KINDS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "dinov2_registers": ("Dinov2WithRegistersModel", "Dinov2WithRegistersConfig", {**_VIT, "num_register_tokens": 2}),
     "dinov2_classes": ("Dinov2ForImageClassification", "Dinov2Config", {**_VIT, **_LABELS}),
     "clip_vision": ("CLIPVisionModel", "CLIPVisionConfig", _VIT),
+    "clip": ("CLIPModel", "CLIPConfig", {"vision_config": _VIT, "text_config": _TEXT, "projection_dim": 16}),
     "siglip_vision": ("SiglipVisionModel", "SiglipVisionConfig", _VIT),
     "swin": ("SwinForImageClassification", "SwinConfig", {**_SWIN, **_LABELS}),  # looks within windows
 }
@@ -44,7 +46,8 @@ def save(kind: str, folder: Path) -> Path:
         for parameter in module.parameters():
             parameter.copy_(torch.randn_like(parameter) * 0.3)  # small ones would make heads that are all alike
     module.save_pretrained(folder)
-    side, channels = settings["image_size"], settings.get("num_channels", 3)
+    size = settings.get("vision_config", settings)
+    side, channels = size["image_size"], size.get("num_channels", 3)
     processor = transformers.ViTImageProcessor(
         size={"height": side, "width": side}, image_mean=[0.5] * channels, image_std=[0.5] * channels
     )
@@ -55,6 +58,7 @@ def save(kind: str, folder: Path) -> Path:
 def eager_run(folder: Path, pixels: torch.Tensor, kind: str) -> Any:
     """What transformers' own eager forward gives, with `attentions`."""
     module = getattr(transformers, KINDS[kind][0]).from_pretrained(folder, attn_implementation="eager").eval()
+    module = module.vision_model if kind == "clip" else module
     with torch.no_grad():
         return module(pixel_values=pixels, output_attentions=True)
 
