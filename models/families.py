@@ -71,7 +71,10 @@ def opening(family: str, architecture: str, config: Any) -> tuple[Any, dict[str,
 def stacks_of(config: Any, family: str) -> tuple[StackInfo, ...]:
     """The stacks of attention layers that the config describes."""
     if family != "seq2seq":
-        return (_stack("decoder" if family != "vision" and _is_causal(config) else "encoder", text_config(config)),)
+        if family == "vision" or not _is_causal(config):
+            return (_stack("encoder", text_config(config)),)
+        # a decoder saved without its encoder still has a config of both (BartForCausalLM)
+        return (_stack("decoder", text_config(config), "decoder_layers", "decoder_attention_heads"),)
     halves = _halves(config)
     if halves is not None:
         encoder, decoder = _stack("encoder", halves[0]), _stack("decoder", halves[1])

@@ -24,15 +24,27 @@ def check_first_run(model: Model) -> None:
     name = model.info.model_type
     for count in _PROBES if model.info.weights_only else _PROBES[:1]:
         recorder = _run(model, count)
-        seen = {site.stack for site in recorder.sites}
-        hidden = [stack.stack for stack in model.info.stacks if stack.stack not in seen]
+        hidden = _hidden_stack(model, recorder)
         if hidden and not model.info.weights_only:
             raise CheckpointError(
-                f"{model.info.name}: transformers' own code for {name} keeps the attention of its {hidden[0]} to "
+                f"{model.info.name}: transformers' own code for {name} keeps the attention of its {hidden} to "
                 "itself, so a part of the model could not be shown. Open a checkpoint of another family."
+            )
+        if len(recorder.sites) > sum(stack.layers for stack in model.info.stacks):
+            raise CheckpointError(
+                f"{model.info.name}: {name} computes several attentions in one layer and mixes them, which this "
+                "program can not draw. Open a checkpoint of another family."
             )
         if model.info.weights_only and not _is_whole(model, recorder):
             raise CheckpointError(_nothing_to_show(model))
+
+
+def _hidden_stack(model: Model, recorder: Recorder) -> str:
+    """A stack of which nothing was seen; "" where there is none. Layers of another kind (Jamba's) are no attention."""
+    seen = {site.stack for site in recorder.sites}
+    if not model.seq2seq:
+        return "" if seen else model.info.stacks[0].stack
+    return next((stack.stack for stack in model.info.stacks if stack.stack not in seen), "")
 
 
 def _run(model: Model, count: int) -> Recorder:

@@ -26,7 +26,7 @@ TinyModel = Callable[[str], Model]
 FAMILIES = {
     "causal": (
         *("gpt2", "gpt2_bare", "llama", "mistral", "qwen2", "qwen3", "gemma2", "gemma3", "phi3", "gpt_neox", "opt"),
-        *("gpt_oss", "bert_decoder"),
+        *("gpt_oss", "bert_decoder", "bart_decoder"),
     ),
     "masked": (
         *("bert", "bert_pretrained", "albert", "electra", "distilbert", "roberta", "xlm_roberta", "modernbert"),
@@ -112,6 +112,15 @@ def test_layers_with_other_numbers_of_heads(tiny_folder: TinyFolder) -> None:
         trace.weights(1, 2)
 
 
+def test_layers_without_attention(tiny_model: TinyModel) -> None:
+    model = tiny_model("jamba")
+    trace = run(model, tiny.SENTENCE)
+    assert [site.ref for site in trace.sites] == [SiteRef("decoder", 1)]
+    theirs = [weights for weights in tiny.eager_run(model, tiny.SENTENCE).attentions if weights is not None]
+    np.testing.assert_allclose(trace.weights(0, 2), theirs[0][0, 2].numpy(), atol=1e-6)
+    assert compare_with_eager(model, model.encode(tiny.SENTENCE), trace).weight_difference < 1e-5
+
+
 def test_two_models_put_together(tiny_model: TinyModel) -> None:
     model = tiny_model("bert2bert")
     assert [(stack.stack, stack.layers) for stack in model.info.stacks] == [
@@ -140,6 +149,7 @@ def test_what_has_nothing_to_show(tiny_folder: TinyFolder, kind: str, words: str
     ("kind", "words"),
     [
         ("long_t5", "long_t5: transformers' own code for longt5 keeps the attention of its encoder to itself"),
+        ("diff_llama", "diff_llama: diffllama computes several attentions in one layer"),
         ("xlnet", "xlnet: transformers' xlnet neither shows"),
         ("longformer", "longformer: transformers' longformer neither shows"),
     ],

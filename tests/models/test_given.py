@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from models import decode, run
+from models import decode, open_checkpoint, run
 from models.checkpoints import describe
 from models.decode_requests import DecodeRowsRequest, DecodeStepRequest
 from models.decode_settings import DecodeSettings
@@ -128,8 +128,8 @@ def test_bound_is_what_fits() -> None:
     assert 4 * 24 * 32 * (most + 1) ** 2 > KEPT_BYTES
 
 
-def test_text_beyond_the_bound(tiny_model: TinyModel) -> None:
-    bloom = tiny_model("bloom")
+def test_text_beyond_the_bound(tiny_folder: TinyFolder) -> None:
+    bloom = open_checkpoint(tiny_folder("bloom"))  # one of its own, to put into another `Model`
     stacks = (StackInfo("decoder", 1000, 1000, 1000),)
     info = replace(bloom.info, stacks=stacks, context=most_tokens(stacks))
     assert info.context == 15

@@ -264,6 +264,14 @@ KINDS = {
     "longformer": Kind(  # weights along a band, no square
         "LongformerForMaskedLM", "LongformerConfig", {**_BERT, "attention_window": 4}, roberta_like
     ),
+    "bart_decoder": Kind("BartForCausalLM", "BartConfig", {**_BART, "encoder_layers": 3}, sentence_piece),
+    "jamba": Kind(  # attention in one layer of three
+        "JambaForCausalLM",
+        "JambaConfig",
+        {**_LLAMA, "num_experts": 2, "attn_layer_period": 2, "attn_layer_offset": 1, "mamba_dt_rank": 4},
+        byte_level,
+    ),
+    "diff_llama": Kind("DiffLlamaForCausalLM", "DiffLlamaConfig", _LLAMA, byte_level),  # two attentions a layer
     "long_t5": Kind("LongT5ForConditionalGeneration", "LongT5Config", _T5, sentence_piece),  # its encoder is its own
     "xlnet": Kind(  # says the next token, and looks ahead
         "XLNetLMHeadModel", "XLNetConfig", {"d_model": 32, "n_layer": 2, "n_head": 4, "d_inner": 48}, byte_level
