@@ -85,12 +85,21 @@ class HeadTiles:
         if self._x.given is not None:
             return self._given_squares(rows, keys, cell, how, scale_rows)
         s = self._scores(rows, keys, reach)  # (rows, keys)
-        is_open = self._x.mask is None and (not self._x.causal or keys.stop <= rows.start + 1)
-        hidden = None if is_open else squares(s[None], cell, "max")[0] == -torch.inf
+        hidden = self._hidden(s, rows, keys, cell)
         w = s.sub_(self._peak[rows, None]).exp_()
         w = w if scale_rows else w.div_(self._total[rows, None])
         picture = squares(w[None], cell, how)[0]
         return picture if hidden is None else picture.masked_fill(hidden, torch.nan)
+
+    def _hidden(self, s: Tensor, rows: slice, keys: slice, cell: int) -> Tensor | None:
+        """(down, across) bool: squares that are masked as a whole, None where none is. s: masked scores."""
+        if self._x.mask is not None:
+            return squares(s[None], cell, "max")[0] == -torch.inf
+        if not self._x.causal or keys.stop <= rows.start + 1:
+            return None
+        last_rows = torch.arange(rows.start, rows.stop, cell, device=s.device).add_(cell).clamp_(max=rows.stop) - 1
+        first_keys = torch.arange(keys.start, keys.stop, cell, device=s.device)
+        return first_keys > last_rows[:, None]
 
     def _given_squares(self, rows: slice, keys: slice, cell: int, how: Pooling, scale_rows: bool) -> Tensor:
         """Of a model that gives its weights alone: a weight of exactly 0 is all that it says of its mask."""
