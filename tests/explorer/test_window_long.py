@@ -1,0 +1,124 @@
+"""A text of 1,500 tokens in the whole window: tiles, search, thumbnails, and the comparison on some rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+from transformers import PreTrainedTokenizerFast
+
+from explorer.panels.head_map import HeadMapPanel
+from explorer.session.intents import SelectHead, SetText
+from explorer.window import MainWindow
+from models import open_checkpoint, run
+from models.trace import Trace
+from models.values import SiteRef
+from tests.explorer.real_window import opened_window, panel_of, settle, wait_until
+from tests.models import tiny
+
+TOKENS, ROOM = 1500, 2048
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny GPT-2 with room for 2,048 tokens."""
+    kind = tiny.KINDS["gpt2"]
+
+    def tokenizer() -> PreTrainedTokenizerFast:
+        made = kind.tokenizer()
+        made.model_max_length = ROOM
+        return made
+
+    long = replace(kind, settings={**kind.settings, "n_positions": ROOM}, tokenizer=tokenizer)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(tiny.KINDS, "gpt2", long)
+        return tiny.save("gpt2", tmp_path_factory.mktemp("long") / "long")
+
+
+@pytest.fixture(scope="module")
+def text(folder: Path) -> str:
+    return tiny.text_of(open_checkpoint(folder), TOKENS)
+
+
+@pytest.fixture(scope="module")
+def trace(folder: Path, text: str) -> Trace:
+    return run(open_checkpoint(folder), text)
+
+
+@pytest.fixture
+def window(qapp: QApplication, folder: Path, text: str) -> Iterator[MainWindow]:
+    with opened_window(str(folder), text) as window:
+        yield window
+
+
+def test_the_map_is_the_run_s_own_weights_at_every_zoom(window: MainWindow, trace: Trace) -> None:
+    panel = panel_of(window, HeadMapPanel)
+    window.session.dispatch(SelectHead(SiteRef("decoder", 1), 2))
+    settle(window)
+    weights = trace.weights(("decoder", 1), 2)
+    assert panel.map.is_tiled
+    value, cell = panel.map.value_at(1200, 301) or (0.0, 0)
+    assert cell == 1 << panel.map.level > 1
+    rows, columns = (slice(place // cell * cell, (place // cell + 1) * cell) for place in (1200, 301))
+    assert value == pytest.approx(float(weights[rows, columns].max()), abs=1e-6)
+    panel.map.go_to_cell(1200, 301)
+    settle(window)
+    for query, key in ((1200, 301), (1203, 300), (1198, 305)):
+        assert panel.map.value_at(query, key) == (pytest.approx(float(weights[query, key]), abs=1e-6), 1)
+    panel.map.go_to_cell(1200, 1200)
+    settle(window)
+    assert panel.map.readout(1200, 1201).endswith(": masked")
+
+
+def test_a_token_is_found_by_keyboard(window: MainWindow, trace: Trace) -> None:
+    panel = panel_of(window, HeadMapPanel)
+    QTest.keyClick(window, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
+    assert panel.tools.search.field.hasFocus()
+    QTest.keyClicks(panel.tools.search.field, "ann")
+    places = [i for i, token in enumerate(trace.tokens) if "ann" in token.word.lower()]
+    assert panel.tools.search.matches == tuple(places)
+    QTest.keyClick(panel.tools.search.field, Qt.Key.Key_Return)
+    settle(window)
+    selection = window.session.state.selection
+    assert selection.query in places
+    assert selection.query in panel.map.view.rows.visible()
+    row = window.session.state.results.row
+    assert row is not None
+    site = selection.site
+    assert site is not None
+    np.testing.assert_allclose(row.weights, trace.weights(site, selection.head, [selection.query])[0], atol=1e-6)
+
+
+def test_every_thumbnail_comes(window: MainWindow, trace: Trace) -> None:
+    view = window.session.state.results.atlas
+    assert view is not None
+    assert view.done == 1
+    np.testing.assert_allclose(view.images, trace.atlas(48), atol=1e-6)
+
+
+def test_it_is_compared_when_asked_and_on_some_rows(window: MainWindow) -> None:
+    assert window.session.state.results.trust is None
+    window.top_bar.trust.measure()
+    wait_until(lambda: window.session.state.results.trust is not None)
+    report = window.session.state.results.trust
+    assert report is not None
+    assert report.rows == 64
+    assert report.holds
+
+
+def test_to_a_short_text_and_back(window: MainWindow, text: str) -> None:
+    panel = panel_of(window, HeadMapPanel)
+    window.session.dispatch(SetText("Tom and Anna went"))
+    settle(window)
+    assert not panel.map.is_tiled
+    assert not panel.tools.isVisible()
+    window.session.dispatch(SetText(text))
+    settle(window)
+    assert panel.map.is_tiled
+    assert panel.map.missing() == []
