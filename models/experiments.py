@@ -136,15 +136,15 @@ def head_scores(trace: Trace, site: SiteRef, head: int) -> HeadScores | None:
     Raises:
         IndexError: no such site or head.
     """
-    blocked = trace.masked(site, head)  # (queries, keys); raises for a head that is not there
-    x = trace.inputs[trace.index(site)]
+    x = trace.at(site, head)
     query = x.query[0, head].float().cpu().numpy()  # (queries, head_dim)
     key = x.key[0, head // x.group].float().cpu().numpy()  # (keys, head_dim)
     count, total, squares = 0, 0.0, 0.0
     step = max(1, _BLOCK // len(key))
     for start in range(0, len(query), step):
         products = query[start : start + step].astype(np.float64) @ key.astype(np.float64).T  # (rows, keys)
-        allowed = products.ravel() if blocked is None else products[~blocked[start : start + step]]
+        blocked = trace.masked(site, head, slice(start, start + step))
+        allowed = products.ravel() if blocked is None else products[~blocked]
         count += allowed.size
         total += float(allowed.sum())
         squares += float(allowed @ allowed)

@@ -63,12 +63,20 @@ class LaterLogits:
         return logits
 
 
+def last_only(model: Model, tokens: int) -> dict[str, int]:
+    """What to ask a forward pass for, where the logits of its `tokens` are too many and the last one's are enough."""
+    return {"logits_to_keep": 1} if _are_many(model, tokens) and model.accepts("logits_to_keep") else {}
+
+
+def _are_many(model: Model, tokens: int) -> bool:
+    return tokens * model.info.vocabulary * model.dtype.itemsize > KEPT_BYTES
+
+
 @contextmanager
 def later_logits(model: Model, inputs: Mapping[str, Tensor], tokens: int) -> Iterator[LaterLogits | None]:
     """Around a forward pass whose logits are too many to keep: `given` is set after it. None where they are kept."""
     body = getattr(model.module, "base_model", None)
-    size = tokens * model.info.vocabulary * model.dtype.itemsize
-    if size <= KEPT_BYTES or body is None or body is model.module or not model.accepts("logits_to_keep"):
+    if not _are_many(model, tokens) or body is None or body is model.module or not model.accepts("logits_to_keep"):
         yield None
         return
     later = LaterLogits(model, inputs, body)

@@ -20,6 +20,7 @@ from models.decode_requests import CacheLayer
 from models.errors import InputError
 from models.given import check_edits, keep_given
 from models.interventions import Intervention, Mask, check
+from models.logits import last_only
 from models.model import Encoded, Model
 from models.position_edits import edited_positions
 from models.values import Site
@@ -132,6 +133,7 @@ class CachedRun:
         name = "decoder_input_ids" if self.model.seq2seq else "input_ids"
         inputs = {name: self.ids[:, past:], **self._fixed}
         options: dict[str, Any] = {**self.model.forward_options, "use_cache": self.reads_anew is None}
+        options |= last_only(self.model, self.ids.shape[1] - past)
         if self.reads_anew is None:
             options[self._cache_name] = self._cache
         elif not self.model.seq2seq:  # else positions that do not count up would pass for several texts in one

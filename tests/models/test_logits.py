@@ -15,6 +15,7 @@ from models.model import Model
 from models.predictions import predict
 from models.requests import ShuffleRequest
 from models.results import ShuffleView
+from models.writer import CachedRun
 from tests.models import tiny
 from tests.models.asking import ask, forward, opened
 
@@ -113,3 +114,12 @@ def test_the_body_is_back_after_a_fault(story_gpt: Model, monkeypatch: pytest.Mo
         trace.logits_at([10_000])
     assert "forward" not in vars(story_gpt.module.base_model)
     assert torch.isfinite(trace.logits_at([0])).all()
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "gemma2", "marian"])
+def test_writing_needs_the_last_ones_alone(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = open_checkpoint(tiny.save(kind, tmp_path / kind))
+    whole = CachedRun(model, model.encode(tiny.SENTENCE)).logits()
+    monkeypatch.setattr(logits, "KEPT_BYTES", 0)
+    assert logits.last_only(model, 5) == ({} if kind == "marian" else {"logits_to_keep": 1})
+    torch.testing.assert_close(CachedRun(model, model.encode(tiny.SENTENCE)).logits(), whole, atol=1e-5, rtol=1e-5)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PySide6.QtCore import QPointF, QRectF
 
-from explorer.widgets.token_strip_layout import StripLayout, flow
+from explorer.widgets.token_strip_layout import Spacing, StripLayout, flow, flow_height, line_count
 
 widths = st.lists(st.floats(10, 220), min_size=1, max_size=80)
 
@@ -78,3 +78,32 @@ def test_no_tokens_take_one_empty_line():
     layout = flow([], 300, 30)
     assert layout.chips == ()
     assert layout.height > 30
+
+
+@given(widths, st.floats(120, 1500))
+def test_lines_are_counted_as_they_are_made(chip_widths, available):
+    layout = flow(chip_widths, available, 30)
+    assert line_count(chip_widths, available, Spacing()) == len(layout.lines)
+    assert flow_height(len(layout.lines), 30, Spacing()) == layout.height
+
+
+@given(widths, st.floats(120, 1500))
+def test_a_line_is_as_full_as_it_can_be(chip_widths, available):
+    layout = flow(chip_widths, available, 30)
+    limit, gap = available - 2 * Spacing().margin, Spacing().gap
+    sizes = [min(width, limit) for width in chip_widths]
+    for (first, end), (_, following) in pairwise([*layout.lines, (0, 0)]):
+        used = sum(sizes[first:end]) + gap * (end - first - 1)
+        assert used <= limit + 1e-6 or end == first + 1
+        if following:
+            assert used + gap + sizes[end] > limit - 1e-6
+
+
+@given(widths, st.floats(120, 1500), st.floats(0, 3000), st.floats(0, 600))
+def test_no_line_within_an_area_is_left_out(chip_widths, available, top, height):
+    layout = flow(chip_widths, available, 30)
+    area = QRectF(0, top, available, height)
+    within = layout.lines_within(area)
+    for line in range(len(layout.lines)):
+        if layout.line_rect(line).intersects(area):
+            assert line in within
