@@ -173,7 +173,7 @@ def _run_window(args: argparse.Namespace) -> int:
 
 def first_state(args: argparse.Namespace, view: ViewOptions, notice: Notice | None = None) -> State:
     """What is on screen before anything has loaded: the text is there at once, the numbers follow."""
-    text = args.text if args.text is not None else _example(args.checkpoint)
+    text = args.text if args.text is not None else example_of(args.checkpoint)
     interventions = tuple(Listed(value) for value in args.interventions)
     document = Document(
         checkpoint=args.checkpoint,
@@ -191,7 +191,7 @@ def placement_of(args: argparse.Namespace) -> Placement:
     return Placement(args.device, args.dtype)
 
 
-def _example(checkpoint: str) -> str:
+def example_of(checkpoint: str) -> str:
     from models.catalogue import folder_of, read_card
     from models.errors import CheckpointError
 

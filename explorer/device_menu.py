@@ -58,14 +58,23 @@ class DeviceMenu(QToolButton):
             (name, f"{name}: {_FORMATS[name]}", f"Up to {most:.0e} beside the model's own attention is rounding")
             for name, most in TOLERANCES.items()
         ]
+        self.choices.addSeparator()
         self._section("Number format", formats, now.dtype, now)
-        if loaded.info.textbook:
-            self.choices.addSection("Textbook models stay on the CPU in float32")
+        why_fixed = (
+            "Textbook models stay on the CPU in float32"
+            if loaded.info.textbook
+            else "A model from a Python program stays where that put it"
+            if loaded.info.borrowed
+            else ""
+        )
+        if why_fixed:
             for action in self.choices.actions():
                 action.setEnabled(False)
+            self.choices.addSeparator()
+            self.choices.addAction(why_fixed).setEnabled(False)
 
     def _section(self, title: str, entries: list[tuple[str, str, str]], chosen: str, now: Placement) -> None:
-        self.choices.addSection(title)
+        self.choices.addAction(title).setEnabled(False)  # the style draws no text in a section's line
         group = QActionGroup(self.choices)
         field = "dtype" if title == "Number format" else "device"
         for value, text, tip in entries:

@@ -99,7 +99,7 @@ class TopBar(QWidget):
             if others:
                 self.menu.insertSeparator(self.menu.count())
             for other in others:
-                self.menu.addItem(other.rstrip("/\\").replace("\\", "/").rsplit("/", 1)[-1] or other, other)
+                self.menu.addItem(_short(other), other)
                 self.menu.setItemData(self.menu.count() - 1, other, Qt.ItemDataRole.ToolTipRole)
         self.menu.setCurrentIndex(self.menu.findData(reference))
 
@@ -135,6 +135,11 @@ class TopBar(QWidget):
     def _hide_work(self) -> None:
         for part in (self.doing, self.progress, self.cancel):
             part.hide()
+
+
+def _short(reference: str) -> str:
+    """The last part of a path, or the name of a model that was handed over."""
+    return reference.removeprefix("python:").rstrip("/\\").replace("\\", "/").rsplit("/", 1)[-1] or reference
 
 
 def facts(state: State) -> str:

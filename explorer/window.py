@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from PySide6.QtCore import QByteArray, QSize, Qt, QTimer
+from PySide6.QtCore import QByteArray, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication, QPaintEvent
 from PySide6.QtWidgets import QApplication, QFileDialog, QMainWindow, QVBoxLayout, QWidget
 
@@ -69,6 +69,9 @@ SESSION_FILTER = "Attention Explorer session (*.json)"
 
 class MainWindow(QMainWindow):
     """Everything that one session shows. `start` sets the engine going once the window is up."""
+
+    closed = Signal()
+    """The window was closed, and its engine's thread has ended or was left to itself (`stopped`)."""
 
     def __init__(
         self,
@@ -249,7 +252,7 @@ class MainWindow(QMainWindow):
         if loaded is not None and loaded is not old.results.loaded:
             self.setWindowTitle(f"{loaded.info.name} - Attention Explorer")
             self._show_what_suits(old.results.loaded, loaded)
-            if not loaded.info.shipped:
+            if not loaded.info.shipped and not loaded.info.borrowed:
                 self.settings.recent = remembered.with_recent(self.settings.recent, loaded.info.reference)
                 self.top_bar.set_recent(self.settings.recent)
 
@@ -318,6 +321,7 @@ class MainWindow(QMainWindow):
         fetched = self.chooser.stop(STOP_SECONDS)
         self.stopped = self.bridge.stop(STOP_SECONDS) and fetched
         super().closeEvent(event)
+        self.closed.emit()
 
     # a folder or a file dropped on the window
 

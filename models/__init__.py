@@ -15,6 +15,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from models.adopted import adopt as adopt
+    from models.adopted import attend as attend
     from models.capture import run as run
     from models.checkpoints import open_checkpoint as open_checkpoint
     from models.decoding import decode as decode
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from models.trace import Trace as Trace
 
 _HOMES = {
+    "adopt": "models.adopted",
+    "attend": "models.adopted",
     "open_checkpoint": "models.checkpoints",
     "run": "models.capture",
     "decode": "models.decoding",
@@ -29,7 +33,7 @@ _HOMES = {
     "Model": "models.model",
 }
 
-__all__ = ["Model", "Trace", "decode", "open_checkpoint", "run"]
+__all__ = ["Model", "Trace", "adopt", "attend", "decode", "open_checkpoint", "run"]
 
 
 def __getattr__(name: str) -> Any:

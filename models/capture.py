@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import sdpa_mask
 
@@ -53,10 +54,13 @@ class Recorder:
     sites: list[Site] = field(default_factory=list)
     residual: dict[str, list[Tensor]] = field(default_factory=dict)  # stack: embedding, then after each block
 
-    def keep(self, module: nn.Module, x: AttentionInputs) -> AttentionInputs:
-        """Keep what `module` was given, edited as the interventions say; the module goes on with what comes back."""
+    def keep(self, module: nn.Module, x: AttentionInputs, stack: str = "") -> AttentionInputs:
+        """Keep what `module` was given, edited as the interventions say; the module goes on with what comes back.
+
+        `stack` is told by the module and its name where it is not given.
+        """
         name = self.names.get(module, "")
-        stack = stack_of(name, self.seq2seq, causal=bool(getattr(module, "is_causal", False)))
+        stack = stack or stack_of(name, self.seq2seq, causal=bool(getattr(module, "is_causal", False)))
         taken = {site.layer for site in self.sites if site.stack == stack}
         layer = getattr(module, "layer_idx", None)
         # some families number no layers, some run one module many times (ALBERT): then the order of calls decides
@@ -158,18 +162,19 @@ def stack_of(name: str, seq2seq: bool, causal: bool) -> str:
     return "decoder" if causal else "encoder"
 
 
-def watch_blocks(module: nn.Module, seq2seq: bool, causal: bool) -> None:
+def watch_blocks(module: nn.Module, seq2seq: bool, causal: bool) -> list[RemovableHandle]:
     """Hook every block (element of an outermost ModuleList), so that an active recorder keeps the residual stream.
 
-    Between blocks it is also asked whether to go on.
+    Between blocks it is also asked whether to go on. The handles take the hooks off again.
     """
-    outer = ""
+    outer, handles = "", []
     for name, child in module.named_modules():
         if isinstance(child, nn.ModuleList) and not (outer and name.startswith(outer + ".")):
             outer = name
             stack = stack_of(name, seq2seq, causal)
             for block in child:
-                block.register_forward_hook(_residual_hook(stack), with_kwargs=True)
+                handles.append(block.register_forward_hook(_residual_hook(stack), with_kwargs=True))
+    return handles
 
 
 def _residual_hook(stack: str) -> Callable[..., None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import singledispatchmethod
 
@@ -12,6 +12,7 @@ import numpy as np
 from transformers.utils import logging as transformers_logging
 
 from models import devices
+from models.adopted import PREFIX
 from models.alignment import described, mean_weights
 from models.atlas import AtlasInParts
 from models.capture import run
@@ -23,7 +24,7 @@ from models.decode_requests import DecodeRowsRequest, DecodeSamplesRequest, Deco
 from models.decoding import decode, written_text
 from models.describe_requests import DescribeRequest
 from models.description import description_of
-from models.errors import ExplorerError, InputError, NoRoomError
+from models.errors import CheckpointError, ExplorerError, InputError, NoRoomError
 from models.experiments import head_scores, measure
 from models.export import save_weights
 from models.model import Model
@@ -104,11 +105,13 @@ class Engine:
     A load that fails leaves the open model as it was; so does a text that the model can not take.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, adopted: Sequence[Model] = ()) -> None:
+        """`adopted` are models that were handed over; they are opened by the reference that they have."""
         # both would write to a standard error that a windowed build does not have
         transformers_logging.disable_progress_bar()
         transformers_logging.set_verbosity_error()
         devices.set_threads()
+        self._adopted = {model.info.reference: model for model in adopted}
         self._model: Model | None = None
         self._trace: Trace | None = None
         self._untouched: Trace | None = None  # the same text without interventions, once somebody asked for it
@@ -182,7 +185,7 @@ class Engine:
     def _load(self, request: LoadRequest, should_stop: ShouldStop, report: Report) -> Result:
         started = time.perf_counter()
         report(f"Opening {request.reference}", None)
-        model = open_checkpoint(request.reference, device=request.placement.device, dtype=request.placement.dtype)
+        model = self._opened(request)
         if should_stop():
             raise Cancelled
         self._model, self._trace, self._untouched, self._run = model, None, None, 0
@@ -197,6 +200,17 @@ class Engine:
             seconds=time.perf_counter() - started,
             placement=_where(model, request),
         )
+
+    def _opened(self, request: LoadRequest) -> Model:
+        reference, placement = request.reference, request.placement
+        if reference in self._adopted:
+            return self._adopted[reference]
+        if reference.startswith(PREFIX):
+            raise CheckpointError(
+                f"{reference.removeprefix(PREFIX)} was an object of a Python program, and is not here. "
+                "Call explorer.open there again, or open a checkpoint."
+            )
+        return open_checkpoint(reference, device=placement.device, dtype=placement.dtype)
 
     @_answer.register
     def _devices(self, request: DevicesRequest, should_stop: ShouldStop, report: Report) -> Result:
@@ -343,6 +357,7 @@ class Engine:
             weight_difference=found.weight_difference,
             tolerance=found.tolerance,
             rows=found.rows,
+            against=found.against,
             seconds=time.perf_counter() - started,
         )
 

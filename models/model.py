@@ -32,6 +32,12 @@ class Encoded:
     picture: SeenPicture | None = None  # what a vision model looks at
 
 
+def _is_causal(info: CheckpointInfo) -> bool:
+    if not info.stacks:  # of a module of one's own they are known once it ran
+        return info.family == "causal"
+    return any(stack.stack == "decoder" for stack in info.stacks)
+
+
 class Model:
     """A loaded checkpoint, in eval mode, ready to be run with its attention captured.
 
@@ -43,7 +49,7 @@ class Model:
         self.info = info
         self.module = module.eval().requires_grad_(False)
         self.tokenizer = tokenizer
-        self.config: Any = module.config
+        self.config: Any = getattr(module, "config", None)
         self.seq2seq = info.family == "seq2seq"
         self.module_names: Mapping[nn.Module, str] = {child: name for name, child in module.named_modules()}
         accepted = inspect.signature(module.forward).parameters
@@ -56,7 +62,7 @@ class Model:
         named = {getattr(tokenizer, name, None) for name in ("unk_token_id", "mask_token_id")}
         # tokens that stand for no text; a mask or an unknown word does stand for some
         self._hidden_ids = frozenset(getattr(tokenizer, "all_special_ids", ())) - named
-        watch_blocks(module, self.seq2seq, any(stack.stack == "decoder" for stack in info.stacks))
+        self.hooks = watch_blocks(module, self.seq2seq, _is_causal(info))
 
     def accepts(self, name: str) -> bool:
         """Whether the module's forward takes an argument of this name."""

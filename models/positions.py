@@ -285,7 +285,7 @@ def _t5_scheme(model: Model, attention: Any) -> PositionScheme:
 
 def _has_slopes(model: Model) -> bool:
     config = model.config
-    return config.model_type in _SLOPES_ARE_ALWAYS_ON or bool(getattr(config, "alibi", False))
+    return getattr(config, "model_type", "") in _SLOPES_ARE_ALWAYS_ON or bool(getattr(config, "alibi", False))
 
 
 def _alibi_scheme(model: Model) -> PositionScheme:

@@ -306,7 +306,7 @@ class TrustReport(Result):
     tolerance: float
     seconds: float
     rows: int = 0  # of a long text: how many rows of every head were compared; 0 where all were
-    note: str = ""
+    against: str = "the model's own eager attention"
 
     @property
     def holds(self) -> bool:

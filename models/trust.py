@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -21,6 +22,8 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
 from models import attention
+from models.adopted import PlainModel
+from models.attention import AttentionInputs
 from models.capture import IMPLEMENTATION, Recorder, never
 from models.errors import ExplorerError
 from models.given import keep_given
@@ -29,6 +32,9 @@ from models.requests import Cancelled
 from models.trace import Trace
 from models.values import TOLERANCES
 
+EAGER = "the model's own eager attention"
+OWN = "torch's own attention, and its weights computed anew in float64"
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -36,6 +42,7 @@ class Comparison:
     weight_difference: float  # largest |ours - eager| over every weight of every head; inf where some were not seen
     tolerance: float
     rows: int = 0  # of a long text: how many queries of every head were compared; 0 where all were
+    against: str = EAGER
 
 
 @torch.no_grad()
@@ -49,6 +56,8 @@ def compare_with_eager(
     Raises:
         Cancelled: `should_stop()` was true between two layers.
     """
+    if isinstance(model, PlainModel):
+        return _compare_with_torch(model, encoded, trace, should_stop)
     if model.info.weights_only:
         return _compare_with_itself(model, encoded, trace)
     if any(site.is_long for site in trace.sites):
@@ -89,6 +98,33 @@ def _compare_with_itself(model: Model, encoded: Encoded, trace: Trace) -> Compar
         default=math.inf,
     )
     return Comparison(difference, weights, _tolerance(model))
+
+
+def _compare_with_torch(
+    model: PlainModel, encoded: Encoded, trace: Trace, should_stop: Callable[[], bool]
+) -> Comparison:
+    """For a module of one's own, which has no other attention than torch's: without any of this program's functions."""
+    difference = _logit_difference(SimpleNamespace(logits=model.own_logits(encoded.inputs["input_ids"])), trace)
+    worst = 0.0
+    for x in trace.inputs:
+        for head in range(x.heads):
+            if should_stop():
+                raise Cancelled
+            worst = max(worst, _largest(_weights_in_double(x, head) - attention.weights(x, [head])[0, 0].double()))
+    return Comparison(difference, worst if trace.inputs else math.inf, _tolerance(model), OWN)
+
+
+def _weights_in_double(x: AttentionInputs, head: int) -> Tensor:
+    """Vaswani et al. 2017, equation 1, for one head: (queries, keys) float64."""
+    scores = x.query[0, head].double() @ x.key[0, head // x.group].double().mT * x.scale
+    if x.bias is not None:
+        scores += x.bias.expand(1, x.heads, -1, -1)[0, head]
+    if x.mask is not None:
+        mask = x.mask.expand(1, x.heads, *x.mask.shape[2:])[0, head]
+        scores = scores.masked_fill(~mask, -math.inf) if mask.dtype == torch.bool else scores + mask.double()
+    if x.causal:
+        scores = scores.masked_fill(torch.ones_like(scores, dtype=torch.bool).triu(1), -math.inf)
+    return torch.softmax(scores, dim=-1).nan_to_num(0.0)  # a row that may look at nothing
 
 
 def _tolerance(model: Model) -> float:

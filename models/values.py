@@ -129,6 +129,7 @@ class CheckpointInfo:
     shipped: bool = False
     channels: int = 0  # of the pictures that a vision model looks at: 1 grey, 3 colour; 0 for a model that reads text
     weights_only: str = ""  # why its queries, keys and scores can not be seen, only its weights; "" where all can
+    borrowed: bool = False  # an object of the person's own program, and no file
     textbook: bool = False  # one of ours, with its own attention module, and not one of transformers'
     head_dim: int = 0
     gguf: str = ""  # the file in `folder` that holds all of it, where it is a GGUF file

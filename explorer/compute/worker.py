@@ -6,8 +6,8 @@ import logging
 import threading
 import time
 import traceback
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, cast
 
 from explorer.compute.mailbox import Mailbox
 from explorer.compute.quiet_import import quiet_import
@@ -86,12 +86,15 @@ class EngineLike(Protocol):
         says what it is doing, with the fraction done or None where that is unknown."""
 
 
-def open_engine() -> EngineLike:
-    """The real engine. Imported here, in the worker's thread, because torch takes seconds to import."""
+def open_engine(adopted: Sequence[object] = ()) -> EngineLike:
+    """The real engine. Imported here, in the worker's thread, because torch takes seconds to import.
+
+    `adopted` are models from `models.adopt`, to be opened by their references.
+    """
     with quiet_import():
         from models.engine import Engine
 
-    return Engine()
+    return Engine(cast("Sequence[Any]", adopted))
 
 
 class Worker(threading.Thread):

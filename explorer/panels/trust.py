@@ -96,7 +96,7 @@ class TrustStrip(Panel):
         else:
             worst = max(report.logit_difference, report.weight_difference)
             text = (
-                f"Against the model's own eager attention{_extent(report)}: "
+                f"Against {report.against}{_extent(report)}: "
                 f"weights differ by at most {report.weight_difference:.1e}, logits by {report.logit_difference:.1e} "
                 f"of the largest; {report.tolerance:.0e} is allowed. {again}"
             )

@@ -1,0 +1,108 @@
+"""The window started from Python, on a checkpoint or on a model that the program has as an object."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from PySide6.QtWidgets import QApplication
+
+from explorer import settings as remembered
+from explorer.compute.worker import open_engine
+from explorer.session.state import Document, State
+from explorer.window import MainWindow
+
+_windows: set[MainWindow] = set()
+"""Open ones: nobody else may hold them."""
+
+_applications: list[QApplication] = []
+"""Ours, where there was none. Python must not let go of it."""
+
+
+def open(  # the name that a person writes: explorer.open(model, tokenizer)
+    model: Any,
+    tokenizer: Any = None,
+    text: str = "",
+    *,
+    name: str = "",
+    family: Literal["causal", "masked", "encoder"] = "causal",
+    forward: Callable[[Any], Any] | None = None,
+    context: int | None = None,
+    vocabulary: int | None = None,
+) -> MainWindow:
+    """Open a window on a model.
+
+    In a notebook or an IPython shell it returns at once and Qt's events are served between cells; in a program that
+    runs a Qt application it returns at once too; in a plain script it returns when the window is closed.
+
+    Args:
+        model: a checkpoint (a shipped name or a folder), or a torch module: one of transformers, or one of your own
+            whose attention is torch's `scaled_dot_product_attention`, `nn.MultiheadAttention` or `models.attend`.
+            While the window is open the module is in eval mode and runs in the window's thread; closing gives it back
+            as it was.
+        tokenizer: for a module: one of transformers or tokenizers, an object with `encode` and `decode`, or a pair of
+            such functions.
+        text: what to run first.
+        name, family, forward, context, vocabulary: for a module of your own, see `models.adopt`.
+
+    Raises:
+        models.errors.CheckpointError: nothing of the module could be shown; the sentence says why.
+        TypeError: a module without a tokenizer, or a checkpoint with what only a module needs.
+    """
+    if isinstance(model, (str, Path)):
+        if tokenizer is not None or forward is not None:
+            raise TypeError("A checkpoint brings its own tokenizer and forward: give its name or folder alone.")
+        reference, factory, release = str(model), open_engine, _nothing
+        text = text or _example(reference)
+    else:
+        if tokenizer is None:
+            raise TypeError("A module needs a tokenizer beside it: explorer.open(model, tokenizer).")
+        from models import adopt
+
+        adopted = adopt(
+            model, tokenizer, name=name, family=family, forward=forward, context=context, vocabulary=vocabulary
+        )
+        reference, release = adopted.info.reference, adopted.release
+        factory = partial(open_engine, (adopted,))
+    owner = _application()
+    settings, _ = remembered.load()
+    document = Document(checkpoint=reference, text=text or "Hello", view=settings.view)
+    window = MainWindow(State(document), settings, factory)
+    _windows.add(window)
+
+    def on_closed() -> None:
+        _windows.discard(window)
+        release()
+
+    window.closed.connect(on_closed)
+    window.show()
+    window.start()
+    if owner:
+        QApplication.exec()
+    return window
+
+
+def _application() -> bool:
+    """Make sure that there is a QApplication; whether this call is to run it."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if shell is not None:
+        shell.enable_gui("qt6")
+    if QApplication.instance() is not None:
+        return False
+    application = QApplication(sys.argv[:1])
+    application.setApplicationName("Attention Explorer")
+    _applications.append(application)
+    return shell is None
+
+
+def _nothing() -> None:
+    pass
+
+
+def _example(checkpoint: str) -> str:
+    from explorer.app import example_of
+
+    return example_of(checkpoint)

@@ -1,0 +1,140 @@
+"""The window started from Python on a model that the program has as an object."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import pytest
+
+import explorer
+from explorer import embedded
+from explorer.session.intents import OpenCheckpoint
+from explorer.session.state import Results
+from explorer.window import MainWindow
+from models.errors import CheckpointError
+from tests.explorer.real_window import destroy, look_put_back
+from tests.models.own_modules import CHARACTERS, HEADS, Blind, Writer
+
+
+def settle(qtbot, window, borrowed: bool) -> Results:
+    """Wait until the window shows a model that is (or is not) an object of ours."""
+
+    def settled() -> bool:
+        loaded = window.session.state.results.loaded
+        return window.is_settled() and loaded is not None and loaded.info.borrowed is borrowed
+
+    qtbot.waitUntil(settled, timeout=60_000)
+    results: Results = window.session.state.results
+    return results
+
+
+@pytest.fixture
+def closing() -> Iterator[list[MainWindow]]:
+    """Windows that are put away at the end."""
+    windows: list[MainWindow] = []
+    with look_put_back():
+        yield windows
+        for window in windows:
+            destroy(window)
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTENTION_EXPLORER_HOME", str(tmp_path))
+    return tmp_path
+
+
+def test_a_module_is_shown_and_given_back(qtbot, home, closing):
+    module = Writer().train()
+    window = explorer.open(module, CHARACTERS, "Tom went", name="mine", context=64)
+    closing.append(window)
+    results = settle(qtbot, window, borrowed=True)
+    assert window.session.state.notice is None
+    assert window.windowTitle().startswith("mine")
+    assert results.ran is not None
+    assert results.head is not None
+    assert [token.label for token in results.ran.tokens[:3]] == ["T", "o", "m"]
+    assert [site.heads for site in results.ran.sites] == [HEADS, HEADS]
+    assert results.head.weights.shape == (8, 8)
+    assert window.top_bar.menu.currentText() == "mine"
+    assert not any(child.training for child in module.modules())
+    window.close()
+    assert all(child.training for child in module.modules())
+    assert window not in embedded._windows
+    assert window.settings.recent == []
+
+
+def test_one_goes_to_a_shipped_checkpoint_and_back(qtbot, home, closing):
+    window = explorer.open(Writer(), CHARACTERS, "Tom went", name="mine")
+    closing.append(window)
+    settle(qtbot, window, borrowed=True)
+    window.session.dispatch(OpenCheckpoint("dates-luong"))
+    settle(qtbot, window, borrowed=False)
+    window.session.dispatch(OpenCheckpoint("python:mine"))
+    settle(qtbot, window, borrowed=True)
+    assert window.session.state.notice is None
+    window.close()
+
+
+def test_a_checkpoint_by_name(qtbot, home, closing):
+    window = explorer.open("dates-luong")
+    closing.append(window)
+    loaded = settle(qtbot, window, borrowed=False).loaded
+    assert loaded is not None
+    assert loaded.info.reference == "dates-luong"
+    assert window.session.state.document.text == loaded.info.example
+    window.close()
+
+
+def test_what_can_not_be_shown_opens_no_window(qtbot, home):
+    before = set(embedded._windows)
+    with pytest.raises(CheckpointError, match="no attention was seen"):
+        explorer.open(Blind(), CHARACTERS)
+    with pytest.raises(TypeError, match="needs a tokenizer"):
+        explorer.open(Blind())
+    with pytest.raises(TypeError, match="brings its own tokenizer"):
+        explorer.open("story-gpt", CHARACTERS)
+    assert embedded._windows == before
+
+
+def test_a_notebook_is_asked_to_serve_qt(qapp, monkeypatch):
+    asked: list[str] = []
+    shell = SimpleNamespace(enable_gui=asked.append)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    assert not embedded._application()  # somebody else runs the events
+    assert asked == ["qt6"]
+
+
+SCRIPT = """
+from PySide6.QtCore import QTimer
+import explorer
+from explorer import embedded
+from tests.explorer.real_window import destroy, look_put_back
+from tests.models.own_modules import CHARACTERS, Writer
+
+def close_when_settled():
+    window = next(iter(embedded._windows), None)
+    if window is not None and window.is_settled():
+        print(window.session.state.ran.text)
+        window.close()
+
+from PySide6.QtWidgets import QApplication
+made = QApplication.exec
+def run():
+    timer = QTimer()
+    timer.timeout.connect(close_when_settled)
+    timer.start(50)
+    return made()
+QApplication.exec = run
+explorer.open(Writer(), CHARACTERS, "Tom went")
+print("closed")
+"""
+
+
+def test_a_script_waits_until_the_window_is_closed(home):
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout.split("\n")[:2] == ["Tom went", "closed"], done.stderr
+    assert done.returncode == 0

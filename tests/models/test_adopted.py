@@ -1,0 +1,274 @@
+"""Models handed over as objects: what is seen of them is what they compute, and they come back as they were."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from transformers import GPT2LMHeadModel
+
+from models import adopt, attend, decode, open_checkpoint, run
+from models.engine import Engine
+from models.errors import CheckpointError
+from models.interventions import Mask, Scale
+from models.requests import (
+    AtlasRequest,
+    CellRequest,
+    ForwardRequest,
+    HeadRequest,
+    LoadRequest,
+    PositionsRequest,
+    PredictionRequest,
+    ShuffleRequest,
+    StepRequest,
+    TrustRequest,
+)
+from models.results import CellView, Failure, Loaded, TrustReport
+from models.values import Placement, SiteRef
+from tests.models.asking import ask, failure_of
+from tests.models.own_modules import (
+    CHARACTERS,
+    CONTEXT,
+    HEADS,
+    VOCABULARY,
+    WIDTH,
+    Attention,
+    Blind,
+    Reader,
+    Writer,
+    causal_weights,
+)
+
+TEXT = "Tom went to the park."
+SITE = SiteRef("decoder", 1)
+SDPA = F.scaled_dot_product_attention
+
+
+def ids_of(text: str) -> torch.Tensor:
+    return torch.tensor([CHARACTERS[0](text)])
+
+
+@pytest.mark.parametrize("how", ["sdpa", "attend"])
+def test_weights_and_logits_are_the_modules_own(how):
+    module = Writer(how)
+    model = adopt(module, CHARACTERS, context=CONTEXT)
+    trace = run(model, TEXT)
+    assert [(site.stack, site.layer, site.heads, site.causal) for site in trace.sites] == [
+        ("decoder", 0, HEADS, True),
+        ("decoder", 1, HEADS, True),
+    ]
+    assert len(trace.residual["decoder"]) == 3
+    reference = Writer("own").double().eval()  # neither torch's attention nor ours
+    reference.load_state_dict(module.state_dict())
+    with torch.no_grad():
+        logits = reference(ids_of(TEXT))[0][0].numpy()
+        x = reference.tokens(ids_of(TEXT)) + reference.places(torch.arange(len(TEXT)))
+        for layer, block in enumerate(reference.blocks):
+            assert isinstance(block, nn.Sequential)
+            norm, attention = block[0], block[1]
+            assert isinstance(attention, Attention)
+            q, k, _ = (t.view(1, len(TEXT), HEADS, -1).transpose(1, 2) for t in attention.qkv(norm(x)).split(WIDTH, -1))
+            for head in range(HEADS):
+                ours = trace.weights(layer, head)
+                np.testing.assert_allclose(ours, causal_weights(q, k)[0, head].numpy(), atol=1e-6)
+            x = x + block(x)
+    np.testing.assert_allclose(trace.logits, logits, atol=1e-5)
+
+
+def test_torchs_encoder_is_seen_and_computes_the_same():
+    module = Reader()
+    model = adopt(module, CHARACTERS, family="encoder")
+    trace = run(model, TEXT)
+    assert [(site.stack, site.layer, site.heads, site.causal) for site in trace.sites] == [
+        ("encoder", 0, HEADS, False),
+        ("encoder", 1, HEADS, False),
+    ]
+    layer = module.encoder.layers[0]
+    with torch.no_grad():
+        x = module.tokens(ids_of(TEXT))
+        _, weights = layer.self_attn(x, x, x, need_weights=True, average_attn_weights=False)  # by torch, not by SDPA
+    for head in range(HEADS):
+        np.testing.assert_allclose(trace.weights(0, head), weights[0, head].numpy(), atol=1e-6)
+
+
+def test_the_module_comes_back_as_it_was():
+    module = Writer().train()
+    module.blocks[0].eval()
+    module.head.weight.requires_grad_(False)
+    modes = [child.training for child in module.modules()]
+    model = adopt(module, CHARACTERS)
+    assert not any(child.training for child in module.modules())
+    assert [p.requires_grad for p in module.parameters()].count(False) == 1
+    model.release()
+    assert [child.training for child in module.modules()] == modes
+    assert F.scaled_dot_product_attention is SDPA
+    hooks = [len(child._forward_hooks) + len(child._forward_pre_hooks) for child in module.modules()]
+    assert sum(hooks) == 0
+    loss = module(ids_of(TEXT))[0].square().mean()
+    loss.backward()
+    assert module.tokens.weight.grad is not None
+
+
+def test_handed_over_twice_nothing_is_kept_twice():
+    module = Writer()
+    adopt(module, CHARACTERS).release()
+    trace = run(adopt(module, CHARACTERS), TEXT)
+    assert len(trace.residual["decoder"]) == 3
+    assert len(trace.sites) == 2
+
+
+def test_a_model_of_transformers_is_borrowed_too():
+    shipped = open_checkpoint("story-gpt")
+    module: Any = GPT2LMHeadModel.from_pretrained(shipped.info.folder, attn_implementation="sdpa", dtype=torch.float32)
+    module.train()
+    model = adopt(module, shipped.tokenizer, name="mine")
+    assert (model.info.name, model.info.reference, model.info.family) == ("mine", "python:mine", "causal")
+    ours, theirs = run(model, [1, 20, 300, 7]), run(shipped, [1, 20, 300, 7])
+    np.testing.assert_array_equal(ours.logits, theirs.logits)
+    np.testing.assert_array_equal(ours.weights(5, 5), theirs.weights(5, 5))
+    model.release()
+    assert module.config._attn_implementation == "sdpa"
+    assert module.training
+
+
+def test_while_it_runs_other_threads_have_torchs_attention():
+    q = torch.randn(1, 2, 5, 8)
+    seen: list[bool] = []
+
+    def look() -> None:
+        seen.append(torch.equal(F.scaled_dot_product_attention(q, q, q), SDPA(q, q, q)))
+
+    class Curious(Writer):
+        def forward(self, ids, targets=None):
+            other = threading.Thread(target=look)
+            other.start()
+            other.join()
+            return super().forward(ids, targets)
+
+    trace = run(adopt(Curious(), CHARACTERS), TEXT)
+    assert all(seen)
+    assert len(trace.sites) == 2
+
+
+def test_a_module_that_fails_leaves_torchs_attention():
+    class Failing(Writer):
+        fails = False
+
+        def forward(self, ids, targets=None):
+            out = super().forward(ids, targets)
+            if self.fails:
+                raise RuntimeError("boom")
+            return out
+
+    module = Failing()
+    model = adopt(module, CHARACTERS)
+    module.fails = True
+    with pytest.raises(RuntimeError, match="boom"):
+        run(model, TEXT)
+    assert F.scaled_dot_product_attention is SDPA
+    module.fails = False
+    assert len(run(model, TEXT).sites) == 2
+
+
+def test_writing_equals_the_argmax_of_the_module():
+    module = Writer()
+    *_, last = decode(adopt(module, CHARACTERS, context=CONTEXT), "Tom", steps=6)
+    ids = ids_of("Tom")
+    with torch.no_grad():
+        for _ in range(6):
+            ids = torch.cat([ids, module(ids)[0][:, -1:].argmax(-1)], dim=1)
+    assert last.ids == tuple(ids[0, 3:].tolist())
+
+
+def test_logits_of_the_last_token_alone_are_not_enough():
+    module = Writer(last_only=True)
+    with pytest.raises(CheckpointError, match=r"the logits of 1 of 4 tokens.*lambda ids: model\(ids, ids\)\[0\]"):
+        adopt(module, CHARACTERS)
+    model = adopt(module, CHARACTERS, forward=lambda ids: module(ids, ids)[0])
+    np.testing.assert_allclose(run(model, TEXT).logits, run(adopt(Writer(), CHARACTERS), TEXT).logits, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("module", "tokenizer", "options", "sentence"),
+    [
+        (Blind(), CHARACTERS, {}, "no attention was seen in it.*attend\\(self, q, k, v\\)"),
+        (Writer("own"), CHARACTERS, {}, "no attention was seen"),
+        (nn.Linear(3, 3), CHARACTERS, {}, r"no nn.Embedding.*vocabulary="),
+        (nn.Linear(3, 3), CHARACTERS, {"vocabulary": 9}, "could not be run on ids"),
+        (Reader(), CHARACTERS, {"forward": lambda ids: None}, "gave NoneType.*family='encoder'"),
+        (Writer(), 3, {}, "A int is no tokenizer"),
+        (object(), CHARACTERS, {}, "is no torch module"),
+        (Writer(), CHARACTERS, {"family": "seq2seq"}, "“seq2seq” is none of causal, masked, encoder"),
+    ],
+)
+def test_what_can_not_be_shown_is_refused(module, tokenizer, options, sentence):
+    with pytest.raises(CheckpointError, match=sentence):
+        adopt(module, tokenizer, **options)
+
+
+def test_interventions_act_on_it():
+    model = adopt(Writer(), CHARACTERS)
+    plain, edited = run(model, TEXT), run(model, TEXT, interventions=[Scale(0.0), Mask("window", window=2)])
+    np.testing.assert_allclose(edited.weights(0, 0)[5, 4:6], [0.5, 0.5], atol=1e-7)
+    assert np.abs(plain.logits - edited.logits).max() > 1e-3
+
+
+def test_every_panel_is_answered():
+    engine = Engine([adopt(Writer(), CHARACTERS, name="mine", context=CONTEXT)])
+    loaded = ask(engine, LoadRequest(ticket=1, reference="python:mine", placement=Placement("cpu", "float16")))
+    assert isinstance(loaded, Loaded)
+    assert (loaded.info.borrowed, loaded.dtype, loaded.info.vocabulary) == (True, "float32", VOCABULARY)
+    ask(engine, ForwardRequest(ticket=2, text=TEXT))
+    for request in (
+        HeadRequest(run=2, site=SITE, head=0),
+        AtlasRequest(run=2, size=8),
+        PredictionRequest(run=2, positions=(3,)),
+        PositionsRequest(run=2, site=SITE, head=0, query=4, key=2),
+        ShuffleRequest(run=2),
+        StepRequest(run=2),
+    ):
+        answer = ask(engine, request)
+        assert not isinstance(answer, Failure), answer
+    cell = ask(engine, CellRequest(run=2, site=SITE, head=0, query=4, key=2))
+    assert isinstance(cell, CellView)
+    assert cell.weight == pytest.approx(float(cell.row_weights[2]))
+    report = ask(engine, TrustRequest(run=2))
+    assert isinstance(report, TrustReport)
+    assert report.holds
+    assert 0 < report.weight_difference < 1e-6
+    assert "torch's own attention" in report.against
+
+
+def test_a_wrong_weight_is_found(monkeypatch):
+    engine = Engine([adopt(Writer(), CHARACTERS, name="mine")])
+    ask(engine, LoadRequest(ticket=1, reference="python:mine"))
+    ask(engine, ForwardRequest(ticket=2, text=TEXT))
+    from models import attention
+
+    right = attention.weights
+    monkeypatch.setattr(attention, "weights", lambda *args, **options: right(*args, **options) * 1.001)
+    report = ask(engine, TrustRequest(run=2))
+    assert isinstance(report, TrustReport)
+    assert not report.holds
+
+
+def test_a_session_that_names_an_object_of_another_program_is_told_so():
+    assert "Call explorer.open there again" in failure_of(Engine(), LoadRequest(reference="python:mine")).sentence
+
+
+@pytest.mark.parametrize("mask", [None, "bool", "added"])
+@pytest.mark.parametrize("causal", [False, True])
+def test_attend_is_torchs_attention(mask, causal):
+    q, k, v = torch.randn(3, 2, 4, 6, 8).unbind()
+    allowed = torch.rand(6, 6) > 0.3
+    allowed |= torch.eye(6, dtype=torch.bool)
+    given = None if mask is None else allowed if mask == "bool" else torch.zeros(6, 6).masked_fill(~allowed, -torch.inf)
+    both = allowed if mask is not None else torch.ones(6, 6, dtype=torch.bool)
+    both = both & torch.ones(6, 6, dtype=torch.bool).tril() if causal else both
+    ours = attend(nn.Identity(), q, k, v, causal=causal, mask=given)
+    torch.testing.assert_close(ours, SDPA(q, k, v, attn_mask=both), atol=1e-6, rtol=0)
