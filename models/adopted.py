@@ -23,9 +23,11 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Literal, get_args
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -155,7 +157,7 @@ class PlainModel(Adopted):
         logits: Tensor | None = self._found(self._call(ids), ids).logits
         return logits
 
-    def encode(self, text: str | list[int], target: str | list[int] | None = None) -> Encoded:
+    def encode(self, text: str | list[int] | Path | np.ndarray, target: str | list[int] | None = None) -> Encoded:
         encoded = super().encode(text, target)
         return Encoded({"input_ids": encoded.inputs["input_ids"]}, encoded.tokens)
 

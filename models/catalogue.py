@@ -18,6 +18,8 @@ SHIPPED = (
     "story-gpt",
     "story-bert",
     "en-es",
+    "recurrent-en-es-bahdanau",
+    "recurrent-en-es-bottleneck",
     "dates-bahdanau",
     "dates-luong",
     "dates-bottleneck",

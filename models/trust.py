@@ -111,7 +111,7 @@ def _compare_with_torch(
             if should_stop():
                 raise Cancelled
             worst = max(worst, _largest(_weights_in_double(x, head) - attention.weights(x, [head])[0, 0].double()))
-    return Comparison(difference, worst if trace.inputs else math.inf, _tolerance(model), OWN)
+    return Comparison(difference, worst if trace.inputs else math.inf, _tolerance(model), against=OWN)
 
 
 def _weights_in_double(x: AttentionInputs, head: int) -> Tensor:

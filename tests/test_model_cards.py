@@ -14,7 +14,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 WEIGHTS = ROOT / "models" / "weights"
 DATES = ("dates-bahdanau", "dates-bottleneck", "dates-luong")
-NAMES = (*DATES, "en-es", "story-bert", "story-gpt", "vit-cifar10", "vit-quickdraw")
+RECURRENT = ("recurrent-en-es-bahdanau", "recurrent-en-es-bottleneck")
+NAMES = (*DATES, "en-es", *RECURRENT, "story-bert", "story-gpt", "vit-cifar10", "vit-quickdraw")
 
 SECTIONS = (
     "Architecture",
@@ -29,6 +30,7 @@ SECTIONS = (
 LICENCES = {
     **{name: ["MIT"] for name in DATES},
     "en-es": ["CC BY 2.0 FR"],
+    **{name: ["CC BY 2.0 FR"] for name in RECURRENT},
     "story-bert": ["Apache-2.0", "CDLA-Sharing-1.0", "CC BY 4.0", "public domain", "CC BY 2.0 FR", "CC BY-SA 4.0"],
     "story-gpt": ["Apache-2.0", "CDLA-Sharing-1.0", "CC BY 4.0", "public domain", "CC BY 2.0 FR"],
     "vit-cifar10": ["state no licence"],
@@ -38,6 +40,7 @@ LICENCES = {
 FIGURES = {
     **dict.fromkeys(DATES, "of 2,000"),
     "en-es": "79.5 %",
+    **dict.fromkeys(RECURRENT, "| longer | 116 | **19.0** | **7.1** | 42.5 |"),
     "story-bert": "70.6 %",
     "story-gpt": "2.407 nats",
     "vit-cifar10": "78.0 %",
