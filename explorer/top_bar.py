@@ -15,6 +15,8 @@ from explorer.widgets.elided_label import ElidedLabel
 from models.catalogue import shipped
 from models.requests import ExportRequest
 
+_NAME = 18  # characters of a checkpoint's name that the bar has room for
+_MARGIN = 24  # beside the names in the list
 PATIENCE = 300  # ms: what is done sooner is not announced
 _ROOMY = 1100  # pixels: a narrower bar has no room for a bar of progress beside a button
 MENU_WIDTH = 240  # pixels: the name of a file may be long
@@ -29,7 +31,9 @@ class TopBar(QWidget):
         self.menu = QComboBox()
         self.menu.setAccessibleName("Checkpoint")
         self.menu.setToolTip("The model that is open: shipped ones first, then folders opened lately")
-        self.menu.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        # long names are elided in the bar, not in the list
+        self.menu.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.menu.setMinimumContentsLength(_NAME)
         self.menu.setMaximumWidth(MENU_WIDTH)
         self.menu.activated.connect(self._on_chosen)
         self.open_button = QPushButton("Open…")
@@ -101,6 +105,7 @@ class TopBar(QWidget):
             for other in others:
                 self.menu.addItem(_short(other), other)
                 self.menu.setItemData(self.menu.count() - 1, other, Qt.ItemDataRole.ToolTipRole)
+            self.menu.view().setMinimumWidth(self.menu.view().sizeHintForColumn(0) + _MARGIN)
         self.menu.setCurrentIndex(self.menu.findData(reference))
 
     def _on_chosen(self, index: int) -> None:
