@@ -15,7 +15,7 @@ from explorer.widgets.elided_label import ElidedLabel
 from models.catalogue import shipped
 from models.requests import ExportRequest
 
-_NAME = 18  # characters of a checkpoint's name that the bar has room for
+_NAME = 15  # characters of a checkpoint's name that the bar has room for
 _MARGIN = 24  # beside the names in the list
 PATIENCE = 300  # ms: what is done sooner is not announced
 _ROOMY = 1100  # pixels: a narrower bar has no room for a bar of progress beside a button
