@@ -12,6 +12,7 @@ from explorer.theme import LIGHT, Theme
 
 _SIDE = 120  # pixels of the longer side
 _LEAST_PATCH = 6  # pixels: lines around smaller ones would hide the picture
+_LEAST_FRAME = 7  # pixels: a smaller one would not be seen
 _MOST_OPAQUE = 215  # of 255: what covers the patch with the largest weight
 _DIMMED = QColor(0, 0, 0, 110)  # over a picture whose weights are shown
 _MOVES = {Qt.Key.Key_Left: (0, -1), Qt.Key.Key_Right: (0, 1), Qt.Key.Key_Up: (-1, 0), Qt.Key.Key_Down: (1, 0)}
@@ -133,6 +134,8 @@ class PatchView(QWidget):
         for patch, colour in frames:
             if 0 <= patch < self._rows * self._columns:
                 inside = self.patch_rect(patch).adjusted(1, 1, -1, -1)
+                lacks = max(0.0, (_LEAST_FRAME - min(inside.width(), inside.height())) / 2)
+                inside.adjust(-lacks, -lacks, lacks, lacks)
                 painter.setPen(QPen(QColor(self._theme.surface), 4))  # stands out from any picture
                 painter.drawRect(inside)
                 painter.setPen(QPen(QColor(colour), 2))

@@ -118,3 +118,13 @@ def test_a_choice_is_made_by_the_keyboard(qtbot):
     assert caught.args == ["/x/b.png"]
     with qtbot.waitSignal(box.open_asked):
         QTest.mouseClick(box.open_button, Qt.MouseButton.LeftButton)
+
+
+def test_a_tiny_patch_has_a_frame_that_can_be_seen(view):
+    view.set_picture(BLUE, rows=20, columns=30)  # patches of 4 pixels
+    bare = rendered(view)
+    view.set_selection(10 * 30 + 15, -1)
+    framed = rendered(view)
+    centre = middle(view, 10 * 30 + 15)
+    changed = [x for x in range(view.width()) if framed.pixelColor(x, centre.y()) != bare.pixelColor(x, centre.y())]
+    assert changed[-1] - changed[0] >= 7
