@@ -41,9 +41,9 @@ class LaterLogits:
         return hidden[0]
 
     @property
-    def asking(self) -> dict[str, Tensor]:
+    def asking(self) -> dict[str, Any]:
         """The inputs, asking for the last position's logits alone."""
-        return {**self.inputs, "logits_to_keep": torch.tensor([-1], device=next(iter(self.inputs.values())).device)}
+        return {**self.inputs, "logits_to_keep": 1}
 
     @torch.no_grad()
     def at(self, rows: list[int]) -> Tensor:
@@ -51,14 +51,18 @@ class LaterLogits:
 
         They differ from those of a product over all positions by rounding: at most 1e-5 of the largest in float32.
         """
-        wanted = torch.tensor(rows, device=self.hidden.device)
         with _lock:
             body: Any = self.body
+            wrapped = vars(body).get("forward")  # accelerate puts one around each part of a model that it spreads
             body.forward = lambda *_args, **_kwargs: self.given
             try:
-                out = self.model.forward({**self.inputs, "logits_to_keep": wanted})
+                # a list and not a tensor: the head may lie on another device than the inputs
+                asking: dict[str, Any] = {**self.inputs, "logits_to_keep": rows}
+                out = self.model.forward(asking)
             finally:
-                del body.forward  # the class's own again
+                del body.forward
+                if wrapped is not None:
+                    body.forward = wrapped
         logits: Tensor = out.logits[0]
         return logits
 

@@ -113,9 +113,10 @@ class HeadAtlasPanel(Panel):
         highest = 1.0 if np.isnan(images).all() else float(np.nanmax(images))
         self.atlas.set_images(images, rows, columns, highest if highest > 0 else 1.0)
         self.atlas.set_mean_column(mean if state.document.view.mean_column else None)
-        pooled = "" if view.cell == 1 else f" · each pixel the {_POOLED[view.pooling]} of {view.cell} × {view.cell}"
-        coming = "" if view.done == 1 else f" · {view.done:.0%} drawn"
-        self.card.set_subtitle(f"layers down, heads across{pooled}{coming}")
+        # what changes comes first: the card may have room for little
+        coming = "" if view.done == 1 else f"{view.done:.0%} drawn · "
+        pooled = "" if view.cell == 1 else f"{_POOLED[view.pooling]} of {view.cell} × {view.cell} a pixel · "
+        self.card.set_subtitle(f"{coming}{pooled}layers down, heads across")
 
     def _choose_stack(self, sites: tuple[Site, ...]) -> list[int]:
         """The places of the sites to show; sets the chooser, which a model with one stack does without."""

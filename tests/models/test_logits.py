@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -105,6 +106,24 @@ def engine_shuffle(engine: Engine, number: int) -> np.ndarray:
     view = ask(engine, ShuffleRequest(run=number))
     assert isinstance(view, ShuffleView)
     return view.on.distances
+
+
+def test_what_was_wrapped_around_the_body_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logits, "KEPT_BYTES", 0)
+    model = open_checkpoint(tiny.save("llama", tmp_path / "llama"))
+    body: Any = model.module.base_model
+    passes = []
+    own_forward = body.forward
+
+    def wrapped(*args: Any, **named: Any) -> Any:
+        passes.append(1)
+        return own_forward(*args, **named)
+
+    body.forward = wrapped  # as accelerate does
+    trace = run(model, tiny.SENTENCE)
+    assert torch.isfinite(trace.logits_at([0, 3])).all()
+    assert len(passes) == 1
+    assert body.forward is wrapped
 
 
 def test_the_body_is_back_after_a_fault(story_gpt: Model, monkeypatch: pytest.MonkeyPatch) -> None:

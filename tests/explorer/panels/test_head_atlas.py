@@ -51,7 +51,7 @@ def test_another_pooling_is_asked_for_and_named(panel, session):
     assert session.asked[-1] == AtlasRequest(run=1, size=48, pooling="mean")
     session.arrive(atlas(pooling="mean", cell=11))
     texts = [label.text() for label in panel.findChildren(QLabel)]
-    assert "layers down, heads across · each pixel the mean of 11 × 11" in texts
+    assert "mean of 11 × 11 a pixel · layers down, heads across" in texts
 
 
 def test_a_click_selects_and_a_selection_made_elsewhere_is_framed(panel, session, qtbot):
@@ -167,3 +167,27 @@ def test_thumbnails_are_cut_to_the_tokens_of_their_stack():
     cut, mean = without_margin(images, images[:, 0])
     assert (cut.shape, mean.shape) == ((2, 3, 4, 2), (2, 4, 2))
     assert not np.isnan(cut).any()
+
+
+def test_of_a_long_text_the_heads_come_in_parts(panel, session):
+    images = np.full((8, 8, 4, 4), np.nan, np.float32)
+    images[:2] = 0.5
+    session.arrive(replace(atlas(done=0.25, cell=9), images=images))
+    assert session.asked[-1] == AtlasRequest(run=1, size=48, pooling="max", have=0.25)
+    assert panel.is_waiting()
+    texts = [label.text() for label in panel.findChildren(QLabel)]
+    assert "25% drawn · largest of 9 × 9 a pixel · layers down, heads across" in texts
+    part = rendered(panel.atlas)
+    asked = len(session.asked)
+    session.dispatch(SelectHead(SiteRef("decoder", 7), 0))  # one that is not there yet can be chosen all the same
+    assert panel.atlas.selection == (7, 0)
+    assert len(session.asked) == asked
+    session.arrive(atlas())
+    assert not panel.is_waiting()
+    assert rendered(panel.atlas) != part
+
+
+def test_nothing_is_drawn_yet(panel, session):
+    session.arrive(replace(atlas(done=0.01), images=np.full((8, 8, 4, 4), np.nan, np.float32)))
+    assert panel.is_waiting()
+    assert panel.atlas.selection == (5, 5)

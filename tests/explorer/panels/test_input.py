@@ -15,8 +15,8 @@ from explorer.session.hover import NOTHING, Pointed
 from explorer.session.intents import SelectCell, SelectHead, SelectQuery, SetText
 from explorer.session.state import State
 from explorer.widgets.token_strip import TokenStrip
-from models.requests import ForwardRequest, HeadRequest, StepRequest
-from models.results import Loaded
+from models.requests import ForwardRequest, HeadRequest, RowRequest, StepRequest
+from models.results import Loaded, RowView
 from models.values import SiteRef, Token
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
@@ -66,6 +66,29 @@ def test_arcs_follow_the_pointer_and_come_back(panel, session):
     assert panel.caption.text().endswith("from “went”")
     panel.hover.point(NOTHING)
     assert rendered(panel.strip) == still
+
+
+def test_of_a_long_text_arcs_show_the_selected_row_alone(qtbot):
+    ran = answers.ran()
+    ran = replace(ran, sites=tuple(replace(site, queries=4, keys=300_000) for site in ran.sites))
+    session = SilentSession(answers.after(State(), answers.loaded(), ran))
+    panel = shown(qtbot, InputPanel, session)
+    ref = SiteRef("decoder", 5)
+    assert session.asked == [RowRequest(run=1, site=ref, head=5, query=3)]
+    row = RowView(
+        request=session.asked[0],
+        run=1,
+        site=ref,
+        head=5,
+        query=3,
+        weights=np.full(300_000, 1 / 300_000, np.float32),
+        masked=None,
+    )
+    session.arrive(row)
+    assert not panel.is_waiting()
+    assert panel.caption.text().endswith("from “went”")
+    panel.hover.point(Pointed(query=1, key=0))  # its row is not here
+    assert panel.caption.text().endswith("from “went”")
 
 
 def test_typing_runs_the_model_and_says_which_text_the_tokens_are_of(panel, session):

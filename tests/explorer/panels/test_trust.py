@@ -136,3 +136,11 @@ def test_given_weights_that_come_out_otherwise(given, session):
 def test_given_weights_are_asked_for_again(given, session):
     session.dispatch(Busy(frozenset({TrustRequest.lane})))
     assert given.equal.text == "… asking the model again"
+
+
+def test_of_a_long_text_it_says_on_how_many_rows(strip, session):
+    session.arrive(answers.loaded(), answers.ran(), replace(answers.atlas_view(), done=0.5))
+    assert strip.rows.kind == "pending"  # not every row was summed yet
+    session.arrive(answers.atlas_view(), replace(answers.trust_report(), rows=64))
+    assert strip.rows.text == "✓ rows sum to 1"
+    assert "on 64 rows of every head spread over this long text" in strip.equal.toolTip()

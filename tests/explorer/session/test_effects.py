@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from explorer.session.effects import effects, initial_requests
 from explorer.session.intents import (
     Arrived,
@@ -183,3 +185,11 @@ def test_trust_that_was_not_answered_before_the_text_changed_is_asked_of_the_nex
     story.after(Busy(frozenset({"trust"})))
     story.after(SetText("a"))
     assert story.after(answers.ran(2, "a")) == (TrustRequest(run=2),)
+
+
+def test_a_long_run_is_not_checked_by_itself():
+    long = answers.ran(1, "a")
+    long = replace(long, sites=tuple(replace(site, queries=1025, keys=1025) for site in long.sites))
+    story = Story()
+    story.after(answers.loaded())
+    assert not any(isinstance(request, TrustRequest) for request in story.after(long))
