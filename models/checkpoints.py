@@ -21,7 +21,7 @@ from models.errors import CheckpointError
 from models.examining import Examined, check_opens, examine, find, incomplete, open_tokenizer
 from models.families import opening
 from models.first_run import check_first_run
-from models.gguf_files import quiet_unpacking
+from models.gguf_files import quiet_unpacking, reading_once
 from models.model import Model
 from models.textbook.checkpoint import MODEL_TYPE, open_recurrent
 from models.values import CheckpointInfo, Placement
@@ -54,9 +54,13 @@ def open_checkpoint(reference: str | Path, *, device: str = "cpu", dtype: str = 
     recurrent = open_textbook(str(reference))
     if recurrent is not None:
         return recurrent
-    placement = Placement(device, dtype)
+    with reading_once():
+        return _open(str(reference), Placement(device, dtype))
+
+
+def _open(reference: str, placement: Placement) -> Model:
     where, number = devices.parse(placement)
-    examined = examine(str(reference))
+    examined = examine(reference)
     check_opens(examined, placement)
     if examined.info.family == "vision":
         return open_vision(examined.info, _weights(examined, where, number), examined.folder)

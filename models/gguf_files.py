@@ -9,7 +9,7 @@ import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -53,6 +53,26 @@ def missing_packages() -> str:
         f"GGUF files need {' and '.join(lacking)}, which {'is' if len(lacking) == 1 else 'are'} not installed. "
         "Install it with: python -m pip install attention-explorer[gguf]"
     )
+
+
+@contextmanager
+def reading_once() -> Iterator[None]:
+    """Let transformers share one reader of a GGUF file.
+
+    It makes a new one for the config, the tokenizer and the weights, and each takes seconds over a large vocabulary.
+    """
+    if find_spec("gguf") is None:
+        yield
+        return
+    import gguf
+
+    names = vars(gguf)
+    reader = names["GGUFReader"]
+    names["GGUFReader"] = cache(reader)
+    try:
+        yield
+    finally:
+        names["GGUFReader"] = reader
 
 
 @contextmanager

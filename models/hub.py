@@ -19,7 +19,6 @@ from functools import singledispatchmethod
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
-from urllib.parse import urlsplit
 
 import httpx2
 from huggingface_hub import HfApi, constants, hf_hub_download, hf_hub_url, is_offline_mode, try_to_load_from_cache
@@ -30,7 +29,7 @@ from huggingface_hub.utils import (  # type: ignore[attr-defined]  # documented,
 )
 
 from models.errors import CheckpointError
-from models.hub_errors import in_sentences
+from models.hub_errors import host_of, in_sentences
 from models.hub_names import HubName, cached_folder, parse
 from models.hub_requests import FetchRequest, HubFetched, HubFile, HubListing, LookUpRequest
 from models.memory import in_bytes
@@ -112,7 +111,7 @@ class HubEngine:
         name = parse(request.text)
         if request.offline or is_offline_mode():
             return self._listing_of_cache(request, name)
-        report(f"Asking {urlsplit(self.endpoint).netloc} for {name.repository}", None)
+        report(f"Asking {host_of(self.endpoint)} for {name.repository}", None)
         with in_sentences(name, self.endpoint, self.cache):
             info = _asked_again(
                 HfApi(endpoint=self.endpoint).model_info,

@@ -6,7 +6,6 @@ import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import httpx2
 from huggingface_hub.errors import (
@@ -39,16 +38,16 @@ def in_sentences(name: HubName, endpoint: str, cache: Path) -> Iterator[None]:
         raise CheckpointError(_of_status(cause, name, endpoint)) from cause
     except httpx2.TimeoutException as cause:
         raise CheckpointError(
-            f"{_host(endpoint)} does not answer. What came so far is kept; try again in a while."
+            f"{host_of(endpoint)} does not answer. What came so far is kept; try again in a while."
         ) from cause
-    except httpx2.ConnectError as cause:
+    except (httpx2.ConnectError, httpx2.ProxyError, httpx2.UnsupportedProtocol, httpx2.InvalidURL) as cause:
         raise CheckpointError(
-            f"There is no connection to {_host(endpoint)}. Check the network (and HF_ENDPOINT, where you set it), "
+            f"There is no connection to {host_of(endpoint)}. Check the network (and HF_ENDPOINT, where you set it), "
             "or open a checkpoint that lies on this computer."
         ) from cause
     except (httpx2.TransportError, LocalEntryNotFoundError) as cause:
         raise CheckpointError(
-            f"The connection to {_host(endpoint)} breaks off again and again. What came so far is kept; "
+            f"The connection to {host_of(endpoint)} breaks off again and again. What came so far is kept; "
             "fetch again to go on from there."
         ) from cause
     except OSError as cause:
@@ -57,16 +56,17 @@ def in_sentences(name: HubName, endpoint: str, cache: Path) -> Iterator[None]:
         raise CheckpointError(f"{what}{cache} {why}.") from cause
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError, httpx2.HTTPError) as cause:
         raise CheckpointError(
-            f"{_host(endpoint)} answers, but not as a hub does. Check HF_ENDPOINT and the network (a login page?)."
+            f"{host_of(endpoint)} answers, but not as a hub does. Check HF_ENDPOINT and the network (a login page?)."
         ) from cause
 
 
-def _host(endpoint: str) -> str:
-    return urlsplit(endpoint).netloc or endpoint
+def host_of(endpoint: str) -> str:
+    """The hub's name, for sentences; what was set in its place where that is no address."""
+    return endpoint.partition("://")[2].partition("/")[0] or endpoint
 
 
 def _of_status(error: HfHubHTTPError, name: HubName, endpoint: str) -> str:
-    status, host = error.response.status_code, _host(endpoint)
+    status, host = error.response.status_code, host_of(endpoint)
     if isinstance(error, GatedRepoError):
         return (
             f"{name.repository} is only for those who asked for it. Ask on its page ({endpoint}/{name.repository}), "

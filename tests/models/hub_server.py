@@ -35,6 +35,9 @@ class Hub(ThreadingHTTPServer):
         self.asked: list[tuple[str, str, str]] = []  # method, path, range
         self.authorisations: list[str] = []
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that hangs up is no news."""
+
     @property
     def address(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import gguf
 import numpy as np
 import pytest
 import torch
@@ -55,6 +57,20 @@ def test_equals_the_checkpoint_it_was_made_from(sound: Path, tiny_folder: TinyFo
     for site in range(len(trace.sites)):
         for head in range(trace.sites[site].heads):
             assert np.abs(trace.weights(site, head) - expected.weights(site, head)).max() < 1e-6
+
+
+def test_read_once(sound: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    class Counted(gguf.GGUFReader):
+        def __init__(self, path: str, *args: Any) -> None:
+            made.append(str(path))
+            super().__init__(path, *args)
+
+    monkeypatch.setattr(gguf, "GGUFReader", Counted)
+    open_checkpoint(sound)
+    assert made == [str(sound)]
+    assert gguf.GGUFReader is Counted
 
 
 def test_described_before_it_is_opened(sound: Path, tiny_folder: TinyFolder) -> None:

@@ -302,9 +302,10 @@ def test_hangs(hub: Hub, cache: Path) -> None:
     refused(impatient, FetchRequest(listing=listing), "does not answer", "try again")
 
 
-def test_nobody_there(cache: Path, hub: Hub) -> None:
-    engine = HubEngine("http://127.0.0.1:9", cache, timeout=5.0)
-    refused(engine, LookUpRequest(text=REPOSITORY), "no connection", "127.0.0.1:9")
+@pytest.mark.parametrize("address", ["http://127.0.0.1:9", "127.0.0.1:9", "http://[half", "ftp://127.0.0.1"])
+def test_nobody_there(cache: Path, hub: Hub, address: str) -> None:
+    engine = HubEngine(address, cache, timeout=5.0)
+    refused(engine, LookUpRequest(text=REPOSITORY), "HF_ENDPOINT")
 
 
 def test_no_hub(engine: HubEngine, hub: Hub) -> None:
