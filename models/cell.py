@@ -221,7 +221,9 @@ def _candidates(model: Model, trace: Trace, site: Site, query: int) -> tuple[Can
 
 def _written(model: Model, site: Site, head: int, mixed: Tensor) -> Tensor | None:
     weight = output_weight(model, site, head)
-    return None if weight is None or weight.shape[0] != mixed.shape[0] else mixed @ weight.float()
+    if weight is None or weight.shape[0] != mixed.shape[0]:
+        return None
+    return (mixed @ weight.float().to(mixed.device)).cpu()
 
 
 def _bias(x: AttentionInputs, head: int, query: int, key: int) -> float | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import psutil
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from models.errors import CheckpointError
 from models.values import AUTO, BEST, TOLERANCES, DeviceInfo, Placement
@@ -111,6 +111,24 @@ def parse(placement: Placement) -> tuple[torch.device | None, torch.dtype]:
 
 def _listed(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def weight_of(module: nn.Module, name: str = "weight") -> Tensor:
+    """A parameter or buffer of `module` as numbers, also where accelerate keeps it aside until the module runs."""
+    held = getattr(module, name)
+    assert isinstance(held, Tensor)
+    aside = getattr(getattr(module, "_hf_hook", None), "weights_map", None)
+    if not held.is_meta or aside is None:
+        return held
+    kept: Tensor = aside[name]
+    return kept
+
+
+def apply(module: nn.Module, x: Tensor) -> Tensor:
+    """`module(x)` on the CPU, wherever the module lies."""
+    device = next((p.device for p in module.parameters() if not p.is_meta), x.device)
+    out: Tensor = module(x.to(device)).cpu()
+    return out
 
 
 def placed(module: nn.Module) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from models.devices import weight_of
 from models.errors import InputError
 from models.interventions import Intervention, Positions
 from models.model import Model
@@ -112,7 +113,7 @@ def _weight(module: nn.Module) -> Tensor | None:
     for name in ("weight", "weights"):  # fairseq's sinusoids are a buffer, in the plural
         weight = getattr(module, name, None)
         if isinstance(weight, Tensor) and weight.dim() == 2:
-            return weight
+            return weight_of(module, name)
     return None
 
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from models import waves
+from models.devices import apply, weight_of
 from models.interventions import Positions
 from models.model import Model
 from models.position_edits import position_tables, table_rows, why_not_off, why_not_shifted
@@ -195,8 +196,10 @@ def _sum(model: Model, site: Site, trace: Trace, token: int, place: int) -> _Sum
     table = _table_of(model, site)
     if table is None:
         return _Sum(None, None, None, "Nothing is added to the token's embedding: positions come in at each layer.")
-    embed: Any = model.module.get_input_embeddings()  # type: ignore[operator]
-    embedding: Tensor = embed(torch.tensor([token], device=model.device))[0].float()
+    embed = _embedding(model, table)
+    if embed is None:
+        return _Sum(None, None, None, "The table of this model's tokens was not found.")
+    embedding = apply(embed, torch.tensor([token]))[0].float()
     parent: Any = _parent(model, table)
     if not hasattr(embed, "embed_scale"):
         embedding = embedding * float(getattr(parent, "embed_scale", 1.0))
@@ -204,7 +207,7 @@ def _sum(model: Model, site: Site, trace: Trace, token: int, place: int) -> _Sum
     mode = next((item for item in trace.interventions if isinstance(item, Positions)), None)
     by = mode.by if mode is not None else 0
     position = torch.zeros_like(rows[0]) if mode is not None and mode.mode == "off" else rows[place + by]
-    position = position.float()
+    position = position.float().cpu()
     if embedding.shape != position.shape:
         return _Sum(None, None, None, "Embedding and position are of different width here, and are not simply added.")
     extra = []
@@ -214,6 +217,16 @@ def _sum(model: Model, site: Site, trace: Trace, token: int, place: int) -> _Sum
         extra.append("the sum is normalised")
     note = f"Before the first layer {' and '.join(extra)} as well." if extra else ""
     return _Sum(_numpy(embedding), _numpy(position), _numpy(embedding + position), note)
+
+
+def _embedding(model: Model, positions: nn.Module) -> nn.Module | None:
+    """The table of the tokens' vectors."""
+    get = getattr(model.module, "get_input_embeddings", None)
+    if get is not None:
+        found: nn.Module | None = get()
+        return found
+    tables = (child for child in model.module.modules() if isinstance(child, nn.Embedding) and child is not positions)
+    return next((table for table in tables if table.num_embeddings == model.info.vocabulary), None)
 
 
 def _parent(model: Model, module: nn.Module) -> nn.Module | None:
@@ -270,7 +283,7 @@ def _t5_scheme(model: Model, attention: Any) -> PositionScheme:
     both = not attention.is_decoder
     buckets, farthest = attention.relative_attention_num_buckets, attention.relative_attention_max_distance
     apart = np.arange(-FARTHEST, (FARTHEST if both else 0) + 1)
-    learned = attention.relative_attention_bias.weight.float().cpu().numpy()  # (buckets, heads)
+    learned = weight_of(attention.relative_attention_bias).float().cpu().numpy()  # (buckets, heads)
     chosen = waves.t5_buckets(apart, both, buckets, farthest)
     return PositionScheme(
         kind="t5",

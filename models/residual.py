@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
+from models.devices import apply, weight_of
 from models.model import Model
 from models.trace import Trace
 from models.values import Site
@@ -28,7 +29,7 @@ def output_weight(model: Model, site: Site, head: int) -> Tensor | None:
     projection = output_projection(model, site)
     if projection is None:
         return None
-    weight = projection.weight if isinstance(projection, Conv1D) else projection.weight.mT
+    weight = weight_of(projection) if isinstance(projection, Conv1D) else weight_of(projection).mT
     assert isinstance(weight, Tensor)  # (heads * value_dim, width)
     if weight.shape[0] % site.heads:
         return None
@@ -81,18 +82,17 @@ def logit_direction(model: Model, trace: Trace, site: Site, position: int, token
     # a block that multiplies what it adds (Granite) is one more that no plain sum describes
     if norm is None or head is None or not stream or getattr(model.config, "residual_multiplier", 1.0) != 1.0:
         return None, _RESCALED
-    final = stream[-1][position].float()  # (width,)
-    factor = _logit_factor(norm, head, final, trace.logits_at([position])[0], token)
+    final = stream[-1][position].float().cpu()  # (width,); the layers of a large model lie on different devices
+    factor = _logit_factor(norm, head, final, trace.logits_at([position])[0].cpu(), token)
     if factor is None:
         return None, "This model changes its logits after the output head (by a cap, say), so no write adds to them."
-    row = head.weight[token].float()  # (width,)
+    row = weight_of(head)[token].float().cpu()  # (width,)
     if isinstance(norm, nn.LayerNorm):
-        gain = getattr(norm, "weight", None)
-        gained = row if gain is None else row * gain.float()
+        gained = row if getattr(norm, "weight", None) is None else row * weight_of(norm).float().cpu()
         return factor * (gained - gained.mean()) / torch.sqrt(final.var(unbiased=False) + norm.eps), ""
     # an RMS norm of ones shows its own gain, whether the family stores it as g or as 1 + g
     eps = float(getattr(norm, "variance_epsilon", None) or getattr(norm, "eps", None) or 1e-6)
-    gain = norm(torch.ones_like(final)[None])[0].float() * (1 + eps) ** 0.5
+    gain = apply(norm, torch.ones_like(final)[None])[0].float() * (1 + eps) ** 0.5
     return factor * row * gain / torch.sqrt(final.square().mean() + eps), ""
 
 
@@ -110,13 +110,13 @@ def _logit_factor(norm: nn.Module, head: nn.Linear, final: Tensor, logits: Tenso
 
     None where these are no multiple of the head's numbers: then something else comes between.
     """
-    if head.weight.shape[1] != len(final):
+    weight = weight_of(head)
+    if weight.shape[1] != len(final):
         return None
-    ids = torch.tensor([token, *range(min(8, len(logits)))], device=final.device)
-    normed = norm(final[None].to(head.weight.dtype))[0].float()
-    read = head.weight[ids].float() @ normed  # (9,)
-    bias = getattr(head, "bias", None)
-    added = 0.0 if bias is None else bias[ids].float()
+    ids = torch.tensor([token, *range(min(8, len(logits)))])
+    normed = apply(norm, final[None].to(weight.dtype))[0].float()
+    read = weight[ids.to(weight.device)].float().cpu() @ normed  # (9,)
+    added = 0.0 if getattr(head, "bias", None) is None else weight_of(head, "bias").cpu()[ids].float()
     given = logits[ids].float()
     for factor in (1.0, len(final) ** -0.5, float(read @ given / (read @ read))):
         if torch.allclose(factor * read + added, given, rtol=0.0, atol=_tolerance(logits) * float(given.abs().max())):

@@ -52,13 +52,13 @@ class Writer(nn.Module):
         super().__init__()
         torch.manual_seed(7)
         self.last_only = last_only
-        self.tokens, self.places = nn.Embedding(VOCABULARY, WIDTH), nn.Embedding(CONTEXT, WIDTH)
+        self.wte, self.wpe = nn.Embedding(VOCABULARY, WIDTH), nn.Embedding(CONTEXT, WIDTH)
         self.blocks = nn.ModuleList([nn.Sequential(nn.LayerNorm(WIDTH), Attention(how)) for _ in range(2)])
         self.dropout = nn.Dropout(0.5)
         self.head = nn.Linear(WIDTH, VOCABULARY)
 
     def forward(self, ids: Tensor, targets: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
-        x = self.tokens(ids) + self.places(torch.arange(ids.shape[1]))
+        x = self.wte(ids) + self.wpe(torch.arange(ids.shape[1]))
         for block in self.blocks:
             x = x + self.dropout(block(x))
         if self.last_only and targets is None:

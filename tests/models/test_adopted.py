@@ -28,7 +28,7 @@ from models.requests import (
     StepRequest,
     TrustRequest,
 )
-from models.results import CellView, Failure, Loaded, TrustReport
+from models.results import CellView, Failure, Loaded, PositionsView, TrustReport
 from models.values import Placement, SiteRef
 from tests.models.asking import ask, failure_of
 from tests.models.own_modules import (
@@ -67,7 +67,7 @@ def test_weights_and_logits_are_the_modules_own(how):
     reference.load_state_dict(module.state_dict())
     with torch.no_grad():
         logits = reference(ids_of(TEXT))[0][0].numpy()
-        x = reference.tokens(ids_of(TEXT)) + reference.places(torch.arange(len(TEXT)))
+        x = reference.wte(ids_of(TEXT)) + reference.wpe(torch.arange(len(TEXT)))
         for layer, block in enumerate(reference.blocks):
             assert isinstance(block, nn.Sequential)
             norm, attention = block[0], block[1]
@@ -111,7 +111,7 @@ def test_the_module_comes_back_as_it_was():
     assert sum(hooks) == 0
     loss = module(ids_of(TEXT))[0].square().mean()
     loss.backward()
-    assert module.tokens.weight.grad is not None
+    assert module.wte.weight.grad is not None
 
 
 def test_handed_over_twice_nothing_is_kept_twice():
@@ -234,6 +234,11 @@ def test_every_panel_is_answered():
     ):
         answer = ask(engine, request)
         assert not isinstance(answer, Failure), answer
+    positions = ask(engine, PositionsRequest(run=2, site=SITE, head=0, query=4, key=2))
+    assert isinstance(positions, PositionsView)
+    assert positions.scheme.kind == "learned"  # by nanoGPT's name for the table
+    assert positions.position is not None
+    np.testing.assert_array_equal(positions.position, Writer().wpe.weight[4].detach().numpy())
     cell = ask(engine, CellRequest(run=2, site=SITE, head=0, query=4, key=2))
     assert isinstance(cell, CellView)
     assert cell.weight == pytest.approx(float(cell.row_weights[2]))

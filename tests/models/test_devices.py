@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
+import accelerate
 import numpy as np
 import psutil
 import pytest
@@ -14,6 +16,7 @@ from transformers import AutoModelForCausalLM
 from models import devices, open_checkpoint, run
 from models.engine import Engine
 from models.errors import CheckpointError
+from models.model import Model
 from models.requests import (
     AtlasRequest,
     CellRequest,
@@ -163,6 +166,45 @@ def test_every_family_runs_in_half_precision(tiny_folder, kind, dtype):
         weights = trace.weights(i, site.heads - 1)
         assert weights.dtype == np.float32
         assert np.isfinite(weights).all()
+
+
+@pytest.mark.parametrize("reference", ["story-gpt", "en-es"])
+def test_a_model_whose_weights_are_kept_aside_answers_the_same(monkeypatch, reference):
+    """As accelerate leaves it where the model is larger than the device: each weight comes when its module runs."""
+    plain, spread = Engine(), Engine()
+    ask(plain, LoadRequest(ticket=1, reference=reference))
+
+    def opened(name: str, **options: Any) -> Model:
+        model = open_checkpoint(name, **options)
+        accelerate.cpu_offload(model.module, torch.device("cpu"))
+        assert all(p.is_meta for p in model.module.parameters())
+        return model
+
+    monkeypatch.setattr("models.engine.open_checkpoint", opened)
+    assert isinstance(ask(spread, LoadRequest(ticket=1, reference=reference)), Loaded)
+    requests = (
+        ForwardRequest(ticket=2, text=tiny.SENTENCE, target="Tom y Ana" if reference == "en-es" else None),
+        HeadRequest(run=2, site=SITE, head=0),
+        AtlasRequest(run=2, size=32),
+        PredictionRequest(run=2, positions=(3,)),
+        CompareRequest(run=2, site=SITE, head=0, position=3),
+        CellRequest(run=2, site=SITE, head=0, query=4, key=2),
+        PositionsRequest(run=2, site=SITE, head=0, query=4, key=2),
+        ShuffleRequest(run=2),
+        StepRequest(run=2),
+        TrustRequest(run=2),
+    )
+    for request in requests:
+        one, other = ask(plain, request), ask(spread, request)
+        assert not isinstance(one, Failure), one
+        for field in fields(one):
+            if field.name in ("request", "seconds", "trace_bytes"):
+                continue
+            here, there = getattr(one, field.name), getattr(other, field.name)
+            if isinstance(here, np.ndarray):
+                np.testing.assert_array_equal(here, there)
+            elif isinstance(here, (int, float, str, bool)) or here is None:
+                assert here == there, (request, field.name)
 
 
 def test_a_textbook_model_stays_where_it_is():
