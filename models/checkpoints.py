@@ -18,7 +18,7 @@ from transformers.utils import logging as transformers_logging
 from models import devices
 from models.capture import IMPLEMENTATION
 from models.errors import CheckpointError
-from models.examining import Examined, check_opens, examine, find, incomplete, open_tokenizer
+from models.examining import Examined, check_opens, examine, find, incomplete, misfit, open_tokenizer
 from models.families import opening
 from models.first_run import check_first_run
 from models.gguf_files import quiet_unpacking, reading_once
@@ -111,11 +111,7 @@ def _weights(examined: Examined, device: torch.device | None, dtype: torch.dtype
     missing = sorted(report.get("missing_keys", ()))
     mismatched = sorted(report.get("mismatched_keys", ()))
     if mismatched:
-        name, found, wanted = mismatched[0] if isinstance(mismatched[0], tuple) else (mismatched[0], "?", "?")
-        raise CheckpointError(
-            f"{title}: {len(mismatched)} tensors have another shape than config.json says; {name} is "
-            f"{tuple(found)} in the file and should be {tuple(wanted)}. The two do not belong together."
-        )
+        raise misfit(title, [(name, tuple(found), tuple(wanted)) for name, found, wanted in mismatched])
     if missing:
         raise incomplete(title, missing)
     assert isinstance(module, torch.nn.Module)

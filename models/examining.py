@@ -36,7 +36,7 @@ from models.gguf_files import is_gguf, missing_packages, read_gguf
 from models.given import most_tokens
 from models.hub_requests import HubListing
 from models.memory import check_fits
-from models.missing_tensors import is_of_head, missing_tensors
+from models.missing_tensors import Misshapen, is_of_head, misshapen_tensors, missing_tensors
 from models.values import AUTO, CheckpointInfo, Placement
 from models.weight_files import TOKENIZERS, Tensors, adapter, brief, read_headers, read_json
 
@@ -48,6 +48,7 @@ class Examined:
     info: CheckpointInfo
     config: Any
     missing: tuple[str, ...] = ()  # tensors that it has and its files have not
+    misshapen: tuple[Misshapen, ...] = ()  # tensors that do not fit its config
 
     @property
     def folder(self) -> Path:
@@ -210,10 +211,12 @@ def _checked(examined: Examined, tensors: Tensors) -> Examined:
             f"{title}: {says} describes {described:,} parameters, but the weight files hold only "
             f"{tensors.parameters:,}. The two do not belong together."
         )
-    missing = () if info.gguf else missing_tensors(empty, tensors.shapes)
+    if info.gguf:  # with names and shapes of its own, which loading checks
+        return examined
+    missing = missing_tensors(empty, tensors.shapes)
     if info.family == "masked" and missing and all(is_of_head(empty, name) for name in missing):
         return replace(examined, info=replace(info, family="encoder", missing_head=missing[0]))
-    return replace(examined, missing=missing)
+    return replace(examined, missing=missing, misshapen=misshapen_tensors(empty, tensors.shapes))
 
 
 # --------------------------------------------------------------------------- what else opening needs
@@ -226,6 +229,8 @@ def check_opens(examined: Examined, placement: Placement) -> None:
         CheckpointError: tensors that are not in the files, too little memory (`NoRoomError`).
     """
     info = examined.info
+    if examined.misshapen:
+        raise misfit(examined.title, examined.misshapen)
     if examined.missing:
         raise incomplete(examined.title, examined.missing)
     where, free = room(placement)
@@ -242,6 +247,15 @@ def room(placement: Placement) -> tuple[str, int | None]:
     if device is None:
         return "all devices together", sum(found.free or 0 for found in devices.devices() if found.name != AUTO)
     return devices.label_of(device), devices.free_memory(device)[0]
+
+
+def misfit(title: str, misshapen: Sequence[Misshapen]) -> CheckpointError:
+    name, found, wanted = misshapen[0]
+    count = "1 tensor has" if len(misshapen) == 1 else f"{len(misshapen)} tensors have"
+    return CheckpointError(
+        f"{title}: {count} another shape than config.json says; {name} is {found} in the file and should be "
+        f"{wanted}. The two do not belong together."
+    )
 
 
 def incomplete(title: str, missing: Sequence[str]) -> CheckpointError:

@@ -1,11 +1,17 @@
-"""Which tensors of a model are not in its files, told from the names in their headers."""
+"""Which tensors of a model are not in its files, or are others, told from the names and shapes in their headers."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from transformers import PreTrainedModel
+from transformers.conversion_mapping import get_model_conversion_mapping
+from transformers.core_model_loading import WeightConverter, WeightRenaming, rename_source_key
+
+Shape = tuple[int, ...]
+Misshapen = tuple[str, Shape, Shape]
+"""A parameter, the shape that its tensor has in the file, and the one that the config says."""
 
 
 def missing_tensors(empty: PreTrainedModel, in_files: Collection[str]) -> tuple[str, ...]:
@@ -31,16 +37,35 @@ def is_of_head(empty: PreTrainedModel, name: str) -> bool:
     return bool(prefix) and hasattr(empty, prefix) and not name.startswith(f"{prefix}.")
 
 
-def _as_read(empty: PreTrainedModel, in_files: Collection[str]) -> set[str]:
-    from transformers.conversion_mapping import get_model_conversion_mapping
-    from transformers.core_model_loading import WeightConverter, WeightRenaming, rename_source_key
+def misshapen_tensors(empty: PreTrainedModel, in_files: Mapping[str, Shape]) -> tuple[Misshapen, ...]:
+    """The tensors of the files that have another shape than the parameter of `empty` which they become.
 
-    mapping = get_model_conversion_mapping(empty)
-    renamings = [entry for entry in mapping if isinstance(entry, WeightRenaming)]
-    converters = [entry for entry in mapping if isinstance(entry, WeightConverter)]
+    Those that are put together or taken apart on the way are left for loading to check.
+    """
+    try:
+        renamings, converters = _mapping(empty)
+        prefix, state = empty.base_model_prefix, empty.state_dict()
+        targets = {name: rename_source_key(name, renamings, converters, prefix, state) for name in in_files}
+    except Exception:  # as above
+        return ()
+    plain = {name: target for name, (target, converter) in targets.items() if converter is None and target in state}
+    pairs = [(target, in_files[name], tuple(state[target].shape)) for name, target in plain.items()]
+    return tuple(sorted(pair for pair in pairs if pair[1] != pair[2]))
+
+
+def _as_read(empty: PreTrainedModel, in_files: Collection[str]) -> set[str]:
+    renamings, converters = _mapping(empty)
     if any(len(converter.target_patterns) > 1 for converter in converters):
         raise ValueError("a tensor becomes several, of which only one would be told")
     prefix, state = empty.base_model_prefix, empty.state_dict()
     renamed = {rename_source_key(name, renamings, converters, prefix, state)[0] for name in in_files}
     # a name that the model has is kept by transformers where a renaming leads nowhere
     return renamed | {rename_source_key(name, [], [], prefix, state)[0] for name in in_files}
+
+
+def _mapping(empty: PreTrainedModel) -> tuple[list[WeightRenaming], list[WeightConverter]]:
+    mapping = get_model_conversion_mapping(empty)
+    return (
+        [entry for entry in mapping if isinstance(entry, WeightRenaming)],
+        [entry for entry in mapping if isinstance(entry, WeightConverter)],
+    )

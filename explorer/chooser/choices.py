@@ -60,7 +60,7 @@ class Choices(QListWidget):
     def choose(self, reference: str) -> None:
         """Choose an entry; nothing is chosen where there is none of that name."""
         for row in range(self.count()):
-            if self.item(row).data(_REFERENCE) == reference:
+            if reference and self.item(row).data(_REFERENCE) == reference:
                 self.setCurrentRow(row)
                 return
         self.setCurrentRow(-1)
@@ -107,7 +107,7 @@ class Choices(QListWidget):
             self.chosen.emit(self.reference)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace) and self.is_recent:
+        if event.key() == Qt.Key.Key_Delete and self.is_recent:
             self.removed.emit(self.reference)
             return
         super().keyPressEvent(event)

@@ -117,7 +117,7 @@ class CheckpointDialog(QDialog):
         self.open_button.setProperty("role", "primary")
         self.open_button.clicked.connect(self.accept_choice)
         self._lay_out()
-        self.resize(SIZE)
+        self.resize(SIZE.boundedTo(self.screen().availableSize()))
 
         hub.changed.connect(self.on_hub)
         self._show_cache(cache_location())

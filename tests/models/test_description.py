@@ -273,6 +273,26 @@ def test_config_that_lies(copy: Callable[[str], Path], change: dict[str, Any]) -
     assert_refused(folder, "mi modelo ñ", understood=change == {"n_layer": 4})
 
 
+@pytest.mark.parametrize(
+    ("kind", "change", "said"),
+    [
+        ("gpt2", {"n_embd": 64}, "should be"),
+        ("gpt2", {"n_positions": 99}, "1 tensor has another shape"),
+        ("llama", {"num_key_value_heads": 4}, "k_proj"),
+        ("llama", {"intermediate_size": 50}, "mlp"),
+        ("bert", {"intermediate_size": 50}, "dense"),
+        ("bart", {"max_position_embeddings": 65}, "embed_positions"),
+    ],
+)
+def test_config_that_lies_about_shapes(
+    copy: Callable[[str], Path], kind: str, change: dict[str, Any], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = copy(kind)
+    change_config(folder, **change)
+    monkeypatch.setattr(checkpoints, "_weights", None)  # it is seen from the headers
+    assert_refused(folder, "mi modelo ñ", "another shape", said, "belong together")
+
+
 def test_a_vision_model() -> None:
     found = describe("vit-cifar10")
     assert found.refusal == ""
