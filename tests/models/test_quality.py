@@ -12,10 +12,11 @@ import pytest
 import sacrebleu
 
 from models import decode, open_checkpoint, quality
+from models.catalogue import RECURRENT_TRANSLATORS
 from models.engine import Engine
 from models.errors import CheckpointError, InputError
 from models.quality import DATES, Measurement, Sentence, grouped, measure, reference_streams
-from models.quality_requests import QualityRequest, QualityView
+from models.quality_requests import QualityRequest, QualityScore, QualityView
 from models.requests import Cancelled
 from models.textbook.tasks import date_pairs
 from models.training.prepare_translation import split
@@ -214,6 +215,35 @@ def test_the_shipped_sentences_cover_the_lengths():
     assert len(sentences) == len(lines) >= 320
     per_bin = [sum((s.length - 1) // 2 == half for s in sentences) for half in range(15)]
     assert min(per_bin) >= 12, per_bin
+
+
+# --------------------------------------------------------------------------- the textbook's point
+
+
+def bleu_of(score: QualityScore) -> float:
+    assert score.bleu is not None
+    return score.bleu
+
+
+def test_the_bottleneck_is_worse_than_attention_and_the_more_so_on_long_sentences():
+    """Cho et al. 2014, figure 4, and Bahdanau et al. 2015, figure 2, on sentences that neither model was trained on."""
+    view = measure(RECURRENT_TRANSLATORS, str(SHIPPED))
+    _, short, long = view.parts
+    assert (short.name, long.name) == ("up to 10 words", "longer")
+    attention, bottleneck = ([part.scores[model] for part in (short, long)] for model in (0, 1))
+    figures = "; ".join(
+        f"{part.name} ({part.sentences} sentences): BLEU {bleu_of(a):.1f} with attention, {bleu_of(b):.1f} without; "
+        f"log p {a.log_probability:.3f}, {b.log_probability:.3f}"
+        for part, a, b in zip((short, long), attention, bottleneck, strict=True)
+    )
+    assert min(short.sentences, long.sentences) > 100, figures
+    assert bottleneck[1].log_probability < attention[1].log_probability, figures
+    assert bleu_of(bottleneck[1]) < 0.5 * bleu_of(attention[1]), figures
+    kept = [bleu_of(scores[1]) / bleu_of(scores[0]) for scores in (attention, bottleneck)]  # of the short ones' quality
+    assert kept[1] < 0.75 * kept[0], figures
+    beyond = [bin_ for bin_ in view.bins if bin_.first > 10]
+    assert len(beyond) >= 10
+    assert all(bleu_of(b.scores[1]) < bleu_of(b.scores[0]) for b in beyond), [(b.name, b.scores) for b in beyond]
 
 
 # --------------------------------------------------------------------------- asked by the window
