@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QLabel, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 from explorer.theme import LIGHT, Theme
@@ -35,6 +36,8 @@ class CheckpointView(QWidget):
         self.title = wrapped(role="heading")
         self.summary = wrapped(role="dim")
         self._facts = QWidget()
+        self._rows: list[tuple[QLabel, QLabel | None]] = []
+        self._is_wide = True
         self._area: QScrollArea = scrolling(self._facts)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -81,25 +84,51 @@ class CheckpointView(QWidget):
             self.refusal.hide()
 
     def _show_facts(self, rows: list[tuple[str, str]], capabilities: tuple[Capability, ...]) -> None:
-        self._facts = QWidget()
-        grid = QGridLayout(self._facts)
+        self._rows = [(wrapped(name, "dim"), _value(value)) for name, value in rows]
+        if capabilities:
+            heading = wrapped("What works with it", "title")
+            heading.setContentsMargins(0, 10, 0, 0)
+            self._rows.append((heading, None))
+        for one in capabilities:
+            label = wrapped(f"{'✓' if one.works else '✕'}  {one.name}", "" if one.works else "dim")
+            label.setAccessibleName(f"{one.name}: {'works' if one.works else 'does not work'}")
+            self._rows.append((label, wrapped(one.why, "dim")))
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """Names beside their values where there is room, else above them."""
+        self._is_wide = self._has_room()
+        page = QWidget()
+        grid = QGridLayout(page)
         grid.setContentsMargins(0, 4, 8, 4)
         grid.setHorizontalSpacing(16)
-        grid.setVerticalSpacing(6)
+        grid.setVerticalSpacing(6 if self._is_wide else 2)
         grid.setColumnStretch(1, 1)
-        for row, (name, value) in enumerate(rows):
-            _add(grid, row, wrapped(name, "dim"), _value(value))
-        first = len(rows)
-        if capabilities:
-            grid.setRowMinimumHeight(first, 10)
-            grid.addWidget(wrapped("What works with it", "title"), first + 1, 0, 1, 2)
-            for row, one in enumerate(capabilities, first + 2):
-                mark = "✓" if one.works else "✕"
-                label = wrapped(f"{mark}  {one.name}", "" if one.works else "dim")
-                label.setAccessibleName(f"{one.name}: {'works' if one.works else 'does not work'}")
-                _add(grid, row, label, wrapped(one.why, "dim"))
-        grid.setRowStretch(first + len(capabilities) + 2, 1)
-        self._area.setWidget(self._facts)
+        top = Qt.AlignmentFlag.AlignTop
+        row = 0
+        for name, value in self._rows:
+            beside = self._is_wide and value is not None
+            name.setMinimumWidth(self._name_width() if beside else 0)
+            grid.addWidget(name, row, 0, 1, 1 if beside else 2, top)
+            if value is not None and not beside:
+                row += 1
+            if value is not None and (beside or value.text()):
+                grid.addWidget(value, row, 1 if beside else 0, 1, 1 if beside else 2, top)
+            row += 1
+        grid.setRowStretch(row, 1)
+        self._area.setWidget(page)  # deletes the page before, whose labels are on this one now
+        self._facts = page
+
+    def _name_width(self) -> int:
+        return self.fontMetrics().horizontalAdvance("✓  Naming what it sees") + 12
+
+    def _has_room(self) -> bool:
+        return self.width() >= 3 * self._name_width()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if self._has_room() != self._is_wide:
+            self._arrange()
 
 
 def facts(described: Described, listing: HubListing | None = None) -> list[tuple[str, str]]:
@@ -177,12 +206,6 @@ def _value(text: str) -> QLabel:
     label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
     label.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
     return label
-
-
-def _add(grid: QGridLayout, row: int, name: QLabel, value: QLabel) -> None:
-    name.setMinimumWidth(name.fontMetrics().horizontalAdvance("✓  Naming what it sees") + 12)
-    grid.addWidget(name, row, 0, Qt.AlignmentFlag.AlignTop)
-    grid.addWidget(value, row, 1, Qt.AlignmentFlag.AlignTop)
 
 
 def _last_part(reference: str) -> str:

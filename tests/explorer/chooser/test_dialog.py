@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QDialog, QFileDialog
+from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QLabel
 
 from explorer import theme as themes
 from explorer.chooser.dialog import CheckpointDialog
@@ -147,6 +147,23 @@ def test_facts_are_said(desk):
     ):
         assert words in text
     assert "None" not in text
+
+
+def test_values_stand_below_their_names_where_there_is_no_room_beside(desk):
+    desk.answer()
+    view = desk.dialog.view
+    labels = {label.text(): label for label in view.findChildren(QLabel)}
+    name, value = labels["Parameters"], labels["134.5 million"]
+    desk.dialog.resize(1100, 700)
+    QApplication.processEvents()
+    assert value.x() > name.x()
+    said = view.text
+    desk.dialog.setMinimumSize(0, 0)
+    desk.dialog.resize(640, 700)
+    QApplication.processEvents()
+    assert value.x() == name.x()
+    assert value.y() > name.y()
+    assert view.text == said
 
 
 def test_removing_and_clearing(desk):
