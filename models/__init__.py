@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from models.adopted import adopt as adopt
     from models.adopted import attend as attend
     from models.capture import run as run
+    from models.chat import Chat as Chat
     from models.checkpoints import open_checkpoint as open_checkpoint
     from models.decoding import decode as decode
     from models.model import Model as Model
     from models.trace import Trace as Trace
 
 _HOMES = {
+    "Chat": "models.chat",
     "adopt": "models.adopted",
     "attend": "models.adopted",
     "open_checkpoint": "models.checkpoints",
@@ -33,7 +35,7 @@ _HOMES = {
     "Model": "models.model",
 }
 
-__all__ = ["Model", "Trace", "adopt", "attend", "decode", "open_checkpoint", "run"]
+__all__ = ["Chat", "Model", "Trace", "adopt", "attend", "decode", "open_checkpoint", "run"]
 
 
 def __getattr__(name: str) -> Any:

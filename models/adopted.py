@@ -23,11 +23,9 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Literal, get_args
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -38,8 +36,9 @@ from models.attention import AttentionInputs
 from models.capture import IMPLEMENTATION, Recorder, active, recording
 from models.errors import CheckpointError, InputError
 from models.families import context_of, family_of, refusal, stacks_of, vocabulary_of, weights_only
-from models.model import Encoded, Model
+from models.model import Encoded, Given, Model
 from models.plain_tokenizer import as_tokenizer
+from models.templates import has_template
 from models.values import CheckpointInfo, StackInfo
 
 PREFIX = "python:"
@@ -157,7 +156,7 @@ class PlainModel(Adopted):
         logits: Tensor | None = self._found(self._call(ids), ids).logits
         return logits
 
-    def encode(self, text: str | list[int] | Path | np.ndarray, target: str | list[int] | None = None) -> Encoded:
+    def encode(self, text: Given, target: str | list[int] | None = None) -> Encoded:
         encoded = super().encode(text, target)
         return Encoded({"input_ids": encoded.inputs["input_ids"]}, encoded.tokens)
 
@@ -319,6 +318,7 @@ def _described(module: PreTrainedModel, tokenizer: Any, name: str) -> Checkpoint
         file_bytes=0,
         summary="Handed over from Python.",
         mask_token=tokenizer.mask_token if family == "masked" else None,
+        chat=family == "causal" and has_template(tokenizer),
         weights_only=weights_only(architecture, config),
         borrowed=True,
     )

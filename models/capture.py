@@ -23,6 +23,7 @@ from transformers.masking_utils import sdpa_mask
 
 from models import attention
 from models.attention import AttentionInputs
+from models.chat import Prompt
 from models.edits import edited
 from models.interventions import Intervention, check
 from models.requests import Cancelled
@@ -194,7 +195,7 @@ def _residual_hook(stack: str) -> Callable[..., None]:
 
 def run(
     model: Model,
-    text: str | list[int] | Path | np.ndarray,
+    text: Prompt | list[int] | list[dict[str, str]] | Path | np.ndarray,
     *,
     target: str | list[int] | None = None,
     interventions: Sequence[Intervention] = (),
@@ -204,8 +205,9 @@ def run(
 
     Args:
         model: from `open_checkpoint`.
-        text: the input, or token ids as they are (nothing is added to them). For a vision model a picture: its path,
-            "sample:NAME", or an array (height, width, 3).
+        text: the input, or token ids as they are (nothing is added to them), or a conversation: a `Chat` or
+            `[{"role": "user", "content": "Good morning."}]`. For a vision model a picture: its path, "sample:NAME", or
+            an array (height, width, 3).
         target: what the decoder of an encoder-decoder model has written so far, after its start token.
         interventions: what to change (`models.interventions`); without any the model runs as it is.
         should_stop: polled between blocks.

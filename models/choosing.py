@@ -32,14 +32,13 @@ class Choice:
 
 
 def end_ids(model: Model) -> tuple[int, ...]:
-    """The tokens with which the model ends a text."""
+    """The tokens with which the model ends a text, and its turn in a conversation."""
     for config in (getattr(model.module, "generation_config", None), model.config):
         ids = getattr(config, "eos_token_id", None)
-        if isinstance(ids, int):
-            return (ids,)
-        if ids:
-            return tuple(ids)
-    return ()
+        if ids is not None and ids != []:
+            found = (ids,) if isinstance(ids, int) else tuple(ids)
+            return (*found, *(id_ for id_ in model.turn_end_ids if id_ not in found))
+    return model.turn_end_ids
 
 
 @torch.no_grad()

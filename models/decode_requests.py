@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from models.chat import Prompt
 from models.decode_settings import DecodeSettings
 from models.interventions import Intervention
 from models.requests import Request
@@ -89,7 +90,7 @@ class DecodeStepRequest(Request):
     """
 
     lane: ClassVar[str] = "decode:play"
-    text: str
+    text: Prompt
     target: str | None = None  # what the decoder of an encoder-decoder model has said before
     interventions: tuple[Intervention, ...] = ()
     settings: DecodeSettings
@@ -107,7 +108,7 @@ class DecodeSamplesRequest(Request):
     """Draw the token of step `number` for several samples side by side. Answered by `DecodeSamplesView`."""
 
     lane: ClassVar[str] = "decode:play"
-    text: str
+    text: Prompt
     target: str | None = None
     interventions: tuple[Intervention, ...] = ()
     settings: DecodeSettings  # `sample` does not matter
@@ -141,7 +142,7 @@ class DecodeRowsRequest(Request):
     """Where one head looked in every step so far: its rows over prompt and `ids`. Answered by `DecodeRowsView`."""
 
     lane: ClassVar[str] = "decode:rows"
-    text: str
+    text: Prompt
     target: str | None = None
     interventions: tuple[Intervention, ...] = ()
     ids: tuple[int, ...] = ()
@@ -159,7 +160,7 @@ class DecodeStepView(Result):
     request: DecodeStepRequest
     number: int
     text: str  # written so far, special tokens left out; of the best beam in a beam search
-    whole: str  # what "use this text" puts into the input (the target, in an encoder-decoder model)
+    whole: Prompt  # what "use this text" puts into the input (the target, in an encoder-decoder model)
     ids: tuple[int, ...]
     offers: tuple[Offer, ...]  # the likeliest by the model, and the chosen one; empty in a beam search
     stages: tuple[Stage, ...]  # one a filter that is on, in the order in which they act

@@ -10,13 +10,15 @@ one uniform number a step from a generator seeded with (seed, step), and sample 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
 from models.beam import BeamSearch
 from models.capture import never
+from models.chat import Chat, Prompt
 from models.choosing import end_ids
 from models.decode_requests import Beam, Offer
 from models.decode_settings import MOST_SAMPLES, DecodeSettings
@@ -57,7 +59,7 @@ class DecodedStep:
 
 def decode(
     model: Model,
-    text: str | Sequence[int],
+    text: Prompt | Sequence[int] | Sequence[Mapping[str, object]],
     steps: int = 20,
     *,
     strategy: str = "greedy",
@@ -77,6 +79,8 @@ def decode(
     should_stop: Callable[[], bool] = never,
 ) -> Iterator[DecodedStep]:
     """Write up to `steps` tokens after `text` (the translation of `text`, in an encoder-decoder model).
+
+    After a conversation (a `Chat`, or `[{"role": "user", "content": "Good morning."}]`) they are the assistant's turn.
 
     Arguments as in `DecodeSettings`; `top` is how many candidates each step lists. With `samples` above 1, so many
     texts are written side by side, beginning with the one numbered `sample`. `interventions` act at every step
@@ -105,7 +109,8 @@ def decode(
         raise ValueError(f"{samples} samples are not offered: 1 to {MOST_SAMPLES}.")
     if samples > 1 and not settings.draws:
         raise ValueError('Several samples need draws: choose strategy="sample" and a temperature above 0.')
-    run = start_run(model, model.encode(text if isinstance(text, str) else list(text)), interventions)
+    given: Any = text if isinstance(text, (str, Chat)) else list(text)
+    run = start_run(model, model.encode(given), interventions)
     if settings.strategy == "beam":
         return _beam(model, run, settings, steps, should_stop)
     return _side_by_side(model, run, settings, tuple(range(sample, sample + samples)), steps, top, should_stop)

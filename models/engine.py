@@ -17,6 +17,7 @@ from models.alignment import described, mean_weights
 from models.atlas import AtlasInParts
 from models.capture import run
 from models.cell import cell_view
+from models.chat import Prompt
 from models.checkpoints import open_checkpoint
 from models.choosing import end_ids
 from models.comparison import compare
@@ -119,7 +120,7 @@ class Engine:
         self._maps: dict[tuple[int, int], HeadTiles] = {}  # of the last run, by site and head: two floats a row
         self._atlas_key: tuple[int, int, Pooling] = (0, 0, "max")
         self._atlas_parts: AtlasInParts | None = None  # of that run, size and pooling
-        self._text = ""
+        self._text: Prompt = ""
         self._written: str | list[int] | None = None  # what the decoder of an encoder-decoder model was given
         self._player: Player | None = None
         self._measurement: Measurement | None = None  # of quality against length; it has models of its own
@@ -419,7 +420,7 @@ class Engine:
     def _shuffle(self, request: ShuffleRequest, should_stop: ShouldStop, report: Report) -> Result:
         model, trace = self._held(request.run)
         report("Running the text in another order", None)
-        return shuffle_view(request, model, trace, self._text, should_stop)
+        return shuffle_view(request, model, trace, model.text_read(self._text), should_stop)
 
     @_answer.register
     def _alignment(self, request: AlignmentRequest, should_stop: ShouldStop, report: Report) -> Result:

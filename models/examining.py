@@ -37,6 +37,7 @@ from models.given import most_tokens
 from models.hub_requests import HubListing
 from models.memory import check_fits
 from models.missing_tensors import Misshapen, is_of_head, misshapen_tensors, missing_tensors
+from models.templates import has_template
 from models.values import AUTO, CheckpointInfo, Placement
 from models.weight_files import TOKENIZERS, Tensors, adapter, brief, read_headers, read_json
 
@@ -301,7 +302,8 @@ def open_tokenizer(examined: Examined) -> tuple[Any, CheckpointInfo]:
     if info.weights_only:
         context = min(most_tokens(info.stacks), context or sys.maxsize)
     mask = tokenizer.mask_token if info.family == "masked" else None
-    return tokenizer, replace(info, context=context, mask_token=mask)
+    chat = info.family == "causal" and has_template(tokenizer)
+    return tokenizer, replace(info, context=context, mask_token=mask, chat=chat)
 
 
 def no_tokenizer(title: str) -> CheckpointError:

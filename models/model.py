@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,19 @@ import torch
 from torch import Tensor, nn
 
 from models.capture import watch_blocks
+from models.chat import Chat, Prompt
 from models.errors import InputError
 from models.given import KEPT_BYTES, most_tokens
+from models.templates import render, turn_end
 from models.tokens import label_tokens, piece_label, special_label, whole_characters
 from models.values import CheckpointInfo, SeenPicture, Token
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
+
+_BYTE = re.compile("<0x[0-9A-F]{2}>")
+
+Given = Prompt | Sequence[int] | Sequence[Mapping[str, object]] | Path | np.ndarray
+"""What a model takes: a text, a conversation, ids as they are, or a picture."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,13 +108,14 @@ class Model:
                     return value
         raise InputError(f"{self.info.name} does not say with which token its decoder starts.")
 
-    def encode(self, text: str | list[int] | Path | np.ndarray, target: str | list[int] | None = None) -> Encoded:
-        """Turn a text (or ids as they are) into the model's input.
+    def encode(self, text: Given, target: str | list[int] | None = None) -> Encoded:
+        """Turn a text or a conversation (or ids as they are) into the model's input.
 
         Raises:
-            InputError: nothing to run, or more than the model's context takes.
+            InputError: nothing to run, more than the model's context takes, or a conversation that the template
+                refuses.
         """
-        if not isinstance(text, (str, list)):
+        if not isinstance(text, (str, list, Chat)):
             raise InputError(f"{self.info.name} reads text. Open a vision model to look at a picture.")
         tokens = self.tokenize(text)
         ids = torch.tensor([[token.id for token in tokens]], device=self.device)  # (1, tokens)
@@ -128,12 +137,16 @@ class Model:
             sentence = str(error).replace("This text", "The target", 1).replace("this text", "the target", 1)
             raise InputError(sentence, error.cut_to, of_target=True) from None
 
-    def tokenize(self, text: str | list[int], special: bool = True) -> tuple[Token, ...]:
+    def tokenize(self, text: Prompt | list[Any], special: bool = True) -> tuple[Token, ...]:
         """The tokens of `text`, those that the model expects around it included if `special`.
 
         Raises:
             InputError: no text, no token left of it, more tokens than fit, or ids outside the vocabulary.
         """
+        if isinstance(text, list) and text and isinstance(text[0], Mapping):
+            text = Chat.of(text)
+        if isinstance(text, Chat):
+            return self._tokenize_chat(text)
         if isinstance(text, list):
             self._check_ids(text, special)
             return self._labelled([self._token(id_) for id_ in text])
@@ -155,6 +168,50 @@ class Model:
         return self._labelled(
             [self._token(id_, text[start:end], start, end) for id_, (start, end) in zip(ids, spans, strict=True)]
         )
+
+    def _tokenize_chat(self, chat: Chat) -> tuple[Token, ...]:
+        """The tokens of a conversation, each with the role whose words it covers.
+
+        The template writes the tokens that the model expects around a text itself, so that none are added. What a turn
+        says is read as it stands: the name of a special token in it is that token, as for transformers.
+        """
+        rendered = render(self.tokenizer if self.info.chat else None, chat, self.info.name)
+        ids, spans = self._read(rendered.text, special=False)
+        limit = self.info.context
+        if limit is not None and len(ids) > limit:
+            raise InputError(
+                f"This conversation is {len(ids):,} tokens long; {self.info.name} takes {limit:,}{self._why_no_more}. "
+                "Nothing was cut. Shorten a turn, or remove one."
+            )
+        tokens = []
+        for id_, (start, end) in zip(ids, spans, strict=True):
+            token = self._token(id_, rendered.text[start:end], start, end)
+            special = token.special or id_ in self._marker_ids
+            tokens.append(replace(token, special=special, role=rendered.role_of(start, end) or ""))
+        # start and end of a turn are called as the vocabulary has them: there are several of each
+        unknown = self._named("unk_token")
+        return label_tokens(tokens, start=None, end=None, unknown=unknown, byte_level=self._byte_level)
+
+    @cached_property
+    def turn_end_ids(self) -> tuple[int, ...]:
+        """The token with which the assistant ends its turn, where the chat template has one."""
+        if not self.info.chat:
+            return ()
+        after = self.tokenizer(turn_end(self.tokenizer), add_special_tokens=False)["input_ids"]
+        markers = (id_ for id_ in after if id_ in self._marker_ids or self.stands_for_no_text(id_))
+        return tuple(markers)[:1]
+
+    @cached_property
+    def _marker_ids(self) -> frozenset[int]:
+        """Tokens that the tokenizer has for the template's use, <|im_start|> say, whether it names them or not."""
+        added = getattr(self.tokenizer, "added_tokens_decoder", {})
+        named = {getattr(self.tokenizer, name, None) for name in ("unk_token_id", "mask_token_id")}
+        # trainers that know of no byte pieces make special tokens of them
+        return frozenset(i for i, t in added.items() if t.special and not _BYTE.fullmatch(t.content)) - named
+
+    def text_read(self, prompt: Prompt) -> str:
+        """The text that the tokens' offsets are of."""
+        return render(self.tokenizer, prompt, self.info.name).text if isinstance(prompt, Chat) else prompt
 
     def stands_for_no_text(self, id_: int) -> bool:
         """Whether it is one of the tokenizer's special tokens, but neither its mask nor its unknown word."""

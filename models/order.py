@@ -58,7 +58,7 @@ def shuffle_view(
         seed=request.seed,
         words=tuple(token.word for token in tokens),
         order=tuple(order),
-        fixed=tuple(token.special for token in tokens),
+        fixed=tuple(_is_fixed(tokens)),
         measured="hidden states" if model.seq2seq or not trace.has_logits else "logits",
         causal=causal,
         on=measure(),
@@ -70,11 +70,11 @@ def shuffle_view(
 
 
 def words_of(tokens: Sequence[Token], text: str) -> list[list[int]]:
-    """The places of the tokens that make up each word, without special tokens: these stay where they are."""
+    """The places of the tokens that make up each word, without those that stay where they are."""
     words: list[list[int]] = []
     end, has_letters = 0, False
-    for place, token in enumerate(tokens):
-        if token.special:
+    for place, (token, stays) in enumerate(zip(tokens, _is_fixed(tokens), strict=True)):
+        if stays:
             continue
         piece, before = text[token.start : token.end], text[end : token.start]
         # white space opens a word, and goes with what follows it
@@ -85,6 +85,12 @@ def words_of(tokens: Sequence[Token], text: str) -> list[list[int]]:
         has_letters = has_letters or bool(piece.strip())
         end = token.end
     return words
+
+
+def _is_fixed(tokens: Sequence[Token]) -> list[bool]:
+    """Whether each token stays where it is: a special one, and in a conversation all that its template wrote."""
+    is_chat = any(token.role for token in tokens)
+    return [token.special or (is_chat and not token.role) for token in tokens]
 
 
 def new_order(words: Sequence[Sequence[int]], tokens: int, seed: int) -> list[int]:

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from models.capture import run as run_whole
+from models.chat import Prompt, plain_text, with_more
 from models.choosing import choose, end_ids
 from models.decode_requests import (
     Beam,
@@ -97,9 +98,9 @@ class Player:
         return self._writing
 
     def _filling_of(self, request: Asked) -> Filling:
-        filling = self._filling
-        if filling is None or (filling.text, filling.interventions) != (request.text, request.interventions):
-            filling = self._filling = Filling(self.model, request.text, request.interventions)
+        filling, text = self._filling, plain_text(request.text)
+        if filling is None or (filling.text, filling.interventions) != (text, request.interventions):
+            filling = self._filling = Filling(self.model, text, request.interventions)
         return filling
 
 
@@ -110,7 +111,7 @@ class Writing:
         InputError: the text is empty or too long, the model does not write, or can not be changed in such a way.
     """
 
-    def __init__(self, model: Model, text: str, target: str | None, interventions: tuple[Intervention, ...]) -> None:
+    def __init__(self, model: Model, text: Prompt, target: str | None, interventions: tuple[Intervention, ...]) -> None:
         self.key = (text, target, interventions)
         self.model, self.text, self.interventions = model, text, interventions
         self._encoded = model.encode(text, target) if model.seq2seq else model.encode(text)
@@ -310,7 +311,7 @@ class Writing:
             request=request,
             number=request.number,
             text=text,
-            whole=(self._lead if self.model.seq2seq else self.text) + text,
+            whole=self._lead + text if self.model.seq2seq else with_more(self.text, text),
             ids=ids,
             ending=ending,
             cache=layers,

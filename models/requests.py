@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from models.chat import Prompt
 from models.values import DEFAULT_PLACEMENT, Placement, SiteRef, Tile
 
 if TYPE_CHECKING:
@@ -45,10 +46,10 @@ class DevicesRequest(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForwardRequest(Request):
-    """Run the open model on `text`, with what is to be changed. Answered by `Ran`."""
+    """Run the open model on a text or a conversation, with what is to be changed. Answered by `Ran`."""
 
     lane: ClassVar[str] = "forward"
-    text: str
+    text: Prompt
     interventions: tuple[Intervention, ...] = ()
     target: str | None = None  # for the decoder of an encoder-decoder model; None lets it write by beam search
     picture: str = ""  # what a vision model looks at, in place of the text: a path, or "sample:NAME"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from models.chat import Prompt
 from models.requests import Request
 from models.values import (
     Candidate,
@@ -80,7 +81,7 @@ class Ran(Result):
     """A forward pass that ended: `run` names it in every later request."""
 
     run: int
-    text: str
+    text: Prompt
     tokens: tuple[Token, ...]
     sites: tuple[Site, ...]
     masks: tuple[int, ...]  # positions of mask tokens, empty for models without them
@@ -318,7 +319,7 @@ class Stepped(Result):
     """The text with the model's choice in it; `ended` where the model chose to end the text instead."""
 
     run: int
-    text: str
+    text: Prompt
     chosen: Candidate
     ended: bool = False
     target: str | None = None  # as in the document, with the token in it where the model writes there

@@ -12,7 +12,8 @@ import numpy as np
 class Token:
     """One token of the input and the characters it covers.
 
-    `text == input[start:end]` (code points); special tokens that stand for no text have `start == end`.
+    `text == input[start:end]` (code points); special tokens that stand for no text have `start == end`. Of a
+    conversation the input is the text that its template made of it, where tokens of the template cover their own name.
     Where one character was split over several tokens (bytes of an emoji), all of them cover that character
     and `part` says which piece of how many this one is, counting from 1.
     """
@@ -25,6 +26,9 @@ class Token:
     special: bool = False
     part: tuple[int, int] = (1, 1)
     label: str = ""  # what to draw: "␣cats", "⟨start⟩", "‹F0·9F›"
+    role: str = (
+        ""  # whose turn of a conversation it is of: "system", "user" or "assistant"; "" for what a template wrote
+    )
 
     @property
     def word(self) -> str:
@@ -133,6 +137,7 @@ class CheckpointInfo:
     textbook: bool = False  # one of ours, with its own attention module, and not one of transformers'
     head_dim: int = 0
     gguf: str = ""  # the file in `folder` that holds all of it, where it is a GGUF file
+    chat: bool = False  # it writes after a conversation too: its tokenizer has a chat template
     missing_head: str = ""  # the first tensor of the output head that its class has and its files have not
 
 

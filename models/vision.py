@@ -14,7 +14,7 @@ from transformers import AutoImageProcessor
 from models.capture import Recorder, recording
 from models.catalogue import title_of
 from models.errors import CheckpointError, InputError
-from models.model import Encoded, Model
+from models.model import Encoded, Given, Model
 from models.pictures import read_picture
 from models.sample_pictures import path_of
 from models.values import CheckpointInfo, SeenPicture, Token
@@ -41,7 +41,7 @@ class VisionModel(Model):
         self._extra = _extra_tokens(module)
         self._last: tuple[tuple[Path, int, int], Encoded] | None = None  # of the last file, and what was read of it
 
-    def encode(self, text: str | list[int] | Path | np.ndarray, target: str | list[int] | None = None) -> Encoded:
+    def encode(self, text: Given, target: str | list[int] | None = None) -> Encoded:
         """Turn a picture (a path, "sample:NAME" or an array) into the model's input.
 
         Raises:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from models.chat import Prompt, plain_text, with_more
 from models.errors import InputError
 from models.model import Model
 from models.predictions import predict
@@ -16,14 +17,16 @@ _CHARACTER_TOKENS = 4
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    text: str
+    text: Prompt
     chosen: Candidate
     target: str | None = None  # of an encoder-decoder model: what its decoder has said
     ended: bool = False  # the model chose to end the text (a token that stands for no text); `text` is as it was
 
 
-def write_next(model: Model, trace: Trace, text: str, target: str | list[int] | None = None) -> Written:
+def write_next(model: Model, trace: Trace, text: Prompt, target: str | list[int] | None = None) -> Written:
     """The text with the likeliest token in it: at its end (causal), or in the surest mask (masked models).
+
+    In a conversation it is the assistant who goes on.
 
     An encoder-decoder model goes on with `target`, what its decoder has said so far.
 
@@ -31,7 +34,7 @@ def write_next(model: Model, trace: Trace, text: str, target: str | list[int] | 
         InputError: the context is full, there is no mask to fill, or the model writes nothing.
     """
     if model.info.family == "masked":
-        return _fill_mask(model, trace, text)
+        return _fill_mask(model, trace, plain_text(text))
     if model.info.family not in ("causal", "seq2seq"):
         raise InputError(f"{model.info.name} writes no text after its input.")
     if model.seq2seq and not isinstance(target, str):
@@ -45,12 +48,12 @@ def write_next(model: Model, trace: Trace, text: str, target: str | list[int] | 
             "Take some text away to let it write on."
         )
     chosen = predict(model, trace, [len(trace.tokens) - 1], top=1)[0].candidates[0]
-    if model.stands_for_no_text(chosen.id):
+    if model.stands_for_no_text(chosen.id) or chosen.id in model.turn_end_ids:
         return Written(text, chosen, target if isinstance(target, str) else None, ended=True)
     if model.seq2seq:
         said = [token.id for token in trace.tokens[1:]]  # after the start token
         return Written(text, chosen, _decode(model, [*said, chosen.id]))
-    return Written(text + _written(model, trace, chosen.id), chosen)
+    return Written(with_more(text, _written(model, trace, chosen.id)), chosen)
 
 
 def _written(model: Model, trace: Trace, first: int) -> str:

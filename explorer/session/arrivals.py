@@ -13,6 +13,8 @@ from typing import Any
 from explorer.session.defaults import default_selection, followed_query
 from explorer.session.intents import Place, SetTarget, SetText
 from explorer.session.state import Listed, Notice, Question, Results, Selection, State, clamped, site_of, site_tokens
+from explorer.session.talking import as_text, with_prompt
+from models.chat import plain_text
 from models.decode_requests import DecodeRowsView, DecodeSamplesView, DecodeStepView
 from models.describe_requests import Described, DescribeRequest
 from models.interventions import Mask, Positions
@@ -87,6 +89,7 @@ def _(result: Loaded, state: State) -> State:
         return state
     state = replace(state, notice=None)  # whatever was said, it was said of another model
     document, before = state.document, state.results.loaded
+    document = document if result.info.chat else as_text(document)
     text, selection = document.text, document.selection
     if not text or (not state.restored and before is not None and text == before.info.example):
         text = result.info.example or text  # most checkpoints come without one
@@ -127,7 +130,7 @@ def _is_global(listed: Listed) -> bool:
 def _(result: Ran, state: State) -> State:
     state = _without_notice(_without_progress(state, result), result)
     results = replace(state.results, ran=result, trust=None)
-    asked = (state.document.text, state.document.target, state.document.picture)
+    asked = (state.document.prompt, state.document.target, state.document.picture)
     if state.restored and (result.text, result.target, result.picture) != asked:
         return replace(state, results=results)  # the restored text runs next, and the selection is for that
     document = replace(state.document, selection=_selection_after(state, result))
@@ -225,7 +228,8 @@ def _(result: Stepped, state: State) -> State:
         return state  # what the person typed meanwhile stands
     state = _without_notice(state, result)
     if not result.ended:
-        return replace(state.with_document(text=result.text, target=result.target), restored=False)
+        document = replace(with_prompt(state.document, result.text), target=result.target)
+        return replace(state, document=document, restored=False)
     chosen = result.chosen
     sentence = (
         f"The model ends the text here: its likeliest next token is {chosen.label} ({100 * chosen.probability:.0f} %)."
@@ -292,7 +296,7 @@ def _notice(failure: Failure, state: State) -> Notice:
         return Notice("error", failure.sentence, lane=request.lane)
     if not isinstance(request, ForwardRequest):
         return Notice("warning", failure.sentence, lane=request.lane)
-    fitting = (request.target or "" if failure.of_target else request.text)[: failure.cut_to]
+    fitting = (request.target or "" if failure.of_target else plain_text(request.text))[: failure.cut_to]
     keep = SetTarget(fitting) if failure.of_target else SetText(fitting)
     return Notice("warning", failure.sentence, action_label="Keep what fits", action=keep, lane=request.lane)
 

@@ -13,11 +13,12 @@ from msgspec import Meta
 from explorer.session.branches import MOST_NODES, ROOT, Branches, Node
 from explorer.session.state import Document, Listed, Selection, ViewOptions
 from explorer.theme import SEQUENTIAL_MAPS
+from models.chat import MOST_TURNS, Role, Turn
 from models.decode_settings import DecodeSettings
 from models.interventions import MOST, Cell, Intervention, Mask, MaskKind, PositionMode, Positions, Scale
 from models.values import SiteRef
 
-VERSION = 2  # 1 had no branches
+VERSION = 3  # 1 had no branches, 2 no conversations
 LARGEST = 4 << 20
 """Bytes of the largest file that is written or read."""
 
@@ -66,6 +67,11 @@ class _Selection(msgspec.Struct, forbid_unknown_fields=True):
     key: Place = 0
 
 
+class _Turn(msgspec.Struct, forbid_unknown_fields=True):
+    role: Role
+    text: str
+
+
 class _Node(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     """A token of the tree. `chosen` says with which of the tree's settings."""
 
@@ -98,6 +104,8 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     text: str
     target: str | None = None
     picture: Annotated[str, Meta(max_length=4096)] = ""
+    chat: bool = False
+    turns: Annotated[list[_Turn], Meta(max_length=MOST_TURNS)] = []
     selection: _Selection = msgspec.field(default_factory=_Selection)
     view: ViewOptions = ViewOptions()
     interventions: Annotated[list[_Scale | _Mask | _Positions], Meta(max_length=_MOST_LISTED)] = []
@@ -118,6 +126,8 @@ def encode(document: Document) -> bytes:
         text=document.text,
         target=document.target,
         picture=document.picture,
+        chat=document.chat,
+        turns=[_Turn(turn.role, turn.text) for turn in document.turns],
         selection=_Selection(
             _to_site(selection.site), max(0, selection.head), max(0, selection.query), max(0, selection.key)
         ),
@@ -156,11 +166,15 @@ def decode(content: bytes) -> Document:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as cause:
         raise ValueError(_lowered(str(cause))) from cause
     _check_view(file.view)
+    if file.chat and not file.turns:
+        raise ValueError("it is of a conversation, and has no turn of it")
     document = Document(
         checkpoint=file.checkpoint,
         text=file.text,
         target=file.target,
         picture=file.picture,
+        chat=file.chat,
+        turns=tuple(Turn(turn.role, turn.text) for turn in file.turns),
         selection=Selection(
             _from_site(file.selection.site), file.selection.head, file.selection.query, file.selection.key
         ),

@@ -98,7 +98,8 @@ class History:
             self._past.popleft()
 
     def _characters(self) -> int:
-        return sum({id(step.document.text): len(step.document.text) for step in self._past}.values())
+        texts = (text for step in self._past for text in (step.document.text, *(t.text for t in step.document.turns)))
+        return sum({id(text): len(text) for text in texts}.values())
 
     def _nodes(self) -> int:
         trees = (writing.branches.nodes for step in self._past for writing in step.document.writings)

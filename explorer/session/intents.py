@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from explorer.session.branches import ROOT
 from explorer.session.state import Document, Notice
+from models.chat import Turn
 from models.decode_requests import DecodeSamplesRequest, DecodeStepRequest
 from models.interventions import Intervention
 from models.quality_requests import QualityRequest
@@ -43,7 +44,32 @@ class Place(Intent):
 
 @dataclass(frozen=True, slots=True)
 class SetText(Intent):
+    """Plain text for the model to read, and no conversation."""
+
     merge: ClassVar[str] = "text"
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetChat(Intent):
+    """Let the model read a conversation, or plain text. What was typed goes along."""
+
+    on: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SetTurns(Intent):
+    """Another conversation. ValueError where it has none or too many turns."""
+
+    turns: tuple[Turn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SayInTurn(Intent):
+    """Other words in the turn at `place` of the conversation. ValueError where there is none."""
+
+    merge: ClassVar[str] = "turn"
+    place: int
     text: str
 
 

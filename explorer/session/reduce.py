@@ -29,19 +29,24 @@ from explorer.session.intents import (
     PutIntervention,
     RemoveIntervention,
     RestoreDocument,
+    SayInTurn,
     SelectCell,
     SelectHead,
     SelectKey,
     SelectQuery,
+    SetChat,
     SetPicture,
     SetTarget,
     SetText,
+    SetTurns,
     SetView,
     Show,
     SwitchIntervention,
 )
-from explorer.session.state import Listed, State, ViewOptions, clamped, site_of
+from explorer.session.state import Document, Listed, State, ViewOptions, clamped, site_of
+from explorer.session.talking import as_chat, as_text, with_prompt
 from explorer.session.writing import Asked
+from models.chat import MOST_TURNS, Chat
 from models.interventions import Intervention, Mask, is_neutral, same_slot
 from models.quality_requests import QualityRequest
 from models.values import SiteRef
@@ -102,9 +107,34 @@ def _(intent: Place, state: State) -> State:
 
 @_reduce.register
 def _(intent: SetText, state: State) -> State:
-    if intent.text == state.document.text:
+    return _with_prompt(state, with_prompt(state.document, intent.text))
+
+
+@_reduce.register
+def _(intent: SetChat, state: State) -> State:
+    return _with_prompt(state, as_chat(state.document) if intent.on else as_text(state.document))
+
+
+@_reduce.register
+def _(intent: SetTurns, state: State) -> State:
+    if not 1 <= len(intent.turns) <= MOST_TURNS:
+        raise ValueError(f"A conversation of {len(intent.turns)} turns is not offered: 1 to {MOST_TURNS}.")
+    return _with_prompt(state, with_prompt(state.document, Chat(intent.turns)))
+
+
+@_reduce.register
+def _(intent: SayInTurn, state: State) -> State:
+    turns, place = state.document.turns, intent.place
+    if not 0 <= place < len(turns):
+        raise ValueError(f"There is no turn {place}: the conversation has {len(turns)}.")
+    said = replace(turns[place], text=intent.text)
+    return _with_prompt(state, with_prompt(state.document, Chat((*turns[:place], said, *turns[place + 1 :]))))
+
+
+def _with_prompt(state: State, document: Document) -> State:
+    if document == state.document:
         return state
-    return replace(_another_text(state).with_document(text=intent.text), restored=False)
+    return replace(_another_text(state), document=document, restored=False)
 
 
 @_reduce.register

@@ -7,6 +7,7 @@ from typing import Literal
 
 from explorer.session.branches import Branches
 from explorer.session.writing import Asked, Origin, Writing, with_tree
+from models.chat import Chat, Prompt, Turn
 from models.decode_requests import DecodeRowsView, DecodeSamplesView, DecodeStepView
 from models.describe_requests import Described
 from models.interventions import Cell, Intervention, Mask, applies, precedence
@@ -71,9 +72,9 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What decides the outcome of a run of the open model: a text or a picture, and what is changed while it runs."""
+    """What decides the outcome of a run of the open model: what it is given, and what is changed while it runs."""
 
-    text: str
+    text: Prompt
     interventions: tuple[Intervention, ...] = ()
     target: str | None = None  # what the decoder of an encoder-decoder model is made to say; None: what it likes
     picture: str = ""  # what a vision model looks at
@@ -100,12 +101,19 @@ class Document:
     interventions: tuple[Listed, ...] = ()
     target: str | None = None  # typed for the decoder of an encoder-decoder model; None: it writes itself
     picture: str = ""  # what a vision model looks at: the path of a file, or "sample:NAME"; models of text ignore it
+    chat: bool = False  # the model reads the conversation, and not the text
+    turns: tuple[Turn, ...] = ()  # of the conversation; kept while the model reads a text
     writings: tuple[Writing, ...] = ()  # what was written after this text and after others, changed last at the end
+
+    @property
+    def prompt(self) -> Prompt:
+        """What a model of texts is given to read."""
+        return Chat(self.turns) if self.chat else self.text
 
     @property
     def origin(self) -> Origin:
         """What a tree of branches belongs to."""
-        return self.checkpoint, self.text, self.target, self.question.interventions
+        return self.checkpoint, self.prompt, self.target, self.question.interventions
 
     @property
     def branches(self) -> Branches:
@@ -121,7 +129,7 @@ class Document:
     @property
     def question(self) -> Question:
         edits = tuple(listed.value for listed in self.interventions if listed.on)
-        return Question(self.text, edits, self.target, self.picture)
+        return Question(self.prompt, edits, self.target, self.picture)
 
 
 @dataclass(frozen=True, slots=True)

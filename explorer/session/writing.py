@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from explorer.session.branches import Branches
+from models.chat import Prompt
 from models.decode_requests import DecodeSamplesRequest, DecodeSamplesView, DecodeStepRequest, DecodeStepView
 from models.interventions import Intervention
 
-Origin = tuple[str, str, str | None, tuple[Intervention, ...]]
+Origin = tuple[str, Prompt, str | None, tuple[Intervention, ...]]
 """What a tree of branches belongs to: a checkpoint, its text and target, and what is changed while it writes."""
 
 TEXTS_KEPT = 8
@@ -20,7 +21,7 @@ class Writing:
     """The tree of what one checkpoint wrote after one text, as it is or with interventions."""
 
     checkpoint: str
-    text: str
+    text: Prompt
     target: str | None  # of an encoder-decoder model, as in `Document`
     interventions: tuple[Intervention, ...]  # those that are on
     branches: Branches

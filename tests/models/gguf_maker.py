@@ -24,7 +24,7 @@ NAMES = {
 TOP = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
 
 
-def gguf_of(folder: Path, path: Path, architecture: str = "llama", tokenizer: bool = True) -> Path:
+def gguf_of(folder: Path, path: Path, architecture: str = "llama", tokenizer: bool = True, template: str = "") -> Path:
     """The llama checkpoint in `folder` as the GGUF file `path`, in float32."""
     config = json.loads((folder / "config.json").read_text())
     writer = gguf.GGUFWriter(path, architecture)
@@ -42,6 +42,8 @@ def gguf_of(folder: Path, path: Path, architecture: str = "llama", tokenizer: bo
     writer.add_vocab_size(config["vocab_size"])
     if tokenizer:
         _add_tokenizer(writer, folder)
+    if template:
+        writer.add_chat_template(template)
     for name, tensor in load_file(folder / "model.safetensors").items():
         writer.add_tensor(_name(name), _turned(name, tensor, config))
     writer.write_header_to_file()

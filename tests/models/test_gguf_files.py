@@ -149,3 +149,14 @@ def test_tensor_beyond_the_end(path: Path) -> None:
     tensor = struct.pack("<Q", 1) + b"a" + struct.pack("<IQIQ", 1, 1 << 40, 0, 0)
     path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + tensor + bytes(64))
     refused(path, "describes", "Fetch it again")
+
+
+def test_a_chat_template_in_the_header(tiny_folder: TinyFolder, tmp_path: Path, sound: Path) -> None:
+    template = "{% for message in messages %}{{ message['role'] + ': ' + message['content'] }}{% endfor %}"
+    model = open_checkpoint(gguf_of(tiny_folder("llama"), tmp_path / "chat.gguf", template=template))
+
+    assert model.info.chat
+    assert not open_checkpoint(sound).info.chat
+    tokens = run(model, [{"role": "user", "content": "Tom and Anna"}]).tokens
+    assert "".join(token.text for token in tokens) == "user: Tom and Anna"
+    assert "".join(token.text for token in tokens if token.role == "user") in ("Tom and Anna", " Tom and Anna")

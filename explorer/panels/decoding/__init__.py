@@ -18,13 +18,14 @@ from explorer.panels.decoding.texts import TextsList
 from explorer.panels.decoding.transport import Transport
 from explorer.panels.decoding.work import READY, reading_anew, step_words
 from explorer.session.hover import Hover
-from explorer.session.intents import SetTarget, SetText
+from explorer.session.intents import SetTarget, SetText, SetTurns
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.widgets.card import Card
 from explorer.widgets.page import scrolling, wrapped
 from explorer.widgets.segments import Segments
 from explorer.widgets.step_timeline import StepTimeline, TimelineStep
+from models.chat import Chat
 from models.decode_requests import DecodeRowsRequest, DecodeStepView
 from models.requests import Request
 from models.values import CheckpointInfo
@@ -219,7 +220,9 @@ class DecodingPanel(Panel):
 
     def _use_text(self) -> None:
         whole, loaded = self.player.shown_whole(), self.session.state.results.loaded
-        if loaded is not None:
+        if isinstance(whole, Chat):
+            self.dispatch(SetTurns(whole.turns))
+        elif loaded is not None:
             self.dispatch(SetTarget(whole) if loaded.info.family == "seq2seq" else SetText(whole))
 
     def _sample_again(self) -> None:

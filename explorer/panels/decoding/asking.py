@@ -19,7 +19,7 @@ def step_request(
     """The token after `ids`; or step `number` of a beam search, which has no `ids`."""
     site = state.site
     return DecodeStepRequest(
-        text=state.document.text,
+        text=state.document.prompt,
         target=state.document.target,
         interventions=state.document.question.interventions,
         settings=settings,
@@ -38,7 +38,7 @@ def samples_request(state: State, drawn: Drawn, steps: int) -> DecodeSamplesRequ
     samples = drawn.writing(branches)
     ids = tuple(branches.ids(drawn.nodes[sample]) for sample in samples)
     return DecodeSamplesRequest(
-        text=state.document.text,
+        text=state.document.prompt,
         target=state.document.target,
         interventions=state.document.question.interventions,
         settings=drawn.settings,

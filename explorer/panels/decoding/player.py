@@ -15,6 +15,7 @@ from explorer.session.intents import AskSamples, AskStep, DeleteBranch, GoToNode
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.session.writing import TEXTS_KEPT, Origin
+from models.chat import Prompt, with_other_end
 from models.decode_requests import DecodeSamplesRequest, DecodeSamplesView, DecodeStepRequest, DecodeStepView
 from models.decode_settings import DecodeSettings
 from models.interventions import Intervention
@@ -98,12 +99,12 @@ class DecodePlayer(QObject):
             return ()
         return beam.ids if self.is_beam and beam is not None else view.ids
 
-    def shown_whole(self) -> str:
+    def shown_whole(self) -> Prompt:
         """The same with what it follows on: what "use this text" puts into the input."""
         view, beam = self.shown_view(), self.work.shown_beam
         if view is None or not self.is_beam or beam is None:
             return view.whole if view is not None else ""
-        return view.whole.removesuffix(view.text) + beam.text
+        return with_other_end(view.whole, view.text, beam.text)
 
     def side_by_side(self) -> list[SideText]:
         """The texts that are written at once, if there are several."""
@@ -384,6 +385,6 @@ def _key(state: State) -> Origin:
     return state.document.origin
 
 
-def _origin(asked: DecodeStepRequest | DecodeSamplesRequest) -> tuple[str, str | None, tuple[Intervention, ...]]:
+def _origin(asked: DecodeStepRequest | DecodeSamplesRequest) -> tuple[Prompt, str | None, tuple[Intervention, ...]]:
     """What of an origin a request says."""
     return asked.text, asked.target, asked.interventions

@@ -10,6 +10,7 @@ from explorer.session.branches import GREEDY, Branches
 from explorer.session.intents import Arrived, Intent
 from explorer.session.reduce import reduce
 from explorer.session.state import Document, State
+from models.chat import Prompt, plain_text
 from models.decode_requests import (
     DecodeSamplesRequest,
     DecodeSamplesView,
@@ -70,6 +71,7 @@ def loaded(
     reference: str = "story-gpt",
     example: str = "Tom and Anna went",
     placement: Placement = DEFAULT_PLACEMENT,
+    chat: bool = False,
 ) -> Loaded:
     info = CheckpointInfo(
         reference=reference,
@@ -85,6 +87,7 @@ def loaded(
         parameters=1,
         file_bytes=4,
         example=example,
+        chat=chat,
     )
     return Loaded(
         request=LoadRequest(reference=reference, placement=placement),
@@ -99,7 +102,7 @@ def loaded(
 
 def ran(
     run: int = 1,
-    text: str = "Tom and Anna went",
+    text: Prompt = "Tom and Anna went",
     *,
     layers: int = 8,
     heads: int = 8,
@@ -108,13 +111,14 @@ def ran(
 ) -> Ran:
     """A run with a token a word; `framed` puts a special token before and after, as masked models do."""
     tokens, start = [], 0
-    for word in text.split():
-        start = text.index(word, start)
+    words = plain_text(text)
+    for word in words.split():
+        start = words.index(word, start)
         tokens.append(Token(id=1, piece=word, text=word, start=start, end=start + len(word), label=word))
         start += len(word)
     if framed:
         tokens.insert(0, Token(id=2, piece="[CLS]", text="", start=0, end=0, special=True))
-        tokens.append(Token(id=3, piece="[SEP]", text="", start=len(text), end=len(text), special=True))
+        tokens.append(Token(id=3, piece="[SEP]", text="", start=len(words), end=len(words), special=True))
     count = len(tokens)
     return Ran(
         request=ForwardRequest(text=text),

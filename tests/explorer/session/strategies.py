@@ -23,17 +23,21 @@ from explorer.session.intents import (
     PutIntervention,
     RemoveIntervention,
     RestoreDocument,
+    SayInTurn,
     SelectCell,
     SelectHead,
     SelectKey,
     SelectQuery,
+    SetChat,
     SetText,
+    SetTurns,
     SetView,
     Show,
     SwitchIntervention,
 )
 from explorer.session.state import Document, Notice, Selection
 from explorer.session.writing import Origin, Writing
+from models.chat import ROLES, Turn
 from models.decode_requests import DecodeStepRequest
 from models.decode_settings import DecodeSettings
 from models.interventions import Mask, Scale
@@ -65,8 +69,15 @@ WRITINGS = st.builds(
         lambda tokens: reduce(lambda tree, token: tree.grow(token, str(token), -0.5), tokens, Branches())
     ),
 )
+TURNS = st.lists(st.builds(Turn, st.sampled_from(ROLES), TEXTS), min_size=1, max_size=3).map(tuple)
 DOCUMENTS = st.builds(
-    Document, CHECKPOINTS, TEXTS, SELECTIONS, writings=st.lists(WRITINGS, max_size=2, unique_by=_origin).map(tuple)
+    Document,
+    CHECKPOINTS,
+    TEXTS,
+    SELECTIONS,
+    chat=st.booleans(),
+    turns=TURNS,
+    writings=st.lists(WRITINGS, max_size=2, unique_by=_origin).map(tuple),
 )
 STEP_REQUESTS = st.builds(
     lambda text, ids, forced: DecodeStepRequest(
@@ -95,6 +106,9 @@ def steps() -> st.SearchStrategy[Intent]:
     return st.one_of(
         st.builds(OpenCheckpoint, CHECKPOINTS),
         st.builds(SetText, TEXTS),
+        st.builds(SetChat, st.booleans()),
+        st.builds(SetTurns, TURNS),
+        st.builds(SayInTurn, st.integers(-1, 3), TEXTS),
         st.builds(SelectHead, SITES, st.integers(-1, 8)),
         st.builds(SelectQuery, POSITIONS),
         st.builds(SelectKey, POSITIONS),
@@ -132,7 +146,7 @@ def steps() -> st.SearchStrategy[Intent]:
 def results() -> st.SearchStrategy[Result]:
     """What an engine answers."""
     return st.one_of(
-        st.builds(answers.loaded, CHECKPOINTS, TEXTS),
+        st.builds(answers.loaded, CHECKPOINTS, TEXTS, chat=st.booleans()),
         st.builds(
             answers.ran,
             RUNS,

@@ -15,6 +15,7 @@ from explorer.session import files
 from explorer.session.branches import MOST_NODES, Branches
 from explorer.session.state import Document, Listed, Normalisation, Selection, ViewOptions
 from explorer.theme import SEQUENTIAL_MAPS
+from models.chat import MOST_TURNS, ROLES, Turn
 from models.decode_settings import DecodeSettings
 from models.interventions import WINDOW_MEANS, Mask, MaskKind, Positions, Scale
 from models.values import SiteRef
@@ -61,6 +62,12 @@ DOCUMENTS = st.builds(
     checkpoint=st.text(st.characters(codec="utf-8"), min_size=1, max_size=40),
     text=st.text(st.characters(codec="utf-8"), max_size=200),
     target=st.none() | st.text(st.characters(codec="utf-8"), max_size=50),
+    chat=st.booleans(),
+    turns=st.lists(
+        st.builds(Turn, st.sampled_from(ROLES), st.text(st.characters(codec="utf-8"), max_size=50)),
+        min_size=1,
+        max_size=5,
+    ).map(tuple),
     picture=st.sampled_from(["", "sample:chelsea", "/home/ñ/mi gato.png"]),
     selection=st.builds(Selection, SITES, st.integers(0, 100), PLACES, PLACES),
     view=VIEWS,
@@ -109,6 +116,12 @@ def test_trees_of_other_texts_are_left_out():
     assert files.decode(files.encode(elsewhere)) == replace(DOCUMENT, text="Another text")
 
 
+def test_a_file_of_the_second_version_opens():
+    content = json.loads(files.encode(DOCUMENT.with_branches(WRITTEN)))
+    del content["chat"], content["turns"]
+    assert files.decode(json.dumps({**content, "version": 2}).encode()) == DOCUMENT.with_branches(WRITTEN)
+
+
 def test_a_file_of_the_first_version_opens():
     content = json.loads(files.encode(DOCUMENT))
     del content["branches"]
@@ -144,7 +157,7 @@ def test_what_the_model_can_not_say_is_cut_to_what_a_file_holds():
 def test_a_file_can_be_read_by_people():
     content = json.loads(files.encode(DOCUMENT))
     assert content["program"] == "attention-explorer"
-    assert content["version"] == 2
+    assert content["version"] == 3
     assert content["interventions"][0] == {
         "kind": "scale",
         "factor": 0.5,
@@ -197,8 +210,11 @@ def one(**record: Any) -> bytes:
         (b"[1, 2]", "expected `object`"),
         (b'{"version": 1}', "missing required field"),
         (b"[" * 100_000, "truncated|recursion|expected `object`"),
-        (broken(version=3), "it is of version 3, and this program reads versions 1 to 2"),
-        (broken(version=0), "it is of version 0, and this program reads versions 1 to 2"),
+        (broken(version=4), "it is of version 4, and this program reads versions 1 to 3"),
+        (broken(version=0), "it is of version 0, and this program reads versions 1 to 3"),
+        (broken(chat=True), "it is of a conversation, and has no turn of it"),
+        (broken(turns=[{"role": "tool", "text": ""}]), r"Invalid enum value 'tool' - at `\$\.turns"),
+        (broken(turns=[{"role": "user", "text": ""}] * (MOST_TURNS + 1)), "array"),
         (written(nodes=3), r"expected `array`, got `int` - at `\$\.branches\.nodes`"),
         (written(nodes=[[1, 0, 7]]), "length 9"),
         (written(current=5), "there is no token 5 of its branches to look at"),

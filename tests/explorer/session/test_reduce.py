@@ -17,6 +17,7 @@ from explorer.session.intents import (
     OpenCheckpoint,
     RemoveIntervention,
     RestoreDocument,
+    SayInTurn,
     SelectCell,
     SelectHead,
     SelectKey,
@@ -219,7 +220,7 @@ def test_any_sequence_keeps_the_state_whole_and_every_older_one_as_it_was(sequen
         try:
             new = reduce(state, intent)
         except ValueError:
-            refusable = SelectHead | SetView | SwitchIntervention | RemoveIntervention
+            refusable = SelectHead | SetView | SayInTurn | SwitchIntervention | RemoveIntervention
             of_branches = AskStep | AskSamples | GoToNode | NameBranch | DeleteBranch
             assert isinstance(intent, refusable | of_branches)  # the only ones that may be refused
             new = state

@@ -1,0 +1,31 @@
+"""How a document goes from plain text to a conversation and back, so that what a person typed is never lost. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from explorer.session.state import Document
+from models.chat import Chat, Prompt, Turn
+
+
+def as_chat(document: Document) -> Document:
+    """The document as a conversation: the one that its text was made of, while that text is unchanged.
+
+    Else its text is what a user says.
+    """
+    if document.chat:
+        return document
+    turns = document.turns if document.turns and Chat(document.turns).plain == document.text else None
+    return replace(document, chat=True, turns=turns or (Turn("user", document.text),))
+
+
+def as_text(document: Document) -> Document:
+    """The document as plain text: what was said, without who said it. The turns are kept for the way back."""
+    return replace(document, chat=False, text=Chat(document.turns).plain) if document.chat else document
+
+
+def with_prompt(document: Document, prompt: Prompt) -> Document:
+    """The document with another text or conversation for the model to read."""
+    if isinstance(prompt, Chat):
+        return replace(document, chat=True, turns=prompt.turns)
+    return replace(document, chat=False, text=prompt)
