@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QProgressBar, QPushButton, QSizePolicy, QWidget
 
 from explorer.device_menu import DeviceMenu
@@ -15,7 +16,7 @@ from explorer.widgets.elided_label import ElidedLabel
 from models.catalogue import shipped
 from models.requests import ExportRequest
 
-_NAME = 15  # characters of a checkpoint's name that the bar has room for
+_NAME, _LONG_NAME = 15, 20  # characters of a checkpoint's name that a narrow and a wide bar have room for
 _MARGIN = 24  # beside the names in the list
 PATIENCE = 300  # ms: what is done sooner is not announced
 _ROOMY = 1100  # pixels: a narrower bar has no room for a bar of progress beside a button
@@ -71,6 +72,10 @@ class TopBar(QWidget):
         self._patience.timeout.connect(self._show_work)
         self._hide_work()
         session.changed.connect(lambda _old, new: self.show_state(new))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.menu.setMinimumContentsLength(_LONG_NAME if self.width() >= _ROOMY else _NAME)
 
     def set_recent(self, recent: list[str]) -> None:
         """Folders opened lately, the last one first."""

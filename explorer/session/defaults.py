@@ -22,6 +22,8 @@ DEFAULT_HEADS: dict[str, tuple[SiteRef, int]] = {
 DEFAULT_CELLS: dict[str, tuple[int, int]] = {
     # "El" looks at "cat", two words on, as the model writes "gato": the adjective has to wait.
     "en-es": (1, 2),
+    # "libro" looks at "old" (0.65), two words back, as the model writes "viejo": English has the adjective first.
+    "recurrent-en-es-bahdanau": (6, 4),
     # Writing the "3" of "03" they look into "March": most at its "r" (0.77), and at its "a" (1.00).
     "dates-bahdanau": (6, 14),
     "dates-luong": (6, 13),

@@ -16,8 +16,16 @@ from models.catalogue import WEIGHTS
 from models.engine import Engine
 from models.errors import CheckpointError, InputError
 from models.interventions import Scale
-from models.requests import AtlasRequest, CellRequest, RecurrentRequest, ShuffleRequest, TrustRequest, VarianceRequest
-from models.results import AtlasView, CellView, RecurrentView, ShuffleView, TrustReport, VarianceView
+from models.requests import (
+    AtlasRequest,
+    CellRequest,
+    HeadRequest,
+    RecurrentRequest,
+    ShuffleRequest,
+    TrustRequest,
+    VarianceRequest,
+)
+from models.results import AtlasView, CellView, HeadView, RecurrentView, ShuffleView, TrustReport, VarianceView
 from models.textbook.checkpoint import RecurrentModel
 from models.textbook.formulas import compare_with_formulas
 from models.textbook.recurrent import RecurrentConfig, RecurrentSeq2Seq
@@ -293,3 +301,14 @@ def test_a_broken_folder_is_refused_with_a_sentence(folder, what):
 def test_the_copy_itself_opens(folder):
     *_, last = decode(open_checkpoint(folder), TEXT, steps=12)
     assert last.text == DAY
+
+
+def test_the_translator_looks_at_the_adjective_when_it_writes_it() -> None:
+    engine = opened("recurrent-en-es-bahdanau")
+    ran = forward(engine, "He is reading an old book.")
+    assert ran.written == "él está leyendo un libro viejo."
+    assert [token.word for token in ran.tokens][6:8] == ["libro", "viejo"]
+    view = ask(engine, HeadRequest(run=2, site=SiteRef("cross", 0), head=0))
+    assert isinstance(view, HeadView)
+    assert ran.source[int(view.weights[6].argmax())].word == "old"
+    assert view.weights[6, 4] == pytest.approx(0.65, abs=0.01)

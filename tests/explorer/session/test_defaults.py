@@ -29,6 +29,11 @@ def test_a_recurrent_model_starts_at_its_one_cross_head_on_a_letter_of_the_month
     assert default_selection(ran, "somebody's").site == SiteRef("cross", 0)
 
 
+def test_a_recurrent_translator_starts_where_the_adjective_waits():
+    ran = answers.ran(text="he is reading an old book . end extra", layers=1, heads=1, stack="cross")
+    assert default_selection(ran, "recurrent-en-es-bahdanau") == Selection(SiteRef("cross", 0), head=0, query=6, key=4)
+
+
 def test_a_model_without_sites_has_no_default_site():
     assert default_selection(answers.ran(layers=0)) == Selection(site=None, query=3)
 
