@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -12,7 +13,7 @@ import torch
 
 from models import decode
 from models.choosing import choose, end_ids
-from models.decode_settings import DecodeSettings
+from models.decode_settings import MOST_SEED, DecodeSettings
 from models.errors import InputError
 from models.model import Model
 from models.requests import Cancelled
@@ -221,6 +222,23 @@ def test_sampling_at_temperature_0_is_greedy(story_gpt):
 def test_one_beam_is_greedy(story_gpt):
     beam = written(story_gpt, STORIES[1], strategy="beam", beams=1)
     assert beam == written(story_gpt, STORIES[1])
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"strategy": "beam", "length_penalty": -10.0},
+        {"strategy": "beam", "length_penalty": 10.0},
+        {"strategy": "sample", "temperature": 1e-6},
+        {"strategy": "sample", "temperature": 1e6, "top_k": 10**9, "seed": MOST_SEED},
+        {"strategy": "beam", "repetition_penalty": 1e-6},
+        {"repetition_penalty": 1e6},
+    ],
+)
+def test_the_outermost_settings_write(story_gpt, settings):
+    *_, last = decode(story_gpt, "Tom and Anna", 4, **settings)
+    assert len(last.ids) == 4
+    assert math.isfinite(last.log_probability)
 
 
 def test_settings_that_leave_no_token_are_refused(story_gpt):

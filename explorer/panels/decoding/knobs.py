@@ -186,8 +186,6 @@ class DecodeKnobs(QWidget):
             if not 1 <= steps <= MOST_STEPS:
                 raise ValueError(f"{steps} steps are not offered: 1 to {MOST_STEPS:,}.")
             settings = DecodeSettings(strategy=self.strategy, **numbers)  # type: ignore[arg-type]
-            if settings.seed < 0:
-                raise ValueError(f"A seed of {settings.seed} is not offered: 0 or more.")
         except ValueError as error:
             self.problem = str(error)
         else:

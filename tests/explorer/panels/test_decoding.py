@@ -671,6 +671,10 @@ def test_a_text_that_can_not_be_run_stops_it_with_a_sentence(qtbot, session, pan
         ("greedy", "steps", "0", "0 steps are not offered"),
         ("beam", "beams", "0", "width 0 is not offered"),
         ("sample", "samples", "9", "9 samples are not offered: 1 to 8"),
+        ("sample", "seed", "9" * 30, "is not offered: 0 to 4,611,686,018,427,387,904"),
+        ("sample", "top_k", "9" * 30, "is not offered: 1,000,000,000 at most"),
+        ("sample", "temperature", "1e-40", "A temperature of 1e-40 is not offered: 0 (greedy), or 0.000001 to"),
+        ("beam", "length_penalty", "1000", "A length penalty of 1000.0 is not offered: -10 to 10."),
     ],
 )
 def test_a_wrong_value_is_explained_and_nothing_can_be_pressed(panel, strategy, field, value, said):

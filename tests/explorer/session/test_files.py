@@ -16,7 +16,7 @@ from explorer.session.branches import MOST_NODES, Branches
 from explorer.session.state import Document, Listed, Normalisation, Selection, ViewOptions
 from explorer.theme import SEQUENTIAL_MAPS
 from models.chat import MOST_TURNS, ROLES, Turn
-from models.decode_settings import DecodeSettings
+from models.decode_settings import MOST_SEED, DecodeSettings
 from models.interventions import WINDOW_MEANS, Mask, MaskKind, Positions, Scale
 from models.values import SiteRef
 
@@ -76,7 +76,12 @@ DOCUMENTS = st.builds(
     ),
 )
 SETTINGS = st.sampled_from(
-    [DecodeSettings(), DecodeSettings("sample", temperature=0.7, top_k=5, seed=3), DecodeSettings("sample", top_p=0.9)]
+    [
+        DecodeSettings(),
+        DecodeSettings("sample", temperature=0.7, top_k=5, seed=3),
+        DecodeSettings("sample", top_p=0.9),
+        DecodeSettings("sample", temperature=1e-6, top_k=10**9, no_repeat_ngram=10**9, seed=MOST_SEED, sample=10**9),
+    ]
 )
 TREES = st.builds(
     tree,
@@ -224,7 +229,8 @@ def one(**record: Any) -> bytes:
         (written(settings=[{"strategy": "beam"}] * 2), "beam search"),
         (written(settings=[{"strategy": "hope"}] * 2), "invalid enum value 'hope'"),
         (written(settings=[{"temperature": -1}] * 2), "A temperature of -1.0 makes no probabilities"),
-        (written(settings=[{"seed": -1}] * 2), "seed out of range"),
+        (written(settings=[{"seed": -1}] * 2), "A seed of -1 is not offered"),
+        (written(settings=[{"top_k": 10**18}] * 2), "top-k of 1000000000000000000 is not offered"),
         (node(0, 0), r"> 0|>= 1"),
         (node(1, 5), "token 0 of its branches follows on token id 5, which does not come before it"),
         (node(1, 1), "token 0 of its branches follows on token id 1"),
