@@ -42,15 +42,17 @@ class StepTimeline(ThemedWidget):
         self._current = 0
         self._hover = -1
 
-    def set_steps(self, steps: Sequence[TimelineStep], current: int) -> None:
-        """Show `steps`; `current` counts from 1, 0 stands for the prompt."""
+    def set_steps(self, steps: Sequence[TimelineStep], current: int) -> bool:
+        """Show `steps`; `current` counts from 1, 0 stands for the prompt. Whether anything is another one."""
         changed = tuple(steps) != self._steps
+        if not changed and current == self._current:
+            return False
         self._steps, self._current = tuple(steps), current
         self.setAccessibleDescription(f"Step {current} of {len(self._steps)}")
         if changed:
             self._look_changed()
-        self._keep_visible(self.step_rect(current))
         self.update()
+        return True
 
     @property
     def current(self) -> int:
@@ -83,6 +85,10 @@ class StepTimeline(ThemedWidget):
             rects.append(QRectF(x, y, wide, height))
             x += wide + _GAP
         return rects
+
+    def height_of(self, lines: int) -> int:
+        """What so many lines need."""
+        return round(lines * (self._chip_height() + _GAP) - _GAP + 2)
 
     def hasHeightForWidth(self) -> bool:
         return True

@@ -114,3 +114,21 @@ def test_filters_are_walked_through_with_the_arrow_keys(window):
     assert notes[0].startswith("1 of 2. All logits are divided by 1.5.")
     assert notes[1].startswith("2 of 2. The 5 likeliest tokens stay. It cut 8,187 tokens")
     assert [bool(row.cut_by) for row in decode.candidates.bars.rows[:6]] == [False] * 5 + [True]
+
+
+def test_a_long_text_pushes_neither_pause_nor_the_candidates_out_of_sight(window):
+    decode = panel(window)
+    pressed(window, decode.knobs.strategy_buttons.button(0))
+    decode.knobs.set_number("steps", "60")
+    decode.transport.speed.setValue(decode.transport.speed.maximum())
+    click(decode.transport.play_button, decode.transport.play_button.rect().center())
+    wait(lambda: decode.player.at >= 40)
+    for button in (decode.transport.play_button, decode.tabs.button(ATTENTION)):
+        seen = button.visibleRegion().boundingRect()
+        assert seen == button.rect()
+    chip = decode.timeline.step_rect(decode.timeline.current).toRect()
+    assert decode.timeline.visibleRegion().contains(chip)
+    click(decode.transport.play_button, decode.transport.play_button.rect().center())
+    settle(window)
+    assert decode.player.at < 60
+    assert not decode.player.playing

@@ -11,6 +11,7 @@ from explorer.widgets.branch_list import BranchList, BranchRow
 from explorer.widgets.cache_view import CacheBar, CacheView
 from explorer.widgets.filter_bars import FilterBars, FilterRow, percent
 from explorer.widgets.step_timeline import StepTimeline, TimelineStep
+from explorer.widgets.step_timeline_area import StepTimelineArea
 from explorer.widgets.themed import ThemedWidget
 
 LEFT = Qt.MouseButton.LeftButton
@@ -67,6 +68,30 @@ def test_the_timeline_wraps_and_any_step_can_be_gone_to(qtbot):
     assert caught.args == [11]
     with qtbot.assertNotEmitted(timeline.step_selected):
         qtbot.keyClick(timeline, Qt.Key.Key_Right)
+
+
+def test_a_long_text_takes_three_lines_and_shows_the_step_that_is_looked_at(qtbot):
+    area = StepTimelineArea()
+    area.resize(300, 40)
+    show(qtbot, area, 300)
+    heights = []
+    for count in (1, 8, 40, 500):
+        steps = [TimelineStep(f"token {i}", 0.5) for i in range(count)]
+        for current in (count, 1, count // 2, count):
+            area.set_steps(steps, current)
+            chip = area.timeline.step_rect(current).toRect().translated(area.timeline.pos())
+            assert area.viewport().rect().contains(chip), (count, current)
+        heights.append(area.height())
+    assert heights[0] < heights[1] < heights[2] == heights[3] == area.timeline.height_of(3)
+
+
+def test_what_a_person_scrolled_to_stays_while_nothing_is_written(qtbot):
+    area, steps = StepTimelineArea(), [TimelineStep(f"token {i}", 0.5) for i in range(200)]
+    show(qtbot, area, 300)
+    area.set_steps(steps, 200)
+    area.verticalScrollBar().setValue(0)
+    area.set_steps(steps, 200)
+    assert area.verticalScrollBar().value() == 0
 
 
 def test_lines_of_the_outline_are_chosen(qtbot):
