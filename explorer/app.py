@@ -74,7 +74,9 @@ def _parser() -> argparse.ArgumentParser:
     writing.add_argument(
         "--length-penalty", metavar="X", type=float, help="of the beam search; above 1 for longer text"
     )
-    writing.add_argument("--temperature", metavar="X", type=float, help="sample; below 1 is surer, above 1 bolder, 0 is greedy")
+    writing.add_argument(
+        "--temperature", metavar="X", type=float, help="sample; below 1 is surer, above 1 bolder, 0 is greedy"
+    )
     writing.add_argument("--top-k", metavar="N", type=int, help="sample from the N likeliest tokens")
     writing.add_argument("--top-p", metavar="P", type=float, help="sample from the likeliest that together reach P")
     writing.add_argument(

@@ -8,8 +8,13 @@ import re
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from models.results import Failure
+
+if TYPE_CHECKING:
+    from models.decoding import DecodedStep
+    from models.model import Model
 
 TIMEOUT_SECONDS = 300.0
 
@@ -70,22 +75,41 @@ def _silent(_label: str, _fraction: float | None) -> None:
 
 
 def _write_text(args: argparse.Namespace) -> str:
-    """Print what the model writes, and nothing else."""
+    """Print what the model writes, and nothing else; what is to be said of it goes to standard error."""
     from explorer.app import first_state
+    from explorer.language import foreign_remark
     from explorer.session.state import ViewOptions
     from models.checkpoints import open_checkpoint
     from models.decoding import decode
     from models.errors import ExplorerError
 
     text = first_state(args, ViewOptions()).document.text
-    written = ""
+    last: DecodedStep | None = None
     try:
         model = open_checkpoint(args.checkpoint, device=args.device, dtype=args.dtype)
         for step in decode(model, text, args.decode, **asdict(args.decode_settings), interventions=args.interventions):
-            written = step.text
+            last = step
     except ExplorerError as error:
         return str(error)
-    print(written)
+    print(last.text if last is not None else "")
+    remarks = (foreign_remark(text, model.info), _unended(model, last, args.decode))
+    for remark in filter(None, remarks):
+        print(remark, file=sys.stderr)
+    return ""
+
+
+def _unended(model: Model, last: DecodedStep | None, steps: int) -> str:
+    """Where the text stops, and one would not expect it there."""
+    from models.choosing import end_ids
+
+    name, family, context = model.info.name, model.info.family, model.info.context
+    ids = last.ids if last is not None else ()
+    if family == "masked" or (ids and ids[-1] in end_ids(model)):
+        return ""
+    if len(ids) < steps and context is not None:
+        return f"The context is full: {name} takes {context:,} tokens, and the text has them all."
+    if family == "seq2seq":
+        return f"{name} has not ended the text: all {steps:,} tokens are used up. Raise --decode to go on."
     return ""
 
 

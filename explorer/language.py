@@ -9,6 +9,7 @@ import re
 from functools import cache, lru_cache
 
 from explorer.paths import resource
+from models.values import CheckpointInfo
 
 NAMES = {
     "en": "English",
@@ -55,6 +56,12 @@ _MARKS = {
 _LEAST = 2  # different words that speak for the other language
 _TIMES = 2  # more than as many times the words that speak for one's own
 _SHARE = 0.3  # of all words that are looked at
+
+
+def foreign_remark(text: str, info: CheckpointInfo) -> str:
+    """Says so where `text` is plainly in a language that the checkpoint does not read; "" where all is well."""
+    looks = looks_foreign(text, info.reads)
+    return f"This {looks}; {info.name} reads {NAMES[info.reads]}, so expect nonsense." if looks else ""
 
 
 def looks_foreign(text: str, reads: str) -> str:

@@ -63,9 +63,7 @@ class DecodeSettings:
             f"A repetition penalty of {self.repetition_penalty} is not offered: {_BETWEEN}, and 1 changes nothing.",
         )
         _check(self.no_repeat_ngram >= 0, f"An n-gram has no {self.no_repeat_ngram} tokens: give 0 (off) or more.")
-        _check(
-            self.no_repeat_ngram <= _MOST, f"n-grams of {self.no_repeat_ngram} are not offered: {_MOST:,} at most."
-        )
+        _check(self.no_repeat_ngram <= _MOST, f"n-grams of {self.no_repeat_ngram} are not offered: {_MOST:,} at most.")
         _check(1 <= self.beams <= 32, f"A beam search of width {self.beams} is not offered: 1 to 32.")
         _check(0 <= self.seed <= MOST_SEED, f"A seed of {self.seed} is not offered: 0 to {MOST_SEED:,}.")
         _check(0 <= self.sample <= _MOST, f"There is no sample {self.sample}: they count from 0 to {_MOST:,}.")

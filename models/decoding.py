@@ -1,4 +1,4 @@
-"""Lets a model write, one step at a time: greedy, sampling, beam search.
+"""Lets a model write, one step at a time: greedy, sampling, beam search. A masked model fills its masks.
 
     for step in decode(model, "Once upon a time", steps=20, strategy="sample", top_p=0.9, seed=1):
         print(step.text)
@@ -11,7 +11,7 @@ one uniform number a step from a generator seeded with (seed, step), and sample 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -20,8 +20,10 @@ from models.beam import BeamSearch
 from models.capture import never
 from models.chat import Chat, Prompt
 from models.choosing import end_ids
-from models.decode_requests import Beam, Offer
+from models.decode_requests import Beam, DecodeStepRequest, Offer
 from models.decode_settings import MOST_SAMPLES, DecodeSettings
+from models.errors import InputError
+from models.filling import Filling
 from models.filters import Filter, apply, filters
 from models.interventions import Intervention
 from models.model import Model
@@ -46,7 +48,8 @@ class DecodedStep:
     """What one step of decoding did."""
 
     number: int  # counts from 1
-    text: str  # written so far, special tokens left out; of the best beam in a beam search, else of the first sample
+    text: str  # written so far, special tokens left out; of the best beam in a beam search, else of the first sample;
+    # of a masked model the whole text
     ids: tuple[int, ...]  # written so far, without the prompt
     offers: tuple[Offer, ...]  # the likeliest by the model, and the chosen one; empty in a beam search
     chosen: Offer | None  # None in a beam search, where `beams` tell
@@ -81,6 +84,7 @@ def decode(
     """Write up to `steps` tokens after `text` (the translation of `text`, in an encoder-decoder model).
 
     After a conversation (a `Chat`, or `[{"role": "user", "content": "Good morning."}]`) they are the assistant's turn.
+    A masked model fills up to `steps` masks of `text` instead, the one that it is surest of first.
 
     Arguments as in `DecodeSettings`; `top` is how many candidates each step lists. With `samples` above 1, so many
     texts are written side by side, beginning with the one numbered `sample`. `interventions` act at every step
@@ -89,7 +93,8 @@ def decode(
 
     Raises:
         ValueError: a setting out of range, or several samples where nothing is drawn.
-        InputError: the text is empty or too long, the model does not write, or can not be changed in such a way.
+        InputError: the text is empty or too long, has no mask that a masked model could fill, the model does not write,
+            or can not be changed in such a way.
         Cancelled: `should_stop()` was true between two steps.
     """
     settings = DecodeSettings(
@@ -109,11 +114,65 @@ def decode(
         raise ValueError(f"{samples} samples are not offered: 1 to {MOST_SAMPLES}.")
     if samples > 1 and not settings.draws:
         raise ValueError('Several samples need draws: choose strategy="sample" and a temperature above 0.')
+    if top < 1:
+        raise ValueError(f"{top} candidates can not be listed: it is 1 or more.")
+    if model.info.family not in _WRITERS:
+        raise InputError(f"{model.info.name} writes nothing: there is nothing to decode.")
+    if model.info.family == "masked":
+        words = _with_masks(model, text)
+        asked = DecodeStepRequest(
+            text=words,
+            interventions=tuple(interventions),
+            settings=settings,
+            steps=steps,
+            number=1,
+            top=top,
+        )
+        return _filled(model, words, asked, tuple(range(sample, sample + samples)), should_stop)
     given: Any = text if isinstance(text, (str, Chat)) else list(text)
     run = start_run(model, model.encode(given), interventions)
     if settings.strategy == "beam":
         return _beam(model, run, settings, steps, should_stop)
     return _side_by_side(model, run, settings, tuple(range(sample, sample + samples)), steps, top, should_stop)
+
+
+_WRITERS = ("causal", "seq2seq", "masked")
+
+
+def _with_masks(model: Model, text: Prompt | Sequence[int] | Sequence[Mapping[str, object]]) -> str:
+    if isinstance(text, str):
+        return text
+    raise InputError(f"{model.info.name} fills masks of a text. Give it as words rather than as tokens.")
+
+
+def _filled(
+    model: Model, text: str, asked: DecodeStepRequest, numbers: tuple[int, ...], should_stop: Callable[[], bool]
+) -> Iterator[DecodedStep]:
+    """As `_side_by_side`: each sample fills the same masks, maybe in another order."""
+    fillings = [Filling(model, text, asked.interventions) for _ in numbers]
+    samples = [Sample(number, text, (), 0.0, False) for number in numbers]
+    for number in range(1, asked.steps + 1):
+        views = []
+        for place, (filling, before) in enumerate(zip(fillings, samples, strict=True)):
+            settings = replace(asked.settings, sample=before.number)
+            view = filling.step(replace(asked, settings=settings, number=number, ids=before.ids), should_stop)
+            total = before.log_probability + view.log_probability
+            samples[place] = Sample(before.number, view.text, view.ids, total, view.ending == "masks")
+            views.append(view)
+        first, shown = samples[0], views[0]
+        yield DecodedStep(
+            number=number,
+            text=first.text,
+            ids=first.ids,
+            offers=shown.offers,
+            chosen=shown.chosen,
+            log_probability=first.log_probability,
+            ended=first.ended,
+            cache_bytes=0,
+            samples=tuple(samples) if asked.settings.draws else (),
+        )
+        if first.ended:  # all have as many masks
+            return
 
 
 def room(model: Model, run: Run, steps: int) -> int:

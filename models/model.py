@@ -150,7 +150,7 @@ class Model:
         if isinstance(text, list):
             self._check_ids(text, special)
             return self._labelled([self._token(id_) for id_ in text])
-        if not text:
+        if not text or (self.seq2seq and special and not text.strip()):  # after blanks alone a text can go on
             raise InputError("The input is empty. Type a sentence for the model to read.")
         ids, spans = self._read(text, special)
         if all(start == end for start, end in spans):

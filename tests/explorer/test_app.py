@@ -228,6 +228,38 @@ def test_decode_goes_on_with_a_text_and_draws_by_the_seed(capsys):
 
 
 @pytest.mark.parametrize(
+    ("arguments", "written", "said"),
+    [
+        (["en-es", "--text", "Good morning.", "--decode", "9"], "Buenos días.", ""),
+        (["en-es", "--text", "Good morning.", "--decode", "2"], "Buenos", "en-es has not ended the text: all 2 tokens"),
+        (
+            ["en-es", "--text", "Good morning.", "--decode", "2", "--beams", "2"],
+            "Buenos",
+            "en-es has not ended the text",
+        ),
+        (
+            ["en-es", "--text", "Guten Morgen, wie geht es dir?", "--decode", "40"],
+            "",
+            "This looks like German; en-es reads",
+        ),
+        (["story-gpt", "--text", "Once upon a", "--decode", "2"], " time,", ""),
+        (
+            ["story-gpt", "--text", "park " * 508, "--decode", "9"],
+            "",
+            "The context is full: story-gpt takes 512 tokens",
+        ),
+        (["story-bert", "--text", "Tom [MASK] to the [MASK].", "--decode", "9"], "Tom went to the station.", ""),
+    ],
+)
+def test_what_is_to_be_said_of_the_text_goes_to_standard_error(capsys, arguments, written, said):
+    assert main(["--checkpoint", *arguments]) == 0
+    out, err = capsys.readouterr()
+    assert out == f"{written}\n" or (not written and "nonsense" not in out and "context" not in out)
+    assert err.startswith(said)
+    assert bool(err) == bool(said)
+
+
+@pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["--beams", "4"], "--beams says how to write, and --decode is missing"),
@@ -244,7 +276,13 @@ def test_decode_goes_on_with_a_text_and_draws_by_the_seed(capsys):
         (["--decode", "5", "--beams", "4", "--seed", "1"], "--seed changes nothing with the strategy “beam”"),
         (["--decode", "5", "--target", "El"], "Give one of them"),
         (["--decode", "5", "--checkpoint", "no-such-thing"], "There is no checkpoint called “no-such-thing”"),
-        (["--decode", "5", "--checkpoint", "story-bert"], "does not write from left to right"),
+        (
+            ["--decode", "5", "--checkpoint", "story-bert", "--text", "No mask."],
+            "There is no [MASK] to fill",
+        ),
+        (["--decode", "5", "--checkpoint", "story-bert", "--beams", "2"], "A beam search writes from left to right"),
+        (["--decode", "5", "--checkpoint", "vit-quickdraw"], "vit-quickdraw writes nothing"),
+        (["--decode", "5", "--checkpoint", "en-es", "--text", "  "], "The input is empty"),
         (["--decode", "5", "--text", ""], "The text is empty"),
     ],
 )

@@ -11,13 +11,14 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel
 
 from explorer.panels.alignment import AlignmentPanel
+from explorer.panels.decoding import DecodingPanel
 from explorer.panels.head_atlas import HeadAtlasPanel
 from explorer.panels.head_map import HeadMapPanel
 from explorer.session.intents import OpenCheckpoint, RestoreDocument, SelectHead, Show
 from explorer.session.state import Document, Selection
 from explorer.window import MainWindow
 from models.values import SiteRef
-from tests.explorer.real_window import click, opened_window, panel_of, press, settle
+from tests.explorer.real_window import click, opened_window, panel_of, paste, press, settle, wait_until
 
 EXAMPLE = "The black cat is sleeping on the table."
 START = Document("en-es", EXAMPLE, Selection(SiteRef("cross", 2), head=4, query=1, key=2))
@@ -133,3 +134,31 @@ def test_a_model_of_one_text_takes_the_target_away_and_alignment_brings_it_back(
     settle(window)
     assert window.session.state.document == START
     assert window.input.target.isVisible()
+
+
+def strategy_of(panel: DecodingPanel) -> str:
+    return panel.knobs.strategy
+
+
+def test_a_translator_begins_with_a_beam_search_until_a_person_chooses(window):
+    raised(window, "decoding")
+    decode = panel_of(window, DecodingPanel)
+    assert strategy_of(decode) == "beam"
+    click(decode.transport.step_button, decode.transport.step_button.rect().center())
+    wait_until(lambda: window.session.state.asked is None and not window.bridge.busy)
+    assert decode.texts.list.rows[0].text.startswith("El")
+    assert decode.texts.heading.text() == "Beams, the best first by log-probability / the length. Pick one to look at:"
+    window.session.dispatch(OpenCheckpoint("story-gpt"))
+    settle(window)
+    assert strategy_of(decode) == "greedy"
+    click(decode.knobs.strategy_buttons.button(1), decode.knobs.strategy_buttons.button(1).rect().center())
+    window.session.dispatch(OpenCheckpoint("en-es"))
+    settle(window)
+    assert strategy_of(decode) == "sample"
+
+
+def test_a_source_of_blanks_is_told_to_be_empty(window):
+    paste(window, "   ")
+    settle(window)
+    assert window.session.state.notice.text == "The input is empty. Type a sentence for the model to read."
+    assert window.input.target.text() == "El gato negro está durmiendo sobre la mesa."

@@ -241,6 +241,45 @@ def test_the_outermost_settings_write(story_gpt, settings):
     assert math.isfinite(last.log_probability)
 
 
+def test_a_masked_model_fills_the_mask_it_is_surest_of_first(story_bert):
+    text = "Tom [MASK] to the [MASK]."
+    steps = list(decode(story_bert, text, 5))
+    assert [step.text for step in steps] == ["Tom went to the [MASK].", "Tom went to the station."]
+    assert [step.ended for step in steps] == [False, True]
+    tokenizer, module = story_bert.tokenizer, story_bert.module.double()
+    try:
+        total = 0.0
+        for step, before in zip(steps, [text, steps[0].text], strict=True):
+            ids = torch.tensor([tokenizer(before)["input_ids"]])
+            log_p = module(ids).logits[0].log_softmax(dim=-1)  # (tokens, vocabulary)
+            masks = (ids[0] == tokenizer.mask_token_id).nonzero()[:, 0].tolist()
+            place = max(masks, key=lambda mask: float(log_p[mask].max()))
+            assert int(log_p[place].argmax()) == step.ids[-1]
+            total += float(log_p[place].max())
+            assert step.log_probability == pytest.approx(total, abs=1e-5)
+    finally:
+        module.float()
+
+
+def test_several_samples_fill_the_same_masks(story_bert):
+    *_, last = decode(story_bert, "Tom [MASK] to the [MASK].", 5, strategy="sample", samples=3, seed=4)
+    *_, alone = decode(story_bert, "Tom [MASK] to the [MASK].", 5, strategy="sample", seed=4, sample=2)
+    assert [sample.number for sample in last.samples] == [0, 1, 2]
+    assert all(sample.ended and len(sample.ids) == 2 and "[MASK]" not in sample.text for sample in last.samples)
+    assert last.samples[2].text == alone.text
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\n"])
+def test_an_empty_source_is_refused(en_es, text):
+    with pytest.raises(InputError, match="The input is empty"):
+        decode(en_es, text, 2)
+
+
+def test_a_list_of_no_candidates_is_refused(story_gpt):
+    with pytest.raises(ValueError, match="1 or more"):
+        decode(story_gpt, "Tom", 2, top=0)
+
+
 def test_settings_that_leave_no_token_are_refused(story_gpt):
     logits = torch.full((1, 3), float("-inf"))
     with pytest.raises(InputError, match="leave no token"):

@@ -24,7 +24,8 @@ from explorer.session.state import State
 from explorer.widgets.card import Card
 from explorer.widgets.page import scrolling, wrapped
 from explorer.widgets.segments import Segments
-from explorer.widgets.step_timeline import StepTimeline, TimelineStep
+from explorer.widgets.step_timeline import TimelineStep
+from explorer.widgets.step_timeline_area import StepTimelineArea
 from models.chat import Chat
 from models.decode_requests import DecodeRowsRequest, DecodeStepView
 from models.requests import Request
@@ -48,7 +49,8 @@ class DecodingPanel(Panel):
         self.transport = Transport()
         self.knobs = DecodeKnobs()
         self.status = wrapped()
-        self.timeline = StepTimeline()
+        self.timeline_area = StepTimelineArea()
+        self.timeline = self.timeline_area.timeline
         self.texts = TextsList()
         self.use = QPushButton("Use this text")
         self.use.setToolTip("Put what was written into the input, so that every panel shows it")
@@ -75,7 +77,7 @@ class DecodingPanel(Panel):
         column = QVBoxLayout(page)
         column.setContentsMargins(0, 2, 6, 4)
         column.setSpacing(8)
-        for widget in (self.transport, self.status, self.timeline, self.texts):
+        for widget in (self.status, self.timeline_area, self.texts):
             column.addWidget(widget)
         column.addWidget(self.knobs)
         column.addWidget(self.tabs)
@@ -87,7 +89,13 @@ class DecodingPanel(Panel):
         self.card.set_subtitle("one token a step")
         self.card.add_control(self.again)
         self.card.add_control(self.use)
-        self.card.set_content(scrolling(page))
+        body = QWidget()  # what stops the player never scrolls away
+        whole = QVBoxLayout(body)
+        whole.setContentsMargins(0, 2, 0, 0)
+        whole.setSpacing(6)
+        whole.addWidget(self.transport)
+        whole.addWidget(scrolling(page), 1)
+        self.card.set_content(body)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(self.card)
@@ -142,7 +150,16 @@ class DecodingPanel(Panel):
     def render_state(self, state: State, old: State | None) -> None:
         self.player.take_up(state, old)
         self.player.receive(state, old)
+        if old is None or old.results.loaded is not state.results.loaded:
+            self._suggest(state)
         self._render(state)
+
+    def _suggest(self, state: State) -> None:
+        """A translator begins with a beam search, as its target does; what was written otherwise is shown first."""
+        loaded = state.results.loaded
+        if loaded is not None:
+            translates = loaded.info.family == "seq2seq" and not loaded.info.textbook
+            self.knobs.suggest("beam" if translates and not state.document.branches.nodes else "greedy")
 
     def _render(self, state: State) -> None:
         work, beam, view, branches = (
@@ -165,8 +182,8 @@ class DecodingPanel(Panel):
                 )
                 for i, node in enumerate(path)
             ]
-        self.timeline.set_steps(steps, at)
-        self.texts.show_texts(self.player.side_by_side(), beam)
+        self.timeline_area.set_steps(steps, at)
+        self.texts.show_texts(self.player.side_by_side(), self.knobs.settings if beam else None)
         why_not = self.player.why_not()
         self.transport.show_state(
             self.player.playing, at > 0, not why_not and self.player.pending is None and not self.knobs.problem

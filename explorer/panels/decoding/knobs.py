@@ -118,6 +118,7 @@ class DecodeKnobs(QWidget):
         super().__init__(parent)
         self.strategy_buttons = Segments(_BUTTONS, "Strategy", wraps=True)
         self.strategy_buttons.chosen.connect(self._on_strategy)
+        self._is_chosen = False  # by a person
         self.more = QPushButton("Settings")
         self.more.setCheckable(True)
         self.more.setToolTip("Show or hide the numbers that this strategy uses")
@@ -159,11 +160,18 @@ class DecodeKnobs(QWidget):
         self.strategy_buttons.choose(STRATEGIES.index(strategy))
         self._on_strategy()
 
+    def suggest(self, strategy: Strategy) -> None:
+        """Begin with a strategy, as long as nobody has chosen one."""
+        if not self._is_chosen and strategy != self.strategy:
+            self.strategy_buttons.choose(STRATEGIES.index(strategy))
+            self._update()
+
     def set_number(self, name: str, text: str) -> None:
         """Type into a field."""
         self.fields[name].setText(text)
 
     def _on_strategy(self, _index: int = 0) -> None:
+        self._is_chosen = True
         self.more.setChecked(self.more.isChecked() or self.strategy != "greedy")
         self._update()
 

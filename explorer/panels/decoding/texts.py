@@ -10,9 +10,11 @@ from PySide6.QtWidgets import QWidget
 from explorer.panels.decoding.layout import column, log_text, plain, say
 from explorer.panels.decoding.side_by_side import SideText
 from explorer.widgets.branch_list import BranchList, BranchRow
+from explorer.widgets.number_text import MINUS
 from explorer.widgets.page import wrapped
+from models.decode_settings import DecodeSettings
 
-_BEAMS = "Beams, the best first. Pick one to look at:"
+_BEAMS = "Beams, the best first{}. Pick one to look at:"
 _SAMPLES = "Samples, each with its own draws. Pick one to look at:"
 
 
@@ -29,10 +31,12 @@ class TextsList(QWidget):
         self._ids: tuple[int, ...] = ()
         self.list.row_selected.connect(lambda row: self.text_picked.emit(self._ids[row]))
 
-    def show_texts(self, texts: Sequence[SideText], beams: bool) -> None:
+    def show_texts(self, texts: Sequence[SideText], search: DecodeSettings | None) -> None:
+        """Beams of a search with these settings, or samples."""
+        beams = search is not None
         self.setVisible(bool(texts))
         self._ids = tuple(text.id for text in texts)
-        say(self.heading, _BEAMS if beams else _SAMPLES)
+        say(self.heading, _SAMPLES if search is None else _BEAMS.format(_ranked(search.length_penalty)))
         self.list.set_rows(
             [
                 BranchRow(
@@ -47,6 +51,16 @@ class TextsList(QWidget):
                 for text in texts
             ]
         )
+
+
+def _ranked(length_penalty: float) -> str:
+    """By what: it is not the number beside them."""
+    if length_penalty == 0:
+        return ""
+    length = (
+        "the length" if length_penalty == 1 else f"the length to the power of {length_penalty:g}".replace("-", MINUS)
+    )
+    return f" by log-probability / {length}"
 
 
 def _words(text: SideText, beams: bool) -> str:

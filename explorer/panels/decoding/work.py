@@ -20,7 +20,7 @@ ENDINGS = {
     "context": "The context is full: the model takes no more tokens.",
     "masks": "All masks are filled.",
 }
-_USED_UP = "All {} steps are used up, and the model has not ended the text. Raise Steps to go on."
+_USED_UP = "All {} steps are used up, and the model has not ended the text. Raise Steps (under Settings) to go on."
 SILENT = {
     "encoder": "This model gives vectors, not words: it has nothing to write.",
     "vision": "This model looks at pictures: it writes nothing.",

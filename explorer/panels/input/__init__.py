@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from explorer.language import NAMES, looks_foreign
+from explorer.language import foreign_remark
 from explorer.panels.base import (
     EDITED,
     Panel,
@@ -336,10 +336,7 @@ def _language_remark(state: State) -> str:
     loaded = state.results.loaded
     if loaded is None or state.loading is not None:
         return ""
-    looks = looks_foreign(state.document.text, loaded.info.reads)
-    if not looks:
-        return ""
-    return f"This {looks}; {loaded.info.name} reads {NAMES[loaded.info.reads]}, so expect nonsense."
+    return foreign_remark(state.document.text, loaded.info)
 
 
 def _looks(state: State) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QWidget
 
 from explorer.widgets.beam_tree import BeamNode, BeamTree
 from explorer.widgets.branch_list import BranchList, BranchRow
@@ -12,12 +13,11 @@ from explorer.widgets.cache_view import CacheBar, CacheView
 from explorer.widgets.filter_bars import FilterBars, FilterRow, percent
 from explorer.widgets.step_timeline import StepTimeline, TimelineStep
 from explorer.widgets.step_timeline_area import StepTimelineArea
-from explorer.widgets.themed import ThemedWidget
 
 LEFT = Qt.MouseButton.LeftButton
 
 
-def show(qtbot, widget: ThemedWidget, width: int = 400) -> None:
+def show(qtbot, widget: QWidget, width: int = 400) -> None:
     qtbot.addWidget(widget)
     widget.resize(width, widget.sizeHint().height())
     widget.show()
