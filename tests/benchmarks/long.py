@@ -29,7 +29,7 @@ import transformers
 from models import open_checkpoint, run
 from models.atlas import AtlasInParts
 from models.capture import IMPLEMENTATION, Recorder, recording
-from models.engine import A_MOMENT, A_MOMENT_ON_A_DEVICE
+from models.held_run import A_MOMENT, A_MOMENT_ON_A_DEVICE
 from models.model import Model
 from models.tiles import HeadTiles
 from models.trace import Trace

@@ -15,6 +15,7 @@ from models import decode, open_checkpoint, run
 from models.catalogue import WEIGHTS
 from models.engine import Engine
 from models.errors import CheckpointError, InputError
+from models.held_run import HeldRun
 from models.interventions import Scale
 from models.requests import (
     AtlasRequest,
@@ -188,7 +189,7 @@ def test_the_local_kinds_say_where_they_look(model):
     torch.manual_seed(0)
     other = RecurrentModel(model.info, RecurrentSeq2Seq(config), model.tokenizer)
     engine = Engine()
-    engine._model, engine._trace, engine._run = other, run(other, TEXT, target=DAY), 2
+    engine._run, engine._ticket = HeldRun(other, run(other, TEXT, target=DAY), TEXT, DAY), 2
     states = ask(engine, RecurrentRequest(run=2))
     assert isinstance(states, RecurrentView)
     assert states.masked is not None
