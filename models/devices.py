@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import importlib.util
 import os
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -20,14 +21,19 @@ from models.values import AUTO, BEST, TOLERANCES, DeviceInfo, Placement
 
 DTYPES: dict[str, torch.dtype] = {name: getattr(torch, name) for name in TOLERANCES}
 
+_GROUPS = Path("/sys/fs/cgroup")
+_CONTAINER = (
+    (_GROUPS / "memory.max", _GROUPS / "memory.current"),
+    (_GROUPS / "memory/memory.limit_in_bytes", _GROUPS / "memory/memory.usage_in_bytes"),
+)
+
 SPARED = 4
 """With more cores than this, one is left to the window."""
 
 
 def devices() -> tuple[DeviceInfo, ...]:
     """Every device that a model can be put on, the CPU first."""
-    memory = psutil.virtual_memory()
-    found = [DeviceInfo("cpu", "CPU", memory.available, memory.total)]
+    found = [DeviceInfo("cpu", "CPU", *free_memory(torch.device("cpu")))]
     found += [_accelerator(index) for index in range(_accelerators())]
     if len(found) > 1 and importlib.util.find_spec("accelerate") is not None:
         # what the weights and one text need on each of them is accelerate's to work out
@@ -55,13 +61,26 @@ def _accelerator_device(index: int) -> torch.device:
 def free_memory(device: torch.device) -> tuple[int | None, int | None]:
     """Bytes free and in all on `device`; None where its driver does not say."""
     if device.type == "cpu":
-        memory = psutil.virtual_memory()
-        return memory.available, memory.total
+        return _computers_memory()
     if device.type == "mps":  # shares the computer's memory, up to what the driver recommends
         total = torch.mps.recommended_max_memory()
         return total - torch.mps.driver_allocated_memory(), total
     mem_get_info = _driver(device, "mem_get_info")
     return (None, None) if mem_get_info is None else mem_get_info(device)
+
+
+def _computers_memory() -> tuple[int, int]:
+    """Bytes free and in all for this process: a container may have less than its computer."""
+    memory = psutil.virtual_memory()
+    free, total = int(memory.available), int(memory.total)
+    for limit, used in _CONTAINER:  # of control groups, version 2 and 1
+        try:
+            most, taken = int(limit.read_text()), int(used.read_text())
+        except (OSError, ValueError):  # no container, or one without a limit ("max")
+            continue
+        if most < total:
+            free, total = min(free, max(0, most - taken)), most
+    return free, total
 
 
 def _driver(device: torch.device, name: str) -> Any:

@@ -42,13 +42,35 @@ SITE = SiteRef("decoder", 3)
 HALF = ["bfloat16", "float16"]
 
 
-def test_the_cpu_is_always_there_and_first():
+def test_the_cpu_is_always_there_and_first(monkeypatch):
+    monkeypatch.setattr(devices, "_CONTAINER", ())
     first, *others = devices.devices()
     assert (first.name, first.label) == ("cpu", "CPU")
     assert first.total == psutil.virtual_memory().total
     assert first.free is not None
     assert 0 < first.free <= psutil.virtual_memory().total
     assert len(others) == (torch.accelerator.device_count() and torch.accelerator.device_count() + 1)
+
+
+@pytest.mark.parametrize(
+    ("most", "used", "expected"),
+    [
+        ("1000000000", "400000000", (600_000_000, 1_000_000_000)),
+        ("1000000000", "1400000000", (0, 1_000_000_000)),
+        ("max", "5", None),
+        ("9223372036854771712", "5", None),
+        ("", "", None),
+    ],
+)
+def test_a_container_may_have_less_than_its_computer(monkeypatch, tmp_path, most, used, expected):
+    (tmp_path / "max").write_text(most)
+    (tmp_path / "current").write_text(used)
+    monkeypatch.setattr(devices, "_CONTAINER", ((tmp_path / "max", tmp_path / "current"),))
+    found = devices.free_memory(torch.device("cpu"))
+    if expected is None:
+        assert found[1] == psutil.virtual_memory().total
+    else:
+        assert found == expected
 
 
 def test_the_best_device_is_an_accelerator_where_there_is_one():
