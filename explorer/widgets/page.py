@@ -31,6 +31,14 @@ def scrolling(page: QWidget) -> QScrollArea:
     return area
 
 
+def bring(area: QScrollArea, first: QWidget, last: QWidget) -> None:
+    """Scroll no further than it takes to show all from `first` to `last`, or what fits of it beginning with `first`."""
+    page, bar = area.widget(), area.verticalScrollBar()
+    top = first.mapTo(page, first.rect().topLeft()).y()
+    bottom = last.mapTo(page, last.rect().bottomLeft()).y() + 1
+    bar.setValue(min(top, max(bar.value(), bottom - area.viewport().height())))
+
+
 def invitation(text: QLabel, button: QPushButton) -> QWidget:
     """What a panel shows in place of its content: why there is none, and a button that mends it."""
     page = QWidget()

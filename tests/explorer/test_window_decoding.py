@@ -132,3 +132,18 @@ def test_a_long_text_pushes_neither_pause_nor_the_candidates_out_of_sight(window
     settle(window)
     assert decode.player.at < 60
     assert not decode.player.playing
+
+
+def test_what_a_tab_or_a_filter_shows_is_brought_into_sight(window):
+    decode = panel(window)
+    pressed(window, decode.knobs.strategy_buttons.button(1))
+    decode.knobs.set_number("top_k", "4")
+    pressed(window, decode.transport.step_button)
+    bars = decode.candidates.bars
+    pressed(window, decode.candidates.stages.buttons.button(4))
+    wait(lambda: bars.visibleRegion().contains(bars.row_rect(3).toRect()))
+    pressed(window, decode.tabs.button(ATTENTION))
+    wait(lambda: not window.bridge.busy and decode.attention.map.visibleRegion().boundingRect().height() > 250)
+    assert decode.tabs.button(ATTENTION).visibleRegion().boundingRect() == decode.tabs.button(ATTENTION).rect()
+    pressed(window, decode.tabs.button(CANDIDATES))
+    pressed(window, decode.knobs.strategy_buttons.button(0))

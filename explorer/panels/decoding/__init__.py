@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
 from explorer.panels.base import Panel, byte_note, head_name, shortened
@@ -22,7 +23,7 @@ from explorer.session.intents import SetTarget, SetText, SetTurns
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.widgets.card import Card
-from explorer.widgets.page import scrolling, wrapped
+from explorer.widgets.page import bring, scrolling, wrapped
 from explorer.widgets.segments import Segments
 from explorer.widgets.step_timeline import TimelineStep
 from explorer.widgets.step_timeline_area import StepTimelineArea
@@ -94,7 +95,11 @@ class DecodingPanel(Panel):
         whole.setContentsMargins(0, 2, 0, 0)
         whole.setSpacing(6)
         whole.addWidget(self.transport)
-        whole.addWidget(scrolling(page), 1)
+        self._area = scrolling(page)
+        whole.addWidget(self._area, 1)
+        self._bring = QTimer(self)  # when it has been laid out
+        self._bring.setSingleShot(True)
+        self._bring.timeout.connect(lambda: bring(self._area, self.tabs, self.pages[self.tabs.current]))
         self.card.set_content(body)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
@@ -113,6 +118,7 @@ class DecodingPanel(Panel):
         self.candidates.beam_picked.connect(player.pick)
         self.knobs.changed.connect(self._on_knobs)
         self.tabs.chosen.connect(self._show_page)
+        self.candidates.stages.stage_chosen.connect(lambda: self._bring.start(0))
         self.candidates.candidate_chosen.connect(player.branch_off)
         self.branches.node_chosen.connect(player.go)
         self.branches.renamed.connect(player.rename)
@@ -257,6 +263,7 @@ class DecodingPanel(Panel):
         for place, each in enumerate(self.pages):
             each.setVisible(place == index)
         self._show()
+        self._bring.start(0)
 
     def _show(self) -> None:
         """Draw what the panel itself has changed, and ask for what that needs."""

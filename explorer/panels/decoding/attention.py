@@ -22,14 +22,13 @@ class AttentionPage(QWidget):
         self.map.setMinimumHeight(_MAP_HEIGHT)
         self.heading = wrapped(role="title")
         self.note = wrapped(role="dim")
-        column(self, self.heading, self.map, self.note)
+        column(self, self.heading, self.note, self.map)
 
     def show_rows(self, view: DecodeRowsView | None, name: str, empty: str, beam: Beam | None = None) -> None:
-        self.map.set_empty_text(empty)
         self.heading.setText(name if beam is None else f"{name}, beam “{plain(beam.text)}”")
         if view is None:
             self.map.set_values(None, None, (), (), 0, 1)
-            say(self.note, "")
+            say(self.note, empty)
             return
         weights = view.weights
         self.map.set_values(weights, view.masked, view.queries, view.keys, 0, max(float(weights.max()), 1e-6))

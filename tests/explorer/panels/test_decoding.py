@@ -620,8 +620,10 @@ def test_an_intervention_that_this_model_can_not_take_is_a_sentence(qtbot, sessi
 
 
 def test_attention_grows_by_a_row_a_step(qtbot, session, panel):
-    steps(qtbot, session, panel, 1)
     press(qtbot, session, panel.tabs.button(ATTENTION))
+    assert panel.attention.note.text() == "Press Step: a row for each token appears here."
+    steps(qtbot, session, panel, 1)
+    assert panel.attention.note.text().startswith("The last row is where the head looked")
     first = session.state.results.decoded_rows
     steps(qtbot, session, panel, 1)
     second = session.state.results.decoded_rows
