@@ -75,7 +75,7 @@ def _edit(window: MainWindow, menu: QMenu, actions: dict[str, QAction]) -> None:
     undo = _add(menu, actions, "undo", "&Undo", "Ctrl+Z", session.undo, "Take back the last change")
     redo = _add(menu, actions, "redo", "&Redo", ["Ctrl+Y", "Ctrl+Shift+Z"], session.redo)
     menu.addSeparator()
-    _add(menu, actions, "focus", "Edit the &input", "Ctrl+L", window.input.text.setFocus)
+    _add(menu, actions, "focus", "Edit the &input", "Ctrl+L", window.input.focus_text)
 
     def enable() -> None:
         undo.setEnabled(session.can_undo)

@@ -46,6 +46,9 @@ class Theme:
     hatch: str  # lines over cells that the mask hides
     bar: str
     focus: str
+    system: str  # whose turn of a conversation; told apart by the kind of line too
+    user: str
+    assistant: str
 
 
 LIGHT = Theme(
@@ -68,6 +71,9 @@ LIGHT = Theme(
     hatch="#cfd5dd",
     bar="#2c7fd2",
     focus="#39424f",
+    system="#6e5500",
+    user="#008577",
+    assistant="#7a3fb8",
 )
 
 DARK = Theme(
@@ -90,6 +96,9 @@ DARK = Theme(
     hatch="#414957",
     bar="#53b1e1",
     focus="#d3dae4",
+    system="#d8c27a",
+    user="#2fb89a",
+    assistant="#d98fe0",
 )
 
 

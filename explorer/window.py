@@ -138,7 +138,7 @@ class MainWindow(QMainWindow):
 
     def start(self) -> None:
         """Begin to load, once what is on screen so far has been painted."""
-        self.input.text.setFocus()
+        self.input.focus_text()
         self._is_starting = True
         QTimer.singleShot(UNSEEN, self._begin)
 

@@ -19,7 +19,7 @@ from types import TracebackType
 
 import pytest
 from PySide6.QtCore import QCoreApplication, QEvent
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QComboBox, QWidget
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")  # a caller under Xvfb says xcb
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -99,8 +99,13 @@ def unhandled_exceptions(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[BaseE
 
 
 def top_level_windows() -> list[QWidget]:
-    """The application's top-level widgets; none where no QApplication was made."""
-    return QApplication.topLevelWidgets() if QApplication.instance() is not None else []
+    """The application's top-level widgets; none where no QApplication was made.
+
+    Without the lists of choices that Qt makes with combo boxes: they go with their boxes.
+    """
+    if QApplication.instance() is None:
+        return []
+    return [w for w in QApplication.topLevelWidgets() if not isinstance(w.parentWidget(), QComboBox)]
 
 
 def leaked_threads(before: set[threading.Thread]) -> list[threading.Thread]:
@@ -127,10 +132,10 @@ def leaked_windows(before: list[QWidget]) -> list[QWidget]:
     for _ in range(2):  # a collected wrapper may post one more deferred delete
         QApplication.processEvents()
         QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
-        if not any(w not in before for w in QApplication.topLevelWidgets()):
+        if not any(w not in before for w in top_level_windows()):
             return []
         gc.collect()
-    return [w for w in QApplication.topLevelWidgets() if w not in before]
+    return [w for w in top_level_windows() if w not in before]
 
 
 def describe(window: QWidget) -> str:

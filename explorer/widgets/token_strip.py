@@ -24,6 +24,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from explorer.widgets.themed import ThemedWidget
 from explorer.widgets.token_strip_layout import Spacing, StripLayout, flow, flow_height, line_count
+from explorer.widgets.turn_mark import draw_turn_line, turn_ground
 
 LEAST_WEIGHT = 0.01  # arcs below this weight are not drawn
 ChipRole = Literal["", "ok", "warning", "error", "key", "query"]
@@ -44,12 +45,16 @@ _SIDE = 10.0  # between a chip's frame and its text
 
 @dataclass(frozen=True)
 class Chip:
-    """One token: what it says, what its tooltip adds, and a theme colour for a line along its foot."""
+    """One token: what it says, what its tooltip adds, and a theme colour for a line along its foot.
+
+    `turn` is the role of who said it, in a conversation.
+    """
 
     label: str
     tooltip: str = ""
     special: bool = False
     role: ChipRole = ""
+    turn: str = ""
 
 
 class TokenStrip(ThemedWidget):
@@ -268,6 +273,11 @@ class TokenStrip(ThemedWidget):
         painter.setPen(QPen(frame, width))
         painter.setBrush(QColor(theme.surface_hover if token == self._hover else theme.surface_alt))
         painter.drawRoundedRect(rect.adjusted(inset, inset, -inset, -inset), 6, 6)
+        if chip.turn:
+            painter.setBrush(turn_ground(theme, chip.turn))
+            painter.drawRoundedRect(rect.adjusted(inset, inset, -inset, -inset), 6, 6)
+            draw_turn_line(painter, theme, chip.turn, rect.left() + 6, rect.right() - 6, rect.bottom() - 4)
+            painter.setPen(QPen(frame, width))
         if self._shades is not None:
             shade = QColor(theme.key)
             shade.setAlphaF(_DARKEST * min(1.0, float(self._shades[token])) ** 0.7)

@@ -44,6 +44,12 @@ class TokenStripArea(QScrollArea):
         if self.strip.set_room(room):
             self._fit_height()
 
+    def set_most_lines(self, lines: int) -> None:
+        """How many lines are seen at once."""
+        if lines != self._most_lines:
+            self._most_lines = lines
+            self._fit_height()
+
     def show_token(self, token: int) -> None:
         """Scroll, if need be, until a token's chip can be seen."""
         rect = self.strip.chip_rect(token)

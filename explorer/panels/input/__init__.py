@@ -5,7 +5,6 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from explorer.language import foreign_remark
 from explorer.panels.base import (
     EDITED,
     Panel,
@@ -15,8 +14,9 @@ from explorer.panels.base import (
     token_word,
     wanted_head,
 )
+from explorer.panels.input.chat import ChatParts
 from explorer.panels.input.picture import PictureRow
-from explorer.panels.input.words import chip, word_span
+from explorer.panels.input.words import chip, language_remark, word_span
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import Intent, SelectKey, SelectQuery, SetPicture, SetTarget, SetText, Show
 from explorer.session.session import Session
@@ -52,6 +52,9 @@ class InputPanel(Panel):
         self.run_button = _button("Run", "Enter", "Run the model on this text again (Enter)", self.run_model)
         self.step_button = _button("Step", "Ctrl+Enter", "", self.step)
         self.mask_button = _button("Mask", "Ctrl+M", "", self.mask_word)
+        self.chat = ChatParts(self)
+        self.chat.intent.connect(self.dispatch)
+        self.chat.turns.submitted.connect(self.run_model)
         self.strip_area = self._strip_area("The text's tokens appear here.")
         self.strip = self.strip_area.strip
         self._make_target()
@@ -76,6 +79,8 @@ class InputPanel(Panel):
         self.text_title = _title("Input", self.text)
         texts.addWidget(self.text_title, 0, 0, top)
         texts.addWidget(self.text, 0, 1)
+        texts.addWidget(self.chat.side, 0, 0, top)
+        texts.addWidget(self.chat.turns, 0, 1)
         texts.addWidget(self.picture, 0, 0, 1, 2)  # in the place of the text
         texts.addLayout(buttons, 0, 2)
         texts.addWidget(self.strip_area, 1, 0, 1, 3)
@@ -91,6 +96,7 @@ class InputPanel(Panel):
         below = QHBoxLayout()
         below.setSpacing(10)
         self.remark = wrapped()  # on the language of the text
+        below.addWidget(self.chat.legend)
         below.addWidget(self.remark, 1)
         below.addWidget(self.mark)
         below.addWidget(self.caption)
@@ -140,6 +146,13 @@ class InputPanel(Panel):
 
     # what its buttons do
 
+    def focus_text(self) -> None:
+        """Go to where the person types: the text, or the last turn of the conversation."""
+        if self.text.isHidden():
+            self.chat.turns.focus_turn(len(self.chat.turns.rows) - 1)
+        else:
+            self.text.setFocus()
+
     def let_write(self, on: bool) -> None:
         """Let the model write the target itself, or hold on to what it wrote as what it is made to say."""
         ran = self.session.state.ran
@@ -188,7 +201,7 @@ class InputPanel(Panel):
         self.step_button.setToolTip(_step_tooltip(state))
         self.step_button.setEnabled(state.ran is not None and state.up_to_date and _writes(state))
         self.run_button.setEnabled(state.results.loaded is not None)
-        self.remark.setText(_language_remark(state))
+        self.remark.setText(self.chat.remark(state) or language_remark(state))
         if state.ran is not self._shown:
             self._shown = state.ran
             read = () if state.ran is None else state.ran.source or state.ran.tokens
@@ -196,7 +209,8 @@ class InputPanel(Panel):
                 read = read[: state.ran.seen.first]  # the patches are in the picture
             said = state.ran.tokens if state.ran is not None and state.ran.source else ()
             for area, tokens in ((self.strip_area, read), (self.target_area, said)):
-                area.set_tokens([chip(token, i) for i, token in enumerate(tokens)])
+                in_chat = any(token.role for token in tokens)
+                area.set_tokens([chip(token, i, in_chat) for i, token in enumerate(tokens)])
         self._render_target(state)
         self._render_picture(state)
         selection = state.selection
@@ -218,7 +232,8 @@ class InputPanel(Panel):
             part.setVisible(two_texts)
         for area in (self.strip_area, self.target_area):
             has_arcs = all(self._sides(state, area.strip))
-            area.set_room("none" if is_vision else "tall" if not two_texts else "low" if has_arcs else "none")
+            is_low = two_texts or state.document.chat
+            area.set_room("none" if is_vision or (two_texts and not has_arcs) else "low" if is_low else "tall")
         if not two_texts:
             return
         self.writes_button.setChecked(target is None)
@@ -229,8 +244,11 @@ class InputPanel(Panel):
 
     def _render_picture(self, state: State) -> None:
         is_vision = _looks(state)
-        for part in (self.text_title, self.text, self.step_button):
-            part.setVisible(not is_vision)
+        is_chat = self.chat.show_state(state)
+        self.text.setVisible(not is_vision and not is_chat)
+        self.text_title.setVisible(not is_vision and self.chat.side.isHidden())
+        self.step_button.setVisible(not is_vision)
+        self.strip_area.set_most_lines(2 if is_chat else 3)  # the turns take the third
         self.run_button.setText("Run  ·  Ctrl+R" if is_vision else "Run  ·  Enter")
         self.picture.setVisible(is_vision)
         if is_vision:
@@ -329,14 +347,6 @@ def _wrote(state: State, row: int) -> str:
     """What the decoder wrote while it looked with this row: the next token."""
     after = token_word(state, row + 1)
     return f" as it wrote “{after}”" if after else ""
-
-
-def _language_remark(state: State) -> str:
-    """Says so where the text is plainly in a language that the model does not read; "" where all is well."""
-    loaded = state.results.loaded
-    if loaded is None or state.loading is not None:
-        return ""
-    return foreign_remark(state.document.text, loaded.info)
 
 
 def _looks(state: State) -> bool:

@@ -1,9 +1,12 @@
-"""What the input panel says of single tokens, and which of them make up a word."""
+"""What the input panel says of its text and of single tokens, and which of them make up a word."""
 
 from __future__ import annotations
 
+from explorer.language import foreign_remark
 from explorer.panels.base import byte_note, shortened
+from explorer.session.state import State
 from explorer.widgets.token_strip import Chip
+from models.chat import plain_text
 from models.values import Token
 
 
@@ -28,12 +31,22 @@ def _continues(before: Token, token: Token) -> bool:
     return before.start < before.end and before.end >= token.start and letters
 
 
-def chip(token: Token, position: int) -> Chip:
+def chip(token: Token, position: int, in_chat: bool = False) -> Chip:
     covers = f"; covers “{shortened(token.text)}”" if token.text else "; covers no text" if token.special else ""
     part = f", piece {token.part[0]} of {token.part[1]} of it" if token.part[1] > 1 else ""
+    whose = f"; said by the {token.role}" if token.role else "; written by the template" if in_chat else ""
     return Chip(
         label=token.label,
-        tooltip=f"position {position}: “{token.piece}” in the vocabulary, id {token.id}{covers}{part}"
+        tooltip=f"position {position}: “{token.piece}” in the vocabulary, id {token.id}{covers}{part}{whose}"
         + byte_note(token.label),
         special=token.special,
+        turn=token.role,
     )
+
+
+def language_remark(state: State) -> str:
+    """Says so where the text is plainly in a language that the model does not read; "" where all is well."""
+    loaded = state.results.loaded
+    if loaded is None or state.loading is not None:
+        return ""
+    return foreign_remark(plain_text(state.document.prompt), loaded.info)
