@@ -16,7 +16,7 @@ from explorer.panels.head_map import HeadMapPanel
 from explorer.panels.next_token import NextTokenPanel
 from explorer.theme import DARK, LIGHT, sequential
 from explorer.window import MainWindow
-from models import engine
+from models import held_run
 from models.export import save_weights
 from models.requests import HeadRequest, PredictionRequest
 from tests.explorer.real_window import (
@@ -285,7 +285,7 @@ def test_saving_weights_is_cancelled_with_a_button_and_leaves_no_file(window, tm
         return save_weights(trace, path, should_stop, report)
 
     with monkeypatch.context() as patch:
-        patch.setattr(engine, "save_weights", long_file)
+        patch.setattr(held_run, "save_weights", long_file)
         window.menus["weights"].trigger()
         cancel = window.top_bar.cancel
         wait_until(lambda: window.top_bar.doing.text() == "Writing the weights …")
