@@ -31,9 +31,9 @@ def scrolling(page: QWidget) -> QScrollArea:
     return area
 
 
-def bring(area: QScrollArea, first: QWidget, last: QWidget) -> None:
-    """Scroll no further than it takes to show all from `first` to `last`, or what fits of it beginning with `first`."""
-    page, bar = area.widget(), area.verticalScrollBar()
+def bring(area: QScrollArea, page: QWidget, first: QWidget, last: QWidget) -> None:
+    """Scroll no further than it takes to show `page` from `first` to `last`, or what fits, beginning with `first`."""
+    bar = area.verticalScrollBar()
     top = first.mapTo(page, first.rect().topLeft()).y()
     bottom = last.mapTo(page, last.rect().bottomLeft()).y() + 1
     bar.setValue(min(top, max(bar.value(), bottom - area.viewport().height())))

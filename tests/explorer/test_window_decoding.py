@@ -145,5 +145,9 @@ def test_what_a_tab_or_a_filter_shows_is_brought_into_sight(window):
     pressed(window, decode.tabs.button(ATTENTION))
     wait(lambda: not window.bridge.busy and decode.attention.map.visibleRegion().boundingRect().height() > 250)
     assert decode.tabs.button(ATTENTION).visibleRegion().boundingRect() == decode.tabs.button(ATTENTION).rect()
+    pressed(window, decode.transport.restart_button)
+    wait(lambda: decode.attention.note.visibleRegion().boundingRect() == decode.attention.note.rect())
+    assert decode.attention.note.text() == "Press Step: a row for each token appears here."
+    assert not decode.attention.map.isVisible()
     pressed(window, decode.tabs.button(CANDIDATES))
     pressed(window, decode.knobs.strategy_buttons.button(0))

@@ -99,7 +99,7 @@ class DecodingPanel(Panel):
         whole.addWidget(self._area, 1)
         self._bring = QTimer(self)  # when it has been laid out
         self._bring.setSingleShot(True)
-        self._bring.timeout.connect(lambda: bring(self._area, self.tabs, self.pages[self.tabs.current]))
+        self._bring.timeout.connect(lambda: bring(self._area, page, self.tabs, self.pages[self.tabs.current]))
         self.card.set_content(body)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
@@ -219,6 +219,8 @@ class DecodingPanel(Panel):
         elif rows is not None and replace(rows.request, ticket=0) == self._rows_request(state):
             beam = self.player.work.shown_beam if self.player.is_beam else None
             self.attention.show_rows(rows, head_name(state), "", beam)
+        else:
+            self.attention.map.show()  # its rows are under way
 
     def _status(self, state: State, view: DecodeStepView | None, why_not: str) -> str:
         silence = self.player.silence()

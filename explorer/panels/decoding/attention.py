@@ -23,9 +23,11 @@ class AttentionPage(QWidget):
         self.heading = wrapped(role="title")
         self.note = wrapped(role="dim")
         column(self, self.heading, self.note, self.map)
+        self.map.hide()
 
     def show_rows(self, view: DecodeRowsView | None, name: str, empty: str, beam: Beam | None = None) -> None:
         self.heading.setText(name if beam is None else f"{name}, beam “{plain(beam.text)}”")
+        self.map.setVisible(view is not None)
         if view is None:
             self.map.set_values(None, None, (), (), 0, 1)
             say(self.note, empty)

@@ -14,8 +14,7 @@ def column(parent: QWidget, *widgets: QWidget) -> None:
     column.setSpacing(6)
     for widget in widgets:
         column.addWidget(widget, 1 if isinstance(widget, HeatMap) else 0)
-    if not any(isinstance(widget, HeatMap) for widget in widgets):
-        column.addStretch(1)
+    column.addStretch(0 if any(isinstance(widget, HeatMap) for widget in widgets) else 1)
 
 
 def row(*widgets: QWidget) -> QWidget:
