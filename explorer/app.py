@@ -14,6 +14,7 @@ from typing import Any, get_args
 
 from explorer import __version__
 from explorer.session.state import Document, Listed, Notice, State, ViewOptions
+from explorer.session.talking import as_chat
 from models.decode_settings import DecodeSettings, Strategy
 from models.interventions import Intervention, Scale, is_neutral, parse_mask
 from models.values import BEST, TOLERANCES, Placement
@@ -45,6 +46,7 @@ def _parser() -> argparse.ArgumentParser:
         help="a shipped name, a folder, a GGUF file, or hf://owner/name once it was fetched",
     )
     parser.add_argument("--text", type=_as_typed, help="the input; the checkpoint's example if left out")
+    parser.add_argument("--chat", action="store_true", help="the input is a user's turn, for a model that converses")
     parser.add_argument(
         "--target",
         type=_as_typed,
@@ -185,6 +187,8 @@ def first_state(args: argparse.Namespace, view: ViewOptions, notice: Notice | No
         target=args.target,
         picture=args.picture or "",
     )
+    if args.chat:
+        document = as_chat(document)
     return State(document, notice=notice, placement=placement_of(args))
 
 

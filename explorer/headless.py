@@ -79,20 +79,23 @@ def _write_text(args: argparse.Namespace) -> str:
     from explorer.app import first_state
     from explorer.language import foreign_remark
     from explorer.session.state import ViewOptions
+    from models.chat import plain_text
     from models.checkpoints import open_checkpoint
     from models.decoding import decode
     from models.errors import ExplorerError
 
-    text = first_state(args, ViewOptions()).document.text
+    prompt = first_state(args, ViewOptions()).document.prompt
     last: DecodedStep | None = None
     try:
         model = open_checkpoint(args.checkpoint, device=args.device, dtype=args.dtype)
-        for step in decode(model, text, args.decode, **asdict(args.decode_settings), interventions=args.interventions):
+        for step in decode(
+            model, prompt, args.decode, **asdict(args.decode_settings), interventions=args.interventions
+        ):
             last = step
     except ExplorerError as error:
         return str(error)
     print(last.text if last is not None else "")
-    remarks = (foreign_remark(text, model.info), _unended(model, last, args.decode))
+    remarks = (foreign_remark(plain_text(prompt), model.info), _unended(model, last, args.decode))
     for remark in filter(None, remarks):
         print(remark, file=sys.stderr)
     return ""

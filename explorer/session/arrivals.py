@@ -89,7 +89,10 @@ def _(result: Loaded, state: State) -> State:
         return state
     state = replace(state, notice=None)  # whatever was said, it was said of another model
     document, before = state.document, state.results.loaded
-    document = document if result.info.chat else as_text(document)
+    if document.chat and not result.info.chat:
+        document = as_text(document)
+        sentence = f"{result.info.name} has no chat template: it reads what the turns say as plain text."
+        state = replace(state, notice=Notice("info", sentence))
     text, selection = document.text, document.selection
     if not text or (not state.restored and before is not None and text == before.info.example):
         text = result.info.example or text  # most checkpoints come without one

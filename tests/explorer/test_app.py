@@ -15,6 +15,8 @@ from PySide6.QtGui import QImage
 import models
 from explorer import __version__
 from explorer.app import main
+from models import decode, open_checkpoint
+from tests.models.talking import save_talking
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -38,7 +40,16 @@ def test_help_explains_every_option(capsys):
     assert ended.value.code == 0
     for option in ("--checkpoint", "--text", "--theme", "--png", "--size", "--weights", "--version"):
         assert option in text
-    for option in ("--target", "--decode", "--strategy", "--beams", "--length-penalty", "--temperature", "--seed"):
+    for option in (
+        "--chat",
+        "--target",
+        "--decode",
+        "--strategy",
+        "--beams",
+        "--length-penalty",
+        "--temperature",
+        "--seed",
+    ):
         assert option in text
 
 
@@ -300,3 +311,13 @@ def test_a_target_decides_the_weights(tmp_path):
     assert main([*arguments, "--weights", str(path)]) == 0
     with np.load(path) as written:
         assert written["cross.2"].shape == (8, 3, 4)  # ⟨start⟩ El gato; The cat . ⟨end⟩
+
+
+def test_chat_lets_a_model_answer(capsys, tmp_path):
+    folder = save_talking("chatml", tmp_path / "talks")
+    text = "Tom went to the park."
+    assert main(["--checkpoint", str(folder), "--chat", "--text", text, "--decode", "3"]) == 0
+    steps = list(decode(open_checkpoint(folder), [{"role": "user", "content": text}], steps=3))
+    assert capsys.readouterr().out == f"{steps[-1].text}\n"
+    assert main(["--chat", "--text", text, "--decode", "3"]) == 1
+    assert "story-gpt has no chat template" in capsys.readouterr().err

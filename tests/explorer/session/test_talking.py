@@ -46,6 +46,11 @@ def notice(session: Session) -> Notice | None:
     return session.state.notice
 
 
+def told(session: Session) -> str:
+    found = notice(session)
+    return "" if found is None else found.text
+
+
 def asked(session: Session) -> list[object]:
     requests: list[object] = []
     session.requested.connect(requests.append)
@@ -95,10 +100,12 @@ def test_a_model_without_a_template_reads_the_words(session: Session) -> None:
     assert session.state.document.chat  # what is open still reads them
     session.dispatch(Arrived(answers.loaded("b", "An example")))
     assert read(session) == PLAIN
+    assert told(session) == "b has no chat template: it reads what the turns say as plain text."
     session.dispatch(OpenCheckpoint("c"))
     session.dispatch(Arrived(answers.loaded("c", "", chat=True)))
     session.dispatch(SetChat(True))
     assert read(session) == Chat(TURNS)
+    assert told(session) == ""
 
 
 def test_undo_of_a_checkpoint_brings_the_conversation_back(session: Session) -> None:
