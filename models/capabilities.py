@@ -17,6 +17,7 @@ def capabilities(info: CheckpointInfo) -> tuple[Capability, ...]:
         Capability("Cell arithmetic", not no_cell, no_cell),
         _predictions(info),
         _writing(info),
+        *_conversation(info),
         Capability("Masks and scale", not no_mask, no_mask),
         _alignment(info, heads),
     )
@@ -42,6 +43,11 @@ def _predictions(info: CheckpointInfo) -> Capability:
 def _writing(info: CheckpointInfo) -> Capability:
     writes = info.family in ("causal", "seq2seq")
     return Capability("Writing text", writes, "" if writes else "only models that continue a text do that")
+
+
+def _conversation(info: CheckpointInfo) -> tuple[Capability, ...]:
+    # left out where there is none: of a model that was not fetched yet it is not known
+    return (Capability("Conversation", True, "its tokenizer has a chat template"),) if info.chat else ()
 
 
 def _alignment(info: CheckpointInfo, heads: int) -> Capability:

@@ -12,9 +12,11 @@ from __future__ import annotations
 import re
 import sys
 import time
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from types import FrameType
 from typing import Any
 
@@ -52,10 +54,12 @@ class Rendered:
         Of two halves the one that was said counts.
         """
         said: dict[Role, int] = {}
-        for span in self.spans:
+        if start == end:
+            return None
+        first = bisect_right(self.spans, start, key=_end)
+        for span in takewhile(lambda span: span.start < end, self.spans[first:]):
             shared = min(end, span.end) - max(start, span.start)
-            if shared > 0:
-                said[span.role] = said.get(span.role, 0) + shared
+            said[span.role] = said.get(span.role, 0) + shared
         most = max(said, key=said.__getitem__, default=None)
         return most if most is not None and 2 * said[most] >= end - start else None
 
@@ -225,6 +229,10 @@ def _end_of(text: str, at: int, said: str, own: str, is_last: bool) -> int | Non
     # the template kept a part of it: what stands before its own next words, if that was said
     end = len(text) - len(own) if is_last else text.find(own, at) if own else -1
     return end if end >= at and text.startswith(own, end) and text[at:end].strip() in said else None
+
+
+def _end(span: Span) -> int:
+    return span.end
 
 
 def _nonempty(span: Span) -> tuple[Span, ...]:

@@ -7,11 +7,14 @@ import pytest
 import torch
 
 from models import templates
+from models.capabilities import capabilities
 from models.chat import MOST_TURNS, Chat, Prompt, Turn
 from models.checkpoints import open_checkpoint
 from models.decode_requests import DecodeStepRequest
 from models.decode_settings import DecodeSettings
 from models.decoding import decode
+from models.describe_requests import DescribeRequest
+from models.description import description_of
 from models.engine import Engine
 from models.errors import InputError
 from models.model import Model
@@ -300,7 +303,12 @@ def test_a_model_without_a_template(story_gpt: Model) -> None:
 
 
 def test_a_model_with_a_template_says_so(talking: Talking) -> None:
-    assert talking("gemma").info.chat
+    info = talking("gemma").info
+    assert info.chat
+    assert "Conversation" in [capability.name for capability in capabilities(info)]
+    described = description_of(DescribeRequest(reference=info.folder)).info
+    assert described is not None
+    assert described.chat
 
 
 @pytest.mark.parametrize(
@@ -317,7 +325,7 @@ def test_a_model_with_a_template_says_so(talking: Talking) -> None:
     ],
 )
 def test_templates_that_fail(monkeypatch: pytest.MonkeyPatch, template: str, words: str) -> None:
-    monkeypatch.setattr(templates, "MOST_SECONDS", 0.3)
+    monkeypatch.setattr(templates, "MOST_SECONDS", 0.3 if "end" in words else 60)
     tokenizer = TOKENIZERS["chatml"]()
     tokenizer.chat_template = template
     with pytest.raises(InputError, match=words):
