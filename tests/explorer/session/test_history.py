@@ -7,6 +7,7 @@ import pytest
 from explorer.session.branches import Branches
 from explorer.session.history import CHARACTERS, MERGE_SECONDS, NODES, STEPS, History
 from explorer.session.state import Document, Selection
+from models.chat import Turn
 from models.values import SiteRef
 
 
@@ -156,6 +157,16 @@ def test_the_texts_are_bounded_and_the_oldest_go(history):
     for letter in "abcde":
         history.record(doc(letter * (CHARACTERS // 3)))
     assert [text[0] for text in undo_all(history, doc(""))] == ["e", "d", "c"]
+
+
+def test_what_turns_say_is_bounded_too(history):
+    for letter in "abcde":
+        history.record(Document(text="", chat=True, turns=(Turn("user", letter * (CHARACTERS // 3)),)))
+    present, said = Document(), ""
+    while (document := history.undo(present)) is not None:
+        present = document
+        said += document.turns[0].text[0]
+    assert said == "edc"
 
 
 def test_a_text_that_many_steps_share_counts_once(history):
