@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from explorer.panels.base import Panel, byte_note, predicting_position
@@ -12,7 +10,7 @@ from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.widgets.bar_list import BarGroup, BarList, BarRow
 from explorer.widgets.card import Card
-from explorer.widgets.number_text import MINUS
+from explorer.widgets.number_text import MINUS, percent_text
 from models.requests import PredictionRequest, Request
 from models.results import Ran
 from models.values import Candidate, Prediction
@@ -113,17 +111,6 @@ def _group(prediction: Prediction, ran: Ran, masked: bool) -> BarGroup:
     if actual is not None and all(actual.id != candidate.id for candidate in prediction.candidates):
         rows.append(_row(actual, actual))
     return BarGroup(_heading(prediction, ran, masked), tuple(rows))
-
-
-def percent_text(probability: float) -> str:
-    """ "68.4 %", "0.035 %", and "2e-5 %" below a thousandth of a percent."""
-    percent = 100 * probability
-    if percent == 0 or percent >= 0.1:
-        return f"{percent:.1f} %"
-    if percent >= 0.001:
-        return f"{percent:.{1 - math.floor(math.log10(percent))}f} %"
-    mantissa, exponent = f"{percent:.0e}".split("e")
-    return f"{mantissa}e{int(exponent)} %"
 
 
 def _signed(number: float, decimals: int) -> str:

@@ -9,6 +9,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from explorer.widgets.number_text import percent_text
 from explorer.widgets.row_widget import RowWidget
 
 _WIDEST_LABEL = 130.0
@@ -68,7 +69,7 @@ class FilterBars(RowWidget):
         self._hover = self._hover if self._hover < len(self._rows) else -1
         self._current = next((i for i, row in enumerate(self._rows) if row.chosen), -1)
         said = (
-            f"{row.label} {percent(row.probability)}" + (f", cut by {row.cut_by}" if row.cut_by else "")
+            f"{row.label} {percent_text(row.probability)}" + (f", cut by {row.cut_by}" if row.cut_by else "")
             for row in self._rows
         )
         self.setAccessibleDescription("; ".join(said))
@@ -148,10 +149,10 @@ class FilterBars(RowWidget):
         painter.setFont(font)
         painter.setPen(QColor(theme.text))
         numbers = rect.adjusted(0, 0, -_PAD - kept, 0)
-        painter.drawText(numbers, middle | right, percent(row.probability))
+        painter.drawText(numbers, middle | right, percent_text(row.probability))
         if self._changed:
             painter.setPen(QColor(theme.text_dim if row.cut_by else theme.text))
-            painter.drawText(rect.adjusted(0, 0, -_PAD, 0), middle | right, row.cut_by or percent(row.kept))
+            painter.drawText(rect.adjusted(0, 0, -_PAD, 0), middle | right, row.cut_by or percent_text(row.kept))
 
     def _bar_room(self, rect: QRectF, label: float, number: float, kept: float) -> QRectF:
         """Where the bars of a row lie: what its texts leave."""
@@ -186,8 +187,3 @@ class FilterBars(RowWidget):
 
     def _choose(self, row: int) -> None:
         self.row_activated.emit(row)
-
-
-def percent(share: float) -> str:
-    """A share of 1 as it is written beside a bar: 68.4 %, or 3.1e-05 where that would be 0.0 %."""
-    return f"{100 * share:.1f} %" if share >= 0.0005 or share == 0 else f"{share:.1e}"

@@ -26,6 +26,17 @@ def value_text(value: float) -> str:
     return MINUS + text if value < 0 else text
 
 
+def percent_text(probability: float) -> str:
+    """ "68.4 %", "0.035 %", and "2e-5 %" below a thousandth of a percent."""
+    percent = 100 * probability
+    if percent == 0 or percent >= 0.1:
+        return f"{percent:.1f} %"
+    if percent >= 0.001:
+        return f"{percent:.{1 - math.floor(math.log10(percent))}f} %"
+    mantissa, exponent = f"{percent:.0e}".split("e")
+    return f"{mantissa}e{int(exponent)} %"
+
+
 def nice_ticks(low: float, high: float, most: int) -> list[float]:
     """At most `most` round values from low to high, a step of 1, 2 or 5 times a power of ten apart."""
     span = high - low

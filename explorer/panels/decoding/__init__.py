@@ -28,7 +28,7 @@ from explorer.widgets.segments import Segments
 from explorer.widgets.step_timeline import TimelineStep
 from explorer.widgets.step_timeline_area import StepTimelineArea
 from models.chat import Chat
-from models.decode_requests import DecodeRowsRequest, DecodeStepView
+from models.decode_requests import DecodeRowsRequest, DecodeStepRequest, DecodeStepView
 from models.requests import Request
 from models.values import CheckpointInfo
 
@@ -232,7 +232,11 @@ class DecodingPanel(Panel):
             if not self.player.is_beam and self.player.work.is_astray(state.document.branches.path()):
                 parts.append("Another version of the model wrote it: this one would not choose it here.")
         elif self.player.at:
-            parts.append(f"Step {self.player.at} is computed again, to show how it was chosen.")
+            notice = state.notice
+            if notice is None or notice.lane != DecodeStepRequest.lane:
+                parts.append(f"Step {self.player.at} is computed again, to show how it was chosen.")
+            elif not self.player.said:
+                parts.append(notice.text)  # it could not be
         elif not self.player.said:
             parts.append(READY)
         if why_not and view is not None:

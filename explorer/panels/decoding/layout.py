@@ -47,5 +47,12 @@ def plain(text: str) -> str:
 
 
 def log_text(value: float) -> str:
-    """Two decimals, more where these would all be 0."""
-    return (f"{value:.2f}" if abs(value) >= 0.01 or value == 0 else f"{value:.1g}").replace("-", MINUS)
+    """Two decimals; −0.003 and −2e-5 where these would all be 0."""
+    if abs(value) >= 0.01 or value == 0:
+        text = f"{abs(value):.2f}"
+    elif abs(value) >= 1e-4:
+        text = f"{abs(value):.1g}"
+    else:
+        mantissa, exponent = f"{abs(value):.0e}".split("e")
+        text = f"{mantissa}e{int(exponent)}"
+    return MINUS + text if value < 0 else text

@@ -9,7 +9,8 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from explorer.panels.base import byte_note
 from explorer.panels.decoding.layout import count
-from explorer.widgets.filter_bars import FilterRow, percent
+from explorer.widgets.filter_bars import FilterRow
+from explorer.widgets.number_text import percent_text
 from explorer.widgets.segments import Segments
 from models.decode_requests import DecodeStepView, Stage
 from models.decode_settings import DecodeSettings
@@ -98,10 +99,10 @@ def threshold(stage: Stage, settings: DecodeSettings) -> float | None:
 def stage_text(stage: Stage, settings: DecodeSettings, number: int, of: int) -> str:
     """ "2 of 3. Top-k keeps the 40 likeliest tokens. It cut 8,152 tokens, which held 12.4 %; 40 are left." """
     if stage.filter in _RESHAPE:
-        did = f"It moved {percent(stage.moved)} of the probability from some tokens to others, and cut none"
+        did = f"It moved {percent_text(stage.moved)} of the probability from some tokens to others, and cut none"
     elif stage.tokens:
         verb = "held" if stage.tokens != 1 else "had"
-        did = f"It cut {count(stage.tokens, 'token')}, which {verb} {percent(stage.moved)} of what was there"
+        did = f"It cut {count(stage.tokens, 'token')}, which {verb} {percent_text(stage.moved)} of what was there"
         did += "; the others share that among them"
     else:
         did = "It cut nothing here"
@@ -134,7 +135,7 @@ def cuts_text(view: DecodeStepView) -> str:
     parts = []
     for cut in view.stages:
         if cut.tokens:
-            parts.append(f"{cut.filter} cut {count(cut.tokens, 'token')} ({percent(cut.probability)})")
+            parts.append(f"{cut.filter} cut {count(cut.tokens, 'token')} ({percent_text(cut.probability)})")
         else:
             reshapes = cut.filter in _RESHAPE
             parts.append(f"{cut.filter} {'changed the shares' if reshapes else 'cut nothing'}")

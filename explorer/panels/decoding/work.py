@@ -9,7 +9,7 @@ from explorer.panels.base import shortened
 from explorer.panels.decoding.layout import log_text
 from explorer.panels.decoding.side_by_side import Drawn, best_of, followed
 from explorer.session.branches import Branches, Node
-from explorer.widgets.filter_bars import percent
+from explorer.widgets.number_text import percent_text
 from models.decode_requests import Beam, DecodeStepRequest, DecodeStepView
 from models.decode_settings import DecodeSettings
 from models.interventions import Intervention, describe
@@ -140,7 +140,8 @@ def step_words(view: DecodeStepView, branches: Branches) -> str:
         )
     how = "you chose" if view.request.forced is not None else "drew" if view.drawn is not None else "took"
     place = f" in position {view.place}" if view.place is not None else ""
+    chance = percent_text(view.chosen.probability)
     return (
-        f"Step {view.number}: {how} “{shortened(view.chosen.label)}”{place} with {percent(view.chosen.probability)}. "
+        f"Step {view.number}: {how} “{shortened(view.chosen.label)}”{place} with {chance}. "
         f"Log-probability {log_text(view.log_probability)}, {log_text(branches.log_probability())} in all."
     )

@@ -283,7 +283,8 @@ def test_a_token_that_is_not_in_the_vocabulary_is_a_sentence(qtbot, session, pan
     session.dispatch(RestoreDocument(session.state.document.with_branches(Branches().grow(1 << 30, "x", -3.0))))
     session.answer()
     assert "token 1,073,741,824" in session.state.notice.text
-    assert panel.isVisible()
+    assert "token 1,073,741,824" in panel.status.text()
+    assert "computed again" not in panel.status.text()
 
 
 def test_a_step_on_the_last_branch_of_a_full_tree_is_refused_with_a_sentence(qtbot, session, panel):
@@ -720,5 +721,6 @@ def test_it_fits_a_narrow_column_light_and_dark(qtbot, session, panel):
 def test_numbers_are_written_for_people():
     assert log_text(-1.234) == "−1.23"
     assert log_text(-0.004) == "−0.004"
+    assert log_text(-0.0000212) == "−2e-5"
     assert bytes_text(245_760) == "245.8 kB"
     assert math.isclose(float(bytes_text(3_000_000).split()[0]), 3.0)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PySide6.QtWidgets import QLabel
 
-from explorer.panels.next_token import NextTokenPanel, percent_text
+from explorer.panels.next_token import NextTokenPanel
 from explorer.session.intents import SelectQuery
 from explorer.session.state import State
 from models.requests import LoadRequest, PredictionRequest
@@ -102,22 +102,6 @@ def test_another_checkpoint_clears_the_bars_and_what_was_said_of_them(qtbot, ses
     session.arrive(answers.loaded())
     assert panel.bars.accessibleDescription() == ""
     assert "entropy" not in said(panel)
-
-
-@pytest.mark.parametrize(
-    ("probability", "text"),
-    [
-        (1.0, "100.0 %"),
-        (0.684, "68.4 %"),
-        (0.001, "0.1 %"),
-        (0.00035, "0.035 %"),
-        (0.0000123, "0.0012 %"),
-        (2e-7, "2e-5 %"),
-        (0.0, "0.0 %"),
-    ],
-)
-def test_every_probability_is_a_percentage(probability, text):
-    assert percent_text(probability) == text
 
 
 def vision(classes: int) -> Loaded:

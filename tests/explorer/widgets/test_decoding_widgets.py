@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 from explorer.widgets.beam_tree import BeamNode, BeamTree
 from explorer.widgets.branch_list import BranchList, BranchRow
 from explorer.widgets.cache_view import CacheBar, CacheView
-from explorer.widgets.filter_bars import FilterBars, FilterRow, percent
+from explorer.widgets.filter_bars import FilterBars, FilterRow
 from explorer.widgets.step_timeline import StepTimeline, TimelineStep
 from explorer.widgets.step_timeline_area import StepTimelineArea
 
@@ -45,12 +45,6 @@ def test_what_the_settings_cut_is_drawn_otherwise(qtbot):
     bars.set_rows([FilterRow("a", 0.6, 1.0), FilterRow("b", 0.4, 0.0, "top-p")])
     assert bars.sizeHint().height() > height  # the columns have names now
     assert bars.grab().toImage() != plain
-
-
-def test_shares_are_written_as_percent_until_these_say_nothing():
-    assert percent(0.6841) == "68.4 %"
-    assert percent(0.0) == "0.0 %"
-    assert percent(0.00012) == "1.2e-04"
 
 
 def test_the_timeline_wraps_and_any_step_can_be_gone_to(qtbot):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.widgets.number_text import MINUS, nice_ticks, tick_texts, value_text
+from explorer.widgets.number_text import MINUS, nice_ticks, percent_text, tick_texts, value_text
 
 
 @pytest.mark.parametrize(
@@ -67,3 +67,19 @@ def test_ticks_of_an_empty_range():
 
 def test_zero_has_no_sign_and_negatives_have_a_minus():
     assert tick_texts(nice_ticks(-0.02, 0.02, 5)) == [f"{MINUS}0.02", f"{MINUS}0.01", "0.00", "0.01", "0.02"]
+
+
+@pytest.mark.parametrize(
+    ("probability", "text"),
+    [
+        (1.0, "100.0 %"),
+        (0.684, "68.4 %"),
+        (0.001, "0.1 %"),
+        (0.00035, "0.035 %"),
+        (0.0000123, "0.0012 %"),
+        (2e-7, "2e-5 %"),
+        (0.0, "0.0 %"),
+    ],
+)
+def test_every_probability_is_a_percentage(probability, text):
+    assert percent_text(probability) == text
