@@ -101,6 +101,7 @@ def _(intent: Place, state: State) -> State:
         return state
     # of the same checkpoint the text, the selection and what was changed mean the same there
     same = reference == state.document.checkpoint
+    state = _broken_off(state)  # a load calls off what was asked for
     state = _without_notice(state.with_document(checkpoint=reference), {"load", *TEXT_LANES})
     return replace(state, placement=intent.placement, loading=reference, restored=same, refused=None)
 

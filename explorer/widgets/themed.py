@@ -37,6 +37,10 @@ class ThemedWidget(QWidget):
             self._theme = theme
             self._look_changed()
 
+    @property
+    def empty_text(self) -> str:
+        return self._empty_text
+
     def set_empty_text(self, text: str) -> None:
         """The sentence shown while there is nothing to draw."""
         if text != self._empty_text:

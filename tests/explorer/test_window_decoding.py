@@ -10,9 +10,10 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
 from explorer.panels.decoding import ATTENTION, CANDIDATES, DecodingPanel
-from explorer.session.intents import PutIntervention
+from explorer.session.intents import Place, PutIntervention
 from explorer.window import MainWindow
 from models.interventions import Scale
+from models.values import Placement
 from tests.explorer.real_window import back_to_start, click, opened_window, panel_of, press, settle
 from tests.explorer.real_window import wait_until as wait
 
@@ -151,3 +152,18 @@ def test_what_a_tab_or_a_filter_shows_is_brought_into_sight(window):
     assert not decode.attention.map.isVisible()
     pressed(window, decode.tabs.button(CANDIDATES))
     pressed(window, decode.knobs.strategy_buttons.button(0))
+
+
+def test_another_number_format_while_it_plays_stops_it_and_shows_the_step_it_was_at(window):
+    decode = panel(window)
+    decode.transport.speed.setValue(decode.transport.speed.maximum())
+    for dtype in ("bfloat16", "float32"):
+        click(decode.transport.play_button, decode.transport.play_button.rect().center())
+        at = decode.player.at
+        wait(lambda at=at: decode.player.at >= at + 3)
+        window.session.dispatch(Place(Placement("cpu", dtype)))
+        assert window.session.state.asked is None
+        settle(window)
+        assert not decode.player.playing
+        assert decode.status.text().startswith(f"Step {decode.player.at}: took")
+        assert decode.candidates.bars.rows

@@ -10,6 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel
 
 from explorer.panels.cell import CellPanel
+from explorer.panels.decoding import CACHE, DecodingPanel
 from explorer.panels.lookup import LookupPanel
 from explorer.panels.mask_scale import MaskScalePanel
 from explorer.panels.positions import PositionsPanel
@@ -109,3 +110,13 @@ def test_a_click_in_the_strip_moves_the_selection(window, qtbot):
     settle(window)
     assert window.session.state.selection.query == 3
     assert panel.decoder.selected == 3
+
+
+def test_the_player_says_what_a_recurrent_model_keeps(window):
+    front(window, "decoding")
+    panel = panel_of(window, DecodingPanel)
+    panel.tabs.button(CACHE).click()
+    panel.transport.step_button.click()
+    wait_until(lambda: window.session.state.asked is None and not window.bridge.busy)
+    assert panel.cache.words.text().endswith("kB are kept for the next step.")
+    assert panel.cache.bars.empty_text.startswith("No keys and values: a recurrent model goes on from its state")

@@ -48,7 +48,11 @@ def _empty_text(view: DecodeStepView | None) -> str:
         return "Press Step: what the model keeps for the next step appears here."
     if view.reads_anew is not None:
         return "Nothing is kept: under this mask each token that is written changes what was computed of the others."
-    return "A masked model keeps nothing: each word that comes in changes every other."
+    if view.place is not None:
+        return "A masked model keeps nothing: each word that comes in changes every other."
+    if view.cache_bytes:
+        return "No keys and values: a recurrent model goes on from its state, and from what its encoder has read."
+    return "Nothing is kept: this model reads the whole text anew at each step."
 
 
 def cache_text(view: DecodeStepView) -> str:
