@@ -39,7 +39,7 @@ from models.memory import check_fits
 from models.missing_tensors import Misshapen, is_of_head, misshapen_tensors, missing_tensors
 from models.templates import has_template
 from models.values import AUTO, CheckpointInfo, Placement
-from models.weight_files import TOKENIZERS, Tensors, adapter, brief, read_headers, read_json
+from models.weight_files import TOKENIZERS, Tensors, adapter, brief, check_sizes, read_headers, read_json, wrong_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +93,16 @@ def examine(reference: str, listing: HubListing | None = None) -> Examined:
         CheckpointError: it can not be opened; the sentence says what is wrong, where and what to do.
     """
     path = Path(listing.folder) if listing is not None else find(reference)
-    if path.is_file():
-        return _examine_gguf(reference, path)
+    try:
+        return _examine_gguf(reference, path) if path.is_file() else _examine_folder(reference, path, listing)
+    except OSError as cause:  # taken away meanwhile, or not allowed
+        raise CheckpointError(
+            f"{title_of(path)} can not be read ({cause.strerror or brief(cause)}). "
+            "Check that it is still there and that you may read it."
+        ) from cause
+
+
+def _examine_folder(reference: str, path: Path, listing: HubListing | None) -> Examined:
     if not (path / "config.json").is_file() and (path / "adapter_config.json").is_file():
         raise adapter(title_of(path))
     raw = read_json(path / "config.json", "Choose the folder that holds the model's config.json.")
@@ -116,10 +124,17 @@ def examine(reference: str, listing: HubListing | None = None) -> Examined:
             f"{title} has its weights packed (quantization_config in config.json), which this program does not unpack. "
             "Open the checkpoint that it was made from, or a GGUF file of it."
         )
+    wrong = wrong_count(raw)
+    if wrong:
+        raise CheckpointError(f"{title}: {wrong}. Correct it in config.json, or fetch the file again.")
     try:
         config = AutoConfig.from_pretrained(path, local_files_only=True, trust_remote_code=False)
     except Exception as cause:
-        raise CheckpointError(f"{title}: config.json can not be understood: {brief(cause)}.") from cause
+        raise CheckpointError(
+            f"{title}: config.json can not be understood: {brief(cause)}. Correct it, or fetch the file again."
+        ) from cause
+    # both may name a kernel on a hub, which is code, and would be fetched and run
+    config._attn_implementation = config._experts_implementation = None
     architectures = raw.get("architectures")
     named = architectures[0] if isinstance(architectures, list) and architectures else ""
     architecture = named if isinstance(named, str) else ""
@@ -205,7 +220,9 @@ def _checked(examined: Examined, tensors: Tensors) -> Examined:
             empty = kind.from_config(config, **options)
             described = sum(p.numel() for p in empty.parameters())
     except Exception as cause:
-        raise CheckpointError(f"{title}: no model can be built from its config.json: {brief(cause)}.") from cause
+        raise CheckpointError(
+            f"{title}: no model can be built from {says}: {brief(cause)}. Check the numbers in it, or fetch it again."
+        ) from cause
     # tied weights are stored once, heads may be left out: a factor of two covers both
     if described > 2 * tensors.parameters + 1_000_000:
         raise CheckpointError(
@@ -279,11 +296,18 @@ def open_tokenizer(examined: Examined) -> tuple[Any, CheckpointInfo]:
         CheckpointError: none, a broken one, or one that belongs to another model.
     """
     folder, title, info = examined.folder, examined.title, examined.info
+    if not info.gguf:
+        check_sizes(folder)
     if not info.gguf and not any((folder / name).is_file() for name in TOKENIZERS):
         raise no_tokenizer(title)
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, use_fast=True, **examined.source)
     except Exception as cause:
+        if "trust_remote_code" in str(cause):
+            raise CheckpointError(
+                f"{title} has a tokenizer that is program code, which is never run here. "
+                "Save it again as tokenizer.json."
+            ) from cause
         raise CheckpointError(f"{title}: its tokenizer can not be read: {brief(cause)}. Fetch it again.") from cause
     if not tokenizer.is_fast:
         raise CheckpointError(
