@@ -10,12 +10,14 @@ from models.sample_pictures import SUFFIXES
 
 
 def checkpoint_in(mime: QMimeData) -> str | None:
-    """The one folder or GGUF file that is being dropped; for any other file, the folder it lies in."""
-    urls = mime.urls()
-    if len(urls) != 1 or not urls[0].isLocalFile():
-        return None
-    path = Path(urls[0].toLocalFile())
-    return str(path if path.is_dir() or path.suffix.lower() == ".gguf" else path.parent)
+    """The folder or GGUF file that is being dropped; for other files, the one folder that all of them lie in."""
+    found = set()
+    for url in mime.urls():
+        if not url.isLocalFile():
+            return None
+        path = Path(url.toLocalFile())
+        found.add(str(path if path.is_dir() or path.suffix.lower() == ".gguf" else path.parent))
+    return found.pop() if len(found) == 1 else None
 
 
 def picture_in(mime: QMimeData) -> str | None:

@@ -88,7 +88,7 @@ def read_card(folder: Path) -> Card:
     card: dict[str, Any] = {}
     path = folder / "explorer.json"
     try:
-        if path.stat().st_size <= _CARD_BYTES:
+        if path.is_file() and path.stat().st_size <= _CARD_BYTES:  # a pipe would be waited for
             read = json.loads(path.read_text(encoding="utf-8"))
             card = read if isinstance(read, dict) else {}
     except (OSError, ValueError, RecursionError):

@@ -120,8 +120,13 @@ def refusal(family: str, architecture: str, config: Any) -> str:
     name = config.model_type
     kind = _class(architecture, config)
     sense = _SENSES.get(kind.main_input_name, "") if kind is not None and family != "vision" else ""
-    if sense or (family == "seq2seq" and not _names(tables.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES, config)):
-        return f"{name} {sense or 'does not read text'}, which this version can not give it. Open a model of text."
+    if sense:
+        return f"{name} {sense}, which this version can not give it. Open a model of text."
+    if family == "seq2seq" and not _names(tables.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES, config):
+        return (
+            f"config.json describes an encoder and a decoder (is_encoder_decoder), and transformers knows no {name} of "
+            "both that reads and writes text. Open a model of text."
+        )
     if family == "vision" and weights_only(architecture, config):
         return f"{weights_only(architecture, config)} Open another vision transformer, such as a ViT."
     if any(stack.heads < 1 for stack in stacks_of(config, family)):

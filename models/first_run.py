@@ -6,6 +6,8 @@ the place of squares, some call themselves causal and look ahead. All that shows
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from models import devices
@@ -39,6 +41,20 @@ def check_first_run(model: Model) -> None:
             raise CheckpointError(_nothing_to_show(model))
 
 
+def check_numbers(name: str, out: Any) -> None:
+    """Raises CheckpointError where `out`, what a first run gave, holds NaN: float16 ends at 65,504."""
+    last = getattr(out, "logits", None)
+    last = getattr(out, "last_hidden_state", None) if last is None else last
+    if last is None or not bool(last.isnan().any()):
+        return
+    narrow = last.dtype == torch.float16
+    advice = "Choose bfloat16 or float32" if narrow else "Fetch it again, or open another checkpoint"
+    raise CheckpointError(
+        f"{name} was loaded, but its first run gave values that are no numbers (NaN){' in float16' if narrow else ''}. "
+        f"{advice}: every figure would be meaningless."
+    )
+
+
 def _hidden_stack(model: Model, recorder: Recorder) -> str:
     """A stack of which nothing was seen; "" where there is none. Layers of another kind (Jamba's) are no attention."""
     seen = {site.stack for site in recorder.sites}
@@ -57,6 +73,7 @@ def _run(model: Model, count: int) -> Recorder:
         if devices.is_out_of_memory(cause):
             raise
         raise CheckpointError(f"{model.info.name} was loaded, but can not be run: {brief(cause)}.") from cause
+    check_numbers(model.info.name, out)
     if model.info.weights_only:
         try:
             keep_given(model, recorder, out, len(encoded.tokens))

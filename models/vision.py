@@ -11,9 +11,11 @@ import torch
 from torch import Tensor, nn
 from transformers import AutoImageProcessor
 
+from models import devices
 from models.capture import Recorder, recording
 from models.catalogue import title_of
 from models.errors import CheckpointError, InputError
+from models.first_run import check_numbers
 from models.model import Encoded, Given, Model
 from models.pictures import read_picture
 from models.sample_pictures import path_of
@@ -134,9 +136,12 @@ def open_vision(info: CheckpointInfo, module: nn.Module, folder: Path) -> Vision
     try:
         encoded = model.encode(blank)
         with torch.no_grad(), recording(recorder):
-            model.forward(encoded.inputs)
+            out = model.forward(encoded.inputs)
     except Exception as cause:
+        if devices.is_out_of_memory(cause):
+            raise  # its own sentence, with other devices to choose from
         raise CheckpointError(f"{title_of(folder)} can not be run on a picture: {brief(cause)}.") from cause
+    check_numbers(info.name, out)
     count = len(encoded.tokens)
     shapes = {(x.query.shape[0], x.queries, x.keys) for x in recorder.inputs}
     if shapes != {(1, count, count)}:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +18,28 @@ from models.errors import CheckpointError
 
 JSON_BYTES = 16 << 20  # an index of a very large model has some MB
 _HEADER_BYTES = 100 << 20  # the format's own bound
+_TEXT_BYTES = 200 << 20  # what stands beside the weights; the largest vocabularies have some 40 MB
+_TEXTS = (".json", ".txt", ".model", ".jinja")
+_NAME = 255  # bytes of a file's name on common disks
+_BITS = {
+    **dict.fromkeys(("BOOL", "U8", "I8", "F8_E5M2", "F8_E4M3", "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ"), 8),
+    **dict.fromkeys(("U16", "I16", "F16", "BF16"), 16),
+    **dict.fromkeys(("U32", "I32", "F32"), 32),
+    **dict.fromkeys(("U64", "I64", "F64", "C64"), 64),
+    **{"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6},
+}
+_COUNTS = (
+    *("num_hidden_layers", "num_attention_heads", "num_key_value_heads", "hidden_size", "vocab_size", "head_dim"),
+    *("n_layer", "n_head", "n_embd", "d_model", "d_kv", "num_layers", "num_decoder_layers", "num_heads"),
+    *("encoder_layers", "decoder_layers", "encoder_attention_heads", "decoder_attention_heads"),
+    *("n_layers", "n_heads", "dim", "num_local_experts"),
+)
 
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
 """Any of these files makes a tokenizer."""
+
+_CLASS = re.compile(r"^[A-Za-z]+(Error|Exception): ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +85,17 @@ def read_headers(folder: Path) -> Tensors:
     if single.is_file():
         files = [single]
     elif index.is_file():
-        table = read_json(index, "").get("weight_map")
+        index_table = read_json(index, "")
+        table = index_table.get("weight_map")
         if not isinstance(table, dict) or not all(isinstance(name, str) for name in table.values()):
             raise CheckpointError(f"{index} lists no weight files. Fetch it again.")
         names = sorted(set(table.values()))
-        strange = [name for name in names if Path(name).name != name]
+        strange = [name for name in names if Path(name).name != name or name == ".."]
         if strange:
-            raise CheckpointError(f"{index} points outside its folder ({strange[0]}). It was not followed.")
+            raise CheckpointError(f"{index} points outside its folder ({strange[0][:80]}). It was not followed.")
+        nameless = [name for name in names if len(name) > _NAME or not name.isprintable()]
+        if nameless or not isinstance(index_table.get("metadata"), dict):
+            raise CheckpointError(f"{index} is damaged. Fetch it again.")
         missing = [name for name in names if not (folder / name).is_file()]
         if missing:
             raise CheckpointError(
@@ -144,16 +167,59 @@ def parse_header(header: bytes) -> tuple[dict[str, tuple[int, ...]], int]:
     """
     try:
         entries = json.loads(header)
-        entries.pop("__metadata__", None)
+        if not isinstance(entries.pop("__metadata__", {}), dict):
+            raise TypeError("metadata that are no table")
         shapes = {name: tuple(int(n) for n in entry["shape"]) for name, entry in entries.items()}
-        end = max((int(entry["data_offsets"][1]) for entry in entries.values()), default=0)
+        spans = sorted((*map(int, entry["data_offsets"]), name) for name, entry in entries.items())
+        end = 0
+        for first, last, name in spans:  # without gaps or overlaps, each as long as its shape says
+            bits = _BITS[entries[name]["dtype"]] * math.prod(shapes[name])
+            if first != end or 8 * (last - first) != bits or min(shapes[name], default=0) < 0:
+                raise ValueError(f"{name} does not lie where it should")
+            end = last
     except (ValueError, LookupError, ArithmeticError, TypeError, AttributeError, RecursionError) as cause:
         raise ValueError("no header of a safetensors file") from cause
     return shapes, end
 
 
+def wrong_count(config: dict[str, Any]) -> str:
+    """What is no count among the numbers of layers, heads and the like that a config names; "" where all are."""
+    for half in (config, *(value for value in config.values() if isinstance(value, dict))):
+        for name in _COUNTS:
+            found = half.get(name)
+            several = isinstance(found, list) and all(_is_count(n) for n in found)  # one for each layer
+            if found is not None and not several and not _is_count(found):
+                value = json.dumps(found)
+                shown = value if len(value) <= 40 else f"{value[:39]}…"
+                return f"{name} is {shown} and should be a whole number above 0"
+    return ""
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def check_sizes(folder: Path) -> None:
+    """Raises CheckpointError where a file that stands beside the weights is too large to be one."""
+    for path in sorted(folder.iterdir()):
+        if path.suffix in _TEXTS and path.is_file() and path.stat().st_size > _TEXT_BYTES:
+            raise CheckpointError(
+                f"{path} is larger than {_TEXT_BYTES >> 20} MB; no such file is. It was not read. Fetch it again."
+            )
+
+
 def brief(cause: BaseException) -> str:
-    """The first line of an error, short enough for a sentence."""
-    text = str(cause).strip().splitlines()
-    line = text[0] if text else type(cause).__name__
-    return (line if len(line) <= 200 else line[:199] + "…").rstrip(".")
+    """The first line of an error, short enough for a sentence; with the second where the first only announces it."""
+    if isinstance(cause, (AttributeError, TypeError)):
+        return "it is not built as it should be"  # Python's own words would say nothing of the file
+    if isinstance(cause, RecursionError):
+        return "it is nested too deeply"
+    if isinstance(cause, UnicodeDecodeError):
+        return "it is no text"
+    lines = [line.strip() for line in str(cause).strip().splitlines() if line.strip()]
+    line = lines[0] if lines else type(cause).__name__
+    if line.endswith(":") and len(lines) > 1:
+        line = f"{line} {_CLASS.sub('', lines[1])}"
+    if isinstance(cause, KeyError):
+        line = f"there is no {line}"
+    return (line if len(line) <= 200 else line[:199] + "…").rstrip(".:")

@@ -34,6 +34,13 @@ def test_a_folder_is_itself_and_a_file_stands_for_its_folder(folder):
     assert checkpoint_in(dropped(local(folder / "config.json"))) == str(folder)
 
 
+def test_files_of_one_folder_stand_for_it(folder):
+    assert checkpoint_in(dropped(*(local(folder / name) for name in ("config.json", "model.safetensors")))) == str(
+        folder
+    )
+    assert checkpoint_in(dropped(*(local(folder / name) for name in ("m.gguf", "M.GGUF")))) is None
+
+
 @pytest.mark.parametrize("name", ["m.gguf", "M.GGUF"])
 def test_a_gguf_file_is_itself(folder, name):
     assert checkpoint_in(dropped(local(folder / name))) == str(folder / name)
@@ -45,7 +52,7 @@ def test_a_picture(folder):
     assert picture_in(dropped(local(folder / "none.png"))) is None
 
 
-@pytest.mark.parametrize("urls", [(), ("https://huggingface.co/a/b",), ("file:///a", "file:///b")])
+@pytest.mark.parametrize("urls", [(), ("https://huggingface.co/a/b",), ("file:///a/x", "file:///b/y")])
 def test_nothing_that_could_be_opened(urls):
     assert checkpoint_in(dropped(*urls)) is None
     assert picture_in(dropped(*urls)) is None

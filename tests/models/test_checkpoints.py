@@ -18,11 +18,12 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoTokenizer, GPT2LMHeadModel
 
-from models import checkpoints, open_checkpoint, run
+from models import checkpoints, examining, open_checkpoint, run
 from models.catalogue import SHIPPED, WEIGHTS, read_card, shipped
 from models.checkpoints import describe
 from models.engine import Engine
 from models.errors import CheckpointError
+from models.examining import examine
 from models.requests import ForwardRequest, HeadRequest, LoadRequest
 from models.results import Failure, HeadView, Loaded, Ran
 from models.sample_pictures import default_picture
@@ -232,9 +233,22 @@ def index_of(folder: Path, content: Any) -> None:
     (folder / "model.safetensors.index.json").write_text(json.dumps(content))
 
 
-def enlarge(path: Path) -> None:
+def index_without_metadata(folder: Path) -> None:
+    names = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").rename(folder / "a.safetensors")
+    (folder / "model.safetensors.index.json").write_text(
+        json.dumps({"weight_map": dict.fromkeys(names, "a.safetensors")})
+    )
+
+
+def overlap(folder: Path) -> None:
+    tensors = {name: {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]} for name in "ab"}
+    raw_header(folder, json.dumps(tensors).encode())
+
+
+def enlarge(path: Path, megabytes: int = 16) -> None:
     with path.open("r+b") as file:
-        file.truncate((16 << 20) + 1)
+        file.truncate((megabytes << 20) + 1)
 
 
 def larger_tokenizer(folder: Path) -> None:
@@ -244,9 +258,13 @@ def larger_tokenizer(folder: Path) -> None:
 
 
 def with_nan(folder: Path, name: str) -> None:
+    with_value(folder, name, float("nan"), slice(3, 4))
+
+
+def with_value(folder: Path, name: str, value: float, where: slice = slice(None)) -> None:
     path = folder / "model.safetensors"
     tensors = load_file(path)
-    tensors[name].view(-1)[3] = float("nan")
+    tensors[name].view(-1)[where] = value
     save_file(tensors, path, metadata={"format": "pt"})
 
 
@@ -263,8 +281,21 @@ BROKEN: dict[str, tuple[Break, tuple[str, ...]]] = {
     "code": (lambda f: change_config(f, auto_map={"AutoModel": "evil.M"}), (NAME, "never run", "use a checkpoint")),
     "layers no number": (lambda f: change_config(f, n_layer="eight"), (NAME, "config.json", "n_layer")),
     "layers many": (lambda f: change_config(f, n_layer=10**9), (NAME, "1,000,000,000 layers", "belong together")),
-    "layers negative": (lambda f: change_config(f, n_layer=-5), (NAME, "no layers", "Check")),
-    "layers none": (lambda f: change_config(f, n_layer=0), (NAME, "no layers", "Check")),
+    "layers negative": (lambda f: change_config(f, n_layer=-5), (NAME, "n_layer is -5", "above 0", "Correct it")),
+    "layers none": (lambda f: change_config(f, n_layer=0), (NAME, "n_layer is 0", "above 0", "Correct it")),
+    "layers a yes": (lambda f: change_config(f, n_layer=True), (NAME, "n_layer is true", "above 0")),
+    "heads none": (lambda f: change_config(f, n_head=0), (NAME, "n_head is 0", "above 0")),
+    "heads in words": (lambda f: change_config(f, n_head="4"), (NAME, 'n_head is "4"', "above 0")),
+    "heads a half": (lambda f: change_config(f, n_head=2.5), (NAME, "n_head is 2.5", "above 0")),
+    "positions in words": (
+        lambda f: change_config(f, n_positions="9"),
+        (NAME, "'n_positions' expected int", "Correct"),
+    ),
+    "activation unknown": (lambda f: change_config(f, activation_function="x"), (NAME, "there is no 'x'", "fetch it")),
+    "pair that is none": (
+        lambda f: change_config(f, is_encoder_decoder=True),
+        (NAME, "is_encoder_decoder", "no gpt2 of both", "Open a model of text"),
+    ),
     "layers too few": (lambda f: change_config(f, n_layer=2), (NAME, "more layers", "h.2.", "belong together")),
     "layers too many": (lambda f: change_config(f, n_layer=4), (NAME, "not in its files", "h.3.", "not opened")),
     "width large": (lambda f: change_config(f, n_embd=10**6), (NAME, "parameters", "belong together")),
@@ -293,7 +324,16 @@ BROKEN: dict[str, tuple[Break, tuple[str, ...]]] = {
     "shape absent": (lambda f: header_of(f, shape=None), (NAME, "header", "Fetch it again")),
     "offsets one": (lambda f: header_of(f, data_offsets=[0]), (NAME, "header", "Fetch it again")),
     "offsets words": (lambda f: header_of(f, data_offsets=["0", "x"]), (NAME, "header", "Fetch it again")),
-    "offsets beyond": (lambda f: header_of(f, data_offsets=[0, 10**15]), (NAME, "describes", "Fetch it again")),
+    "offsets beyond": (
+        lambda f: header_of(f, data_offsets=[0, 4 * 10**15], shape=[10**15]),
+        (NAME, "describes", "Fetch it again"),
+    ),
+    "offsets negative": (lambda f: header_of(f, data_offsets=[-4, 0]), (NAME, "header", "Fetch it again")),
+    "offsets shorter than the shape": (lambda f: header_of(f, shape=[3]), (NAME, "header", "Fetch it again")),
+    "offsets with a gap": (lambda f: header_of(f, data_offsets=[4, 8]), (NAME, "header", "Fetch it again")),
+    "shape negative": (lambda f: header_of(f, shape=[-1, -1]), (NAME, "header", "Fetch it again")),
+    "numbers of no kind": (lambda f: header_of(f, dtype="EVIL"), (NAME, "header", "Fetch it again")),
+    "tensors on top of each other": (overlap, (NAME, "header", "Fetch it again")),
     "tensor missing": (
         lambda f: without_tensor(f, "transformer.h.1.attn.c_attn.weight"),
         (NAME, "transformer.h.1.attn.c_attn.weight", "at random", "not opened"),
@@ -317,11 +357,24 @@ BROKEN: dict[str, tuple[Break, tuple[str, ...]]] = {
         (NAME, "points outside", "/etc/passwd", "not followed"),
     ),
     "index of numbers": (lambda f: index_of(f, {"weight_map": {"a": 5}}), (NAME, "no weight files", "Fetch it")),
+    "index of a name too long": (lambda f: index_of(f, {"weight_map": {"a": "x" * 9999}}), (NAME, "damaged", "Fetch")),
+    "index of a name with a zero": (lambda f: index_of(f, {"weight_map": {"a": "x\0y"}}), (NAME, "damaged", "Fetch")),
+    "index of the folder above": (lambda f: index_of(f, {"weight_map": {"a": ".."}}), (NAME, "points outside")),
+    "index without metadata": (index_without_metadata, (NAME, "damaged", "Fetch it again")),
     "index without map": (lambda f: index_of(f, {}), (NAME, "no weight files", "Fetch it")),
     "no tokenizer": (lambda f: (f / "tokenizer.json").unlink(), (NAME, "no tokenizer", "Add the file")),
     "tokenizer no JSON": (lambda f: (f / "tokenizer.json").write_text("{"), (NAME, "tokenizer", "Fetch it again")),
     "tokenizer empty": (lambda f: (f / "tokenizer.json").write_text("{}"), (NAME, "tokenizer", "Fetch it again")),
     "tokenizer cut short": (lambda f: cut_short(f / "tokenizer.json"), (NAME, "tokenizer", "Fetch it again")),
+    "tokenizer huge": (lambda f: enlarge(f / "tokenizer.json", 200), (NAME, "larger than 200 MB", "Fetch it again")),
+    "tokenizer's settings a list": (
+        lambda f: (f / "tokenizer_config.json").write_text("[]"),
+        (NAME, "tokenizer", "not built as it should be", "Fetch it again"),
+    ),
+    "overflow": (
+        lambda f: with_value(f, "transformer.h.1.attn.c_attn.weight", 3e38),
+        (NAME, "first run", "no numbers", "Fetch it again"),
+    ),
     "tokenizer too large": (larger_tokenizer, (NAME, "335 tokens", "only 330", "belong together")),
 }
 
@@ -378,6 +431,47 @@ def test_code_beside_a_tokenizer_is_never_run(folder: Path, tmp_path: Path) -> N
     path.write_text(json.dumps({**json.loads(path.read_text()), **names}))
     assert len(open_checkpoint(folder).tokenize("Tom and Anna")) > 2
     assert not marker.exists()
+
+
+@pytest.mark.parametrize("name", ["attn_implementation", "_attn_implementation", "experts_implementation"])
+def test_kernels_that_a_config_names_are_never_fetched(folder: Path, name: str) -> None:
+    change_config(folder, **{name: "someone/kernel"})
+    config = examine(str(folder)).config
+    assert "someone/kernel" not in (config._attn_implementation, config._experts_implementation)
+    open_checkpoint(folder)
+
+
+def test_kernels_of_a_half_are_never_fetched(tiny_folder: TinyFolder, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(tiny_folder("bert2bert"), tmp_path / "pair"))
+    halves = json.loads((folder / "config.json").read_text())
+    for half in ("encoder", "decoder"):
+        change_config(folder, **{half: {**halves[half], "_attn_implementation": "someone/kernel"}})
+    open_checkpoint(folder)
+
+
+def test_a_tokenizer_that_is_code(tiny_folder: TinyFolder, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(tiny_folder("llama"), tmp_path / "code"))
+    settings = {"tokenizer_class": "Evil", "auto_map": {"AutoTokenizer": ["evil.X", None]}}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    with pytest.raises(
+        CheckpointError, match=r"code has a tokenizer that is program code, which is never run here. Save"
+    ):
+        open_checkpoint(folder)
+
+
+def test_a_card_that_is_a_pipe_is_not_waited_for(folder: Path) -> None:
+    os.mkfifo(folder / "explorer.json")
+    assert describe(str(folder)).example == ""
+
+
+def test_a_folder_that_vanishes_meanwhile(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def vanish(path: Path) -> None:
+        shutil.rmtree(path)
+        next(path.iterdir())
+
+    monkeypatch.setattr(examining, "read_headers", vanish)
+    with pytest.raises(CheckpointError, match=r"can not be read \(No such file or directory\). Check that it is still"):
+        open_checkpoint(folder)
 
 
 @pytest.mark.parametrize("changes", [{"n_layer": 10**9}, {"n_embd": 10**6}, {"vocab_size": 10**12}, {"n_inner": 10**8}])
