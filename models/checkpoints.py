@@ -107,7 +107,9 @@ def _weights(examined: Examined, device: torch.device | None, dtype: torch.dtype
     except Exception as cause:
         if devices.is_out_of_memory(cause):
             raise  # its own sentence, with other devices to choose from
-        raise CheckpointError(f"{title} can not be loaded: {brief(cause)}.") from cause
+        raise CheckpointError(
+            f"{title} can not be loaded: {brief(cause)}. Fetch it again, or open another checkpoint."
+        ) from cause
     missing = sorted(report.get("missing_keys", ()))
     mismatched = sorted(report.get("mismatched_keys", ()))
     if mismatched:

@@ -159,6 +159,15 @@ def _examine_gguf(reference: str, path: Path) -> Examined:
             f"{path.name}: transformers {transformers.__version__} can not open a GGUF file of the architecture "
             f"“{header.architecture}”: {brief(cause)}. Open the checkpoint that it was made from."
         ) from cause
+    wrong = wrong_count(config.to_dict())
+    if wrong:
+        raise CheckpointError(f"{path.name}: its header is wrong: {wrong}. Fetch it again.")
+    described, found = header.settings.get(f"{header.architecture}.block_count"), header.layers
+    if isinstance(described, int) and described < found:  # transformers would leave the others out
+        raise CheckpointError(
+            f"{path.name}: its header describes {described:,} layers, and it holds tensors of {found:,}. "
+            "The two do not belong together."
+        )
     architecture = MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.get(config.model_type, "")
     card = Card(path.stem, path.parent, path.stem)
     info = replace(_info(reference, path.parent, architecture, config, header.tensors, card), gguf=path.name)

@@ -72,7 +72,9 @@ def _run(model: Model, count: int) -> Recorder:
     except Exception as cause:
         if devices.is_out_of_memory(cause):
             raise
-        raise CheckpointError(f"{model.info.name} was loaded, but can not be run: {brief(cause)}.") from cause
+        raise CheckpointError(
+            f"{model.info.name} was loaded, but can not be run: {brief(cause)}. Open another checkpoint."
+        ) from cause
     check_numbers(model.info.name, out)
     if model.info.weights_only:
         try:

@@ -5,6 +5,7 @@ The layout is that of version 2 and 3 of https://github.com/ggml-org/ggml/blob/m
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,6 +39,12 @@ class GgufHeader:
     @property
     def architecture(self) -> str:
         return str(self.settings.get("general.architecture", ""))
+
+    @property
+    def layers(self) -> int:
+        """Layers of which the file holds a tensor (blk.3.attn_q.weight), counted to the last of them."""
+        found = (re.match(r"blk\.(\d{1,9})\.", name) for name in self.tensors.shapes)
+        return max((int(match[1]) + 1 for match in found if match is not None), default=0)
 
 
 def is_gguf(path: Path) -> bool:

@@ -140,7 +140,9 @@ def open_vision(info: CheckpointInfo, module: nn.Module, folder: Path) -> Vision
     except Exception as cause:
         if devices.is_out_of_memory(cause):
             raise  # its own sentence, with other devices to choose from
-        raise CheckpointError(f"{title_of(folder)} can not be run on a picture: {brief(cause)}.") from cause
+        raise CheckpointError(
+            f"{title_of(folder)} can not be run on a picture: {brief(cause)}. Open another checkpoint."
+        ) from cause
     check_numbers(info.name, out)
     count = len(encoded.tokens)
     shapes = {(x.query.shape[0], x.queries, x.keys) for x in recorder.inputs}

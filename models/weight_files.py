@@ -30,10 +30,10 @@ _BITS = {
 }
 _COUNTS = (
     *("num_hidden_layers", "num_attention_heads", "num_key_value_heads", "hidden_size", "vocab_size", "head_dim"),
-    *("n_layer", "n_head", "n_embd", "d_model", "d_kv", "num_layers", "num_decoder_layers", "num_heads"),
-    *("encoder_layers", "decoder_layers", "encoder_attention_heads", "decoder_attention_heads"),
-    *("n_layers", "n_heads", "dim", "num_local_experts"),
+    *("n_layer", "n_head", "n_embd", "d_model", "d_kv", "num_layers", "num_heads", "n_layers", "n_heads", "dim"),
+    *("encoder_attention_heads", "decoder_attention_heads"),
 )
+_HALVES = ("text_config", "encoder", "decoder")
 
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
@@ -184,19 +184,15 @@ def parse_header(header: bytes) -> tuple[dict[str, tuple[int, ...]], int]:
 
 def wrong_count(config: dict[str, Any]) -> str:
     """What is no count among the numbers of layers, heads and the like that a config names; "" where all are."""
-    for half in (config, *(value for value in config.values() if isinstance(value, dict))):
+    for half in (config, *(config[name] for name in _HALVES if isinstance(config.get(name), dict))):
         for name in _COUNTS:
             found = half.get(name)
-            several = isinstance(found, list) and all(_is_count(n) for n in found)  # one for each layer
-            if found is not None and not several and not _is_count(found):
+            is_count = isinstance(found, int) and not isinstance(found, bool) and found > 0
+            if found is not None and not is_count and not isinstance(found, list):  # a list has one for each layer
                 value = json.dumps(found)
                 shown = value if len(value) <= 40 else f"{value[:39]}…"
                 return f"{name} is {shown} and should be a whole number above 0"
     return ""
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 def check_sizes(folder: Path) -> None:

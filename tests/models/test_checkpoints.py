@@ -28,6 +28,7 @@ from models.requests import ForwardRequest, HeadRequest, LoadRequest
 from models.results import Failure, HeadView, Loaded, Ran
 from models.sample_pictures import default_picture
 from models.values import SiteRef, StackInfo
+from models.weight_files import wrong_count
 from tests.models.asking import never, silent
 
 TinyFolder = Callable[[str], Path]
@@ -457,6 +458,22 @@ def test_a_tokenizer_that_is_code(tiny_folder: TinyFolder, tmp_path: Path) -> No
         CheckpointError, match=r"code has a tokenizer that is program code, which is never run here. Save"
     ):
         open_checkpoint(folder)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"num_local_experts": 0, "head_dim": None},  # Granite without experts
+        {"num_key_value_heads": [4, 0, 2], "num_attention_heads": [8, None, 8]},  # one for each layer
+        {"vision_config": {"num_heads": [3, 6], "vocab_size": 0}, "decoder_layers": 0},
+    ],
+)
+def test_counts_that_real_configs_have(config: dict[str, Any]) -> None:
+    assert wrong_count(config) == ""
+
+
+def test_a_count_of_a_half_is_looked_at() -> None:
+    assert wrong_count({"text_config": {"num_attention_heads": -4}}).startswith("num_attention_heads is -4 and")
 
 
 def test_a_card_that_is_a_pipe_is_not_waited_for(folder: Path) -> None:

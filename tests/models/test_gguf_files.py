@@ -139,6 +139,27 @@ def test_array_that_claims_too_much(path: Path) -> None:
         refused(path, "tiny.gguf", "damaged", "Fetch it again")
 
 
+def put(path: Path, setting: str, value: int) -> None:
+    """Write another number for a setting of 32 bits."""
+    content, key = path.read_bytes(), struct.pack("<Q", len(setting)) + setting.encode() + struct.pack("<I", 4)
+    at = content.index(key) + len(key)
+    path.write_bytes(content[:at] + struct.pack("<I", value) + content[at + 4 :])
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "words"),
+    [
+        ("llama.block_count", 2, ("describes 2 layers", "tensors of 3", "belong together")),
+        ("llama.block_count", 0, ("num_hidden_layers is 0", "above 0", "Fetch it again")),
+        ("llama.attention.head_count_kv", 0, ("num_key_value_heads is 0", "above 0", "Fetch it again")),
+        ("llama.embedding_length", 0, ("hidden_size is 0", "above 0", "Fetch it again")),
+    ],
+)
+def test_header_that_lies(path: Path, setting: str, value: int, words: tuple[str, ...]) -> None:
+    put(path, setting, value)
+    refused(path, "tiny.gguf", *words)
+
+
 def test_tensor_of_many_dimensions(path: Path) -> None:
     tensor = struct.pack("<Q", 1) + b"a" + struct.pack("<I", 1 << 31)
     path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + tensor + bytes(64))
