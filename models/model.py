@@ -118,6 +118,7 @@ class Model:
         if not isinstance(text, (str, list, Chat)):
             raise InputError(f"{self.info.name} reads text. Open a vision model to look at a picture.")
         tokens = self.tokenize(text)
+        self._check_known(tokens)
         ids = torch.tensor([[token.id for token in tokens]], device=self.device)  # (1, tokens)
         inputs = {"input_ids": ids}
         if self.accepts("attention_mask"):
@@ -125,9 +126,19 @@ class Model:
         if not self.seq2seq:
             return Encoded(inputs, tokens)
         written = self._tokenize_target(target) if target else ()
+        self._check_known(written)
         start = Token(self.start_id, self.piece(self.start_id), "", 0, 0, special=True, label="⟨start⟩")
         inputs["decoder_input_ids"] = torch.tensor([[self.start_id, *(t.id for t in written)]], device=self.device)
         return Encoded(inputs, (start, *written), tokens)
+
+    def _check_known(self, tokens: Sequence[Token]) -> None:
+        known = self.info.vocabulary
+        strange = [token.id for token in tokens if not 0 <= token.id < known]
+        if known and strange:
+            advice = (
+                "Give the tokenizer that it was trained with, or vocabulary=" if self.info.borrowed else "Give others"
+            )
+            raise InputError(f"{self.info.name} knows {known:,} tokens, and {strange[0]:,} is none of them. {advice}.")
 
     def _tokenize_target(self, target: str | list[int]) -> tuple[Token, ...]:
         """As `tokenize`, with sentences that speak of the target."""

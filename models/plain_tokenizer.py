@@ -8,7 +8,8 @@ from typing import Any, Protocol, runtime_checkable
 from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
-from models.errors import CheckpointError
+from models.errors import CheckpointError, InputError
+from models.weight_files import brief
 
 
 @runtime_checkable
@@ -63,7 +64,12 @@ class PlainTokenizer:
         self._encode, self._decode = encode, decode
 
     def __call__(self, text: str, return_offsets_mapping: bool = False, **_: Any) -> dict[str, Any]:
-        ids = [int(id_) for id_ in self._encode(text)]
+        try:
+            ids = [int(id_) for id_ in self._encode(text)]
+        except Exception as cause:  # a table of characters that lacks one, say: whatever a person's own code raises
+            raise InputError(
+                f"The tokenizer's encode failed on this text: {brief(cause)}. Leave out what it does not know."
+            ) from cause
         encoding: dict[str, Any] = {"input_ids": ids}
         if return_offsets_mapping:
             encoding["offset_mapping"] = self.spans(text, ids)
@@ -87,7 +93,14 @@ class PlainTokenizer:
         return spans
 
     def decode(self, ids: Sequence[int], **_: Any) -> str:
-        return str(self._decode([int(id_) for id_ in ids]))
+        try:
+            return str(self._decode([int(id_) for id_ in ids]))
+        except Exception as cause:  # as above
+            shown = ", ".join(str(int(id_)) for id_ in ids[:3])
+            raise InputError(
+                f"The tokenizer's decode failed on the ids {shown}{', …' if len(ids) > 3 else ''}: {brief(cause)}. "
+                "Give one whose decode takes every id that its encode gives."
+            ) from cause
 
     def convert_ids_to_tokens(self, id_: int) -> str:
         """How a token is spelled: what it decodes to, alone."""

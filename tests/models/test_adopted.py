@@ -14,7 +14,7 @@ from transformers import GPT2LMHeadModel
 
 from models import adopt, attend, decode, open_checkpoint, run
 from models.engine import Engine
-from models.errors import CheckpointError
+from models.errors import CheckpointError, InputError
 from models.interventions import Mask, Scale
 from models.requests import (
     AtlasRequest,
@@ -209,6 +209,46 @@ def test_logits_of_the_last_token_alone_are_not_enough():
 def test_what_can_not_be_shown_is_refused(module, tokenizer, options, sentence):
     with pytest.raises(CheckpointError, match=sentence):
         adopt(module, tokenizer, **options)
+
+
+@pytest.mark.parametrize("how", ["sdpa", "attend"])
+@pytest.mark.parametrize(("tokens", "dtype"), [(600, torch.float32), (20, torch.bfloat16), (20, torch.float16)])
+def test_torchs_fused_attention_is_not_answered_by_itself(how, tokens, dtype):
+    module = Writer(how)
+    module.wpe = nn.Embedding(600, WIDTH)
+    model = adopt(module.to(dtype), CHARACTERS, context=600)
+    trace = run(model, (TEXT * 40)[:tokens])
+    reference = Writer("own")
+    reference.wpe = nn.Embedding(600, WIDTH)
+    reference.load_state_dict(module.state_dict())
+    reference.double().eval()
+    with torch.no_grad():
+        logits = reference(ids_of((TEXT * 40)[:tokens]))[0][0].numpy()
+    close = {torch.float32: 1e-5, torch.bfloat16: 8e-2, torch.float16: 1e-2}[dtype]
+    np.testing.assert_allclose(trace.logits, logits, atol=close)
+
+
+@pytest.mark.parametrize("id_", [VOCABULARY, 10**9, -1])
+def test_a_token_that_the_module_does_not_know_gets_a_sentence(id_):
+    model = adopt(Writer(), (lambda text: [1, id_], str))
+    with pytest.raises(InputError, match=rf"Writer knows 128 tokens, and {id_:,} is none of them. Give the tokenizer"):
+        run(model, TEXT)
+
+
+def test_a_tokenizer_that_lacks_a_character_gets_a_sentence():
+    ids = {character: i for i, character in enumerate("abc")}
+    model = adopt(Writer(), (lambda text: [ids[c] for c in text], lambda given: "".join("abc"[i] for i in given)))
+    assert len(run(model, "cab").tokens) == 3
+    with pytest.raises(
+        InputError, match=r"encode failed on this text: there is no 'ñ'. Leave out what it does not know"
+    ):
+        run(model, "año")
+
+
+def test_a_decode_that_fails_gets_a_sentence():
+    model = adopt(Writer(), (lambda text: [7, 8, 9, 10], lambda ids: {}[ids[0]]))
+    with pytest.raises(InputError, match=r"decode failed on the ids 7: there is no 7. Give one whose decode takes"):
+        run(model, TEXT)
 
 
 def test_interventions_act_on_it():
