@@ -36,6 +36,7 @@ class Card(QFrame):
         self._controls = QHBoxLayout()
         self._controls.setSpacing(6)
         self._head = QWidget()
+        self._head.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)  # its buttons are never cut
         head = QHBoxLayout(self._head)
         head.setContentsMargins(0, 0, 0, 0)
         head.setSpacing(10)

@@ -166,3 +166,19 @@ def test_another_number_format_while_it_plays_stops_it_and_shows_the_step_it_was
         assert not decode.player.playing
         assert decode.status.text().startswith(f"Step {decode.player.at}: took")
         assert decode.candidates.bars.rows
+
+
+def test_in_large_text_no_button_is_cut_and_what_is_wrong_with_a_setting_is_seen(window):
+    decode = panel(window)
+    window.scale_text(1.5)
+    try:
+        pressed(window, decode.knobs.strategy_buttons.button(1))
+        assert decode.use.height() == decode.use.sizeHint().height()
+        typed(decode.knobs.fields["temperature"], "-1")
+        remark = decode.knobs.remark
+        wait(lambda: remark.visibleRegion().boundingRect() == remark.rect())
+        assert remark.text() == "A temperature of -1.0 makes no probabilities: it is 0 (greedy) or more."
+    finally:
+        typed(decode.knobs.fields["temperature"], "1")
+        pressed(window, decode.knobs.strategy_buttons.button(0))
+        window.scale_text(0)

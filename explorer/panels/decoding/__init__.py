@@ -99,7 +99,7 @@ class DecodingPanel(Panel):
         whole.addWidget(self._area, 1)
         self._bring = QTimer(self)  # when it has been laid out
         self._bring.setSingleShot(True)
-        self._bring.timeout.connect(lambda: bring(self._area, page, self.tabs, self.pages[self.tabs.current]))
+        self._bring.timeout.connect(lambda: bring(self._area, page, *self._wanted_in_sight()))
         self.card.set_content(body)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
@@ -259,7 +259,15 @@ class DecodingPanel(Panel):
         self.knobs.set_number("seed", str(seed))
         self.player.sample_again()
 
+    def _wanted_in_sight(self) -> tuple[QWidget, QWidget]:
+        """The first and the last of what a person has just asked for."""
+        if self.knobs.problem:
+            return self.knobs.remark, self.knobs.remark
+        return self.tabs, self.pages[self.tabs.current]
+
     def _on_knobs(self) -> None:
+        if self.knobs.problem and not self.player.problem:
+            self._bring.start(0)  # to what is wrong
         self.player.set_knobs(self.knobs.settings, self.knobs.steps, self.knobs.samples, self.knobs.problem)
 
     def _on_pace(self) -> None:

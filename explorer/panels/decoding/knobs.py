@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
@@ -95,6 +95,14 @@ class NumberField(QLineEdit):
         super().__init__(value)
         self._step = step
         self.setPlaceholderText("off")
+        self._fit_width()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self._fit_width()
+
+    def _fit_width(self) -> None:
         self.setFixedWidth(7 * self.fontMetrics().averageCharWidth() + 18)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -202,6 +210,7 @@ class DecodeKnobs(QWidget):
         self.remark.setText(text)
         self.remark.setVisible(bool(text))
         self.remark.setProperty("role", "mark" if self.problem else "dim")
+        self.remark.style().unpolish(self.remark)
         self.remark.style().polish(self.remark)
         self.changed.emit()
 

@@ -724,3 +724,14 @@ def test_numbers_are_written_for_people():
     assert log_text(-0.0000212) == "−2e-5"
     assert bytes_text(245_760) == "245.8 kB"
     assert math.isclose(float(bytes_text(3_000_000).split()[0]), 3.0)
+
+
+def test_a_number_has_room_in_larger_text_too(qtbot):
+    knobs = DecodeKnobs()
+    qtbot.addWidget(knobs)
+    field = knobs.fields["seed"]
+    before, font = field.width(), field.font()
+    font.setPointSizeF(1.5 * font.pointSizeF())
+    knobs.setFont(font)
+    assert field.width() > 1.2 * before
+    assert field.width() - 18 >= 7 * field.fontMetrics().averageCharWidth()
