@@ -125,7 +125,7 @@ def _write_picture(args: argparse.Namespace) -> str:
     if not path.parent.is_dir():
         return f"There is no folder {path.parent} to write {path.name} into."
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
-    from PySide6.QtCore import QDeadlineTimer, QEventLoop, QTimer
+    from PySide6.QtCore import QDeadlineTimer, QEventLoop, QTimer, qInstallMessageHandler
     from PySide6.QtWidgets import QApplication
 
     from explorer.app import first_state
@@ -136,6 +136,7 @@ def _write_picture(args: argparse.Namespace) -> str:
     if width < SMALLEST.width() or height < SMALLEST.height():
         return f"The window does not fit into {args.size}. It needs {SMALLEST.width()}x{SMALLEST.height()} at least."
     app = QApplication.instance() or QApplication(sys.argv[:1])
+    before = qInstallMessageHandler(_say)
     window = MainWindow(first_state(args, ViewOptions()), Settings(theme=args.theme or "light"), remembers=False)
     window.resize(width, height)
     window.show()
@@ -153,4 +154,11 @@ def _write_picture(args: argparse.Namespace) -> str:
         sentence = f"The picture could not be written to {path}."
     window.close()
     app.processEvents()
+    qInstallMessageHandler(before)
     return sentence
+
+
+def _say(_kind: object, _context: object, message: str) -> None:
+    """What Qt has to say, less what the offscreen platform says of every window."""
+    if not message.startswith("This plugin does not support") and sys.stderr is not None:
+        print(message, file=sys.stderr)

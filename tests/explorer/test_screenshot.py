@@ -47,6 +47,7 @@ def taken(tmp_path_factory: pytest.TempPathFactory, theme: str) -> np.ndarray:
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False, timeout=120
     )
     assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
     return pixels_of(QImage(str(path)))
 
 
