@@ -11,8 +11,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
+import transformers
 from transformers.utils import logging as transformers_logging
 
 from models import devices
@@ -99,6 +101,7 @@ def _weights(examined: Examined, device: torch.device | None, dtype: torch.dtype
                 attn_implementation="eager" if info.weights_only else IMPLEMENTATION,
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,  # they are refused below, in a sentence that names one
+                **(_unpacked() if info.gguf else {}),
                 **examined.source,
                 **options,
             )
@@ -130,6 +133,12 @@ def _weights(examined: Examined, device: torch.device | None, dtype: torch.dtype
             "left out. The two do not belong together."
         )
     return module
+
+
+def _unpacked() -> dict[str, Any]:
+    """What has transformers unpack a GGUF file: packed weights are multiplied by a kernel from a hub, which is code."""
+    kind = getattr(transformers, "GgufConfig", None)  # older ones know no other way
+    return {} if kind is None else {"quantization_config": kind(dequantize=True)}
 
 
 def _layer_of(name: str) -> str:

@@ -24,7 +24,14 @@ NAMES = {
 TOP = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
 
 
-def gguf_of(folder: Path, path: Path, architecture: str = "llama", tokenizer: bool = True, template: str = "") -> Path:
+def gguf_of(
+    folder: Path,
+    path: Path,
+    architecture: str = "llama",
+    tokenizer: bool = True,
+    template: str = "",
+    packed: bool = False,
+) -> Path:
     """The llama checkpoint in `folder` as the GGUF file `path`, in float32."""
     config = json.loads((folder / "config.json").read_text())
     writer = gguf.GGUFWriter(path, architecture)
@@ -45,7 +52,12 @@ def gguf_of(folder: Path, path: Path, architecture: str = "llama", tokenizer: bo
     if template:
         writer.add_chat_template(template)
     for name, tensor in load_file(folder / "model.safetensors").items():
-        writer.add_tensor(_name(name), _turned(name, tensor, config))
+        turned = _turned(name, tensor, config)
+        if packed and turned.ndim == 2 and turned.shape[1] % 32 == 0:
+            kind = gguf.GGMLQuantizationType.Q8_0
+            writer.add_tensor(_name(name), gguf.quants.quantize(turned, kind), raw_dtype=kind)
+        else:
+            writer.add_tensor(_name(name), turned)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

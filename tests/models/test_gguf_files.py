@@ -59,6 +59,27 @@ def test_equals_the_checkpoint_it_was_made_from(sound: Path, tiny_folder: TinyFo
             assert np.abs(trace.weights(site, head) - expected.weights(site, head)).max() < 1e-6
 
 
+def test_packed_weights_are_unpacked_by_no_kernel_of_a_hub(
+    tiny_folder: TinyFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from transformers.quantizers.quantizer_gguf import GgufHfQuantizer
+
+    # transformers asks a hub for a kernel here, of some architectures (qwen35, lfm2), unless it is told to unpack
+    unpacks: list[bool] = []
+    monkeypatch.setattr(
+        GgufHfQuantizer,
+        "validate_environment",
+        lambda quantizer, *_, **__: unpacks.append(quantizer.quantization_config.dequantize),
+    )
+    path = gguf_of(tiny_folder("llama"), tmp_path / "packed.gguf", packed=True)
+    packed, whole = open_checkpoint(path), open_checkpoint(tiny_folder("llama"))
+    assert set(unpacks) == {True}
+    theirs = whole.module.state_dict()
+    for name, tensor in packed.module.state_dict().items():
+        step = float(theirs[name].abs().max()) / 127  # of 8 bits
+        assert float((tensor - theirs[name]).abs().max()) <= step
+
+
 def test_read_once(sound: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
 
