@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import torch
 
 from models.trace import Trace
 from models.values import SiteRef
@@ -27,6 +28,20 @@ def mean_weights(trace: Trace, site: SiteRef | None = None, head: int | None = N
         total = total + trace.weights(ref, number)
     mean: np.ndarray = (total / len(pairs)).astype(np.float32)
     return mean
+
+
+@torch.no_grad()
+def likelihoods(trace: Trace) -> np.ndarray:
+    """How likely each target token was where it was written, given the source and what stood before it.
+
+    (target tokens,) float32 in the rows of `mean_weights`: entry i is the probability of token i + 1 after token i, and
+    the last one is NaN, since nothing was written there.
+    """
+    found = np.full(len(trace.tokens), np.nan, np.float32)
+    for i, token in enumerate(trace.tokens[1:]):
+        logits = trace.logits_at([i])[0].float()  # (vocabulary,)
+        found[i] = float(torch.softmax(logits, dim=-1)[token.id])
+    return found
 
 
 def described(trace: Trace, site: SiteRef | None = None, head: int | None = None) -> str:

@@ -8,7 +8,7 @@ from functools import singledispatchmethod
 
 import numpy as np
 
-from models.alignment import described, mean_weights
+from models.alignment import described, likelihoods, mean_weights
 from models.atlas import AtlasInParts
 from models.capture import run
 from models.cell import cell_view
@@ -249,6 +249,7 @@ class HeldRun:
             site=request.site,
             head=request.head,
             weights=_frozen(mean_weights(self.trace, request.site, request.head)),
+            likelihoods=_frozen(likelihoods(self.trace)),
             description=described(self.trace, request.site, request.head),
         )
 

@@ -275,6 +275,7 @@ class AlignmentView(Result):
     site: SiteRef | None
     head: int | None
     weights: np.ndarray  # (target tokens, source tokens) float32, rows sum to 1
+    likelihoods: np.ndarray  # (target tokens,) float32: of the token that each row wrote; NaN for the last, not written
     description: str  # "mean over the 8 heads of cross-attention layer 2"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPushButton, QStackedWidget, QVBoxLayout, QWidget
@@ -13,6 +15,7 @@ from explorer.session.intents import OpenCheckpoint, SelectCell, SelectHead, Sel
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.widgets.card import Card
+from explorer.widgets.number_text import percent_text
 from explorer.widgets.page import invitation, scrolling, wrapped
 from explorer.widgets.ribbons import Ribbons
 from explorer.widgets.segments import Segments
@@ -54,7 +57,7 @@ _LEAST = 0.05
 class AlignmentPanel(Panel):
     name = "alignment"
     title = "Align"
-    hint = "Which words of the source an encoder-decoder model looked at as it wrote each word of the target."
+    hint = "Which words of the source the model looked at as it wrote each word of the target, and how likely that was."
 
     @classmethod
     def suits(cls, info: CheckpointInfo) -> bool:
@@ -75,7 +78,7 @@ class AlignmentPanel(Panel):
         self.ribbons.hovered.connect(self._on_hovered)
         self.heading = QLabel("Word by word")
         self.heading.setProperty("role", "title")
-        self.table = WeightTable(("weight",), "written", "looked most at")
+        self.table = WeightTable(("likely · weight",), "written", "looked most at")
         self.table.row_selected.connect(self._on_row)
         self.reading = wrapped(_READING, "dim")
         self.explanation = wrapped(role="dim")
@@ -149,7 +152,7 @@ class AlignmentPanel(Panel):
         target, source = (state.selection.query, state.selection.key) if across else (-1, -1)
         self.ribbons.set_selection(target, source)
         self.table.set_row(target)
-        self.sentence.setText(sentence(view.weights, *words(ran), target))
+        self.sentence.setText(sentence(view.weights, *words(ran), target) + _chance(view.likelihoods, target))
         self.sentence.setVisible(bool(self.sentence.text()))
 
     def _show_nothing(self) -> None:
@@ -170,10 +173,13 @@ class AlignmentPanel(Panel):
                 WeightRow(
                     name=target,
                     value=f"← {sources[source]}",
-                    cells=(WeightCell(float(weights[source]), f"{weights[source]:.2f}"),),
-                    tooltip=f"“{target}” was written with {weights[source]:.6f} of the weight on “{sources[source]}”",
+                    cells=(WeightCell(float(weights[source]), f"{weights[source]:.2f}", _likely(likelihood)),),
+                    tooltip=f"“{target}” was written with {weights[source]:.6f} of the weight on “{sources[source]}”"
+                    + (f"; the model gave it {_likely(likelihood)}" if _likely(likelihood) else ""),
                 )
-                for target, source, weights in zip(targets, best, view.weights, strict=True)
+                for target, source, weights, likelihood in zip(
+                    targets, best, view.weights, view.likelihoods.tolist(), strict=True
+                )
             ]
         )
         self.card.set_subtitle(view.description)
@@ -243,6 +249,16 @@ def sentence(weights: np.ndarray, sources: list[str], targets: list[str], target
         return f"{_begins(targets[target])} are spread thin: {100 * largest:.0f} % on one word at most."
     listed = ", ".join(f"{100 * row[i]:.0f} % on “{shortened(sources[i])}”" for i in named)
     return f"{_begins(targets[target])}: {listed}."
+
+
+def _chance(likelihoods: np.ndarray, target: int) -> str:
+    """ " It was 83 % likely." of the word that row `target` wrote; "" where it wrote none."""
+    known = 0 <= target < len(likelihoods) and not np.isnan(likelihoods[target])
+    return f" It was {_likely(float(likelihoods[target]))} likely." if known else ""
+
+
+def _likely(likelihood: float) -> str:
+    return "" if math.isnan(likelihood) else percent_text(likelihood)
 
 
 def _begins(target: str) -> str:

@@ -65,6 +65,11 @@ class WeightTable(ThemedWidget):
     def column(self) -> int:
         return self._column
 
+    def _score_width(self, metrics: QFontMetricsF) -> float:
+        """Room for every score, so that the bars begin below one another."""
+        scores = (cell.score for row in self._rows for cell in row.cells)
+        return max(metrics.horizontalAdvance(score) for score in ("−00.00", *scores))
+
     def set_rows(self, rows: Sequence[WeightRow]) -> None:
         """Show `rows`, each with as many cells as there are headings."""
         fresh, count = tuple(rows), len(self._rows)
@@ -229,7 +234,7 @@ class WeightTable(ThemedWidget):
         painter.setPen(QColor(theme.text if used else theme.text_dim))
         layout = self._layout()
         if layout == "line":
-            score = metrics.horizontalAdvance("−00.00") + _GAP if cell.score else 0.0
+            score = self._score_width(metrics) + _GAP if cell.score else 0.0
             text = metrics.horizontalAdvance("100.0 %")
             painter.drawText(QRectF(rect.left(), rect.top(), score - _GAP, rect.height()), middle | right, cell.score)
             painter.drawText(rect, middle | right, cell.weight_text)

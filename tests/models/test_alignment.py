@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from transformers import MarianMTModel
 
 from models import Model, Trace, open_checkpoint, run
-from models.alignment import described, mean_weights
+from models.alignment import described, likelihoods, mean_weights
 from models.requests import AlignmentRequest, ForwardRequest
 from models.results import AlignmentView, Ran
 from models.values import SiteRef
@@ -100,3 +101,23 @@ def test_a_target_that_is_too_long_is_named_and_how_much_of_it_fits(model):
     kept = ask(engine, ForwardRequest(ticket=3, text="Hello.", target=("gato " * 200)[: failure.cut_to]))
     assert isinstance(kept, Ran)
     assert len(kept.tokens) == model.info.context
+
+
+@pytest.mark.parametrize("target", ["El perro negro está durmiendo.", "El gato negro está durmiendo."])
+def test_likelihoods_are_those_of_transformers_in_float64(model, target):
+    trace = run(model, "The black cat is sleeping.", target=target)
+    found = likelihoods(trace)
+    encoded = model.encode("The black cat is sleeping.", target)
+    eager = MarianMTModel.from_pretrained(model.info.folder, dtype=torch.float64, attn_implementation="eager").eval()
+    with torch.no_grad():
+        logits = eager(**encoded.inputs).logits[0]
+    ids = encoded.inputs["decoder_input_ids"][0, 1:]
+    expected = torch.log_softmax(logits[:-1], dim=-1)[torch.arange(len(ids)), ids].exp()
+    np.testing.assert_allclose(found[:-1], expected.numpy(), rtol=1e-5)
+    assert np.isnan(found[-1])
+
+
+def test_what_is_forced_is_less_likely_than_what_the_model_writes(model):
+    cat, dog = (run(model, "The black cat is sleeping.", target=f"El {word} negro") for word in ("gato", "perro"))
+    assert likelihoods(cat)[1] > 0.5
+    assert likelihoods(dog)[1] < 0.01

@@ -50,9 +50,10 @@ def test_it_asks_for_one_head_its_layer_or_all_of_them(panel, session, qtbot):
 def test_the_row_before_a_word_is_the_one_that_wrote_it(panel, session):
     assert words(session.state.ran) == (["The", "cat", "⟨end⟩"], ["El", "gato", NEXT])
     assert panel.sentence.text() == (
-        "The weights with which the model wrote “gato”: 80 % on “cat”, 10 % on “The”, 10 % on “⟨end⟩”."
+        "The weights with which the model wrote “gato”: 80 % on “cat”, 10 % on “The”, 10 % on “⟨end⟩”. "
+        "It was 50.0 % likely."
     )
-    assert panel.table.accessibleDescription() == "El 0.90, gato 0.80, ⟨next⟩ 0.80"
+    assert panel.table.accessibleDescription() == "El 90.0 % 0.90, gato 50.0 % 0.80, ⟨next⟩ 0.80"
     assert panel.ribbons.accessibleDescription() == "El from The 0.90, gato from cat 0.80, ⟨next⟩ from ⟨end⟩ 0.80"
 
 
@@ -66,6 +67,7 @@ def test_words_select_the_query_and_the_key(panel, session):
     QTest.mouseClick(panel.ribbons, Qt.MouseButton.LeftButton, pos=panel.ribbons.word_rect(0, 0).center().toPoint())
     assert (session.state.selection.query, session.state.selection.key) == (2, 0)
     assert panel.sentence.text().startswith("The weights with which the model writes what comes next: 80 % on “⟨end⟩”")
+    assert "likely" not in panel.sentence.text()  # nothing is written there yet
     QTest.mouseClick(panel.table, Qt.MouseButton.LeftButton, pos=panel.table.cell_rect(1).center().toPoint())
     assert (session.state.selection.query, session.state.selection.key) == (1, 1)
 

@@ -332,6 +332,7 @@ def alignment_view(
         site=site,
         head=head,
         weights=weights,
+        likelihoods=np.array([*np.linspace(0.9, 0.5, len(weights) - 1), np.nan], np.float32),
         description="mean over all 8 cross-attention heads",
     )
 
