@@ -68,6 +68,7 @@ class Model:
         decoder = getattr(getattr(tokenizer, "backend_tokenizer", None), "decoder", None)
         self._byte_level = decoder is not None and b"ByteLevel" in decoder.__getstate__()
         named = {getattr(tokenizer, name, None) for name in ("unk_token_id", "mask_token_id")}
+        self._labels: dict[int, str] = {}
         # tokens that stand for no text; a mask or an unknown word does stand for some
         self._hidden_ids = frozenset(getattr(tokenizer, "all_special_ids", ())) - named
         self.hooks = watch_blocks(module, self.seq2seq, _is_causal(info))
@@ -230,6 +231,11 @@ class Model:
 
     def piece_label(self, id_: int) -> str:
         """What to draw for a vocabulary entry on its own."""
+        if id_ not in self._labels:  # ten are asked for at every step of decoding, mostly the same
+            self._labels[id_] = self._piece_label(id_)
+        return self._labels[id_]
+
+    def _piece_label(self, id_: int) -> str:
         piece = self.piece(id_)
         if self.stands_for_no_text(id_):
             return special_label(piece, False, self._named("bos_token"), self._named("eos_token"))
