@@ -211,7 +211,8 @@ def test_dropping(desk, tmp_path, dropped, reference):
 
 
 def test_dropping_what_is_no_checkpoint(desk, tmp_path):
-    drop(desk.dialog, [tmp_path, tmp_path])
+    (tmp_path / "other").mkdir()
+    drop(desk.dialog, [tmp_path, tmp_path / "other"])  # which of the two?
     assert len(desk.asked) == 1
 
 
