@@ -573,6 +573,8 @@ def test_each_filter_can_be_looked_at_alone(qtbot, session, panel):
     steps(qtbot, session, panel, 1)
     assert stages.current is None
     qtbot.mouseClick(stages.buttons.button(0), LEFT)
+    panel.window().activateWindow()
+    qtbot.waitUntil(panel.window().isActiveWindow)  # on X it takes a moment
     stages.buttons.button(0).setFocus()
     qtbot.keyClick(stages.buttons.button(0), Qt.Key.Key_Right)
     assert stages.current == 0

@@ -28,7 +28,8 @@ def turns(qtbot) -> TurnList:
     window.resize(600, 400)
     window.show()
     inside.set_turns(TURNS)
-    qtbot.waitExposed(window)
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)  # on X it takes a moment
     return inside
 
 
