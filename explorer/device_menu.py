@@ -11,7 +11,7 @@ from explorer.session.intents import Place
 from explorer.session.session import Session
 from explorer.session.state import State
 from models.requests import DevicesRequest
-from models.values import TOLERANCES, DeviceInfo, Placement
+from models.values import TOLERANCES, CheckpointInfo, DeviceInfo, Placement
 
 _FORMATS = {
     "float32": "as precise as this program compares",
@@ -53,38 +53,39 @@ class DeviceMenu(QToolButton):
             return
         now = loaded.placement
         known = view.devices if view is not None else (DeviceInfo(now.device, loaded.device, None, None),)
-        self._section("Run on", [(d.name, _device_text(d), "") for d in known], now.device, now)
+        self._section("Run on", "device", [(d.name, _device_text(d), "") for d in known], now)
         formats = [
             (name, f"{name}: {_FORMATS[name]}", f"Up to {most:.0e} beside the model's own attention is rounding")
             for name, most in TOLERANCES.items()
         ]
         self.choices.addSeparator()
-        self._section("Number format", formats, now.dtype, now)
-        why_fixed = (
-            "Textbook models stay on the CPU in float32"
-            if loaded.info.textbook
-            else "A model from a Python program stays where that put it"
-            if loaded.info.borrowed
-            else ""
-        )
+        self._section("Number format", "dtype", formats, now)
+        why_fixed = _why_fixed(loaded.info)
         if why_fixed:
             for action in self.choices.actions():
                 action.setEnabled(False)
             self.choices.addSeparator()
             self.choices.addAction(why_fixed).setEnabled(False)
 
-    def _section(self, title: str, entries: list[tuple[str, str, str]], chosen: str, now: Placement) -> None:
+    def _section(self, title: str, field: str, entries: list[tuple[str, str, str]], now: Placement) -> None:
+        """A choice of `field` of the placement: (value, text, tooltip) each."""
         self.choices.addAction(title).setEnabled(False)  # the style draws no text in a section's line
         group = QActionGroup(self.choices)
-        field = "dtype" if title == "Number format" else "device"
         for value, text, tip in entries:
             action = group.addAction(text)
             action.setCheckable(True)
-            action.setChecked(value == chosen)
+            action.setChecked(value == getattr(now, field))
             action.setToolTip(tip or text)
             wanted = replace(now, **{field: value})
             action.triggered.connect(lambda _on=False, wanted=wanted: self.session.dispatch(Place(wanted)))
             self.choices.addAction(action)
+
+
+def _why_fixed(info: CheckpointInfo) -> str:
+    """Why it can not be put elsewhere; "" where it can."""
+    if info.textbook:
+        return "Textbook models stay on the CPU in float32"
+    return "A model from a Python program stays where that put it" if info.borrowed else ""
 
 
 def _device_text(device: DeviceInfo) -> str:

@@ -13,7 +13,7 @@ from explorer.session.intents import OpenCheckpoint, Show
 from explorer.session.session import Session
 from explorer.session.state import Notice, State
 from explorer.widgets.elided_label import ElidedLabel
-from models.catalogue import shipped
+from models.catalogue import HANDED_OVER, shipped
 from models.requests import ExportRequest
 
 _NAME, _LONG_NAME = 15, 20  # characters of a checkpoint's name that a narrow and a wide bar have room for
@@ -149,7 +149,7 @@ class TopBar(QWidget):
 
 def _short(reference: str) -> str:
     """The last part of a path, or the name of a model that was handed over."""
-    return reference.removeprefix("python:").rstrip("/\\").replace("\\", "/").rsplit("/", 1)[-1] or reference
+    return reference.removeprefix(HANDED_OVER).rstrip("/\\").replace("\\", "/").rsplit("/", 1)[-1] or reference
 
 
 def facts(state: State) -> str:

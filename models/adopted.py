@@ -34,15 +34,13 @@ from transformers import PreTrainedModel
 from models import attention
 from models.attention import AttentionInputs
 from models.capture import IMPLEMENTATION, Recorder, active, recording
+from models.catalogue import HANDED_OVER
 from models.errors import CheckpointError, InputError
 from models.families import context_of, family_of, refusal, stacks_of, vocabulary_of, weights_only
 from models.model import Encoded, Given, Model
 from models.plain_tokenizer import as_tokenizer
 from models.templates import has_template
 from models.values import CheckpointInfo, StackInfo
-
-PREFIX = "python:"
-"""What the reference of a model that was handed over begins with."""
 
 Family = Literal["causal", "masked", "encoder"]
 
@@ -302,25 +300,18 @@ def _described(module: PreTrainedModel, tokenizer: Any, name: str) -> Checkpoint
     sentence = refusal(family, architecture, config)
     if sentence or family == "vision":
         raise CheckpointError(f"{name}: {sentence or 'pictures can be given to checkpoints only.'}")
-    stacks = stacks_of(config, family)
-    return CheckpointInfo(
-        reference=PREFIX + name,
-        name=name,
-        folder="",
-        family=family,
+    return _info(
+        module,
+        tokenizer,
+        name,
+        family,
         model_type=config.model_type,
-        architecture=architecture,
-        stacks=stacks,
+        stacks=stacks_of(config, family),
         width=int(getattr(config.get_text_config(), "hidden_size", 0) or 0),
         context=context_of(config),
         vocabulary=vocabulary_of(config),
-        parameters=_count(module),
-        file_bytes=0,
-        summary="Handed over from Python.",
-        mask_token=tokenizer.mask_token if family == "masked" else None,
         chat=family == "causal" and has_template(tokenizer),
         weights_only=weights_only(architecture, config),
-        borrowed=True,
     )
 
 
@@ -332,22 +323,33 @@ def _guessed(
         if table is None:
             raise CheckpointError(f"{name} has no nn.Embedding that tells how many tokens it knows. Pass vocabulary=.")
         vocabulary = table.num_embeddings
-    return CheckpointInfo(
-        reference=PREFIX + name,
-        name=name,
-        folder="",
-        family=family,
+    return _info(
+        module,
+        tokenizer,
+        name,
+        family,
         model_type="torch module",
-        architecture=type(module).__name__,
-        stacks=(),
+        stacks=(),  # known once it ran
         width=table.embedding_dim if table is not None else 0,
         context=context,
         vocabulary=vocabulary,
-        parameters=_count(module),
+    )
+
+
+def _info(module: nn.Module, tokenizer: Any, name: str, family: str, **details: Any) -> CheckpointInfo:
+    """What is said of every model that was handed over, with the `details` of this one."""
+    return CheckpointInfo(
+        reference=HANDED_OVER + name,
+        name=name,
+        folder="",
+        family=family,
+        architecture=type(module).__name__,
+        parameters=sum(p.numel() for p in module.parameters()),
         file_bytes=0,
         summary="Handed over from Python.",
         mask_token=tokenizer.mask_token if family == "masked" else None,
         borrowed=True,
+        **details,
     )
 
 
@@ -376,7 +378,3 @@ def _probed(model: PlainModel) -> CheckpointInfo:
     for site in recorder.sites:
         stacks[site.stack] = StackInfo(site.stack, site.layer + 1, site.heads, site.key_heads)
     return replace(model.info, stacks=tuple(stacks.values()))
-
-
-def _count(module: nn.Module) -> int:
-    return sum(p.numel() for p in module.parameters())

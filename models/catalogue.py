@@ -31,6 +31,9 @@ DATE_MODELS = ("dates-bahdanau", "dates-luong", "dates-bottleneck")
 RECURRENT_TRANSLATORS = ("recurrent-en-es-bahdanau", "recurrent-en-es-bottleneck")
 TRANSFORMER_TRANSLATOR = "en-es"
 
+HANDED_OVER = "python:"
+"""What the reference of a model begins with that is an object of a person's own program."""
+
 _CARD_BYTES = 64 * 1024
 
 

@@ -35,12 +35,16 @@ def devices() -> tuple[DeviceInfo, ...]:
     """Every device that a model can be put on, the CPU first."""
     found = [DeviceInfo("cpu", "CPU", *free_memory(torch.device("cpu")))]
     found += [_accelerator(index) for index in range(_accelerators())]
-    if len(found) > 1 and importlib.util.find_spec("accelerate") is not None:
+    if len(found) > 1 and _can_spread():
         # what the weights and one text need on each of them is accelerate's to work out
         known = [device for device in found if device.free is not None]
         total = sum(device.total or 0 for device in known)
         found.append(DeviceInfo(AUTO, "Spread over all", sum(d.free or 0 for d in known), total))
     return tuple(found)
+
+
+def _can_spread() -> bool:
+    return importlib.util.find_spec("accelerate") is not None
 
 
 def _accelerators() -> int:
@@ -108,7 +112,7 @@ def parse(placement: Placement) -> tuple[torch.device | None, torch.dtype]:
     if placement.device == BEST:
         return (_accelerator_device(0) if _accelerators() else torch.device("cpu")), DTYPES[placement.dtype]
     if placement.device == AUTO:
-        if importlib.util.find_spec("accelerate") is None:
+        if not _can_spread():
             raise CheckpointError(
                 "Spreading a model over several devices needs the package accelerate. "
                 "Install it (pip install accelerate), or choose one device."

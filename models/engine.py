@@ -11,8 +11,8 @@ from functools import singledispatchmethod
 from transformers.utils import logging as transformers_logging
 
 from models import devices
-from models.adopted import PREFIX
 from models.capture import run
+from models.catalogue import HANDED_OVER
 from models.checkpoints import open_checkpoint
 from models.choosing import end_ids
 from models.decode_requests import DecodeRowsRequest, DecodeSamplesRequest, DecodeStepRequest
@@ -21,7 +21,7 @@ from models.describe_requests import DescribeRequest
 from models.description import description_of
 from models.errors import CheckpointError, ExplorerError, InputError, NoRoomError
 from models.experiments import head_scores, measure
-from models.held_run import HeldRun, Report, ShouldStop
+from models.held_run import HeldRun
 from models.model import Model
 from models.player import Player
 from models.quality import Measurement
@@ -31,7 +31,9 @@ from models.requests import (
     DevicesRequest,
     ForwardRequest,
     LoadRequest,
+    Report,
     Request,
+    ShouldStop,
     VarianceRequest,
 )
 from models.results import (
@@ -145,7 +147,7 @@ class Engine:
             request=request,
             info=model.info,
             device=devices.placed(model.module),
-            dtype=_dtype_name(model),
+            dtype=model.dtype_name,
             eval_mode=not any(module.training for module in model.module.modules()),
             seconds=time.perf_counter() - started,
             placement=_where(model, request),
@@ -155,9 +157,9 @@ class Engine:
         reference, placement = request.reference, request.placement
         if reference in self._adopted:
             return self._adopted[reference]
-        if reference.startswith(PREFIX):
+        if reference.startswith(HANDED_OVER):
             raise CheckpointError(
-                f"{reference.removeprefix(PREFIX)} was an object of a Python program, and is not here. "
+                f"{reference.removeprefix(HANDED_OVER)} was an object of a Python program, and is not here. "
                 "Call explorer.open there again, or open a checkpoint."
             )
         return open_checkpoint(reference, device=placement.device, dtype=placement.dtype)
@@ -202,7 +204,7 @@ class Engine:
             trace_bytes=trace.nbytes,
             target=request.target,
             picture=request.picture,
-            seen=self._model.encode(text).picture if self._model.info.family == "vision" else None,
+            seen=trace.picture,
             source=trace.source,
             written=target if isinstance(target, str) else written_text(self._model, target) if target else "",
         )
@@ -279,11 +281,7 @@ class Engine:
 def _where(model: Model, request: LoadRequest | None = None) -> Placement:
     """Where `model` runs; `request` asked for it and knows whether it is spread."""
     spread = request is not None and request.placement.device == AUTO and not model.info.textbook
-    return Placement(AUTO if spread else str(model.device), _dtype_name(model))
-
-
-def _dtype_name(model: Model) -> str:
-    return str(model.dtype).removeprefix("torch.")
+    return Placement(AUTO if spread else str(model.device), model.dtype_name)
 
 
 def _cause(error: BaseException) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from functools import singledispatchmethod
 
 import numpy as np
@@ -31,14 +30,17 @@ from models.requests import (
     PositionsRequest,
     PredictionRequest,
     RecurrentRequest,
+    Report,
     Request,
     RowRequest,
+    ShouldStop,
     ShuffleRequest,
     StepRequest,
     TilesRequest,
     TrustRequest,
 )
 from models.results import (
+    EAGER,
     AlignmentView,
     AtlasView,
     Exported,
@@ -62,9 +64,6 @@ from models.writing import write_next
 # How many weights one answer computes at most, so that a request in another lane is not kept waiting.
 A_MOMENT = {"cpu": 1 << 25}
 A_MOMENT_ON_A_DEVICE = 1 << 31
-
-ShouldStop = Callable[[], bool]
-Report = Callable[[str, float | None], None]
 
 
 class HeldRun:
@@ -187,7 +186,7 @@ class HeldRun:
             report("Comparing with the papers' formulas", None)
             found = compare_with_formulas(self.model, self.trace)
         else:
-            report("Comparing with the model's own eager attention", None)
+            report(f"Comparing with {EAGER}", None)
             trace = self.untouched(should_stop)  # edits are meant to make a difference
             found = compare_with_eager(self.model, self.model.encode(self.text, self.written), trace, should_stop)
         return TrustReport(

@@ -33,7 +33,7 @@ from models.hub_errors import host_of, in_sentences
 from models.hub_names import HubName, cached_folder, parse
 from models.hub_requests import FetchRequest, HubFetched, HubFile, HubListing, LookUpRequest
 from models.memory import in_bytes
-from models.requests import Cancelled, Request
+from models.requests import Cancelled, Report, Request, ShouldStop
 from models.results import Failure, Result
 from models.weight_files import (
     JSON_BYTES,
@@ -73,8 +73,6 @@ _BESIDE = (
 
 P = ParamSpec("P")
 T = TypeVar("T")
-ShouldStop = Callable[[], bool]
-Report = Callable[[str, float | None], None]
 
 
 class HubEngine:

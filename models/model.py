@@ -99,6 +99,11 @@ class Model:
         return next(self.module.parameters()).dtype
 
     @property
+    def dtype_name(self) -> str:
+        """ "float32": one of `models.values.TOLERANCES`."""
+        return str(self.dtype).removeprefix("torch.")
+
+    @property
     def start_id(self) -> int:
         """What an encoder-decoder model's decoder begins with."""
         generation = getattr(self.module, "generation_config", None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -28,12 +27,11 @@ from models.filling import Filling
 from models.interventions import Intervention
 from models.kept_rows import KeptRows
 from models.model import Model
-from models.requests import Cancelled
+from models.requests import Cancelled, ShouldStop
 from models.side_by_side import Drawing, Search
 from models.trace import Trace
 from models.writer import CachedRun, Run, start_run
 
-ShouldStop = Callable[[], bool]
 Asked = DecodeStepRequest | DecodeSamplesRequest | DecodeRowsRequest
 
 

@@ -6,6 +6,7 @@ newest request wins (see `explorer.compute.mailbox`). The answers are in `models
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -14,6 +15,13 @@ from models.values import DEFAULT_PLACEMENT, Placement, SiteRef, Tile
 
 if TYPE_CHECKING:
     from models.interventions import Intervention
+
+
+ShouldStop = Callable[[], bool]
+"""Asked between blocks of work; once true the work raises `Cancelled`."""
+
+Report = Callable[[str, float | None], None]
+"""Told what is being done, and the share that is done (None where that is unknown)."""
 
 
 class Cancelled(Exception):

@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     from models.interventions import Intervention
 
 
+EAGER = "the model's own eager attention"
+"""What a run is compared with, where its model has one."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Result:
     request: Request
@@ -308,7 +312,7 @@ class TrustReport(Result):
     tolerance: float
     seconds: float
     rows: int = 0  # of a long text: how many rows of every head were compared; 0 where all were
-    against: str = "the model's own eager attention"
+    against: str = EAGER
 
     @property
     def holds(self) -> bool:

@@ -17,7 +17,7 @@ from models.capture import never
 from models.interventions import Intervention
 from models.logits import LaterLogits
 from models.pooling import Pooling, pooled
-from models.values import Site, SiteRef, Token
+from models.values import SeenPicture, Site, SiteRef, Token
 
 if TYPE_CHECKING:
     from models.capture import Recorder
@@ -44,6 +44,7 @@ class Trace:
     interventions: tuple[Intervention, ...]  # what was changed in this run
     output_logits: Tensor | None  # (tokens, vocabulary) in the model's dtype; None where there are none to keep
     later_logits: LaterLogits | None = None  # of a long text: what makes them where they are looked at
+    picture: SeenPicture | None = None  # what a vision model looked at
 
     @classmethod
     def of(
@@ -59,6 +60,7 @@ class Trace:
             interventions=recorder.interventions,
             output_logits=logits[0] if logits is not None else None,
             later_logits=later,
+            picture=encoded.picture,
         )
 
     @property

@@ -29,10 +29,10 @@ from models.errors import ExplorerError
 from models.given import keep_given
 from models.model import Encoded, Model
 from models.requests import Cancelled
+from models.results import EAGER
 from models.trace import Trace
 from models.values import TOLERANCES
 
-EAGER = "the model's own eager attention"
 OWN = "torch's own attention, and its weights computed anew in float64"
 
 
@@ -128,7 +128,7 @@ def _weights_in_double(x: AttentionInputs, head: int) -> Tensor:
 
 
 def _tolerance(model: Model) -> float:
-    return TOLERANCES[str(model.dtype).removeprefix("torch.")]
+    return TOLERANCES[model.dtype_name]
 
 
 def _logit_difference(out: Any, trace: Trace) -> float:

@@ -4,37 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QSize, Qt
+from PySide6.QtCore import QSize
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QWidget
+from PySide6.QtWidgets import QWidget
 
+from explorer.widgets.bounded_area import BoundedArea
 from explorer.widgets.step_timeline import StepTimeline, TimelineStep
 
 
-class StepTimelineArea(QScrollArea):
+class StepTimelineArea(BoundedArea):
     """Holds a `timeline`, as high as its steps need up to `most_lines` lines; beyond them it follows the current one.
 
     So what stands below stays where it is, however long the text becomes.
     """
 
     def __init__(self, most_lines: int = 3, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._most_lines = most_lines
         self.timeline = StepTimeline()
-        self.setWidget(self.timeline)
-        self.setWidgetResizable(True)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the timeline inside takes the keyboard
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.viewport().setAutoFillBackground(False)
-        self.timeline.setAutoFillBackground(False)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self._fit_height()
+        super().__init__(self.timeline, parent)
+        self._most_lines = most_lines
+        self.fit_height()
 
     def set_steps(self, steps: Sequence[TimelineStep], current: int) -> None:
         """As the timeline's own, with the height that it then needs."""
         if self.timeline.set_steps(steps, current):
-            self._fit_height()
+            self.fit_height()
             self._follow()
 
     def sizeHint(self) -> QSize:
@@ -45,19 +38,11 @@ class StepTimelineArea(QScrollArea):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._fit_height()
         if event.size().width() != event.oldSize().width():
             self._follow()
 
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.FontChange:
-            self._fit_height()
-
-    def _fit_height(self) -> None:
-        height = min(self.timeline.heightForWidth(self.viewport().width()), self.timeline.height_of(self._most_lines))
-        if height != self.height():
-            self.setFixedHeight(height)
+    def wanted_height(self) -> int:
+        return min(self.timeline.heightForWidth(self.viewport().width()), self.timeline.height_of(self._most_lines))
 
     def _follow(self) -> None:
         """Scroll, if need be, until the current step shows."""

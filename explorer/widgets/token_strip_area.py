@@ -4,32 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QSize, Qt
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QWidget
+from PySide6.QtCore import QSize
+from PySide6.QtWidgets import QWidget
 
 from explorer.theme import Theme
+from explorer.widgets.bounded_area import BoundedArea
 from explorer.widgets.token_strip import Chip, Room, TokenStrip
 
 _MANY = 40  # lines
 _LINES_OF_MANY = 2
 
 
-class TokenStripArea(QScrollArea):
+class TokenStripArea(BoundedArea):
     """Holds a `strip`, as high as its tokens need up to `most_lines` lines; beyond them it scrolls."""
 
     def __init__(self, most_lines: int = 3, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._most_lines = most_lines
         self.strip = TokenStrip()
-        self.setWidget(self.strip)
-        self.setWidgetResizable(True)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the strip inside takes the keyboard
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.viewport().setAutoFillBackground(False)
-        self.strip.setAutoFillBackground(False)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        super().__init__(self.strip, parent)
+        self._most_lines = most_lines
 
     def set_theme(self, theme: Theme) -> None:
         self.strip.set_theme(theme)
@@ -37,18 +29,18 @@ class TokenStripArea(QScrollArea):
     def set_tokens(self, tokens: Sequence[Chip]) -> None:
         """Show these tokens and take the height they need. Use this rather than the strip's own."""
         self.strip.set_tokens(tokens)
-        self._fit_height()
+        self.fit_height()
 
     def set_room(self, room: Room) -> None:
         """As the strip's own, with the height that it then needs."""
         if self.strip.set_room(room):
-            self._fit_height()
+            self.fit_height()
 
     def set_most_lines(self, lines: int) -> None:
         """How many lines are seen at once."""
         if lines != self._most_lines:
             self._most_lines = lines
-            self._fit_height()
+            self.fit_height()
 
     def show_token(self, token: int) -> None:
         """Scroll, if need be, until a token's chip can be seen."""
@@ -63,19 +55,8 @@ class TokenStripArea(QScrollArea):
     def minimumSizeHint(self) -> QSize:
         return QSize(160, 60)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit_height()
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.FontChange:
-            self._fit_height()
-
-    def _fit_height(self) -> None:
+    def wanted_height(self) -> int:
         lines = self.strip.lines_for(self.width())
         if lines > self._most_lines:  # a page of tokens is read by scrolling anyway: the room is for the map
             lines = min(self._most_lines, _LINES_OF_MANY) if lines > _MANY else self._most_lines
-        height = round(self.strip.height_of(lines))
-        if height != self.height():
-            self.setFixedHeight(height)
+        return round(self.strip.height_of(lines))

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QResizeEvent, QWheelEvent
+from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import (
     QComboBox,
-    QFrame,
     QHBoxLayout,
-    QScrollArea,
-    QSizePolicy,
     QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
+from explorer.widgets.bounded_area import BoundedArea
 from explorer.widgets.text_input import TextInput
 from models.chat import ROLES, Turn
 
@@ -76,7 +74,7 @@ class TurnRow(QWidget):
         return changed
 
 
-class TurnList(QScrollArea):
+class TurnList(BoundedArea):
     """As high as its turns need, up to a few lines; beyond them it scrolls."""
 
     said = Signal(int, str)  # the place of a turn, and its text after a person changed it
@@ -85,24 +83,16 @@ class TurnList(QScrollArea):
     refused = Signal(str)  # a sentence: a paste that is too long
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        self._body = QWidget()
+        super().__init__(self._body, parent)
         self.rows: list[TurnRow] = []
         self._latest: TurnRow | None = None  # shown or gone to last
-        self._body = QWidget()
-        self._body.setAutoFillBackground(False)
         self._column = QVBoxLayout(self._body)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(_GAP)
         self._column.addStretch(1)
-        self.setWidget(self._body)
-        self.setWidgetResizable(True)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.viewport().setAutoFillBackground(False)
         # a row that is new has its place when the layout next runs
         self.verticalScrollBar().rangeChanged.connect(lambda *_: self._scroll_to_latest())
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def turns(self) -> tuple[Turn, ...]:
         return tuple(row.turn for row in self.rows)
@@ -120,7 +110,7 @@ class TurnList(QScrollArea):
         for place, (row, turn) in enumerate(zip(self.rows, turns, strict=True)):
             if row.show_turn(turn, place + 1, is_only=len(turns) == 1):
                 new = row
-        self._fit_height()
+        self.fit_height()
         if new is not None:
             self._show_row(new)
 
@@ -141,10 +131,6 @@ class TurnList(QScrollArea):
     def minimumSizeHint(self) -> QSize:
         return QSize(160, 30)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit_height()
-
     def _show_row(self, row: TurnRow) -> None:
         self._latest = row
         self._scroll_to_latest()
@@ -159,7 +145,7 @@ class TurnList(QScrollArea):
         row.text.edited.connect(lambda text: self.said.emit(self.rows.index(row), text))
         row.text.submitted.connect(self.submitted)
         row.text.refused.connect(self.refused)
-        row.text.document().documentLayout().documentSizeChanged.connect(lambda _: self._fit_height())
+        row.text.document().documentLayout().documentSizeChanged.connect(lambda _: self.fit_height())
         row.remove.clicked.connect(lambda: self._take_away(row))
         self.rows.append(row)
         self._column.insertWidget(self._column.count() - 1, row)
@@ -170,12 +156,12 @@ class TurnList(QScrollArea):
         self.changed.emit((*turns[:place], *turns[place + 1 :]))
         self.focus_turn(min(place, len(self.rows) - 1))
 
-    def _fit_height(self) -> None:
-        if not self.rows:
-            return
+    def fit_height(self) -> None:
+        if self.rows:
+            super().fit_height()
+
+    def wanted_height(self) -> int:
         heights = [max(row.text.height(), row.role.sizeHint().height()) for row in self.rows]
         wanted = sum(heights) + _GAP * (len(heights) - 1)
         line = min(heights)
-        height = min(wanted, _MOST_ROWS * line + (_MOST_ROWS - 1) * _GAP)
-        if height != self.height() or self.minimumHeight() != height:
-            self.setFixedHeight(height)
+        return min(wanted, _MOST_ROWS * line + (_MOST_ROWS - 1) * _GAP)

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
+from PySide6.QtWidgets import QApplication, QFileDialog
 
 from explorer.panels.decoding import BRANCHES, CANDIDATES, DecodingPanel
 from explorer.window import MainWindow
+from tests.explorer.player_window import panel, pressed
 from tests.explorer.real_window import (
     EXAMPLE,
     START,
@@ -43,15 +44,6 @@ def window(opened: MainWindow) -> MainWindow:
     panel.transport.speed.setValue(panel.transport.speed.maximum())
     panel.knobs.set_number("steps", "20")
     return opened
-
-
-def panel(window: MainWindow) -> DecodingPanel:
-    return panel_of(window, DecodingPanel)
-
-
-def pressed(window: MainWindow, button: QWidget) -> None:
-    click(button, button.rect().center())
-    wait(lambda: window.session.state.asked is None and not window.bridge.busy)
 
 
 def key(key: Qt.Key, keys: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:

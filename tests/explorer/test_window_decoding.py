@@ -9,12 +9,13 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
-from explorer.panels.decoding import ATTENTION, CANDIDATES, DecodingPanel
+from explorer.panels.decoding import ATTENTION, CANDIDATES
 from explorer.session.intents import Place, PutIntervention
 from explorer.window import MainWindow
 from models.interventions import Scale
 from models.values import Placement
-from tests.explorer.real_window import back_to_start, click, opened_window, panel_of, press, settle
+from tests.explorer.player_window import panel, pressed
+from tests.explorer.real_window import back_to_start, click, opened_window, press, settle
 from tests.explorer.real_window import wait_until as wait
 
 
@@ -31,15 +32,6 @@ def window(opened: MainWindow) -> MainWindow:
     back_to_start(opened)
     pressed(opened, panel(opened).tabs.button(CANDIDATES))
     return opened
-
-
-def panel(window: MainWindow) -> DecodingPanel:
-    return panel_of(window, DecodingPanel)
-
-
-def pressed(window: MainWindow, button: QWidget) -> None:
-    click(button, button.rect().center())
-    wait(lambda: window.session.state.asked is None and not window.bridge.busy)
 
 
 def texts(window: MainWindow) -> list[str]:
