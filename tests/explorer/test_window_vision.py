@@ -14,6 +14,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog
 
 from explorer.panels.head_map import HeadMapPanel
+from explorer.panels.mask_scale import MaskScalePanel
 from explorer.panels.next_token import NextTokenPanel
 from explorer.session import files
 from explorer.session.intents import OpenCheckpoint, SetPicture, Show
@@ -80,6 +81,15 @@ def test_panels_for_texts_are_put_away(window):
         assert not window.dock_host.docks[name].toggleViewAction().isChecked()
     for name in ("cell", "masks", "lookup"):
         assert window.dock_host.docks[name].toggleViewAction().isChecked()
+
+
+def test_an_effect_is_one_on_the_classes(window):
+    window.dock_host.docks["masks"].raise_()
+    settle(window)
+    panel = panel_of(window, MaskScalePanel)
+    assert panel.effect.next_title.text() == "What it sees in the picture"
+    window.dock_host.docks["next"].raise_()
+    settle(window)
 
 
 def test_another_sample_is_chosen_by_the_keyboard(window):

@@ -112,8 +112,7 @@ class EffectView(QWidget):
     def _show_next(self, view: CompareView, ran: Ran, edited: bool) -> None:
         prediction = view.prediction_after
         position = prediction.position if prediction is not None else 0
-        where = "Token at" if position in ran.masks else "Next token after"
-        self.next_title.setText(f"{where} “{ran.tokens[position].word}”")
+        self.next_title.setText(_spoken_of(ran, position))
         self.next_title.setVisible(prediction is not None)
         rows = [
             PairedRow(change.label, change.before, change.after, _percent(change.before), _percent(change.after))
@@ -191,6 +190,14 @@ def dead_sentence(view: CompareView, queries: list[str]) -> str:
     if len(dead) == 1:
         return f"Row {named} may look at nothing: its weights are all 0, and this head writes nothing there."
     return f"Rows {named} may look at nothing: their weights are all 0, and this head writes nothing there."
+
+
+def _spoken_of(ran: Ran, position: int) -> str:
+    """What the bars are of: a vision model says its classes of the whole picture."""
+    if ran.seen is not None:
+        return "What it sees in the picture"
+    where = "Token at" if position in ran.masks else "Next token after"
+    return f"{where} “{ran.tokens[position].word}”"
 
 
 def _percent(p: float) -> str:
