@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 import torch.nn.functional as F
 
 from models import attention
-from models.interventions import Mask
+from models.attention import AttentionInputs
+from models.in_parts import InParts
+from models.interventions import Mask, applies
 from models.model import Model
 from models.predictions import predict
 from models.requests import CompareRequest
@@ -15,9 +20,11 @@ from models.results import CompareView
 from models.trace import Trace
 from models.values import Prediction, TokenChange
 
+_MASK_BLOCK = 1 << 24  # cells of a mask held at once
+
 
 def compare(request: CompareRequest, model: Model, before: Trace, after: Trace) -> CompareView:
-    """Both runs are of the same text, `before` without interventions.
+    """Both runs are of the same text, `before` without interventions. For a site that is not long.
 
     Raises:
         IndexError: no such site, head or position.
@@ -28,8 +35,10 @@ def compare(request: CompareRequest, model: Model, before: Trace, after: Trace) 
     x = after.inputs[after.index(request.site)]
     blocked = after.masked(request.site, request.head)
     dead = np.flatnonzero(blocked.all(axis=1)) if blocked is not None else np.array([], int)
-    for array in (w_before, w_after, difference):
-        array.flags.writeable = False
+    was_blocked = before.masked(request.site, request.head)
+    for array in (w_before, w_after, difference, blocked, was_blocked):
+        if array is not None:
+            array.flags.writeable = False
     return CompareView(
         request=request,
         run=request.run,
@@ -40,15 +49,19 @@ def compare(request: CompareRequest, model: Model, before: Trace, after: Trace) 
         factor=1.0 if x.factors is None else float(x.factors[request.head]),
         before=w_before,
         after=w_after,
+        masked_before=was_blocked,
+        masked_after=blocked,
         difference=difference,
         largest_difference=float(np.abs(difference).max(initial=0.0)),
         entropy_before=entropy(w_before),
         entropy_after=entropy(w_after),
         top_key_before=w_before.argmax(axis=1),
         top_key_after=w_after.argmax(axis=1),
+        top_before=w_before.max(axis=1),
+        top_after=w_after.max(axis=1),
         token_changes=token_changes(model, before, after, request.position, request.top),
-        prediction_before=_prediction(model, before, request),
-        prediction_after=_prediction(model, after, request),
+        prediction_before=prediction_at(model, before, request.position),
+        prediction_after=prediction_at(model, after, request.position),
         loss_before=loss(model, before),
         loss_after=loss(model, after),
         peeks=peeks(before, after),
@@ -80,40 +93,85 @@ def token_changes(model: Model, before: Trace, after: Trace, position: int, top:
     )
 
 
-@torch.no_grad()
 def loss(model: Model, trace: Trace) -> float | None:
     """Mean cross-entropy in nats of each next token of the text, given the tokens before it.
 
     None for a model that does not predict the next token, and for a text of one token.
     """
-    if model.info.family != "causal" or not trace.has_logits or len(trace.tokens) < 2:
-        return None
-    if trace.output_logits is not None:
-        ids = torch.tensor([token.id for token in trace.tokens[1:]], device=trace.output_logits.device)
-        return float(F.cross_entropy(trace.output_logits[:-1].float(), ids))
-    total = 0.0
-    for rows, logits in trace.logit_blocks():
-        said = rows if rows[-1] + 1 < len(trace.tokens) else rows[:-1]  # after the last token stands none
-        ids = torch.tensor([trace.tokens[row + 1].id for row in said], device=logits.device)
-        total += float(F.cross_entropy(logits[: len(said)].float(), ids, reduction="sum"))
-    return total / (len(trace.tokens) - 1)
+    whole = LossInParts(model, trace)
+    whole.advance()
+    return whole.value
+
+
+class LossInParts(InParts):
+    """`value` is as `loss`, NaN until it is computed."""
+
+    def __init__(self, model: Model, trace: Trace) -> None:
+        self._trace: Trace | None = trace
+        has_loss = model.info.family == "causal" and trace.has_logits and len(trace.tokens) > 1
+        self.value: float | None = math.nan if has_loss else None
+        # a logit is a product over the model's width, as many times a score's as there are heads
+        self._row = model.info.vocabulary * max((x.heads for x in trace.inputs), default=1)
+        super().__init__(len(trace.tokens) * self._row if has_loss else 0)
+
+    @torch.no_grad()
+    def _run(self) -> Iterator[int]:
+        trace, self._trace = self._trace, None  # once it is done it keeps no run
+        if self.value is None or trace is None:
+            return
+        if trace.output_logits is not None:
+            ids = torch.tensor([token.id for token in trace.tokens[1:]], device=trace.output_logits.device)
+            self.value = float(F.cross_entropy(trace.output_logits[:-1].float(), ids))
+            return
+        total = 0.0
+        for rows, logits in trace.logit_blocks():
+            said = rows if rows[-1] + 1 < len(trace.tokens) else rows[:-1]  # after the last token stands none
+            ids = torch.tensor([trace.tokens[row + 1].id for row in said], device=logits.device)
+            total += float(F.cross_entropy(logits[: len(said)].float(), ids, reduction="sum"))
+            yield len(rows) * self._row
+        self.value = total / (len(trace.tokens) - 1)
 
 
 def peeks(before: Trace, after: Trace) -> bool:
     """Whether anywhere in `after` a query may look at a later key that `before` hides from it."""
-    if not any(isinstance(item, Mask) for item in after.interventions):
+    whole = PeeksInParts(before, after)
+    whole.advance()
+    return whole.found
+
+
+class PeeksInParts(InParts):
+    """`found` is as `peeks`, False until it is found."""
+
+    def __init__(self, before: Trace, after: Trace) -> None:
+        masks = [item for item in after.interventions if isinstance(item, Mask)]
+        self._sides = [
+            (was, now)
+            for site, was, now in zip(after.sites, before.inputs, after.inputs, strict=True)
+            if any(applies(mask, site) for mask in masks)
+        ]
+        self.found = False
+        super().__init__(sum(now.queries * now.keys for _, now in self._sides))
+
+    def _run(self) -> Iterator[int]:
+        for was, now in self._sides:
+            step = max(1, _MASK_BLOCK // (now.heads * now.keys))
+            for start in range(0, now.queries, step):
+                rows = slice(start, min(start + step, now.queries))
+                self.found = _peeks(was, now, rows)
+                if self.found:
+                    return
+                yield (rows.stop - rows.start) * now.keys
+
+
+def _peeks(was: AttentionInputs, now: AttentionInputs, rows: slice) -> bool:
+    shut_before, shut_after = attention.blocked(was, rows=rows), attention.blocked(now, rows=rows)
+    if shut_before is None:
         return False
-    for was, now in zip(before.inputs, after.inputs, strict=True):
-        shut_before, shut_after = attention.blocked(was), attention.blocked(now)
-        if shut_before is None:
-            continue
-        opened = shut_before if shut_after is None else shut_before & ~shut_after  # (1, heads or 1, queries, keys)
-        if bool(opened.triu(diagonal=1).any()):
-            return True
-    return False
+    opened = shut_before if shut_after is None else shut_before & ~shut_after  # (1, heads or 1, rows or 1, keys or 1)
+    opened = opened.expand(-1, -1, rows.stop - rows.start, now.keys)
+    return bool(opened.triu(diagonal=rows.start + 1).any())
 
 
-def _prediction(model: Model, trace: Trace, request: CompareRequest) -> Prediction | None:
-    if not trace.has_logits:
-        return None
-    return predict(model, trace, [request.position], request.top)[0]
+def prediction_at(model: Model, trace: Trace, position: int) -> Prediction | None:
+    """What the model says at `position`; None for a model without an output head."""
+    return predict(model, trace, [position])[0] if trace.has_logits else None

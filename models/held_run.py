@@ -12,9 +12,10 @@ from models.atlas import AtlasInParts
 from models.capture import run
 from models.cell import cell_view
 from models.chat import Prompt
-from models.comparison import compare
+from models.comparison import LossInParts, compare
 from models.errors import InputError
 from models.export import save_weights
+from models.long_comparison import LongComparison
 from models.model import Model
 from models.order import shuffle_view
 from models.pooling import Pooling
@@ -83,7 +84,13 @@ class HeldRun:
         self.text = text
         self.written = written
         same = before is not None and before.model is model and (before.text, before.written) == (text, written)
-        self._untouched: Trace | None = before._untouched if before is not None and same else None  # once asked for
+        self._untouched: Trace | None = None  # once asked for
+        self._loss_before: LossInParts | None = None  # of a long text, likewise
+        if before is not None and same:
+            was_compared = before._changes is not None and not before.trace.interventions
+            self._untouched = before.trace if was_compared else before._untouched
+            self._loss_before = before._loss_before
+        self._changes: LongComparison | None = None  # of a long text
         self._maps: dict[tuple[int, int], HeadTiles] = {}  # by site and head: two floats a row
         self._atlas_key: tuple[int, int, Pooling] = (0, 0, "max")
         self._atlas_parts: AtlasInParts | None = None  # of that run, size and pooling
@@ -222,8 +229,13 @@ class HeldRun:
 
     @answer.register
     def _compare(self, request: CompareRequest, should_stop: ShouldStop, report: Report) -> Result:
-        report("Comparing with the model as it is", None)
-        return compare(request, self.model, self.untouched(should_stop), self.trace)
+        report("Comparing with the model as it is", request.have or None)
+        if not self.trace.sites[self.trace.index(request.site)].is_long:
+            return compare(request, self.model, self.untouched(should_stop), self.trace)
+        if self._changes is None:
+            self._changes = LongComparison(self.model, self.untouched(should_stop), self.trace, self._loss_before)
+            self._loss_before = self._changes.loss_before
+        return self._changes.answer(request, _moment(self.trace), should_stop)
 
     @answer.register
     def _cell(self, request: CellRequest, should_stop: ShouldStop, report: Report) -> Result:

@@ -124,7 +124,10 @@ class PredictionRequest(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareRequest(Request):
-    """One head of run `run` beside the same text run without interventions. Answered by `CompareView`."""
+    """One head of run `run` beside the same text run without interventions. Answered by `CompareView`.
+
+    Of a long text an answer holds what could be computed in a moment, as that of an `AtlasRequest` does.
+    """
 
     lane: ClassVar[str] = "view:compare"
     run: int
@@ -132,6 +135,7 @@ class CompareRequest(Request):
     head: int
     position: int  # where the next token is compared
     top: int = 6
+    have: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

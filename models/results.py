@@ -150,7 +150,11 @@ class PredictionView(Result):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CompareView(Result):
-    """What the interventions of a run changed."""
+    """What the interventions of a run changed.
+
+    Of a long text the pictures pool squares of `cell` x `cell` weights: before and after the largest of each square,
+    the difference that which is furthest from 0. What is not computed yet is NaN, and `done` says how much is.
+    """
 
     run: int
     site: SiteRef
@@ -158,14 +162,18 @@ class CompareView(Result):
     head_dim: int
     scale: float  # of the scores, as trained
     factor: float  # what interventions multiply it by, 1 without
-    before: np.ndarray  # (queries, keys) float32: the model as it is
-    after: np.ndarray  # (queries, keys) float32: this run
-    difference: np.ndarray  # (queries, keys) float32: after - before
+    before: np.ndarray  # (down, across) float32: the model as it is; (queries, keys) of a text that is not long
+    after: np.ndarray  # (down, across) float32: this run
+    masked_before: np.ndarray | None  # (down, across) bool: may not be looked at, as a whole; None where all may be
+    masked_after: np.ndarray | None
+    difference: np.ndarray  # (down, across) float32: after - before
     largest_difference: float  # its largest absolute value
     entropy_before: np.ndarray  # (queries,) float32, bits of each row
     entropy_after: np.ndarray  # (queries,) float32
     top_key_before: np.ndarray  # (queries,) int: the key that each row looks at most
     top_key_after: np.ndarray  # (queries,) int
+    top_before: np.ndarray  # (queries,) float32: the weight of that key
+    top_after: np.ndarray  # (queries,) float32
     token_changes: tuple[TokenChange, ...]  # the likeliest of both, by the larger of their two probabilities
     prediction_before: Prediction | None
     prediction_after: Prediction | None
@@ -173,6 +181,8 @@ class CompareView(Result):
     loss_after: float | None
     peeks: bool  # somewhere in this run a token may look at a later one that the model as it is hides from it
     dead_rows: tuple[int, ...]  # queries that may look at nothing: their weights and output are 0
+    cell: int = 1  # each pixel pools cell x cell weights
+    done: float = 1.0  # the share that is computed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -161,17 +161,19 @@ def row_of(view: HeadView | RowView, query: int) -> tuple[np.ndarray, np.ndarray
 def wanted_comparison(state: State) -> CompareRequest | None:
     """The selected head and the next token, beside the model as it is; None where that is here.
 
-    A head of a long text is not compared: it would take three matrices of every weight.
+    Of a long text it comes in parts: this asks for what is missing.
     """
     ran, site, selection = state.ran, state.site, state.selection
-    if ran is None or site is None or site.is_long:
+    if ran is None or site is None:
         return None
     position = ran.masks[0] if ran.masks and selection.query not in ran.masks else predicting_position(state, ran)
     request = CompareRequest(run=ran.run, site=site.ref, head=selection.head, position=position)
     view = state.results.comparison
-    if view is not None and replace(view.request, ticket=request.ticket) == request:
-        return None
-    return request
+    if view is None or not isinstance(view.request, CompareRequest):
+        return request
+    if replace(view.request, ticket=0, have=0.0) != request:
+        return request
+    return None if view.done == 1 else replace(request, have=view.done)
 
 
 def head_name(state: State) -> str:

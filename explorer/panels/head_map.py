@@ -33,7 +33,7 @@ _SCALES: dict[Normalisation, tuple[str, str, str]] = {  # as listed, in full, an
 }
 _SCALE_TIP = "What the colours show: the weights, each row or column divided by its largest, or what changed"
 _SCOPES = {"head": "in this head", "layer": "in every head of this layer", "everywhere": "in every head"}
-_ONLY_WHOLE = "Weights, or each row divided by its largest. Columns and changes are shown up to 1,024 tokens."
+_ONLY_WHOLE = "Weights, or each row divided by its largest. Columns are shown up to 1,024 tokens, changes in Masks."
 _MOST_TILES = 32  # asked for at once
 _WAITING = "The weights of the selected head appear here when the model has run."
 

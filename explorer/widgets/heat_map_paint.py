@@ -158,9 +158,10 @@ class HeatMapPainter:
         painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # the sentence, whatever the script of its tokens
         painter.setFont(self.frame.bold)
         metrics = QFontMetricsF(self.frame.bold)
-        x, longest = strip.left() + 10, strip.width() * 0.3
-        for text, role in parts:
-            shown = metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, longest)
+        x, widths = strip.left() + 10, [metrics.horizontalAdvance(text) for text, _ in parts]
+        limits = piece_limits(widths, strip.width() * 0.3, strip.width() - 20)
+        for (text, role), limit in zip(parts, limits, strict=True):
+            shown = metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, limit)
             width = metrics.horizontalAdvance(shown)
             painter.setPen(QColor(getattr(self.theme, role)))
             painter.drawText(QRectF(x, strip.top(), width + 2, strip.height()), Qt.AlignmentFlag.AlignVCenter, shown)
@@ -243,3 +244,18 @@ def label_at(frame: Frame, view: MapView, position: QPointF) -> tuple[str, int]:
         column = view.columns.cell_at(position.x() - rise)
         return ("column", column) if column >= 0 else ("", -1)
     return ("", -1)
+
+
+def piece_limits(widths: list[float], longest: float, room: float) -> list[float]:
+    """How wide each piece of a readout may be so that all fit: `longest` at most, and the last, a value, whole."""
+    if not widths:
+        return []
+    *others, value = widths
+    low, high = 0.0, longest
+    if value + sum(min(width, longest) for width in others) > room:
+        for _ in range(20):  # to a thousandth of a pixel
+            middle = (low + high) / 2
+            fits = value + sum(min(width, middle) for width in others) <= room
+            low, high = (middle, high) if fits else (low, middle)
+        longest = low
+    return [*(min(width + 1, longest) for width in others), value + 1]

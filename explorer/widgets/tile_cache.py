@@ -25,7 +25,7 @@ MOST_BYTES = 64 << 20
 @dataclass(slots=True)
 class _Entry:
     values: Values  # (down, across)
-    high: float = math.nan  # what the codes were made for
+    span: tuple[float, float] = (math.nan, math.nan)  # what the codes were made for
     codes: cell_image.Codes = field(default_factory=lambda: np.zeros((0, 0), np.uint8))
 
 
@@ -58,13 +58,13 @@ class TileCache:
         entry = self._entry(name, tile)
         return None if entry is None else entry.values
 
-    def codes(self, name: Hashable, tile: Tile, high: float) -> cell_image.Codes | None:
-        """A tile coloured from 0 to `high`."""
+    def codes(self, name: Hashable, tile: Tile, low: float, high: float) -> cell_image.Codes | None:
+        """A tile coloured from `low` to `high`."""
         entry = self._entry(name, tile)
         if entry is None:
             return None
-        if entry.high != high:
-            entry.high, entry.codes = high, cell_image.encode(entry.values, 0.0, high)
+        if entry.span != (low, high):
+            entry.span, entry.codes = (low, high), cell_image.encode(entry.values, low, high)
         return entry.codes
 
     def _entry(self, name: Hashable, tile: Tile) -> _Entry | None:
@@ -116,7 +116,7 @@ def ancestor(tile: Tile, level: int) -> Tile:
 
 
 def composed(
-    cache: TileCache, name: Hashable, sight: Sight, high: float, backdrop: Values | None = None
+    cache: TileCache, name: Hashable, sight: Sight, low: float, high: float, backdrop: Values | None = None
 ) -> cell_image.Codes:
     """One code a device pixel, (down, across): sharp tiles, coarser ones where they are missing, else the backdrop.
 
@@ -126,7 +126,7 @@ def composed(
     drawn = {_nearest(cache, name, tile, sight.top.level) for tile in sight.tiles}
     if backdrop is not None and None in drawn:
         cell = -(-max(sight.shape) // max(backdrop.shape))
-        codes = cell_image.encode(backdrop, 0.0, high)
+        codes = cell_image.encode(backdrop, low, high)
         pixels[:] = codes[
             np.ix_(
                 np.minimum(sight.rows // cell, codes.shape[0] - 1),
@@ -134,7 +134,7 @@ def composed(
             )
         ]
     for tile in sorted((t for t in drawn if t is not None), key=lambda t: -t.level):
-        codes_of = cache.codes(name, tile, high)
+        codes_of = cache.codes(name, tile, low, high)
         if codes_of is None:
             continue
         down, across = tile.rows(sight.shape[0]), tile.columns(sight.shape[1])

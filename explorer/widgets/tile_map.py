@@ -32,6 +32,8 @@ class TileMap(PaintableHeatMap):
         self.cache = TileCache()
         self._name: Hashable = None
         self._pooling: Literal["max", "mean"] = "max"
+        self._signed = False
+        self._wanted_high: float | None = None
         self._backdrop: NDArray[np.float32] | None = None  # (down, across)
 
     # what to show
@@ -42,12 +44,18 @@ class TileMap(PaintableHeatMap):
         row_labels: Sequence[str],
         column_labels: Sequence[str],
         pooling: Literal["max", "mean"] = "max",
+        signed: bool = False,
+        high: float | None = None,
     ) -> None:
-        """Show the map `name` of one query a row label and one key a column label, pooled as its tiles will be."""
+        """Show the map `name` of one query a row label and one key a column label, pooled as its tiles will be.
+
+        A `signed` one shows changes, coloured as far below 0 as above; a square is that which is furthest from 0.
+        Colours reach up to `high`, or to the largest value if None.
+        """
         self._values = self._masked = self._codes = None
         if name != self._name:
             self._name, self._backdrop = name, None
-        self._pooling, self._has_gaps = pooling, True
+        self._pooling, self._signed, self._wanted_high, self._has_gaps = pooling, signed, high, True
         self._set_shape((len(row_labels), len(column_labels)), row_labels, column_labels)
         self._set_high()
 
@@ -155,22 +163,26 @@ class TileMap(PaintableHeatMap):
         cell_name = [(looks, "query"), (", ", "text_dim"), (looked_at, "key"), (": ", "text_dim")]
         if np.isnan(value):
             return [*around, *cell_name, ("all masked", "text")]
-        pooled = [(f"{_POOLED[self._pooling]} of ", "text_dim"), *around, *cell_name]
-        return [*pooled, (value_text(value), "text")]
+        how = "largest change" if self._signed else _POOLED[self._pooling]
+        return [(f"{how} of ", "text_dim"), *around, *cell_name, (value_text(value), "text")]
 
     # painting
 
     def _set_high(self) -> None:
-        """Colours reach up to the largest value: of the whole map, or of what is shown where means are pooled."""
+        """Colours reach as far as the values: of the whole map, or of what is shown where means are pooled."""
         if self._shape is None or not self.is_tiled:
+            return
+        if self._wanted_high is not None:
+            self._range = (-self._wanted_high if self._signed else 0.0, self._wanted_high)
+            self._repaint()
             return
         sight = self._sight(self.view, self.devicePixelRatioF())
         tiles = [sight.top] if self._pooling == "max" else sight.tiles
         pictures = [p for p in (self.cache.values(self._name, tile) for tile in tiles) if p is not None]
         if not pictures and (overview := self.overview()) is not None:
             pictures = [overview]
-        largest = max((float(np.nanmax(p)) for p in pictures if not np.isnan(p).all()), default=0.0)
-        self._range = (0.0, largest or 1.0)
+        largest = max((float(np.nanmax(np.abs(p))) for p in pictures if not np.isnan(p).all()), default=0.0) or 1.0
+        self._range = (-largest if self._signed else 0.0, largest)
         self._repaint()
 
     def _set_view(self, view: MapView) -> None:
@@ -181,7 +193,7 @@ class TileMap(PaintableHeatMap):
     def _pixels(self, view: MapView, ratio: float) -> cell_image.Codes:
         if not self.is_tiled:
             return super()._pixels(view, ratio)
-        return composed(self.cache, self._name, self._sight(view, ratio), self._range[1], self._backdrop)
+        return composed(self.cache, self._name, self._sight(view, ratio), *self._range, self._backdrop)
 
     def _sight(self, view: MapView, ratio: float) -> Sight:
         assert self._shape is not None

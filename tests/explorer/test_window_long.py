@@ -14,9 +14,13 @@ from PySide6.QtWidgets import QApplication
 from transformers import PreTrainedTokenizerFast
 
 from explorer.panels.head_map import HeadMapPanel
-from explorer.session.intents import SelectHead, SetText
+from explorer.panels.mask_scale import MaskScalePanel
+from explorer.panels.mask_scale.change_map import AFTER, BEFORE, CHANGE
+from explorer.session.intents import PutIntervention, SelectCell, SelectHead, SetText
+from explorer.widgets.number_text import value_text
 from explorer.window import MainWindow
 from models import open_checkpoint, run
+from models.interventions import Mask
 from models.results import TrustReport
 from models.trace import Trace
 from models.values import SiteRef
@@ -128,3 +132,41 @@ def test_to_a_short_text_and_back(window: MainWindow, text: str) -> None:
     settle(window)
     assert panel.map.is_tiled
     assert panel.map.missing() == []
+
+
+def test_masks_show_before_and_after_in_squares_and_rows_exactly(
+    window: MainWindow, folder: Path, text: str, trace: Trace
+) -> None:
+    site, head, edit = SiteRef("decoder", 1), 2, Mask("window", window=40)
+    window.session.dispatch(SelectHead(site, head))
+    window.dock_host.docks["masks"].raise_()
+    settle(window)
+    panel = panel_of(window, MaskScalePanel)
+    assert not panel.effect.change.isVisibleTo(panel)  # nothing is changed, so there is one number of each
+    window.session.dispatch(PutIntervention(edit))
+    window.session.dispatch(SelectCell(1200, 301))
+    settle(window)
+    view, change = window.session.state.results.comparison, panel.effect.change
+    assert view is not None
+    assert view.done == 1
+    edited = run(open_checkpoint(folder), text, interventions=[edit])
+    whole = [t.weights(site, head) for t in (trace, edited)]
+    top = [value_text(float(w[1200].max())) for w in whole]
+    assert [label.text().split()[0] for label in panel.effect.numbers.rows[1][1:]] == top
+    assert change.note.text() == f"A square is the largest change of {view.cell} × {view.cell} weights."
+    assert view.cell == 8
+    square = (slice(1200, 1208), slice(296, 304))
+    panel.area.ensureWidgetVisible(change.map)
+    for which, values in ((CHANGE, whole[1] - whole[0]), (BEFORE, whole[0])):
+        QTest.mouseClick(change.choice.button(which), Qt.MouseButton.LeftButton)
+        found = values[square].ravel()[np.abs(values[square]).argmax()]
+        np.testing.assert_allclose(change.map.value_at(1200, 301) or (), (found, 8), atol=1e-6)
+    QTest.mouseClick(change.choice.button(AFTER), Qt.MouseButton.LeftButton)
+    assert change.map.readout(1200, 301).endswith("all masked")
+    place = change.map.cell_rect(700, 690).center().toPoint()
+    QTest.mouseClick(change.map, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, place)
+    selection = window.session.state.selection
+    assert abs(selection.query - 700) <= 8  # within a pixel
+    assert abs(selection.key - 690) <= 8
+    QTest.keyClick(change.map, Qt.Key.Key_Plus)
+    assert change.map.view.zoom > 1

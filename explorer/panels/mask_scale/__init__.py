@@ -63,8 +63,8 @@ class MaskScalePanel(Panel):
         self.list.removed.connect(lambda index: self.dispatch(RemoveIntervention(index)))
         self.list.cleared.connect(lambda: self.dispatch(ClearInterventions()))
         self.effect = EffectView()
-        self.effect.map.cell_selected.connect(lambda query, key: self.dispatch(SelectCell(query, key)))
-        self.effect.map.hovered.connect(
+        self.effect.change.map.cell_selected.connect(lambda query, key: self.dispatch(SelectCell(query, key)))
+        self.effect.change.map.hovered.connect(
             lambda query, key: self.hover.point(Pointed(query=query, key=key) if query >= 0 else NOTHING)
         )
         body = QWidget()
@@ -132,9 +132,7 @@ class MaskScalePanel(Panel):
     def render_state(self, state: State, old: State | None) -> None:
         loaded = state.results.loaded
         self.pages.setCurrentIndex(1 if loaded is not None and loaded.info.textbook else 0)
-        uncompared = " · before and after are compared up to 1,024 tokens"
-        site = state.site
-        self.card.set_subtitle("" if site is None else head_name(state) + (uncompared if site.is_long else ""))
+        self.card.set_subtitle("" if state.site is None else head_name(state))
         self._render_knobs(state)
         if old is None or state.document.interventions != old.document.interventions:
             self.list.set_rows([ListedText(describe(i.value), i.on) for i in state.document.interventions])

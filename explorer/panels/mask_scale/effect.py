@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+import math
 
+import numpy as np
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QGridLayout, QLabel, QVBoxLayout, QWidget
+
+from explorer.panels.mask_scale.change_map import ChangeMap
 from explorer.panels.mask_scale.knobs import heading, said
 from explorer.session.hover import Pointed
 from explorer.session.state import State
-from explorer.theme import diverging
-from explorer.widgets.colour_bar import ColourBar
-from explorer.widgets.heat_map import HeatMap
+from explorer.theme import sequential
 from explorer.widgets.number_text import value_text
 from explorer.widgets.paired_bars import PairedBars, PairedRow
 from models.results import CompareView, Ran
@@ -18,8 +20,8 @@ from models.results import CompareView, Ran
 Words = tuple[list[str], list[str]]
 """What the queries and the keys of a site are called."""
 
-_MAP_HEIGHT = 320
 _LOSS_STEP = 5e-4  # nats: what the three decimals on screen can tell apart
+_COMING = "…"
 _WORDLESS = "This model gives vectors, not words."
 
 
@@ -35,43 +37,30 @@ class EffectView(QWidget):
         self.next_title = heading("")
         self.bars = PairedBars("Next token before and after")
         self.bars.set_empty_text(_WORDLESS)
-        self.map_title = heading("Change of the weights")
-        self.map = HeatMap()
-        self.map.setAccessibleName("Map of changes")
-        self.map.value_name = "changed by"
-        self.map.wheel_zooms = False
-        self.map.setMinimumWidth(160)  # a panel beside large text is narrow, and never scrolls sideways
-        self.map.set_colour_map(diverging())
-        self.bar = ColourBar("change")
-        self.bar.set_colour_map(diverging())
-        self.map.map_span_changed.connect(self.bar.set_span)
-        self.map_row = QWidget()
-        self.map_row.setFixedHeight(_MAP_HEIGHT)
-        row = QHBoxLayout(self.map_row)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.addWidget(self.map, 1)
-        row.addWidget(self.bar)
+        self.map_title = heading("Weights of the head")
+        self.change = ChangeMap()
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(6)
         parts = (self.title, self.numbers, self.sentence, self.dead)
-        for part in (*parts, self.next_title, self.bars, self.map_title, self.map_row):
+        for part in (*parts, self.next_title, self.bars, self.map_title, self.change):
             column.addWidget(part)
         self._view: CompareView | None = None
 
     def show_state(self, state: State, words: Words) -> None:
         """Show the comparison in `state`; `words` are those of the selected site."""
         view, ran = state.results.comparison, state.ran
-        is_long = state.site is not None and state.site.is_long
-        self.setVisible(view is not None and ran is not None and not is_long)
-        if view is None or ran is None or is_long:
+        self.setVisible(view is not None and ran is not None)
+        if view is None or ran is None:
             self._view = None
             return
         if view.run != ran.run or view.site != state.selection.site or view.head != state.selection.head:
             return  # the last numbers stay until the new ones are here
-        query = min(state.selection.query, len(view.before) - 1)
-        self.map.set_selection(state.selection.query, state.selection.key)
+        query = min(state.selection.query, len(view.top_key_after) - 1)
         edited = bool(ran.interventions)
+        if edited:
+            self.change.show_view(view, words, sequential(state.document.view.colour_map))
+        self.change.map.set_selection(state.selection.query, state.selection.key)
         self._show_numbers(view, words, query, edited)
         if view is self._view:
             return
@@ -82,24 +71,23 @@ class EffectView(QWidget):
         self.dead.setVisible(bool(view.dead_rows))
         self._show_next(view, ran, edited)
         self.map_title.setVisible(edited)
-        self.map_row.setVisible(edited)
-        if edited:
-            self._show_map(view, words)
+        self.change.setVisible(edited)
 
     def show_hover(self, pointed: Pointed) -> None:
-        self.map.set_hover(pointed.query, pointed.key)
-        view, q, k = self._view, pointed.query, pointed.key
-        inside = view is not None and 0 <= q < view.difference.shape[0] and 0 <= k < view.difference.shape[1]
-        self.bar.set_marker(float(view.difference[q, k]) if inside and view is not None else None)
+        self.change.show_hover(pointed)
 
     def _show_numbers(self, view: CompareView, words: Words, query: int, edited: bool) -> None:
         self.numbers.set_compares(edited)
         name = f"row “{words[0][query]}”"
+        tops = ((view.top_before, view.top_key_before), (view.top_after, view.top_key_after))
         top = [
-            f"{value_text(float(weights[query, keys[query]]))} {words[1][int(keys[query])]}"
-            for weights, keys in ((view.before, view.top_key_before), (view.after, view.top_key_after))
+            _COMING if _is_coming(view, weights[query]) else f"{_value(weights[query])} {words[1][int(keys[query])]}"
+            for weights, keys in tops
         ]
-        bits = [f"{value_text(float(rows[query]))} bits" for rows in (view.entropy_before, view.entropy_after)]
+        bits = [
+            _COMING if _is_coming(view, rows[query]) else f"{_value(rows[query])} bits"
+            for rows in (view.entropy_before, view.entropy_after)
+        ]
         self.numbers.set_row(0, f"Entropy of {name}", *bits)
         if query in view.dead_rows:
             top[1] = "none"
@@ -107,7 +95,11 @@ class EffectView(QWidget):
         if view.loss_before is None or view.loss_after is None:
             self.numbers.hide_row(2)
         else:
-            self.numbers.set_row(2, "Loss on this text", f"{view.loss_before:.3f} nats", f"{view.loss_after:.3f} nats")
+            losses = [
+                _COMING if _is_coming(view, loss) else f"{loss:.3f} nats"
+                for loss in (view.loss_before, view.loss_after)
+            ]
+            self.numbers.set_row(2, "Loss on this text", *losses)
 
     def _show_next(self, view: CompareView, ran: Ran, edited: bool) -> None:
         prediction = view.prediction_after
@@ -119,11 +111,6 @@ class EffectView(QWidget):
             for change in view.token_changes
         ]
         self.bars.set_rows(rows, compares=edited)
-
-    def _show_map(self, view: CompareView, words: Words) -> None:
-        high = view.largest_difference or 1.0
-        self.map.set_values(view.difference, None, *words, -high, high)
-        self.bar.set_range(-high, high)
 
 
 class NumberTable(QWidget):
@@ -165,9 +152,18 @@ class NumberTable(QWidget):
             label.hide()
 
 
+def _is_coming(view: CompareView, value: float) -> bool:
+    """Whether a number of a long text is under way."""
+    return view.done < 1 and math.isnan(value)
+
+
+def _value(number: np.float32) -> str:
+    return value_text(float(number))
+
+
 def loss_sentence(view: CompareView) -> str:
     """What the change of the loss means, said honestly; nothing for a model without one."""
-    if view.loss_before is None or view.loss_after is None:
+    if view.loss_before is None or view.loss_after is None or view.done < 1:
         return ""
     change = view.loss_after - view.loss_before
     if abs(change) < _LOSS_STEP:

@@ -169,6 +169,19 @@ def test_the_next_token_is_read_from_the_target(stack, position):
     assert token_word(state, 1) == ("cat" if stack == "encoder" else "El")
 
 
+def test_a_comparison_that_comes_in_parts_is_asked_for_until_it_is_whole():
+    state = answers.after(State(), answers.loaded(), answers.ran())
+    first = wanted_comparison(state)
+    assert first is not None
+    assert first.have == 0
+    part = answers.after(state, answers.comparison(first, done=0.25))
+    assert wanted_comparison(part) == replace(first, have=0.25)
+    moved = wanted_comparison(answers.after(part, SelectQuery(1)))
+    assert moved is not None
+    assert (moved.have, moved.position) == (0, 1)
+    assert wanted_comparison(answers.after(part, answers.comparison(first, done=1.0))) is None
+
+
 class Scorer(Watcher):
     """All that it shows is made of scores."""
 

@@ -30,6 +30,7 @@ from models.results import CompareView
 from models.values import SiteRef
 from tests.explorer.panels.masks_host import Host, opened_host
 from tests.explorer.real_window import EXAMPLE, wait_until
+from tests.explorer.session import answers
 from tests.explorer.widgets.pointer import move_pointer
 
 LEFT = Qt.MouseButton.LeftButton
@@ -95,7 +96,7 @@ def test_untouched_it_shows_the_models_own_numbers_and_an_invitation(host):
     assert numbers(host)[1][::2] == ("Largest weight of row “to”", f"{value_text(row.max())} ⟨start⟩")
     assert numbers(host)[2][::2] == ("Loss on this text", "2.995 nats")
     assert host.masks.effect.bars.accessibleDescription().startswith("␣Tom 67.9 %, ")
-    assert not host.masks.effect.map_row.isVisibleTo(host.masks)
+    assert not host.masks.effect.change.isVisibleTo(host.masks)
     assert "before" not in shown
 
 
@@ -148,15 +149,16 @@ def test_every_figure_of_the_effect_is_that_of_two_runs_of_the_model(host):
     assert "edited × 1" in texts(host)
     difference = runs[1].weights(SITE, HEAD) - runs[0].weights(SITE, HEAD)
     readout = f"“to” looks at “Tom”: changed by {value_text(float(difference[LAST, 1]))}"
-    assert host.masks.effect.map.readout(LAST, 1) == readout
-    assert host.masks.effect.bar.accessibleDescription().endswith(f"to {value_text(float(np.abs(difference).max()))}")
+    assert host.masks.effect.change.map.readout(LAST, 1) == readout
+    largest = value_text(float(np.abs(difference).max()))
+    assert host.masks.effect.change.bar.accessibleDescription().endswith(f"to {largest}")
 
 
 def test_the_map_of_changes_selects_a_cell(host):
     host.session.dispatch(PutIntervention(Scale(0.4, site=SITE, head=HEAD)))
     host.settle()
-    host.masks.area.ensureWidgetVisible(host.masks.effect.map)
-    heat_map = host.masks.effect.map
+    host.masks.area.ensureWidgetVisible(host.masks.effect.change.map)
+    heat_map = host.masks.effect.change.map
     click(heat_map, heat_map.cell_rect(9, 3).center().toPoint())
     assert (host.state.selection.query, host.state.selection.key) == (9, 3)
     assert host.map.map.selection == (9, 3)
@@ -374,32 +376,8 @@ def test_nothing_needs_to_scroll_sideways(host, size, points):
 
 
 def made_up(before: float | None, after: float | None, peeks: bool = False, dead: tuple[int, ...] = ()) -> CompareView:
-    one, rows = np.zeros((6, 6), np.float32), np.zeros(6, np.float32)
     request = CompareRequest(run=1, site=SITE, head=0, position=0)
-    return CompareView(
-        request=request,
-        run=1,
-        site=SITE,
-        head=0,
-        head_dim=32,
-        scale=0.177,
-        factor=1.0,
-        before=one,
-        after=one,
-        difference=one,
-        largest_difference=0.0,
-        entropy_before=rows,
-        entropy_after=rows,
-        top_key_before=rows.astype(int),
-        top_key_after=rows.astype(int),
-        token_changes=(),
-        prediction_before=None,
-        prediction_after=None,
-        loss_before=before,
-        loss_after=after,
-        peeks=peeks,
-        dead_rows=dead,
-    )
+    return answers.comparison(request, loss_before=before, loss_after=after, peeks=peeks, dead_rows=dead)
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from models.quality_requests import QualityPart, QualityRequest, QualityScore, Q
 from models.requests import (
     AlignmentRequest,
     AtlasRequest,
+    CompareRequest,
     ForwardRequest,
     HeadRequest,
     LoadRequest,
@@ -37,6 +38,7 @@ from models.requests import (
 from models.results import (
     AlignmentView,
     AtlasView,
+    CompareView,
     Failure,
     HeadView,
     Loaded,
@@ -155,6 +157,40 @@ def atlas_view(run: int = 1) -> AtlasView:
 def prediction_view(run: int = 1) -> PredictionView:
     prediction = Prediction(position=3, candidates=(TO,), actual=None, entropy=1.5)
     return PredictionView(request=PredictionRequest(run=run, positions=(3,)), run=run, predictions=(prediction,))
+
+
+def comparison(request: CompareRequest, **changes: object) -> CompareView:
+    """Of six tokens, none of which changed."""
+    one, rows = np.zeros((6, 6), np.float32), np.zeros(6, np.float32)
+    view = CompareView(
+        request=request,
+        run=request.run,
+        site=request.site,
+        head=request.head,
+        head_dim=32,
+        scale=0.177,
+        factor=1.0,
+        before=one,
+        after=one,
+        masked_before=None,
+        masked_after=None,
+        difference=one,
+        largest_difference=0.0,
+        entropy_before=rows,
+        entropy_after=rows,
+        top_key_before=rows.astype(int),
+        top_key_after=rows.astype(int),
+        top_before=rows,
+        top_after=rows,
+        token_changes=(),
+        prediction_before=None,
+        prediction_after=None,
+        loss_before=3.0,
+        loss_after=3.0,
+        peeks=False,
+        dead_rows=(),
+    )
+    return replace(view, **changes)  # type: ignore[arg-type]
 
 
 def positions_view(run: int = 1, site: SiteRef = SiteRef("decoder", 5)) -> PositionsView:  # noqa: B008

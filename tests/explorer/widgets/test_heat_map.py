@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from explorer.theme import DARK, LIGHT, diverging, sequential
 from explorer.widgets.heat_map import HeatMap
+from explorer.widgets.heat_map_paint import piece_limits
 from tests.explorer.widgets.pictures import rendered, rgb
 from tests.explorer.widgets.pointer import move_pointer
 
@@ -298,3 +299,13 @@ def test_a_screen_reader_hears_what_it_is(heat_map):
     assert heat_map.accessibleName() == "Attention heat map"
     assert "Arrow keys" in heat_map.accessibleDescription()
     assert heat_map.focusPolicy() & Qt.FocusPolicy.TabFocus
+
+
+def test_a_readout_that_is_too_long_keeps_its_value_whole():
+    assert piece_limits([], 80, 260) == []
+    assert piece_limits([40, 10, 30], 80, 260) == [41, 11, 31]
+    assert piece_limits([200, 10, 30], 80, 260) == [80, 11, 31]  # a long word is cut where all else fits
+    limits = piece_limits([120, 60, 50, 20, 50], 80, 180)
+    assert limits[-1] == 51
+    assert limits[3] == pytest.approx(21)
+    np.testing.assert_allclose(limits[:3], 110 / 3, atol=0.01)  # what is left, shared out among the long ones

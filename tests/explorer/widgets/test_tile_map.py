@@ -240,7 +240,7 @@ def test_pixels_are_the_cells_they_fall_on(level):
         for column in range(-(-COUNT // (TILE << level))):
             cache.put("a", Tile(level, row, column), cut(Tile(level, row, column)))
     rows, columns = np.arange(700, 1300, 3), np.arange(650, 1310, 2)
-    pixels = composed(cache, "a", Sight((COUNT, COUNT), rows, columns, level), 0.5)
+    pixels = composed(cache, "a", Sight((COUNT, COUNT), rows, columns, level), 0.0, 0.5)
     whole = np.concatenate(
         [
             np.concatenate([cut(Tile(level, row, column)) for column in range(-(-COUNT // (TILE << level)))], axis=1)
@@ -254,12 +254,32 @@ def test_pixels_are_the_cells_they_fall_on(level):
 def test_the_finest_that_is_there_stands_in():
     cache = TileCache()
     sight = Sight((COUNT, COUNT), np.arange(900, 1000), np.arange(780, 1000), 0)
-    assert not composed(cache, "a", sight, 0.5).any()
+    assert not composed(cache, "a", sight, 0.0, 0.5).any()
     cache.put("a", TOP, cut(TOP))
     cache.put("a", Tile(1, 1, 1), cut(Tile(1, 1, 1)))
-    pixels = composed(cache, "a", sight, 0.5)
+    pixels = composed(cache, "a", sight, 0.0, 0.5)
     finer = cell_image.encode(cut(Tile(1, 1, 1)), 0.0, 0.5)
     rows, columns = (sight.rows - 512) >> 1, (sight.columns - 512) >> 1
     # tile (3, 3) begins at 768: all that shows lies within level 1's (1, 1)
     np.testing.assert_array_equal(pixels, finer[np.ix_(rows, columns)])
     assert ancestor(Tile(0, 5, 3), 1) == Tile(1, 2, 1)
+
+
+def test_a_signed_map_is_coloured_as_far_below_as_above(qtbot):
+    widget = TileMap()
+    qtbot.addWidget(widget)
+    widget.resize(400, 400)
+    words = [str(i) for i in range(COUNT)]
+    change = np.zeros_like(cut(TOP))
+    change[5, 3], change[9, 2] = -0.6, 0.25
+    widget.set_map("change", words, words, signed=True)
+    widget.add_tile("change", TOP, change)
+    assert widget.high == pytest.approx(0.6)
+    np.testing.assert_allclose(widget._range, (-0.6, 0.6), atol=1e-6)
+    np.testing.assert_allclose(widget.value_at(5 * TOP.cell, 3 * TOP.cell) or (), (-0.6, TOP.cell), atol=1e-6)
+    readout = widget.readout(5 * TOP.cell, 3 * TOP.cell)
+    assert readout.startswith(f"largest change of {TOP.cell} × {TOP.cell} around ")
+    assert readout.endswith("−0.600")
+    widget.set_map("before", words, words, high=0.75)
+    widget.add_tile("before", TOP, np.abs(change))
+    assert widget._range == (0, 0.75)  # as it was told, so that two maps can be compared
