@@ -10,7 +10,7 @@ from torch import Tensor
 
 from models.attention import AttentionInputs
 from models.capture import never
-from models.pooling import Pooling, stream
+from models.pooling import PooledHeads, Pooling, stream
 from models.requests import Cancelled
 
 
@@ -18,7 +18,7 @@ from models.requests import Cancelled
 class Atlas:
     images: np.ndarray  # (sites, heads, rows, columns) float32, NaN where a site has fewer heads or tokens
     mean: np.ndarray  # (sites, rows, columns) float32
-    row_error: float
+    row_error: float  # largest |sum of a row - 1| of what was computed
     cell: int
     done: float = 1.0  # the share of all weights that was computed; what is not there yet is NaN
 
@@ -37,6 +37,7 @@ class AtlasInParts:
         self._mean = np.full((len(inputs), down, across), np.nan, np.float32)
         self._cell = max(cells, default=1)
         self._row_error = 0.0
+        self._begun: tuple[int, PooledHeads] | None = None  # the site that is computed, and how far it is
         self._done, self._all = 0, sum(_work(x) for x in inputs)
         self._blocks = self._run(inputs, size, how)
         self._ended = not inputs
@@ -63,23 +64,30 @@ class AtlasInParts:
             self._ended = next(self._blocks, None) is None
 
     def picture(self) -> Atlas:
-        """A copy of what is there."""
+        """A copy of what is there. Waits for the device."""
+        self._fetch()
         return Atlas(self._images.copy(), self._mean.copy(), self._row_error, self._cell, self.done)
 
     def _run(self, inputs: Sequence[AttentionInputs], size: int, how: Pooling) -> Iterator[bool]:
         for i, x in enumerate(inputs):
             rows = 0
             for part in stream(x, size, None, how):
-                # rows of squares that are whole; one whose last rows are yet to come waits for them
-                first, last = rows // part.cell, -(-part.rows // part.cell)
-                heads, _, across = part.images.shape
-                whole = last if part.rows == x.queries else part.rows // part.cell
-                self._images[i, :heads, first:whole, :across] = _numpy(part.images[:, first:whole])
-                self._mean[i, first:whole, :across] = _numpy(part.mean[first:whole])
-                self._row_error = max(self._row_error, part.row_error)
+                self._begun = i, part
                 self._done += _work(x, rows, part.rows)
                 rows = part.rows
                 yield True
+            self._fetch()
+            self._begun = None
+
+    def _fetch(self) -> None:
+        """Copy from the device what is done of the site that was begun: once a picture, not after every block."""
+        if self._begun is None:
+            return
+        i, part = self._begun
+        heads, _, across = part.images.shape
+        self._images[i, :heads, : part.whole, :across] = _numpy(part.images[:, : part.whole])
+        self._mean[i, : part.whole, :across] = _numpy(part.mean[: part.whole])
+        self._row_error = max(self._row_error, part.row_error)
 
 
 def _work(x: AttentionInputs, first: int = 0, last: int | None = None) -> int:

@@ -83,17 +83,34 @@ def scores(
     """What enters the softmax, before the mask: scaled, biased, soft-capped. (batch, heads, rows, keys) float32."""
     if x.given is not None:
         raise ValueError("This model gives its weights alone: the scores that they were made of are not seen.")
-    query = _take(x.query, heads, rows).float()  # (batch, heads, rows, head_dim)
-    key = _shared(x.key, x, heads)
-    key = key if keys is None else key[:, :, keys]
-    s = torch.matmul(query, key.float().mT, out=out)  # (batch, heads, rows, keys)
-    s.mul_(x.scale if x.factors is None else _scales(x, heads))
+    s = _products(x, heads, rows, out, keys)
     if x.bias is not None:
         s += _take(x.bias, heads, rows, keys)
     if x.softcap is not None:
         s = s.div_(x.softcap).tanh_() * x.softcap  # a new tensor: tanh's gradient needs its own result
     if x.mask is not None and x.mask.dtype != torch.bool:
         s += added_bias(x, heads, rows, keys)
+    return s
+
+
+def _products(
+    x: AttentionInputs, heads: list[int] | None, rows: Rows, out: Tensor | None, keys: slice | None
+) -> Tensor:
+    """scale * q_i . k_j, (batch, heads, rows, keys) float32."""
+    query = _take(x.query, heads, rows).float()  # (batch, heads, rows, head_dim)
+    plain = x.keys <= EXACT_KEYS or x.factors is not None or query.requires_grad or x.key.requires_grad
+    if plain or (out is not None and not out.is_contiguous()):
+        key = _shared(x.key, x, heads)
+        key = key if keys is None else key[:, :, keys]
+        s = torch.matmul(query, key.float().mT, out=out)  # (batch, heads, rows, keys)
+        return s.mul_(x.scale if x.factors is None else _scales(x, heads))
+    # A long text is read and written at the speed of memory. The product scales as it goes, and query heads that share
+    # a key are rows of one product, so that no key is copied.
+    key = x.key if heads is None else _shared(x.key, x, heads)
+    key = (key if keys is None else key[:, :, keys]).float().flatten(0, 1)  # (batch * key heads, keys, head_dim)
+    s = torch.empty(*query.shape[:3], key.shape[1], device=query.device) if out is None else out
+    product = s.view(len(key), -1, key.shape[1])
+    torch.baddbmm(product, query.reshape(len(key), -1, key.shape[2]), key.mT, beta=0, alpha=x.scale, out=product)
     return s
 
 
@@ -152,7 +169,7 @@ def masked_scores(
     if shut is not None:
         s.masked_fill_(shut, -torch.inf)
     elif x.causal:
-        s += _future(x, rows, keys)
+        _hide_future(s, x, rows, keys)
     return s, shut
 
 
@@ -269,6 +286,15 @@ def _shared(t: Tensor, x: AttentionInputs, heads: list[int] | None) -> Tensor:
     if heads is not None:
         return _take(t, [head // x.group for head in heads], None)
     return t if x.group == 1 else t.repeat_interleave(x.group, dim=1)
+
+
+def _hide_future(s: Tensor, x: AttentionInputs, rows: Rows, keys: slice | None) -> None:
+    """-inf in causal scores (batch, heads, rows, keys) beyond each query's own place; the past is not touched."""
+    wanted = range(x.keys) if keys is None else range(x.keys)[keys]
+    first = range(x.queries)[rows].start if isinstance(rows, slice) else 0
+    later = slice(max(wanted.start, first + 1), wanted.stop)  # what some row may not look at
+    if later.start < later.stop:
+        s[..., later.start - wanted.start :] += _future(x, rows, later)
 
 
 def _future(x: AttentionInputs, rows: Rows, keys: slice | None = None) -> Tensor:

@@ -28,13 +28,25 @@ _DEVICE_BLOCK = 1 << 26
 
 @dataclass(slots=True, eq=False)
 class PooledHeads:
-    """The pictures of some heads of one site; complete when `rows` is the number of its queries."""
+    """The pictures of some heads of one site; complete when `rows` is `queries`."""
 
     images: Tensor  # (heads, rows, columns) float32
     mean: Tensor  # (rows, columns): the mean over heads, pooled likewise
-    row_error: float  # largest |sum of a row - 1| so far
+    worst_row: Tensor  # (): largest |sum of a row - 1| so far; on the device, which nobody waits for until it is read
     cell: int  # each pixel pools cell x cell weights
-    rows: int  # queries done
+    queries: int
+    rows: int = 0  # queries done
+
+    @property
+    def whole(self) -> int:
+        """How many rows of squares are complete: one whose last queries are yet to come is not."""
+        return self.images.shape[1] if self.rows == self.queries else self.rows // self.cell
+
+    @property
+    def row_error(self) -> float:
+        """Largest |sum of a row - 1| so far."""
+        error = float(self.worst_row)
+        return math.inf if math.isnan(error) else error
 
 
 def pooled(x: AttentionInputs, size: int, heads: list[int] | None = None, how: Pooling = "max") -> PooledHeads:
@@ -62,9 +74,9 @@ def stream(
     picture = PooledHeads(
         images=torch.zeros(count, down, across, device=x.query.device),
         mean=torch.zeros(down, across, device=x.query.device),
-        row_error=0.0,
+        worst_row=torch.zeros((), device=x.query.device),
         cell=cell,
-        rows=0,
+        queries=x.queries,
     )
     for rows in _row_blocks(x, count, cell):
         keys = attention.reach(x, heads, rows)
@@ -72,7 +84,7 @@ def stream(
         keys = slice(keys.start // cell * cell, keys.stop)
         if keys.start < keys.stop:
             w = attention.weights(x, heads, rows, keys=keys)[0]  # (heads, rows, keys)
-            picture.row_error = max(picture.row_error, _row_error(x, w))
+            picture.worst_row = torch.maximum(picture.worst_row, _row_error(x, w))  # a NaN stays
             for part, into in ((w, picture.images), (w.mean(dim=0, keepdim=True), picture.mean[None])):
                 _add(into, part, rows, keys, x, cell, how)
         picture.rows = rows.stop
@@ -116,10 +128,11 @@ def squares(w: Tensor, cell: int, how: Pooling) -> Tensor:
     if cell == 1:
         return w
     # rows first: they are whole lines in memory, and few are left for the slower axis
-    return _pool_axis(_pool_axis(w, 1, cell, how), 2, cell, how)
+    return pool_axis(pool_axis(w, 1, cell, how), 2, cell, how)
 
 
-def _pool_axis(t: Tensor, dim: int, cell: int, how: Pooling) -> Tensor:
+def pool_axis(t: Tensor, dim: int, cell: int, how: Pooling) -> Tensor:
+    """Runs of `cell` along an axis as one number each, the last one of what is left. Always a tensor of its own."""
     whole = t.shape[dim] // cell * cell
     parts = []
     if whole:
@@ -140,10 +153,9 @@ def sum_axis(t: Tensor, dim: int, cell: int) -> Tensor:
     return parts[0] if len(parts) == 1 else torch.cat(parts, dim)
 
 
-def _row_error(x: AttentionInputs, w: Tensor) -> float:
+def _row_error(x: AttentionInputs, w: Tensor) -> Tensor:
     sums = w.sum(dim=-1)
     # a row that may look at nothing sums to 0; a sink takes a share that is not shown
     off = torch.where(sums == 0, 0.0, sums - 1)
     off = off.clamp(min=0) if x.sinks is not None else off.abs()
-    error = float(off.max())
-    return math.inf if math.isnan(error) else error
+    return off.max()

@@ -17,7 +17,7 @@ from torch import Tensor
 from models import attention
 from models.attention import AttentionInputs
 from models.capture import never
-from models.pooling import Pooling, squares
+from models.pooling import Pooling, pool_axis, squares
 from models.requests import Cancelled
 from models.values import Tile
 
@@ -84,21 +84,54 @@ class HeadTiles:
         """(down, across) of the weights of some rows and keys, NaN where a square is masked."""
         if self._x.given is not None:
             return self._given_squares(rows, keys, cell, how, scale_rows)
-        s = self._scores(rows, keys, reach)  # (rows, keys)
-        hidden = self._hidden(s, rows, keys, cell)
-        w = s.sub_(self._peak[rows, None]).exp_()
-        w = w if scale_rows else w.div_(self._total[rows, None])
-        picture = squares(w[None], cell, how)[0]
+        x, known = self._x, bool(self._known[rows].all())
+        looked_at = keys if known else slice(min(reach.start, keys.start), max(reach.stop, keys.stop))
+        s = attention.masked_scores(x, [self._head], rows, keys=looked_at)[0][0, 0]  # (rows, keys that are looked at)
+        part = s[:, keys.start - looked_at.start : keys.stop - looked_at.start]  # (rows, keys)
+        # The exponential grows with its argument, so the largest weight of some keys is that of their largest score:
+        # what is read and written is few, where exp() of every score would be many.
+        largest = None if how == "mean" and x.mask is None else pool_axis(part, 1, cell, "max")  # (rows, across)
+        hidden = self._hidden(largest, rows, keys, cell)
+        if not known:
+            peak = s.amax(dim=-1)
+            # a row that may look at nothing: all 0, not 0/0
+            self._peak[rows] = torch.where(peak == -torch.inf, 0.0, peak)
+        peak = self._peak[rows, None]
+        if not known or how == "mean":
+            s.sub_(peak).exp_()
+        if not known:
+            self._keep_total(rows, s.sum(dim=-1))
+        if how == "max":
+            assert largest is not None
+            w = largest.sub_(peak).exp_()
+        else:
+            w = pool_axis(part, 1, cell, "mean")
+        if not scale_rows:
+            w = w / self._total[rows, None]
+        picture = pool_axis(w, 0, cell, how)
         return picture if hidden is None else picture.masked_fill(hidden, torch.nan)
 
-    def _hidden(self, s: Tensor, rows: slice, keys: slice, cell: int) -> Tensor | None:
-        """(down, across) bool: squares that are masked as a whole, None where none is. s: masked scores."""
+    def _keep_total(self, rows: slice, total: Tensor) -> None:
+        """total: (rows,) sums of exp(s - m)."""
+        x = self._x
+        if x.sinks is not None:
+            total = total + torch.exp(x.sinks[self._head].float() - self._peak[rows])
+        self._total[rows] = torch.where(total == 0, 1.0, total)
+        self._known[rows] = True
+
+    def _hidden(self, largest: Tensor | None, rows: slice, keys: slice, cell: int) -> Tensor | None:
+        """(down, across) bool: squares that are masked as a whole, None where none is.
+
+        largest: (rows, across), of the masked scores of each row; asked for where there is a mask.
+        """
         if self._x.mask is not None:
-            return squares(s[None], cell, "max")[0] == -torch.inf
+            assert largest is not None
+            return pool_axis(largest, 0, cell, "max") == -torch.inf
         if not self._x.causal or keys.stop <= rows.start + 1:
             return None
-        last_rows = torch.arange(rows.start, rows.stop, cell, device=s.device).add_(cell).clamp_(max=rows.stop) - 1
-        first_keys = torch.arange(keys.start, keys.stop, cell, device=s.device)
+        device = self._x.query.device
+        last_rows = torch.arange(rows.start, rows.stop, cell, device=device).add_(cell).clamp_(max=rows.stop) - 1
+        first_keys = torch.arange(keys.start, keys.stop, cell, device=device)
         return first_keys > last_rows[:, None]
 
     def _given_squares(self, rows: slice, keys: slice, cell: int, how: Pooling, scale_rows: bool) -> Tensor:
@@ -109,20 +142,3 @@ class HeadTiles:
         w = w[:, keys]
         hidden = squares(w[None], cell, "max")[0] == 0
         return squares(w[None], cell, how)[0].masked_fill(hidden, torch.nan)
-
-    def _scores(self, rows: slice, keys: slice, reach: slice) -> Tensor:
-        """Masked scores, (rows, keys). What their rows sum to is known afterwards."""
-        x, heads = self._x, [self._head]
-        if self._known[rows].all():
-            return attention.masked_scores(x, heads, rows, keys=keys)[0][0, 0]
-        whole = slice(min(reach.start, keys.start), max(reach.stop, keys.stop))
-        s = attention.masked_scores(x, heads, rows, keys=whole)[0][0, 0]
-        peak = s.amax(dim=-1)
-        peak = torch.where(peak == -torch.inf, 0.0, peak)  # a row that may look at nothing: all 0, not 0/0
-        part = s[:, keys.start - whole.start : keys.stop - whole.start].clone()
-        total = s.sub_(peak[:, None]).exp_().sum(dim=-1)
-        if x.sinks is not None:
-            total += torch.exp(x.sinks[self._head].float() - peak)
-        self._peak[rows], self._total[rows] = peak, torch.where(total == 0, 1.0, total)
-        self._known[rows] = True
-        return part

@@ -42,16 +42,37 @@ def test_rows_sum_to_one(case: str) -> None:
         torch.testing.assert_close(with_sink, attention.weights(replace(x, sinks=None)), atol=1e-7, rtol=0)
 
 
+@pytest.mark.parametrize("as_of_a_long_text", [False, True])
 @pytest.mark.parametrize("case", CASES)
-def test_parts_equal_the_whole(case: str) -> None:
+def test_parts_equal_the_whole(case: str, as_of_a_long_text: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     x = make(case)
-    for heads in ([0], [3], [1, 2], [3, 0], [0, 2, 3]):
-        for rows in (None, slice(4, 9), [12, 0, 5], [6]):
-            taken = slice(None) if rows is None else rows
-            for function in (attention.scores, attention.weights):
-                part, whole = function(x, heads, rows), function(x)[:, heads][:, :, taken]
-                assert part.shape == whole.shape
-                torch.testing.assert_close(part, whole, atol=1e-6, rtol=1e-6)
+    blocked = attention.blocked(x)
+    shut = torch.zeros(1, 1, 1, 1, dtype=torch.bool) if blocked is None else blocked
+    wholes = [attention.scores(x), attention.weights(x), attention.scores(x).masked_fill(shut, -torch.inf)]
+    functions = (attention.scores, attention.weights, lambda *parts: attention.masked_scores(*parts)[0])
+    if as_of_a_long_text:
+        monkeypatch.setattr(attention, "EXACT_KEYS", 0)
+    for heads in (None, [0], [3], [1, 2], [3, 0], [0, 2, 3]):
+        for rows in (None, slice(4, 9), slice(0, 1), [12, 0, 5], [6]):
+            for function, whole in zip(functions, wholes, strict=True):
+                expected = whole if heads is None else whole[:, heads]
+                expected = expected if rows is None else expected[:, :, rows]
+                part = function(x, heads, rows)
+                assert part.shape == expected.shape
+                torch.testing.assert_close(part, expected, atol=1e-6, rtol=1e-6)
+                if function is not attention.weights:  # whose rows are whole
+                    some = function(x, heads, rows, None, slice(3, 11))
+                    torch.testing.assert_close(some, expected[..., 3:11], atol=1e-6, rtol=1e-6)
+
+
+def test_of_a_long_text_the_product_is_written_where_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attention, "EXACT_KEYS", 0)
+    x = make("grouped, causal")
+    whole = attention.scores(x)
+    for room in (torch.full_like(whole, torch.nan), torch.full((1, HEADS, 20, 13), torch.nan)[:, :, :13]):
+        found = attention.scores(x, out=room)
+        assert found.data_ptr() == room.data_ptr()
+        torch.testing.assert_close(room, whole, atol=1e-5, rtol=0)
 
 
 def test_query_beyond_the_keys_sees_them_all() -> None:
