@@ -290,6 +290,9 @@ def _shared(t: Tensor, x: AttentionInputs, heads: list[int] | None) -> Tensor:
 
 def _hide_future(s: Tensor, x: AttentionInputs, rows: Rows, keys: slice | None) -> None:
     """-inf in causal scores (batch, heads, rows, keys) beyond each query's own place; the past is not touched."""
+    if x.keys <= EXACT_KEYS:  # in the cache; adding to all of it is one run of memory
+        s += _future(x, rows, keys)
+        return
     wanted = range(x.keys) if keys is None else range(x.keys)[keys]
     first = range(x.queries)[rows].start if isinstance(rows, slice) else 0
     later = slice(max(wanted.start, first + 1), wanted.stop)  # what some row may not look at
