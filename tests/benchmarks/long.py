@@ -29,6 +29,7 @@ import transformers
 from models import open_checkpoint, run
 from models.atlas import AtlasInParts
 from models.capture import IMPLEMENTATION, Recorder, recording
+from models.devices import label_of
 from models.held_run import A_MOMENT, A_MOMENT_ON_A_DEVICE
 from models.model import Model
 from models.tiles import HeadTiles
@@ -38,10 +39,8 @@ from tests.benchmarks.checkpoints import gpt2_small, llama, text_of
 from tests.benchmarks.forward import machine
 
 THUMBNAIL = 48
-TARGETS = {  # device: forward's ratio, tile in ms, atlas in s, the Trace in bytes
-    "cpu": (1.05, 50.0, 6.0, 700e6),
-    "cuda": (1.05, 10.0, 3.0, 3.2e9),
-}
+ON_THE_CPU = (1.05, 50.0, 6.0, 700e6)  # forward's ratio, tile in ms, atlas in s, the Trace in bytes
+ON_A_GPU = (1.05, 10.0, 3.0, 3.2e9)
 FIRST_PICTURE = 0.5  # s, after the forward's end
 
 
@@ -50,21 +49,20 @@ def main() -> None:
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     on_gpu = arguments.device != "cpu"
-    print(machine() + (f"; {torch.cuda.get_device_name()}" if on_gpu else ""))
-    targets = TARGETS["cuda" if on_gpu else "cpu"]
+    print(machine() + (f"; {label_of(torch.device(arguments.device))}" if on_gpu else ""))
+    dtype = arguments.dtype or ("bfloat16" if on_gpu else "float32")
+    targets = ON_A_GPU if on_gpu else ON_THE_CPU
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "random"
         shape = llama(folder, arguments.tokens, arguments.heads) if arguments.heads else None
         folder = shape or gpt2_small(folder, arguments.tokens)
-        model = open_checkpoint(folder)
-        if on_gpu:
-            model.module.to(arguments.device, torch.bfloat16)
+        model = open_checkpoint(folder, device=arguments.device, dtype=dtype)
         text = text_of(model.tokenizer, arguments.tokens)
         trace = measured_forward(model, text, arguments.runs, targets)
         measured_tiles(trace, arguments.runs, targets[1])
         measured_atlas(trace, targets[2])
         del model, trace
-        if not on_gpu and not arguments.no_window:
+        if not on_gpu and not arguments.no_window:  # the window opens it in float32
             from tests.benchmarks.long_window import measured_window
 
             measured_window(folder, text, targets[1], FIRST_PICTURE, targets[2])
@@ -72,7 +70,8 @@ def main() -> None:
 
 def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--device", default="cpu", help="cpu or cuda; on a GPU in bfloat16")
+    parser.add_argument("--device", default="cpu", help="cpu, cuda, xpu ...")
+    parser.add_argument("--dtype", help="float32 unless said otherwise, on a GPU bfloat16")
     parser.add_argument("--tokens", type=int, default=4096)
     parser.add_argument("--heads", type=int, help="of the shape of SmolLM2, 9 a layer; without it that of GPT-2 small")
     parser.add_argument("--runs", type=int, default=3, help="how often each thing is timed")
@@ -87,12 +86,12 @@ def say(what: str, figure: str, target: str) -> None:
 def timed(model: Model | Trace, work: Callable[[], Any]) -> float:
     """Seconds until `work` is done, on the device too."""
     device = model.device if isinstance(model, Model) else model.inputs[0].query.device
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
+    if device.type != "cpu":
+        torch.accelerator.synchronize(device)
     started = time.perf_counter()
     work()
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
+    if device.type != "cpu":
+        torch.accelerator.synchronize(device)
     return time.perf_counter() - started
 
 
