@@ -134,7 +134,7 @@ def blocked(
         mask = _take(x.mask, heads, rows, keys)
         return ~mask if mask.dtype == torch.bool else mask <= _blocked_below(mask)
     if x.causal:
-        return (_future(x, rows, keys) < 0)[None, None]
+        return _is_later(x, rows, keys)[None, None]
     return None
 
 
@@ -289,28 +289,26 @@ def _shared(t: Tensor, x: AttentionInputs, heads: list[int] | None) -> Tensor:
 
 
 def _hide_future(s: Tensor, x: AttentionInputs, rows: Rows, keys: slice | None) -> None:
-    """-inf in causal scores (batch, heads, rows, keys) beyond each query's own place; the past is not touched."""
-    if x.keys <= EXACT_KEYS:  # in the cache; adding to all of it is one run of memory
-        s += _future(x, rows, keys)
-        return
-    wanted = range(x.keys) if keys is None else range(x.keys)[keys]
-    first = range(x.queries)[rows].start if isinstance(rows, slice) else 0
-    later = slice(max(wanted.start, first + 1), wanted.stop)  # what some row may not look at
-    if later.start < later.stop:
-        s[..., later.start - wanted.start :] += _future(x, rows, later)
-
-
-def _future(x: AttentionInputs, rows: Rows, keys: slice | None = None) -> Tensor:
-    """Added to causal scores, (rows, keys): 0 up to the query's own place, -inf beyond.
+    """-inf in causal scores (batch, heads, rows, keys) beyond each query's own place.
 
     As torch's kernel has it, the first query sees the first key only.
     """
-    wanted = slice(None) if keys is None else keys
-    if x.keys <= EXACT_KEYS:
-        return _future_table(x.queries, x.keys, x.query.device)[slice(None) if rows is None else rows][:, wanted]
-    i = torch.arange(x.queries, device=x.query.device)[slice(None) if rows is None else rows]
-    later = torch.arange(x.keys, device=x.query.device)[wanted] > i[:, None]
-    return torch.zeros(later.shape, device=x.query.device).masked_fill_(later, -torch.inf)
+    if x.keys <= EXACT_KEYS:  # in the cache; one run of memory
+        table = _future_table(x.queries, x.keys, s.device)
+        s += table[slice(None) if rows is None else rows][:, slice(None) if keys is None else keys]
+        return
+    wanted = range(x.keys) if keys is None else range(x.keys)[keys]
+    first = range(x.queries)[rows].start if isinstance(rows, slice) else 0
+    later = slice(max(wanted.start, first + 1), wanted.stop)  # what some row may not look at: the past is not touched
+    if later.start < later.stop:
+        s[..., later.start - wanted.start :].masked_fill_(_is_later(x, rows, later), -torch.inf)
+
+
+def _is_later(x: AttentionInputs, rows: Rows, keys: slice | None = None) -> Tensor:
+    """(rows, keys) bool: which keys lie in the future of each query of a causal layer."""
+    device = x.query.device
+    i = torch.arange(x.queries, device=device)[slice(None) if rows is None else rows]
+    return torch.arange(x.keys, device=device)[slice(None) if keys is None else keys] > i[:, None]
 
 
 @lru_cache(maxsize=2)
