@@ -17,7 +17,7 @@ from explorer.session.state import Document, Listed, Notice, State, ViewOptions
 from explorer.session.talking import as_chat
 from models.decode_settings import DecodeSettings, Strategy
 from models.interventions import Intervention, Scale, is_neutral, parse_mask
-from models.values import BEST, TOLERANCES, Placement
+from models.values import BEST, UNIT_ROUNDOFFS, Placement
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -64,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
         help="mask every head: none, causal, full, window:8, blocks:4, prefix:3, padding:2; may be given again",
     )
     parser.add_argument("--device", default=BEST, help="cpu, cuda:0, mps, xpu:0, or auto to spread over all")
-    parser.add_argument("--dtype", default="float32", choices=tuple(TOLERANCES), help="the number format to run in")
+    parser.add_argument("--dtype", default="float32", choices=tuple(UNIT_ROUNDOFFS), help="the number format to run in")
     parser.add_argument("--theme", choices=("system", "light", "dark"), help="for this start")
     parser.add_argument("--png", metavar="FILE", help="render the window to a picture, without opening it")
     parser.add_argument("--size", default="1440x900", help="width x height of that picture")

@@ -11,7 +11,7 @@ from explorer.session.intents import Place
 from explorer.session.session import Session
 from explorer.session.state import State
 from models.requests import DevicesRequest
-from models.values import TOLERANCES, CheckpointInfo, DeviceInfo, Placement
+from models.values import UNIT_ROUNDOFFS, CheckpointInfo, DeviceInfo, Placement
 
 _FORMATS = {
     "float32": "as precise as this program compares",
@@ -55,8 +55,8 @@ class DeviceMenu(QToolButton):
         known = view.devices if view is not None else (DeviceInfo(now.device, loaded.device, None, None),)
         self._section("Run on", "device", [(d.name, _device_text(d), "") for d in known], now)
         formats = [
-            (name, f"{name}: {_FORMATS[name]}", f"Up to {most:.0e} beside the model's own attention is rounding")
-            for name, most in TOLERANCES.items()
+            (name, f"{name}: {_FORMATS[name]}", f"Rounding moves a number by up to {share:.0e} of its size")
+            for name, share in UNIT_ROUNDOFFS.items()
         ]
         self.choices.addSeparator()
         self._section("Number format", "dtype", formats, now)

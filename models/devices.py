@@ -17,9 +17,9 @@ import torch
 from torch import Tensor, nn
 
 from models.errors import CheckpointError
-from models.values import AUTO, BEST, TOLERANCES, DeviceInfo, Placement
+from models.values import AUTO, BEST, UNIT_ROUNDOFFS, DeviceInfo, Placement
 
-DTYPES: dict[str, torch.dtype] = {name: getattr(torch, name) for name in TOLERANCES}
+DTYPES: dict[str, torch.dtype] = {name: getattr(torch, name) for name in UNIT_ROUNDOFFS}
 
 _GROUPS = Path("/sys/fs/cgroup")
 _CONTAINER = (

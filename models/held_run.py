@@ -202,6 +202,8 @@ class HeldRun:
             logit_difference=found.logit_difference,
             weight_difference=found.weight_difference,
             tolerance=found.tolerance,
+            logit_tolerance=found.logit_tolerance,
+            rounding=found.rounding,
             rows=found.rows,
             against=found.against,
             seconds=time.perf_counter() - started,

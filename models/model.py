@@ -100,7 +100,7 @@ class Model:
 
     @property
     def dtype_name(self) -> str:
-        """ "float32": one of `models.values.TOLERANCES`."""
+        """ "float32": one of `models.values.UNIT_ROUNDOFFS`."""
         return str(self.dtype).removeprefix("torch.")
 
     @property

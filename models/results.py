@@ -13,6 +13,7 @@ import numpy as np
 from models.chat import Prompt
 from models.requests import Request
 from models.values import (
+    TOLERANCE,
     Candidate,
     CheckpointInfo,
     DeviceInfo,
@@ -311,7 +312,7 @@ class RecurrentView(Result):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TrustReport(Result):
-    """Largest absolute differences to the same weights run through transformers' own eager attention.
+    """Largest absolute differences to transformers' own eager attention; in half precision each layer by itself.
 
     A textbook model has none: it is held against its papers' formulas, computed anew in float64.
     """
@@ -319,14 +320,20 @@ class TrustReport(Result):
     run: int
     logit_difference: float
     weight_difference: float
-    tolerance: float
+    tolerance: float  # of weights
     seconds: float
+    logit_tolerance: float = TOLERANCE
+    rounding: float | None = None  # in half precision: the largest share of what rounding explains, beyond 1 wrong
     rows: int = 0  # of a long text: how many rows of every head were compared; 0 where all were
     against: str = EAGER
 
     @property
     def holds(self) -> bool:
-        return self.logit_difference <= self.tolerance and self.weight_difference <= self.tolerance
+        return (
+            self.weight_difference <= self.tolerance
+            and self.logit_difference <= self.logit_tolerance
+            and (self.rounding is None or self.rounding <= 1)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -156,12 +156,14 @@ BEST = "best"
 AUTO = "auto"
 """The device that is all of them: a model spread over several."""
 
-TOLERANCES = {"float32": 1e-5, "bfloat16": 8e-2, "float16": 1e-2}
-"""The number formats a model can run in, and the largest difference to its eager attention that rounding explains.
+TOLERANCE = 1e-5
+"""The largest difference to a model's own eager attention, computed in float32, that rounding explains."""
 
-The mission's 1e-5 in float32; in half precision what one unit in the last place of a weight near 1 amounts to over a
-dozen layers.
-"""
+UNIT_ROUNDOFFS = {"float32": 2**-24, "bfloat16": 2**-8, "float16": 2**-11}
+"""The number formats a model can run in, and by what share of its size rounding to one may move a number."""
+
+COARSE = ("bfloat16", "float16")
+"""Formats in which rounding moves a weight by more than `TOLERANCE`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +171,7 @@ class Placement:
     """Where a model runs and in which number format. Plain text, so that it can be remembered."""
 
     device: str = BEST  # or AUTO, or "cpu", "cuda:0", "mps:0", "xpu:0" as torch has it
-    dtype: str = "float32"  # one of `TOLERANCES`
+    dtype: str = "float32"  # one of `UNIT_ROUNDOFFS`
 
 
 DEFAULT_PLACEMENT = Placement()

@@ -5,6 +5,8 @@ A textbook model's attention is the program's own, so that model is held against
 
 from __future__ import annotations
 
+import math
+
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
@@ -15,6 +17,7 @@ from explorer.session.state import State
 from explorer.widgets.status_chip import StatusChip
 from models.requests import TrustRequest
 from models.results import TrustReport
+from models.values import UNIT_ROUNDOFFS
 
 ROW_TOLERANCE = 1e-5
 
@@ -94,19 +97,17 @@ class TrustStrip(Panel):
                 "pending", "compare with the model", "Click to run the model's own eager attention on this text."
             )
         else:
-            worst = max(report.logit_difference, report.weight_difference)
-            text = (
-                f"Against {report.against}{_extent(report)}: "
-                f"weights differ by at most {report.weight_difference:.1e}, logits by {report.logit_difference:.1e} "
-                f"of the largest; {report.tolerance:.0e} is allowed. {again}"
-            )
-            difference = "exactly" if worst == 0 else f"{worst:.0e}"
+            dtype = state.results.loaded.dtype if state.results.loaded is not None else "float32"
+            share = report.rounding
+            text = f"{_end_to_end(report) if share is None else _beside(report, share, dtype)} {again}"
+            difference = _difference(report)
             if state.ran is not None and state.ran.interventions:
                 edits = len(state.ran.interventions)
                 sentence = f"{edits} intervention{'s are' if edits > 1 else ' is'} on. Untouched: {text}"
                 self.equal.set_status("warning", "edited run", sentence)
             elif report.holds:
-                self.equal.set_status("ok", f"equals the model ({difference})", text)
+                to = f"({difference})" if share is None else f"to {dtype} rounding"
+                self.equal.set_status("ok", f"equals the model {to}", text)
             else:
                 self.equal.set_status("error", f"differs from the model ({difference})", text)
 
@@ -120,7 +121,7 @@ class TrustStrip(Panel):
             text = (
                 f"{_GIVEN} Asked for none, it gave logits that differ by at most {report.logit_difference:.1e} of the "
                 f"largest; asked once more, weights that differ by {report.weight_difference:.1e}; "
-                f"{report.tolerance:.0e} is allowed. {again}"
+                f"{_allowed(report)}. {again}"
             )
             if report.holds:
                 self.equal.set_status("ok", "the model's own weights", text)
@@ -157,6 +158,39 @@ _GIVEN = "These weights stand in the model's own output (output_attentions): not
 
 def _gives_weights(state: State) -> bool:
     return state.results.loaded is not None and bool(state.results.loaded.info.weights_only)
+
+
+def _end_to_end(report: TrustReport) -> str:
+    return (
+        f"Against {report.against}{_extent(report)}: "
+        f"weights differ by at most {report.weight_difference:.1e}, logits by {report.logit_difference:.1e} "
+        f"of the largest; {_allowed(report)}."
+    )
+
+
+def _beside(report: TrustReport, rounding: float, dtype: str) -> str:
+    """Of half precision, where each layer was compared by itself."""
+    return (
+        f"Layer by layer against {report.against}, given the queries and keys of this run{_extent(report)}. In float32 "
+        f"its weights differ by at most {report.weight_difference:.1e}; {report.tolerance:.0e} is allowed. In {dtype} "
+        f"its weights, and what this run went on with, are off by {rounding:.0%} of what rounding each step by up to "
+        f"{UNIT_ROUNDOFFS[dtype]:.2%} explains; 100% is allowed. Logits come out again to "
+        f"{report.logit_difference:.1e} of the largest; {report.logit_tolerance:.0e} is allowed."
+    )
+
+
+def _difference(report: TrustReport) -> str:
+    """How far it is from the model, in short."""
+    if report.rounding is not None and 1 < report.rounding < math.inf:
+        return f"{report.rounding:.3g} × rounding"
+    worst = max(report.logit_difference, report.weight_difference)
+    return "exactly" if worst == 0 else f"{worst:.0e}"
+
+
+def _allowed(report: TrustReport) -> str:
+    if report.tolerance == report.logit_tolerance:
+        return f"{report.tolerance:.0e} is allowed"
+    return f"{report.tolerance:.0e} of weights and {report.logit_tolerance:.0e} of logits is allowed"
 
 
 def _extent(report: TrustReport) -> str:

@@ -15,7 +15,6 @@ from models.textbook.checkpoint import RecurrentModel
 from models.textbook.recurrent import RecurrentConfig
 from models.trace import Trace
 from models.trust import Comparison
-from models.values import TOLERANCES
 
 Array = NDArray[np.float64]
 Weights = dict[str, Array]
@@ -46,7 +45,6 @@ def compare_with_formulas(model: RecurrentModel, trace: Trace) -> Comparison:
     return Comparison(
         logit_difference=float(difference / max(1.0, np.abs(logits).max())),
         weight_difference=weight_difference,
-        tolerance=TOLERANCES["float32"],
     )
 
 

@@ -66,7 +66,7 @@ def test_opening_asks_and_the_answer_fills_it_in(menu, session):
     checked = [action.text() for action in menu.choices.actions() if action.isChecked()]
     assert [text.split(":")[0] for text in checked] == ["CPU", "float32"]
     tips = [action.toolTip() for action in menu.choices.actions() if action.isCheckable()][3:]
-    assert ["1e-05" in tips[0], "8e-02" in tips[1], "1e-02" in tips[2]] == [True] * 3
+    assert ["6e-08" in tips[0], "4e-03" in tips[1], "5e-04" in tips[2]] == [True] * 3
 
 
 def test_a_device_is_chosen(menu, session):

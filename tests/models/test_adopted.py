@@ -29,6 +29,7 @@ from models.requests import (
     TrustRequest,
 )
 from models.results import CellView, Failure, Loaded, PositionsView, TrustReport
+from models.trust import compare_with_eager
 from models.values import Placement, SiteRef
 from tests.models.asking import ask, failure_of
 from tests.models.own_modules import (
@@ -287,6 +288,16 @@ def test_every_panel_is_answered():
     assert report.holds
     assert 0 < report.weight_difference < 1e-6
     assert "torch's own attention" in report.against
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("made", [Writer, Reader])
+def test_it_is_held_against_itself_in_every_format(made, dtype):
+    model = adopt(made().to(dtype), CHARACTERS, family="encoder" if made is Reader else "causal", context=CONTEXT)
+    found = compare_with_eager(model, model.encode(TEXT), run(model, TEXT))
+    assert found.tolerance == 1e-5
+    assert 0 < found.weight_difference < 1e-6
+    assert found.logit_difference <= found.logit_tolerance
 
 
 def test_a_wrong_weight_is_found(monkeypatch):

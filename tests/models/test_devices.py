@@ -34,7 +34,7 @@ from models.requests import (
 )
 from models.results import DevicesView, Failure, Loaded, PredictionView, Ran, TrustReport
 from models.trace import Trace
-from models.values import BEST, TOLERANCES, Placement, SiteRef
+from models.values import BEST, UNIT_ROUNDOFFS, Placement, SiteRef
 from tests.models import tiny
 from tests.models.asking import ask, failure_of
 
@@ -141,7 +141,7 @@ def test_half_precision_equals_eager_in_that_precision(dtype):
     ).eval()
     with torch.no_grad():
         out = eager(torch.tensor([[token.id for token in trace.tokens]]), output_attentions=True)
-    tolerance = TOLERANCES[dtype]
+    tolerance = 20 * UNIT_ROUNDOFFS[dtype]  # of two runs from end to end, where rounding adds up
     for layer, weights in enumerate(out.attentions):
         for head in range(weights.shape[1]):
             assert np.abs(trace.weights(layer, head) - weights[0, head].float().numpy()).max() <= tolerance
@@ -175,7 +175,9 @@ def test_every_view_is_answered_in_half_precision(dtype):
     assert sum(c.probability for c in prediction.predictions[0].candidates) <= 1 + 1e-6
     report = ask(engine, TrustRequest(run=2))
     assert isinstance(report, TrustReport)
-    assert report.tolerance == TOLERANCES[dtype]
+    assert report.tolerance == 1e-5
+    assert report.rounding is not None
+    assert 0.1 < report.rounding < 1
     assert report.holds
 
 

@@ -84,6 +84,15 @@ def test_the_model_answers_alike_when_not_asked(tiny_model: TinyModel, kind: str
     assert compare_with_eager(model, encoded, changed).logit_difference > 0.05
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_answers_alike_in_half_precision(tiny_folder: TinyFolder, kind: str, dtype: str) -> None:
+    model = open_checkpoint(tiny_folder(kind), dtype=dtype)
+    found = compare_with_eager(model, model.encode(tiny.SENTENCE), run(model, tiny.SENTENCE))
+    assert found.weight_difference == 0.0
+    assert found.logit_difference <= found.logit_tolerance < 0.02
+
+
 @pytest.mark.parametrize("kind", CAUSAL)
 def test_writing_is_that_of_whole_runs(tiny_model: TinyModel, kind: str) -> None:
     model = tiny_model(kind)

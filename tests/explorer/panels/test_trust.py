@@ -144,3 +144,41 @@ def test_of_a_long_text_it_says_on_how_many_rows(strip, session):
     session.arrive(answers.atlas_view(), replace(answers.trust_report(), rows=64))
     assert strip.rows.text == "✓ rows sum to 1"
     assert "on 64 rows of every head spread over this long text" in strip.equal.toolTip()
+
+
+# --------------------------------------------------------------------------- half precision
+
+
+@pytest.fixture(params=["bfloat16", "float16"])
+def dtype(request, strip, session) -> str:
+    session.arrive(replace(answers.loaded(), dtype=request.param), answers.ran())
+    return str(request.param)
+
+
+def half(rounding: float, weights: float = 0.0):
+    return replace(answers.trust_report(), rounding=rounding, weight_difference=weights, logit_tolerance=1e-2)
+
+
+def test_in_half_precision_rounding_is_named(strip, session, dtype):
+    session.arrive(half(0.634, 1.2e-7))
+    assert strip.equal.text == f"✓ equals the model to {dtype} rounding"
+    tip = strip.equal.toolTip()
+    assert "given the queries and keys of this run" in tip
+    assert "In float32 its weights differ by at most 1.2e-07; 1e-05 is allowed" in tip
+    step = {"bfloat16": "0.39%", "float16": "0.05%"}[dtype]
+    assert f"In {dtype} its weights, and what this run went on with, are off by 63% of what" in tip
+    assert f"rounding each step by up to {step} explains" in tip
+
+
+def test_in_half_precision_more_than_rounding_is_an_error(strip, session, dtype):
+    session.arrive(half(12.34))
+    assert strip.equal.text == "✕ differs from the model (12.3 × rounding)"
+    session.arrive(half(0.5, 3e-4))
+    assert strip.equal.text == "✕ differs from the model (3e-04)"
+    session.arrive(half(float("inf"), float("inf")))
+    assert strip.equal.text == "✕ differs from the model (inf)"
+
+
+def test_in_half_precision_a_long_text_says_on_how_many_rows(strip, session, dtype):
+    session.arrive(replace(half(0.5), rows=64))
+    assert "on 64 rows of every head spread over this long text" in strip.equal.toolTip()
