@@ -135,30 +135,39 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str, int], 
     return made
 
 
-@pytest.mark.parametrize("words", [1, 8])
+@pytest.mark.parametrize(("words", "exact_keys"), [(1, 512), (8, 512), (8, 50)])  # products in either order
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("dtype", HALF)
 @pytest.mark.parametrize("kind", ["t5", "mt5"])
 def test_scores_that_are_not_scaled_hold(
-    wide: Callable[[str, str, int], Model], kind: str, dtype: str, seed: int, words: int
+    wide: Callable[[str, str, int], Model],
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    dtype: str,
+    seed: int,
+    words: int,
+    exact_keys: int,
 ) -> None:
+    monkeypatch.setattr(attention, "EXACT_KEYS", exact_keys)
     model = wide(kind, dtype, seed)
     text = " ".join([tiny.SENTENCE] * words)
     trace = run(model, text, target=target_for(model))
     largest = max(float(attention.scores(x).abs().max()) for x in trace.inputs)
     assert largest > 50
     found = compare_with_eager(model, model.encode(text, target_for(model)), trace)
-    assert found.weight_difference < 1e-6
+    assert found.weight_difference < 5e-6
     assert found.rounding is not None
     assert 0.2 < found.rounding < 1
     assert holds(found)
 
 
+@pytest.mark.parametrize("exact_keys", [512, 100])
 @pytest.mark.parametrize("dtype", HALF)
-def test_a_text_of_many_tokens_holds(dtype: str) -> None:
+def test_a_text_of_many_tokens_holds(monkeypatch: pytest.MonkeyPatch, dtype: str, exact_keys: int) -> None:
+    monkeypatch.setattr(attention, "EXACT_KEYS", exact_keys)
     model = open_checkpoint("story-gpt", dtype=dtype)
     found = compared(model, tiny.text_of(model, 500))
-    assert found.weight_difference < 1e-6
+    assert found.weight_difference < (1e-6 if exact_keys == 512 else 5e-6)
     assert found.rounding is not None
     assert found.rounding < 1
     assert found.logit_difference == 0.0
