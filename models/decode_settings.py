@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Literal, get_args
 
 Strategy = Literal["greedy", "sample", "beam"]
@@ -72,10 +72,24 @@ class DecodeSettings:
             f"A length penalty of {self.length_penalty} is not offered: -{_STEEPEST:g} to {_STEEPEST:g}.",
         )
 
+    def of_strategy(self, strategy: Strategy) -> DecodeSettings:
+        """These settings for `strategy`, with what it leaves alone at its first value: equal where they act alike."""
+        alone = {name: value for name, value in _FIRST.items() if strategy not in _USED_BY[name]}
+        return replace(self, strategy=strategy, **alone)  # type: ignore[arg-type]
+
     @property
     def draws(self) -> bool:
         """Whether tokens are drawn at random. At temperature 0 sampling is greedy."""
         return self.strategy == "sample" and self.temperature > 0
+
+
+_USED_BY: dict[str, tuple[Strategy, ...]] = {
+    **dict.fromkeys(("temperature", "top_k", "top_p", "min_p", "seed", "sample"), ("sample",)),
+    **dict.fromkeys(("beams", "length_penalty"), ("beam",)),
+}
+"""What only some strategies use."""
+
+_FIRST = {field.name: field.default for field in fields(DecodeSettings) if field.name in _USED_BY}
 
 
 def _check(holds: bool, sentence: str) -> None:

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from explorer.session.branches import MOST_NODES, ROOT, Branches, Node
+from explorer.session.decoding import Decoding
 from explorer.session.state import Document, Listed, Selection, ViewOptions
 from explorer.theme import SEQUENTIAL_MAPS
 from models.chat import MOST_TURNS, Role, Turn
@@ -18,7 +19,7 @@ from models.decode_settings import DecodeSettings
 from models.interventions import MOST, Cell, Intervention, Mask, MaskKind, PositionMode, Positions, Scale
 from models.values import SiteRef
 
-VERSION = 3  # 1 had no branches, 2 no conversations
+VERSION = 4  # 1 had no branches, 2 no conversations, 3 not how the model is to write
 LARGEST = 4 << 20
 """Bytes of the largest file that is written or read."""
 
@@ -108,6 +109,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     selection: _Selection = msgspec.field(default_factory=_Selection)
     view: ViewOptions = ViewOptions()
     interventions: Annotated[list[_Scale | _Mask | _Positions], Meta(max_length=_MOST_LISTED)] = []
+    decoding: Decoding = Decoding()
     branches: _Branches = msgspec.field(default_factory=_Branches)
 
 
@@ -132,6 +134,7 @@ def encode(document: Document) -> bytes:
         ),
         view=replace(document.view, painting="off"),
         interventions=[_record(listed) for listed in document.interventions],
+        decoding=document.decoding,
         branches=_to_branches(document.branches),
     )
     try:
@@ -179,6 +182,7 @@ def decode(content: bytes) -> Document:
         ),
         view=replace(file.view, painting="off"),
         interventions=tuple(Listed(_value(record), record.on) for record in file.interventions),
+        decoding=file.decoding,
     )
     return document.with_branches(_from_branches(file.branches))
 

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from explorer.session.branches import ROOT
+from explorer.session.decoding import Decoding
 from explorer.session.state import Document, Notice
 from models.chat import Turn
 from models.decode_requests import DecodeSamplesRequest, DecodeStepRequest
+from models.decode_settings import Strategy
 from models.interventions import Intervention
 from models.quality_requests import QualityRequest
 from models.results import Result
@@ -165,6 +167,21 @@ class RemoveIntervention(Intent):
 @dataclass(frozen=True, slots=True)
 class ClearInterventions(Intent):
     """Back to the model as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetDecoding(Intent):
+    """Other numbers for what the model writes from now on."""
+
+    merge: ClassVar[str] = "decoding"
+    decoding: Decoding
+
+
+@dataclass(frozen=True, slots=True)
+class SetStrategy(Intent):
+    """Another strategy for what the model writes from now on."""
+
+    strategy: Strategy
 
 
 @dataclass(frozen=True, slots=True)

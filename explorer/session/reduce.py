@@ -35,7 +35,9 @@ from explorer.session.intents import (
     SelectKey,
     SelectQuery,
     SetChat,
+    SetDecoding,
     SetPicture,
+    SetStrategy,
     SetTarget,
     SetText,
     SetTurns,
@@ -246,7 +248,19 @@ def _checked(state: State, index: int) -> tuple[Listed, ...]:
     return listed
 
 
-# --------------------------------------------------------------------------- branches
+# --------------------------------------------------------------------------- writing
+
+
+@_reduce.register
+def _(intent: SetDecoding, state: State) -> State:
+    return state.with_document(decoding=intent.decoding)
+
+
+@_reduce.register
+def _(intent: SetStrategy, state: State) -> State:
+    decoding = state.document.decoding
+    settings = replace(decoding.settings, strategy=intent.strategy)
+    return state.with_document(decoding=replace(decoding, settings=settings, chosen=True))
 
 
 @_reduce.register

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from explorer.session.branches import Branches
+from explorer.session.decoding import Decoding
 from explorer.session.writing import Asked, Origin, Writing, with_tree
 from models.chat import Chat, Prompt, Turn
 from models.decode_requests import DecodeRowsView, DecodeSamplesView, DecodeStepView
@@ -103,6 +104,7 @@ class Document:
     picture: str = ""  # what a vision model looks at: the path of a file, or "sample:NAME"; models of text ignore it
     chat: bool = False  # the model reads the conversation, and not the text
     turns: tuple[Turn, ...] = ()  # of the conversation; kept while the model reads a text
+    decoding: Decoding = field(default_factory=Decoding)
     writings: tuple[Writing, ...] = ()  # what was written after this text and after others, changed last at the end
 
     @property

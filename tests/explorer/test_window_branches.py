@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog
 
 from explorer.panels.decoding import BRANCHES, CANDIDATES, DecodingPanel
+from explorer.session.decoding import Decoding
 from explorer.window import MainWindow
 from tests.explorer.player_window import panel, pressed
 from tests.explorer.real_window import (
@@ -119,7 +121,7 @@ def test_what_was_played_goes_with_one_key(window):
     assert decode.transport.play_button.text() == "Play"
     key(Qt.Key.Key_Z, CONTROL)
     assert words(window) == ""
-    assert window.session.state.document == START
+    assert window.session.state.document == replace(START, decoding=Decoding(steps=12))
     key(Qt.Key.Key_Y, CONTROL)
     assert len(window.session.state.document.branches.path()) == 12
 

@@ -10,7 +10,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
 from explorer.panels.decoding import ATTENTION, CANDIDATES
-from explorer.session.intents import Place, PutIntervention
+from explorer.session.files import load, save
+from explorer.session.intents import Place, PutIntervention, RestoreDocument
 from explorer.window import MainWindow
 from models.interventions import Scale
 from models.values import Placement
@@ -58,7 +59,7 @@ def test_a_beam_picked_by_keys_shows_where_it_looked(window):
     seen = []
     for place in range(len(beams.rows)):
         settle(window)
-        beam = decode.player.work.shown_beam
+        beam = decode.player.shown_beam
         rows = window.session.state.results.decoded_rows
         assert beam is not None
         assert rows is not None
@@ -174,3 +175,29 @@ def test_in_large_text_no_button_is_cut_and_what_is_wrong_with_a_setting_is_seen
         typed(decode.knobs.fields["temperature"], "1")
         pressed(window, decode.knobs.strategy_buttons.button(0))
         window.scale_text(0)
+
+
+def test_settings_are_undone_and_saved_like_all_else(window, tmp_path):
+    decode = panel(window)
+    pressed(window, decode.knobs.strategy_buttons.button(2))
+    typed(decode.knobs.fields["beams"], "2")
+    typed(decode.knobs.fields["steps"], "2")
+    for _ in range(2):
+        pressed(window, decode.transport.step_button)
+    found = texts(window)
+    assert len(found) == 2
+    saved = tmp_path / "search.json"
+    save(window.session.state.document, saved)
+    pressed(window, decode.knobs.strategy_buttons.button(1))
+    assert texts(window) == []
+    decode.transport.setFocus()
+    QTest.keyClick(window, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    settle(window)
+    assert decode.knobs.strategy_buttons.current == 2
+    assert texts(window) == found
+    back_to_start(window)
+    assert decode.knobs.strategy == "greedy"
+    window.session.dispatch(RestoreDocument(load(saved)))
+    settle(window)
+    assert (decode.knobs.strategy, decode.knobs.fields["beams"].text()) == ("beam", "2")
+    assert texts(window) == found

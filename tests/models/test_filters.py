@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from transformers.generation.logits_process import (
     TopPLogitsWarper,
 )
 
-from models.decode_settings import DecodeSettings
+from models.decode_settings import DecodeSettings, Strategy
 from models.filters import apply, filters, stages
 
 IDS = torch.tensor([[3, 7, 3, 7, 5, 3]])
@@ -146,3 +147,25 @@ def test_a_value_out_of_range_is_refused_in_a_sentence(setting, said):
     with pytest.raises(ValueError, match=said) as caught:
         DecodeSettings(**setting)
     assert str(caught.value).endswith(".")
+
+
+@pytest.mark.parametrize("strategy", get_args(Strategy))
+def test_settings_of_a_strategy_say_nothing_of_what_it_leaves_alone(strategy):
+    every = DecodeSettings(
+        temperature=0.5,
+        top_k=3,
+        top_p=0.5,
+        min_p=0.1,
+        repetition_penalty=1.5,
+        no_repeat_ngram=2,
+        beams=7,
+        length_penalty=0.0,
+        seed=4,
+        sample=2,
+    )
+    expected = {
+        "greedy": DecodeSettings(repetition_penalty=1.5, no_repeat_ngram=2),
+        "sample": replace(every, strategy="sample", beams=4, length_penalty=1.0),
+        "beam": DecodeSettings("beam", repetition_penalty=1.5, no_repeat_ngram=2, beams=7, length_penalty=0.0),
+    }
+    assert every.of_strategy(strategy) == expected[strategy]

@@ -18,8 +18,9 @@ from explorer.panels.decoding.player import DecodePlayer
 from explorer.panels.decoding.texts import TextsList
 from explorer.panels.decoding.transport import Transport
 from explorer.panels.decoding.work import READY, reading_anew, step_words
+from explorer.session.decoding import strategy_of
 from explorer.session.hover import Hover
-from explorer.session.intents import SetTarget, SetText, SetTurns
+from explorer.session.intents import SetDecoding, SetStrategy, SetTarget, SetText, SetTurns
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.widgets.card import Card
@@ -126,7 +127,6 @@ class DecodingPanel(Panel):
         self.use.clicked.connect(self._use_text)
         self.again.clicked.connect(self._sample_again)
         self._on_pace()
-        self._on_knobs()
 
     # what it shows
 
@@ -155,30 +155,27 @@ class DecodingPanel(Panel):
 
     def render_state(self, state: State, old: State | None) -> None:
         self.player.take_up(state, old)
+        self._render_knobs(state)
         self.player.receive(state, old)
-        if old is None or old.results.loaded is not state.results.loaded:
-            self._suggest(state)
         self._render(state)
 
-    def _suggest(self, state: State) -> None:
-        """A translator begins with a beam search, as its target does; what was written otherwise is shown first."""
-        loaded = state.results.loaded
-        if loaded is not None:
-            translates = loaded.info.family == "seq2seq" and not loaded.info.textbook
-            self.knobs.suggest("beam" if translates and not state.document.branches.nodes else "greedy")
+    def _render_knobs(self, state: State) -> None:
+        loaded, document = state.results.loaded, state.document
+        strategy = strategy_of(document.decoding, loaded.info if loaded is not None else None, document.branches)
+        self.knobs.show_decoding(document.decoding, strategy)
+        self._take_knobs()
+
+    def _take_knobs(self) -> None:
+        """Let the player go by what the knobs say."""
+        knobs = self.knobs
+        self.player.set_knobs(knobs.settings, knobs.steps, knobs.samples, knobs.problem)
 
     def _render(self, state: State) -> None:
-        work, beam, view, branches = (
-            self.player.work,
-            self.player.is_beam,
-            self.player.shown_view(),
-            state.document.branches,
-        )
-        path = self.player.way()
-        at = work.beam if beam else len(branches.path())
+        search, beam, view = self.player.work.search, self.player.is_beam, self.player.shown_view()
+        branches, at = state.document.branches, self.player.at
         if beam:
-            best = work.beams[-1] if work.beams else None
-            steps = [TimelineStep(f"step {i + 1}", 0.0) for i in range(len(work.beams))] if best else []
+            count = len(search.views) if search is not None else 0
+            steps = [TimelineStep(f"step {i + 1}", 0.0) for i in range(count)]
         else:
             steps = [
                 TimelineStep(
@@ -186,10 +183,11 @@ class DecodingPanel(Panel):
                     math.exp(node.log_probability),
                     f"Step {i + 1}: “{node.label}”{byte_note(node.label)}",
                 )
-                for i, node in enumerate(path)
+                for i, node in enumerate(self.player.way())
             ]
         self.timeline_area.set_steps(steps, at)
-        self.texts.show_texts(self.player.side_by_side(), self.knobs.settings if beam else None)
+        made_with = self.player.other_settings()
+        self.texts.show_texts(self.player.side_by_side(), search.settings if beam and search else None, made_with)
         why_not = self.player.why_not()
         self.transport.show_state(
             self.player.playing, at > 0, not why_not and self.player.pending is None and not self.knobs.problem
@@ -200,7 +198,7 @@ class DecodingPanel(Panel):
         self.again.setText("Other samples" if self.player.count > 1 else "Another sample")
         self.again.setEnabled(self.player.pending is None and not self.player.silence())
         if beam:
-            self.candidates.show_beams(work.beams[: work.beam], self.knobs.settings.beams, work.shown_beam)
+            self.candidates.show_beams(search.shown if search is not None else (), self.player.shown_beam)
         else:
             self.candidates.show_step(view)
         if self.tabs.current == BRANCHES:
@@ -217,7 +215,7 @@ class DecodingPanel(Panel):
         elif view is None:
             self.attention.show_rows(None, head_name(state), "Press Step: a row for each token appears here.")
         elif rows is not None and replace(rows.request, ticket=0) == self._rows_request(state):
-            beam = self.player.work.shown_beam if self.player.is_beam else None
+            beam = self.player.shown_beam if self.player.is_beam else None
             self.attention.show_rows(rows, head_name(state), "", beam)
         else:
             self.attention.map.show()  # its rows are under way
@@ -266,9 +264,16 @@ class DecodingPanel(Panel):
         return self.tabs, self.pages[self.tabs.current]
 
     def _on_knobs(self) -> None:
+        """A person has pressed a strategy or typed a number; what can not be read yet is no part of the document."""
         if self.knobs.problem and not self.player.problem:
             self._bring.start(0)  # to what is wrong
-        self.player.set_knobs(self.knobs.settings, self.knobs.steps, self.knobs.samples, self.knobs.problem)
+        self._take_knobs()
+        said, decoding = self.session.state.document.decoding, self.knobs.decoding
+        if (decoding.chosen, decoding.settings.strategy) != (said.chosen, said.settings.strategy):
+            self.dispatch(SetStrategy(decoding.settings.strategy))
+        if decoding != self.session.state.document.decoding:
+            self.dispatch(SetDecoding(decoding))
+        self._show()
 
     def _on_pace(self) -> None:
         self.player.pause_ms = self.transport.pause_ms

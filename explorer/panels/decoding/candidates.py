@@ -63,7 +63,8 @@ class CandidatesPage(QWidget):
             )
             say(self.note, stage_text(after, settings, stage + 1, len(view.stages)))
 
-    def show_beams(self, views: Sequence[DecodeStepView], width: int, shown: Beam | None) -> None:
+    def show_beams(self, views: Sequence[DecodeStepView], shown: Beam | None) -> None:
+        width = views[-1].request.settings.beams if views else 0
         self.bars.hide()
         self.stages.show_stages([])
         self.tree.show()

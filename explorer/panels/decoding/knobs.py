@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
+from explorer.session.decoding import Decoding
 from explorer.widgets.flow_layout import FlowLayout
 from explorer.widgets.page import wrapped
 from explorer.widgets.segments import Segments
-from models.decode_settings import MOST_SAMPLES, DecodeSettings, Strategy
+from models.decode_settings import DecodeSettings, Strategy
 
 STRATEGIES: tuple[Strategy, ...] = ("greedy", "sample", "beam")
-MOST_STEPS = 1000
-
 _BUTTONS = (
     ("Greedy", "Always take the likeliest token"),
     ("Sample", "Draw a token at random, each as often as it is likely"),
@@ -29,7 +28,6 @@ class _Field:
     name: str  # in DecodeSettings; "steps" and "samples" are the panel's own
     label: str
     tooltip: str
-    value: str  # at first
     step: float  # of the arrow keys
     strategies: tuple[Strategy, ...] = STRATEGIES
     whole: bool = False
@@ -39,13 +37,12 @@ class _Field:
 _SAMPLE: tuple[Strategy, ...] = ("sample",)
 _BEAM: tuple[Strategy, ...] = ("beam",)
 _FIELDS = (
-    _Field("temperature", "Temperature", "Logits are divided by it: below 1 surer, above 1 bolder", "1", 0.1, _SAMPLE),
-    _Field("top_k", "Top-k", "Keep the k likeliest tokens; empty: off", "", 1, _SAMPLE, True, True),
+    _Field("temperature", "Temperature", "Logits are divided by it: below 1 surer, above 1 bolder", 0.1, _SAMPLE),
+    _Field("top_k", "Top-k", "Keep the k likeliest tokens; empty: off", 1, _SAMPLE, True, True),
     _Field(
         "top_p",
         "Top-p",
         "Keep the likeliest that together reach this share; empty: off",
-        "",
         0.05,
         _SAMPLE,
         False,
@@ -55,36 +52,31 @@ _FIELDS = (
         "min_p",
         "Min-p",
         "Keep those at least this many times as likely as the likeliest; empty: off",
-        "",
         0.05,
         _SAMPLE,
         False,
         True,
     ),
-    _Field("seed", "Seed", "The same seed draws the same tokens", "0", 1, _SAMPLE, True),
-    _Field("samples", "Samples", "How many texts are drawn at once, each with its own draws", "1", 1, _SAMPLE, True),
-    _Field("beams", "Beams", "How many texts are kept at once", "4", 1, _BEAM, True),
+    _Field("seed", "Seed", "The same seed draws the same tokens", 1, _SAMPLE, True),
+    _Field("samples", "Samples", "How many texts are drawn at once, each with its own draws", 1, _SAMPLE, True),
+    _Field("beams", "Beams", "How many texts are kept at once", 1, _BEAM, True),
     _Field(
         "length_penalty",
         "Length penalty",
         "A beam's log-probability is divided by its length to this power",
-        "1",
         0.5,
         _BEAM,
     ),
-    _Field(
-        "repetition_penalty", "Repetition penalty", "Divides positive logits of tokens seen before; 1 is off", "1", 0.1
-    ),
+    _Field("repetition_penalty", "Repetition penalty", "Divides positive logits of tokens seen before; 1 is off", 0.1),
     _Field(
         "no_repeat_ngram",
         "No repeated n-gram",
         "Never write the same n tokens in a row twice; 0 is off",
-        "0",
         1,
         STRATEGIES,
         True,
     ),
-    _Field("steps", "Steps", "The most tokens to write", "20", 1, STRATEGIES, True),
+    _Field("steps", "Steps", "The most tokens to write", 1, STRATEGIES, True),
 )
 
 
@@ -120,13 +112,12 @@ class NumberField(QLineEdit):
 class DecodeKnobs(QWidget):
     """The strategy and those fields that it uses. `problem` says in a sentence what is wrong, if anything is."""
 
-    changed = Signal()
+    changed = Signal()  # by a person; `decoding` is what all of it says now, as far as it can be read
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.strategy_buttons = Segments(_BUTTONS, "Strategy", wraps=True)
         self.strategy_buttons.chosen.connect(self._on_strategy)
-        self._is_chosen = False  # by a person
         self.more = QPushButton("Settings")
         self.more.setCheckable(True)
         self.more.setToolTip("Show or hide the numbers that this strategy uses")
@@ -134,12 +125,13 @@ class DecodeKnobs(QWidget):
         self.fields: dict[str, NumberField] = {}
         self._groups: dict[str, QWidget] = {}
         self._area = QWidget()
+        self.decoding, self.problem = Decoding(), ""
         flow = FlowLayout(self._area, gap=12, line_gap=4)
         for field in _FIELDS:
-            edit = NumberField(field.value, field.step)
+            edit = NumberField(_text(_value_of(self.decoding, field.name)), field.step)
             edit.setToolTip(field.tooltip)
             edit.setAccessibleName(field.label)
-            edit.textChanged.connect(lambda _: self._update())
+            edit.textChanged.connect(lambda _: self._on_typed())
             self.fields[field.name] = edit
             self._groups[field.name] = _labelled(field.label, edit)
             flow.addWidget(self._groups[field.name])
@@ -154,65 +146,84 @@ class DecodeKnobs(QWidget):
         column.addLayout(line)
         column.addWidget(self._area)
         column.addWidget(self.remark)
-        self.problem = ""
-        self.settings = DecodeSettings()
-        self.steps, self.samples = 20, 1
         self._update()
 
     @property
     def strategy(self) -> Strategy:
         return STRATEGIES[self.strategy_buttons.current]
 
+    @property
+    def settings(self) -> DecodeSettings:
+        """What the strategy acts by."""
+        return self.decoding.settings.of_strategy(self.strategy)
+
+    @property
+    def steps(self) -> int:
+        return self.decoding.steps
+
+    @property
+    def samples(self) -> int:
+        """How many texts are drawn at once."""
+        return self.decoding.samples if self.strategy == "sample" else 1
+
     def choose(self, strategy: Strategy) -> None:
         """Press a strategy's button."""
         self.strategy_buttons.choose(STRATEGIES.index(strategy))
         self._on_strategy()
 
-    def suggest(self, strategy: Strategy) -> None:
-        """Begin with a strategy, as long as nobody has chosen one."""
-        if not self._is_chosen and strategy != self.strategy:
-            self.strategy_buttons.choose(STRATEGIES.index(strategy))
-            self._update()
-
     def set_number(self, name: str, text: str) -> None:
         """Type into a field."""
         self.fields[name].setText(text)
 
-    def _on_strategy(self, _index: int = 0) -> None:
-        self._is_chosen = True
-        self.more.setChecked(self.more.isChecked() or self.strategy != "greedy")
+    def show_decoding(self, decoding: Decoding, strategy: Strategy) -> None:
+        """Say what the document says. A number stays as it was typed where it means the same."""
+        if (decoding, strategy) == (self.decoding, self.strategy):
+            return
+        self.strategy_buttons.choose(STRATEGIES.index(strategy))
+        changed, self.decoding = decoding != self.decoding, decoding
+        for field in _FIELDS if changed else ():
+            edit, value = self.fields[field.name], _value_of(decoding, field.name)
+            if not _says(field, edit.text(), value):
+                with QSignalBlocker(edit):
+                    edit.setText(_text(value))
         self._update()
 
+    def _on_strategy(self, _index: int = 0) -> None:
+        self.more.setChecked(self.more.isChecked() or self.strategy != "greedy")
+        settings = replace(self.decoding.settings, strategy=self.strategy)
+        self.decoding = replace(self.decoding, settings=settings, chosen=True)
+        self._on_typed()
+
+    def _on_typed(self) -> None:
+        self._update()
+        self.changed.emit()
+
     def _update(self) -> None:
+        """Read what is typed, and say what is wrong with it."""
         self._area.setVisible(self.more.isChecked())
         for field in _FIELDS:
             self._groups[field.name].setVisible(self.strategy in field.strategies)
         try:
-            numbers = {
-                field.name: _number(field, self.fields[field.name].text())
-                for field in _FIELDS
-                if self.strategy in field.strategies
-            }
-            steps = numbers.pop("steps")
-            samples = numbers.pop("samples", 1)
-            assert isinstance(steps, int)
-            assert isinstance(samples, int)
-            if not 1 <= samples <= MOST_SAMPLES:
-                raise ValueError(f"{samples} samples are not offered: 1 to {MOST_SAMPLES}.")
-            if not 1 <= steps <= MOST_STEPS:
-                raise ValueError(f"{steps} steps are not offered: 1 to {MOST_STEPS:,}.")
-            settings = DecodeSettings(strategy=self.strategy, **numbers)  # type: ignore[arg-type]
+            self.decoding, self.problem = self._read(), ""
         except ValueError as error:
             self.problem = str(error)
-        else:
-            self.problem, self.settings, self.steps, self.samples = "", settings, steps, samples
         text = self.problem or remark(self.settings)
         self.remark.setText(text)
         self.remark.setVisible(bool(text))
         self.remark.setProperty("role", "mark" if self.problem else "dim")
         self.remark.style().unpolish(self.remark)
         self.remark.style().polish(self.remark)
-        self.changed.emit()
+
+    def _read(self) -> Decoding:
+        """What the fields that show say; the others keep their numbers. Raises ValueError with a sentence."""
+        numbers = {
+            field.name: _number(field, self.fields[field.name].text())
+            for field in _FIELDS
+            if self.strategy in field.strategies
+        }
+        own = {name: numbers.pop(name) for name in ("steps", "samples") if name in numbers}
+        settings = replace(self.decoding.settings, **numbers)  # type: ignore[arg-type]
+        return replace(self.decoding, settings=settings, **own)  # type: ignore[arg-type]
 
 
 def remark(settings: DecodeSettings) -> str:
@@ -238,6 +249,25 @@ def _number(field: _Field, text: str) -> float | int | None:
         kind = "a whole number" if field.whole else "a number"
         given = f"“{text}” is none" if text else "it is empty"
         raise ValueError(f"{field.label} needs {kind}; {given}.") from None
+
+
+def _value_of(decoding: Decoding, name: str) -> float | int | None:
+    value: float | int | None = getattr(decoding if name in ("steps", "samples") else decoding.settings, name)
+    return value
+
+
+def _text(value: float | int | None) -> str:
+    """As a person would type it."""
+    if value is None:
+        return ""
+    return str(int(value)) if value == int(value) else repr(value)
+
+
+def _says(field: _Field, text: str, value: float | int | None) -> bool:
+    try:
+        return _number(field, text) == value
+    except ValueError:
+        return False
 
 
 def _labelled(label: str, edit: QLineEdit) -> QWidget:

@@ -9,14 +9,22 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from explorer.panels.decoding.asking import samples_request, step_request
 from explorer.panels.decoding.side_by_side import Drawn, SideText, beam_texts
-from explorer.panels.decoding.work import SILENT, Work, search_is_over, text_is_over, token_is_over
+from explorer.panels.decoding.work import (
+    SILENT,
+    BeamSearch,
+    Work,
+    made_with,
+    search_is_over,
+    text_is_over,
+    token_is_over,
+)
 from explorer.session.branches import MOST_NODES, ROOT, Branches, Node
 from explorer.session.intents import AskSamples, AskStep, DeleteBranch, GoToNode, NameBranch
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.session.writing import TEXTS_KEPT, Origin
 from models.chat import Prompt, with_other_end
-from models.decode_requests import DecodeSamplesRequest, DecodeSamplesView, DecodeStepRequest, DecodeStepView
+from models.decode_requests import Beam, DecodeSamplesRequest, DecodeSamplesView, DecodeStepRequest, DecodeStepView
 from models.decode_settings import DecodeSettings
 from models.interventions import Intervention
 
@@ -41,8 +49,9 @@ class DecodePlayer(QObject):
         self.playing = False
         self.said = ""  # what went wrong with the last step, or became of a branch
         self._works: OrderedDict[Origin, Work] = OrderedDict()
-        # samples, a tree, and what that has of these: looked up many times a step
-        self._drawn: tuple[Drawn | None, Branches, Drawn | None] = None, Branches(), None
+        # sets of samples, a tree, and what that has of these: looked up many times a step
+        self._drawn: tuple[list[Drawn], Branches, tuple[int, Drawn] | None] = [], Branches(), None
+        self._drawing = -1  # the place among the sets of the one whose step is under way
         self._taken: DecodeStepView | DecodeSamplesView | None = None  # the last answer that was seen
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
@@ -61,7 +70,8 @@ class DecodePlayer(QObject):
     @property
     def at(self) -> int:
         """The step that is looked at; 0 is the prompt."""
-        return self.work.beam if self.is_beam else len(self.branches.path())
+        search = self.work.search
+        return (search.at if search is not None else 0) if self.is_beam else len(self.branches.path())
 
     @property
     def count(self) -> int:
@@ -71,12 +81,41 @@ class DecodePlayer(QObject):
     @property
     def drawn(self) -> Drawn | None:
         """The samples side by side, while one of them is looked at."""
-        branches, drawn = self.branches, self.work.drawn
-        if self._drawn[0] is not drawn or self._drawn[1] is not branches:
-            within = drawn.within(branches) if drawn is not None else None
-            shown = within.shown(branches) if within is not None else None
-            self._drawn = drawn, branches, within if shown is not None else None
+        found = self._found()
+        return None if found is None else found[1]
+
+    def _found(self) -> tuple[int, Drawn] | None:
+        """The set of samples of which one is looked at, as far as the tree has it, and its place among the sets.
+
+        Where there are several, that which is made as the knobs say comes first, then the one that was begun last.
+        """
+        branches, sets = self.branches, self.work.sets
+        if self._drawn[0] is not sets or self._drawn[1] is not branches:
+            cut = [(place, drawn.within(branches)) for place, drawn in enumerate(sets)]
+            there = [
+                (place, drawn)
+                for place, drawn in cut
+                if drawn is not None and drawn.is_begun and drawn.shown(branches) is not None
+            ]
+            there.sort(key=lambda found: (self.is_as_set(found[1]), found[0]))
+            self._drawn = sets, branches, there[-1] if there else None
         return self._drawn[2]
+
+    def is_as_set(self, made: BeamSearch | Drawn) -> bool:
+        """Whether the knobs say what it was made with, so that it goes on with the next step."""
+        if isinstance(made, BeamSearch):
+            return (made.settings, made.steps) == (self.settings, self.steps)
+        return (made.settings, len(made.ways)) == (self.settings, self.count)
+
+    def other_settings(self) -> str:
+        """What is looked at was made with, where the knobs say something else; "" where they do not."""
+        if self.is_beam:
+            search = self.work.search
+            return made_with(search.settings, search.steps) if search and not self.is_as_set(search) else ""
+        drawn = self.drawn
+        if drawn is None or self.is_as_set(drawn):
+            return ""
+        return made_with(drawn.settings, samples=len(drawn.ways))
 
     def way(self) -> tuple[Node, ...]:
         """The tokens of the text that is looked at, those after the step that is looked at included."""
@@ -87,21 +126,26 @@ class DecodePlayer(QObject):
     def shown_view(self) -> DecodeStepView | None:
         work, branches, drawn = self.work, self.branches, self.drawn
         if self.is_beam:
-            return work.beams[work.beam - 1] if 0 < work.beam <= len(work.beams) else None
+            return work.search.shown[-1] if work.search is not None and work.search.shown else None
         sample = drawn.shown(branches) if drawn is not None else None
         settings = None if drawn is None or sample is None else replace(drawn.settings, sample=sample)
         return work.view_of(branches.path(), settings)
 
+    @property
+    def shown_beam(self) -> Beam | None:
+        """The hypothesis of the search that is looked at."""
+        return self.work.search.shown_beam if self.work.search is not None else None
+
     def shown_ids(self) -> tuple[int, ...]:
         """What was written up to the shown step, by the picked beam in a search."""
-        view, beam = self.shown_view(), self.work.shown_beam
+        view, beam = self.shown_view(), self.shown_beam
         if view is None:
             return ()
         return beam.ids if self.is_beam and beam is not None else view.ids
 
     def shown_whole(self) -> Prompt:
         """The same with what it follows on: what "use this text" puts into the input."""
-        view, beam = self.shown_view(), self.work.shown_beam
+        view, beam = self.shown_view(), self.shown_beam
         if view is None or not self.is_beam or beam is None:
             return view.whole if view is not None else ""
         return with_other_end(view.whole, view.text, beam.text)
@@ -109,7 +153,7 @@ class DecodePlayer(QObject):
     def side_by_side(self) -> list[SideText]:
         """The texts that are written at once, if there are several."""
         if self.is_beam:
-            return beam_texts(self.work.beams[: self.work.beam], self.work.shown_beam)
+            return beam_texts(self.work.search.shown, self.shown_beam) if self.work.search is not None else []
         if self.drawn is None:
             return []
         loaded = self.session.state.results.loaded
@@ -136,10 +180,11 @@ class DecodePlayer(QObject):
             return silence
         view = self.shown_view()
         if self.is_beam:
-            return search_is_over(view, self.work, self.steps) if view is not None else ""
+            search = self.work.search
+            return search_is_over(search) if search is not None and self.is_as_set(search) else ""
         if not self.branches.has_room(self.count):
             return _FULL
-        if self.drawn is not None:
+        if self.drawn is not None and self.is_as_set(self.drawn):
             return self._why_no_sample(self.drawn)
         path = self.branches.path()
         if view is None:
@@ -169,6 +214,8 @@ class DecodePlayer(QObject):
         if old is not None and self.work.is_empty:
             self._works.pop(_key(old), None)  # a slider that is dragged passes through many
         self.work = self._works.setdefault(_key(state), Work())
+        if self.is_beam:
+            self.work.look_at_search_with(self.settings, self.steps)
         self._works.move_to_end(_key(state))
         while len(self._works) > TEXTS_KEPT:
             self._works.popitem(last=False)
@@ -195,11 +242,11 @@ class DecodePlayer(QObject):
     def _go_on(self, view: DecodeStepView | DecodeSamplesView) -> None:
         """The step that was waited for is done."""
         if isinstance(view, DecodeSamplesView):
-            drawn = self.work.drawn.within(self.branches) if self.work.drawn is not None else None
-            self.work.drawn = drawn.grown(self.branches, view) if drawn is not None else None
+            drawn = self.work.sets[self._drawing].within(self.branches)
+            if drawn is not None:
+                self._put_set(self._drawing, drawn.grown(self.branches, view))
         elif view.request.settings.strategy == "beam":
-            self.work.beams.append(view)
-            self.work.go_to_beam_step(len(self.work.beams))
+            self.work.keep_beams(view)
         self.said = ""
         if self.playing and not self.why_not():
             self._timer.start(self.pause_ms)
@@ -216,40 +263,39 @@ class DecodePlayer(QObject):
     # what a person does
 
     def set_knobs(self, settings: DecodeSettings, steps: int, samples: int, problem: str) -> None:
-        """Another strategy or other numbers: from the next step on, and a search begins anew."""
+        """Another strategy or other numbers: from the next step on. What was made with others stays to be looked at."""
+        if (settings, steps, samples, problem) == (self.settings, self.steps, self.samples, self.problem):
+            return
         self.settings, self.steps, self.samples, self.problem = settings, steps, samples, problem
-        work = self.work
-        if self.is_beam and work.searched != (settings, steps):
-            work.beams, work.beam, work.picked, work.searched = [], 0, None, None
-        if work.drawn is not None and (work.drawn.settings, len(work.drawn.ways)) != (settings, self.count):
-            work.drawn = None  # what they wrote stays as branches
+        self._drawn = [], Branches(), None  # another set may come first now
+        if self.is_beam:
+            self.work.look_at_search_with(settings, steps)
         pending = self.pending.settings.strategy if self.pending is not None else settings.strategy
         if problem or self.is_beam != (pending == "beam"):
             self._pause()
         self.said = ""
-        self.changed.emit()
 
     def step(self, goes_on: bool = False) -> None:
         """One token more, or the step of the search that is known already."""
-        work = self.work
+        search, found = self.work.search, self._found()
         if self.pending is not None or self.problem or self.why_not():
             return
-        if self.is_beam and work.beam < len(work.beams):
-            self.jump(work.beam + 1)
+        if self.is_beam and search is not None and self.is_as_set(search) and search.at < len(search.views):
+            self.jump(search.at + 1)
             if self.playing:
                 self._timer.start(self.pause_ms)
             return
-        if self.drawn is not None:
-            self._step_samples(self.drawn, goes_on)
+        if found is not None and self.is_as_set(found[1]):
+            self._step_samples(*found, goes_on)
         elif self.count > 1:
             self._draw_from(self.branches.current, goes_on)
         else:
             self._ask(self.branches.current, goes_on=goes_on)
 
-    def _step_samples(self, drawn: Drawn, goes_on: bool) -> None:
+    def _step_samples(self, place: int, drawn: Drawn, goes_on: bool) -> None:
         """A token more of each sample, or the step that is known already."""
         if self.branches.current == drawn.nodes[drawn.shown(self.branches) or 0]:
-            self._ask_samples(drawn, goes_on)
+            self._ask_samples(drawn, place, goes_on)
             return
         self.jump(self.at + 1)
         if self.playing:
@@ -257,26 +303,35 @@ class DecodePlayer(QObject):
 
     def _draw_from(self, node: int, goes_on: bool = False) -> None:
         """Let several samples go on from a node."""
-        self.work.drawn = Drawn.begin(self.settings, node, self.count)
-        self._ask_samples(self.work.drawn, goes_on)
+        drawn = Drawn.begin(self.settings, node, self.count)
+        self.work.begin_set(drawn)
+        self._ask_samples(drawn, len(self.work.sets) - 1, goes_on)
 
-    def _ask_samples(self, drawn: Drawn, goes_on: bool) -> None:
-        """Let the engine draw a token of each sample that has not ended."""
+    def _ask_samples(self, drawn: Drawn, place: int, goes_on: bool) -> None:
+        """Let the engine draw a token of each sample that has not ended, of the set at `place`."""
+        self._drawing = place
         branches, request = self.branches, samples_request(self.session.state, drawn, self.steps)
         self.said = ""
         self.pending = request
         shown, samples = drawn.shown(branches), request.samples
-        place = samples.index(drawn.preferred if shown is None else shown) if shown is None or shown in samples else -1
+        looked_at = (
+            samples.index(drawn.preferred if shown is None else shown) if shown is None or shown in samples else -1
+        )
         parents = tuple(drawn.nodes[sample] for sample in samples)
-        self.session.dispatch(AskSamples(request, parents, place, goes_on))
+        self.session.dispatch(AskSamples(request, parents, looked_at, goes_on))
         self.changed.emit()
+
+    def _put_set(self, place: int, drawn: Drawn) -> None:
+        sets = self.work.sets
+        self.work.sets = [*sets[:place], drawn, *sets[place + 1 :]]
 
     def _ask(self, parent: int, forced: int | None = None, goes_on: bool = False) -> None:
         """Let the engine do the step after a node, or the next one of the beam search."""
-        state, work = self.session.state, self.work
+        state = self.session.state
         if self.is_beam:
-            request = step_request(state, self.settings, self.steps, number=len(work.beams) + 1)
-            work.searched = (self.settings, self.steps)
+            search = self.work.search_with(self.settings, self.steps)
+            number = 1 if search is None else len(search.views) + 1
+            request = step_request(state, self.settings, self.steps, number=number)
         else:
             request = step_request(state, self.settings, self.steps, self.branches.ids(parent), forced=forced)
         self.said = ""
@@ -322,10 +377,10 @@ class DecodePlayer(QObject):
 
     def jump(self, step: int) -> None:
         """To a step of what the timeline shows; 0 is the prompt."""
-        work = self.work
-        if self.is_beam:
-            work.go_to_beam_step(step)
-        else:
+        search = self.work.search
+        if self.is_beam and search is not None:
+            search.go_to(step)
+        elif not self.is_beam:
             path = self.way()
             self.session.dispatch(GoToNode(path[step - 1].id if 0 < step <= len(path) else ROOT))
         self.said = ""
@@ -333,12 +388,14 @@ class DecodePlayer(QObject):
 
     def pick(self, id_: int) -> None:
         """Look at another of the texts that are written side by side: a beam by its node, or a sample."""
-        if self.is_beam:
-            beams = (beam for view in self.work.beams[: self.work.beam] for beam in view.beams)
-            self.work.picked = next((beam for beam in beams if beam.node == id_), None)
-        elif self.work.drawn is not None and self.drawn is not None:
-            path = self.branches.path(self.drawn.nodes[id_])[: self.at]
-            self.work.drawn = replace(self.work.drawn, preferred=id_)
+        search, found = self.work.search, self._found()
+        if self.is_beam and search is not None:
+            beams = (beam for view in search.shown for beam in view.beams)
+            search.picked = next((beam for beam in beams if beam.node == id_), None)
+        elif not self.is_beam and found is not None:
+            place, drawn = found
+            path = self.branches.path(drawn.nodes[id_])[: self.at]
+            self._put_set(place, replace(self.work.sets[place], preferred=id_))
             if path:
                 self.session.dispatch(GoToNode(path[-1].id))
         self.said = ""

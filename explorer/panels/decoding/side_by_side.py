@@ -29,24 +29,34 @@ class Drawn:
 
     settings: DecodeSettings  # of sample 0
     ways: tuple[tuple[int, ...], ...]  # the nodes of each, from the one that all go on from
+    tokens: tuple[tuple[int, ...], ...]  # what each drew after that one; an undo lets other tokens take its nodes' ids
     preferred: int = 0  # the one that was picked
 
     @classmethod
     def begin(cls, settings: DecodeSettings, start: int, samples: int) -> Drawn:
-        return cls(settings, ((start,),) * samples)
+        return cls(settings, ((start,),) * samples, ((),) * samples)
 
     @property
     def nodes(self) -> tuple[int, ...]:
         """Where each of them ends."""
         return tuple(way[-1] for way in self.ways)
 
+    @property
+    def is_begun(self) -> bool:
+        """Whether any token was drawn."""
+        return any(len(way) > 1 for way in self.ways)
+
     def within(self, branches: Branches) -> Drawn | None:
         """As far as the tree has them: an undo takes steps away. None where they can not go on side by side."""
-        there = {ROOT, *(node.id for node in branches.nodes)}
-        ways = tuple(tuple(takewhile(there.__contains__, way)) for way in self.ways)
-        if not all(ways):
+        there = {node.id: node.token for node in branches.nodes}
+        if self.ways[0][0] != ROOT and self.ways[0][0] not in there:
             return None
-        cut = replace(self, ways=ways)
+        ways, tokens = [], []
+        for (start, *way), drew in zip(self.ways, self.tokens, strict=True):
+            count = sum(1 for _ in takewhile(lambda step: there.get(step[0]) == step[1], zip(way, drew, strict=True)))
+            ways.append((start, *way[:count]))
+            tokens.append(drew[:count])
+        cut = replace(self, ways=tuple(ways), tokens=tuple(tokens))
         return cut if len({len(ways[sample]) for sample in cut.writing(branches)}) <= 1 else None
 
     def shown(self, branches: Branches) -> int | None:
@@ -61,11 +71,11 @@ class Drawn:
 
     def grown(self, branches: Branches, view: DecodeSamplesView) -> Drawn:
         """With the tokens of one step, which are in the tree already."""
-        ways = list(self.ways)
+        ways, tokens = list(self.ways), list(self.tokens)
         for sample, step in zip(view.request.samples, view.steps, strict=True):
             child = next(n.id for n in branches.children(ways[sample][-1]) if n.token == step.ids[-1])
-            ways[sample] = (*ways[sample], child)
-        return replace(self, ways=tuple(ways))
+            ways[sample], tokens[sample] = (*ways[sample], child), (*tokens[sample], step.ids[-1])
+        return replace(self, ways=tuple(ways), tokens=tuple(tokens))
 
     def texts(self, branches: Branches, between: str = "") -> list[SideText]:
         """What each of them wrote after the node that they began at, with `between` between two tokens."""

@@ -16,6 +16,8 @@ from models.decode_settings import DecodeSettings
 
 _BEAMS = "Beams, the best first{}. Pick one to look at:"
 _SAMPLES = "Samples, each with its own draws. Pick one to look at:"
+_OTHER_SEARCH = "Made with {}. Step begins another search, with the settings below."
+_OTHER_SAMPLES = "Made with {}. Step goes on from here with the settings below."
 
 
 class TextsList(QWidget):
@@ -27,13 +29,16 @@ class TextsList(QWidget):
         super().__init__()
         self.heading = wrapped(role="dim")
         self.list = BranchList("Texts side by side")
-        column(self, self.heading, self.list)
+        self.otherwise = wrapped(role="mark")
+        column(self, self.otherwise, self.heading, self.list)
         self._ids: tuple[int, ...] = ()
         self.list.row_selected.connect(lambda row: self.text_picked.emit(self._ids[row]))
 
-    def show_texts(self, texts: Sequence[SideText], search: DecodeSettings | None) -> None:
-        """Beams of a search with these settings, or samples."""
+    def show_texts(self, texts: Sequence[SideText], search: DecodeSettings | None, made_with: str = "") -> None:
+        """Beams of a search with these settings, or samples. `made_with` says it where these are no longer in force."""
         beams = search is not None
+        otherwise = _OTHER_SEARCH if beams else _OTHER_SAMPLES
+        say(self.otherwise, otherwise.format(made_with) if made_with else "")
         self.setVisible(bool(texts))
         self._ids = tuple(text.id for text in texts)
         say(self.heading, _SAMPLES if search is None else _BEAMS.format(_ranked(search.length_penalty)))

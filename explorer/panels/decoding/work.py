@@ -9,7 +9,7 @@ from explorer.panels.base import shortened
 from explorer.panels.decoding.layout import log_text
 from explorer.panels.decoding.side_by_side import Drawn, best_of, followed
 from explorer.session.branches import Branches, Node
-from explorer.widgets.number_text import percent_text
+from explorer.widgets.number_text import MINUS, percent_text
 from models.decode_requests import Beam, DecodeStepRequest, DecodeStepView
 from models.decode_settings import DecodeSettings
 from models.interventions import Intervention, describe
@@ -27,10 +27,46 @@ SILENT = {
 }
 
 
+_FILTERS = {
+    "top_k": "top-k",
+    "top_p": "top-p",
+    "min_p": "min-p",
+    "repetition_penalty": "repetition penalty",
+    "no_repeat_ngram": "no repeated n-gram",
+}
+
 _VIEWS_KEPT = 2000  # of a text; any other is computed again when it is looked at
+_SEARCHES_KEPT = 8
+_SETS_KEPT = 8  # older samples are still branches
 
 # tokens before, the settings, and the token that a person chose: what decides the outcome of a step
 _Step = tuple[tuple[int, ...], DecodeSettings, int | None]
+
+
+@dataclass
+class BeamSearch:
+    """What the engine said of the steps of one search, and where a person looks at it."""
+
+    settings: DecodeSettings
+    steps: int
+    views: list[DecodeStepView] = field(default_factory=list)
+    at: int = 0  # the step that is looked at, 0 for the prompt
+    picked: Beam | None = None  # that a person looks at; None: the best
+
+    @property
+    def shown(self) -> list[DecodeStepView]:
+        """The steps up to the one that is looked at."""
+        return self.views[: self.at]
+
+    @property
+    def shown_beam(self) -> Beam | None:
+        return self.picked or best_of(self.shown)
+
+    def go_to(self, step: int) -> None:
+        """Look at another step, and at what the picked beam is there."""
+        self.at = min(max(step, 0), len(self.views))
+        if self.picked is not None:
+            self.picked = followed(self.shown, self.picked)
 
 
 @dataclass
@@ -38,25 +74,40 @@ class Work:
     """What the engine said of the steps after one text. The tree itself is the document's."""
 
     views: OrderedDict[_Step, DecodeStepView] = field(default_factory=OrderedDict)
-    beams: list[DecodeStepView] = field(default_factory=list)
-    searched: tuple[DecodeSettings, int] | None = None  # what the beams are of
-    beam: int = 0  # the step of the search that is looked at, 0 for the prompt
-    picked: Beam | None = None  # that a person looks at; None: the best
-    drawn: Drawn | None = None  # samples side by side
+    searches: list[BeamSearch] = field(default_factory=list)  # the one that is looked at last
+    sets: list[Drawn] = field(default_factory=list)  # samples side by side, those begun last at the end
 
     @property
     def is_empty(self) -> bool:
-        return not self.views and not self.beams and self.drawn is None
+        return not self.views and not self.searches and not self.sets
 
     @property
-    def shown_beam(self) -> Beam | None:
-        return self.picked or best_of(self.beams[: self.beam])
+    def search(self) -> BeamSearch | None:
+        """The beam search that is looked at, whatever it was made with."""
+        return self.searches[-1] if self.searches else None
 
-    def go_to_beam_step(self, step: int) -> None:
-        """Look at another step of the search, and at what the picked beam is there."""
-        self.beam = min(max(step, 0), len(self.beams))
-        if self.picked is not None:
-            self.picked = followed(self.beams[: self.beam], self.picked)
+    def search_with(self, settings: DecodeSettings, steps: int) -> BeamSearch | None:
+        return next((s for s in self.searches if (s.settings, s.steps) == (settings, steps)), None)
+
+    def look_at_search_with(self, settings: DecodeSettings, steps: int) -> None:
+        """The search that was made so is looked at, if there is one; else still the last."""
+        found = self.search_with(settings, steps)
+        if found is not None:
+            self.searches.sort(key=lambda search: search is found)
+
+    def keep_beams(self, view: DecodeStepView) -> None:
+        """Take a step of a search, and look at it."""
+        settings, steps = view.request.settings, view.request.steps
+        search = self.search_with(settings, steps)
+        if search is None:
+            search = BeamSearch(settings, steps)
+            self.searches = [*self.searches, search][-_SEARCHES_KEPT:]
+        search.views[view.number - 1 :] = [view]
+        search.go_to(len(search.views))
+        self.look_at_search_with(settings, steps)
+
+    def begin_set(self, drawn: Drawn) -> None:
+        self.sets = [*(begun for begun in self.sets if begun.is_begun), drawn][-_SETS_KEPT:]
 
     def keep(self, view: DecodeStepView) -> None:
         """Remember a step, so that it is there when one comes back to its node; beams are no nodes."""
@@ -103,12 +154,13 @@ def _ways(path: tuple[Node, ...]) -> list[_Step]:
     return [by_hand] if node.forced else [(before, node.settings, None), by_hand]
 
 
-def search_is_over(view: DecodeStepView, work: Work, steps: int) -> str:
-    """Why the beam search goes no further after `view`; "" where it does."""
-    if work.beam < len(work.beams) or not view.ending:
+def search_is_over(search: BeamSearch) -> str:
+    """Why it goes no further than where it is looked at; "" where it does."""
+    view = search.shown[-1] if search.shown else None
+    if view is None or search.at < len(search.views) or not view.ending:
         return ""
     if view.ending == "steps":
-        return f"The search is over: it had {steps} steps, and no beam that ended was better."
+        return f"The search is over: it had {search.steps} steps, and no beam that ended was better."
     return "The search is over: no beam that goes on can get better. " + ENDINGS.get(view.ending, "")
 
 
@@ -131,6 +183,25 @@ def reading_anew(mask: Intervention) -> str:
         f"With “{describe(mask)}” a token can see what is written after it, so nothing can be kept from one step to "
         "the next: each step reads the whole text anew."
     )
+
+
+def made_with(settings: DecodeSettings, steps: int | None = None, samples: int | None = None) -> str:
+    """What a search or a set of samples was made with, as it stands beside the fields: "beams 4, steps 20"."""
+    first = DecodeSettings()
+    said: list[tuple[str, float | None]] = [("samples", samples)]
+    if settings.strategy == "beam":
+        said += [("beams", settings.beams), ("length penalty", settings.length_penalty)]
+    else:
+        said += [("temperature", settings.temperature), ("seed", settings.seed)]
+    for name, label in _FILTERS.items():
+        value = getattr(settings, name)
+        said.append((label, None if value == getattr(first, name) else value))
+    said.append(("steps", steps))
+    return ", ".join(f"{label} {_number(value)}" for label, value in said if value is not None)
+
+
+def _number(value: float) -> str:
+    return (str(value) if isinstance(value, int) else f"{value:g}").replace("-", MINUS)
 
 
 def step_words(view: DecodeStepView, branches: Branches) -> str:

@@ -14,6 +14,7 @@ from explorer.panels.decoding.knobs import DecodeKnobs
 from explorer.panels.decoding.layout import log_text
 from explorer.session import files
 from explorer.session.branches import MOST_NODES, ROOT, Branches
+from explorer.session.decoding import Decoding
 from explorer.session.intents import (
     Arrived,
     Busy,
@@ -21,12 +22,14 @@ from explorer.session.intents import (
     PutIntervention,
     RestoreDocument,
     SelectHead,
+    SetDecoding,
     SetText,
 )
 from explorer.session.state import Document, State
 from explorer.theme import DARK
 from models.capture import run
 from models.decode_requests import DecodeRowsRequest, DecodeSamplesRequest, DecodeStepRequest
+from models.decode_settings import DecodeSettings
 from models.engine import Engine
 from models.interventions import Mask, Scale
 from models.requests import ForwardRequest, LoadRequest, Request
@@ -232,8 +235,8 @@ def test_undo_shows_a_step_as_it_was_without_asking_again(qtbot, session, panel)
     qtbot.mouseClick(panel.knobs.strategy_buttons.button(1), LEFT)  # other settings, another first token
     panel.knobs.set_number("seed", "5")
     steps(qtbot, session, panel, 1)
-    session.undo()
-    session.undo()
+    for _ in range(4):  # the step, the seed, the strategy, the deletion
+        session.undo()
     assert panel.player.shown_view() is shown
     assert not [request for request in session.asked if isinstance(request, DECODING)]
 
@@ -349,15 +352,132 @@ def test_a_beam_search_is_a_tree(qtbot, session, panel):
     panel.knobs.set_number("beams", "2")
     steps(qtbot, session, panel, 3)
     assert panel.candidates.tree.isVisible()
-    beams = panel.player.work.beams[-1].beams
+    beams = panel.player.work.search.views[-1].beams
     assert sum(beam.kept for beam in beams) == 2
     assert not panel.candidates.tree.node_rect(beams[0].node).isEmpty()
     assert "best so far" in panel.status.text()
     press(qtbot, session, panel.transport.back_button)
     steps(qtbot, session, panel, 1)
-    assert len(panel.player.work.beams) == 3  # known, not searched again
+    assert len(panel.player.work.search.views) == 3  # known, not searched again
+    assert not panel.texts.otherwise.isVisible()
+
+
+def test_a_search_stays_until_another_is_begun_and_is_there_again_with_its_settings(qtbot, session, panel):
+    beam_search(qtbot, session, panel, 2, 3)
+    texts = [row.text for row in panel.texts.list.rows]
+    first = panel.player.work.search
     panel.knobs.set_number("beams", "3")
-    assert panel.player.work.beams == []  # another search
+    panel.knobs.set_number("steps", "7")
+    assert [row.text for row in panel.texts.list.rows] == texts
+    assert panel.candidates.heading.text().startswith("A line is a step: 2 beams go on")
+    made_with = "Made with beams 2, length penalty 1, steps 20. Step begins another search, with the settings below."
+    assert panel.texts.otherwise.text() == made_with
+    assert panel.texts.otherwise.isVisible()
+    press(qtbot, session, panel.transport.back_button)  # it can still be walked through
+    assert panel.timeline.current == 2
+    assert panel.transport.step_button.isEnabled()
+    steps(qtbot, session, panel, 1)
+    assert panel.timeline.count == 1
+    assert len(panel.texts.list.rows) == 3
+    assert not panel.texts.otherwise.isVisible()
+    session.undo()  # the numbers, typed within a second
+    assert panel.knobs.fields["beams"].text() == "4"
+    while session.state.document.decoding.settings.beams != 2:
+        session.redo() if session.can_redo else panel.knobs.set_number("beams", "2")
+    panel.knobs.set_number("steps", "20")
+    assert panel.player.work.search is first
+    assert panel.timeline.current == 2  # where it was left
+    steps(qtbot, session, panel, 1)  # which is known
+    assert [row.text for row in panel.texts.list.rows] == texts
+
+
+def test_undo_of_another_strategy_shows_a_finished_search_as_it_was(qtbot, session, panel):
+    panel.knobs.set_number("steps", "3")
+    beam_search(qtbot, session, panel, 2, 3)
+    status, texts = panel.status.text(), [row.text for row in panel.texts.list.rows]
+    assert "The search is over" in status
+    qtbot.mouseClick(panel.knobs.strategy_buttons.button(0), LEFT)
+    assert panel.texts.list.rows == ()
+    qtbot.mouseClick(panel.knobs.strategy_buttons.button(2), LEFT)
+    panel.knobs.set_number("steps", "12")
+    assert "The search is over" not in panel.status.text()  # another can be begun
+    assert panel.transport.step_button.isEnabled()
+    for _ in range(3):
+        session.undo()
+    assert panel.knobs.strategy == "beam"
+    assert panel.knobs.fields["steps"].text() == "3"
+    assert panel.status.text() == status
+    assert [row.text for row in panel.texts.list.rows] == texts
+    assert not panel.texts.otherwise.isVisible()
+    assert not [request for request in session.asked if isinstance(request, DECODING)]
+
+
+def test_samples_stay_side_by_side_until_others_are_drawn(qtbot, session, panel):
+    draw(qtbot, session, panel, 3, 2)
+    before = [row.text for row in panel.texts.list.rows]
+    panel.knobs.set_number("temperature", "0.7")
+    panel.knobs.set_number("top_k", "5")
+    panel.knobs.set_number("seed", "9")
+    panel.knobs.set_number("samples", "2")
+    assert [row.text for row in panel.texts.list.rows] == before
+    assert panel.texts.otherwise.text().startswith(
+        "Made with samples 3, temperature 1.3, seed 0. Step goes on from here"
+    )
+    click_row(qtbot, session, panel.texts.list, 2)
+    assert panel.player.shown_view().request.settings.sample == 2
+    assert panel.player.shown_view().request.settings.temperature == 1.3
+    steps(qtbot, session, panel, 1)  # two others go on from the one that is looked at
+    assert len(panel.texts.list.rows) == 2
+    assert panel.timeline.count == 3
+    assert not panel.texts.otherwise.isVisible()
+    session.undo()
+    assert [row.text for row in panel.texts.list.rows] == before
+    qtbot.mouseClick(panel.knobs.strategy_buttons.button(0), LEFT)
+    steps(qtbot, session, panel, 2)  # greedy goes its own way
+    assert panel.texts.list.rows == ()
+    assert panel.player.branches.path()[-1].settings.strategy == "greedy"
+
+
+def test_what_is_typed_is_part_of_the_document_and_comes_back_with_it(qtbot, session, panel):
+    assert panel.knobs.decoding == session.state.document.decoding
+    qtbot.mouseClick(panel.knobs.strategy_buttons.button(1), LEFT)
+    field = panel.knobs.fields["temperature"]
+    field.selectAll()
+    qtbot.keyClicks(field, "0,50")
+    assert field.text() == "0,50"  # as it was typed
+    said = session.state.document.decoding
+    assert (said.settings.strategy, said.settings.temperature, said.chosen) == ("sample", 0.5, True)
+    qtbot.keyClicks(field, "x")
+    assert "“0.50x” is none" in panel.knobs.remark.text()
+    assert session.state.document.decoding == said  # what is no number is not in it
+    saved = files.decode(files.encode(session.state.document))
+    session.undo()
+    assert field.text() == "1"
+    assert panel.knobs.problem == ""
+    session.undo()
+    assert panel.knobs.strategy == "greedy"
+    session.redo()
+    session.redo()
+    assert (panel.knobs.strategy, field.text()) == ("sample", "0.5")
+    session.undo()
+    session.dispatch(RestoreDocument(saved))
+    assert (panel.knobs.settings.temperature, field.text()) == (0.5, "0.5")
+
+
+def test_a_panel_that_is_opened_later_says_what_the_document_says(qtbot, session):
+    numbers = DecodeSettings("beam", beams=2, length_penalty=-0.5, temperature=1e-6)
+    session.dispatch(SetDecoding(Decoding(numbers, 7, 3, chosen=True)))
+    panel = shown(qtbot, DecodingPanel, session)
+    assert panel.knobs.strategy == "beam"
+    texts = {name: field.text() for name, field in panel.knobs.fields.items()}
+    assert texts["beams"] == "2"
+    assert texts["length_penalty"] == "-0.5"
+    assert (texts["steps"], texts["samples"], texts["temperature"], texts["top_k"]) == ("7", "3", "1e-06", "")
+    assert panel.knobs.settings == DecodeSettings("beam", beams=2, length_penalty=-0.5)
+    steps(qtbot, session, panel, 1)
+    view = panel.player.shown_view()
+    assert view is not None
+    assert view.request.steps == 7
 
 
 def beam_search(qtbot, session, panel, width: int, count: int) -> None:
@@ -379,7 +499,7 @@ def shown_rows(session, story_gpt_ids) -> None:
 def test_every_beam_can_be_picked_and_its_attention_is_shown(qtbot, session, panel):
     beam_search(qtbot, session, panel, 3, 4)
     press(qtbot, session, panel.tabs.button(ATTENTION))
-    alive = [beam for beam in panel.player.work.beams[-1].beams if beam.kept]
+    alive = [beam for beam in panel.player.work.search.views[-1].beams if beam.kept]
     assert len(panel.texts.list.rows) == len(alive) == 3
     assert [row.current for row in panel.texts.list.rows] == [True, False, False]
     for place, beam in enumerate(alive):
@@ -394,33 +514,33 @@ def test_every_beam_can_be_picked_and_its_attention_is_shown(qtbot, session, pan
 
 def test_the_tree_is_walked_with_mouse_and_keys(qtbot, session, panel):
     beam_search(qtbot, session, panel, 2, 3)
-    tree, work = panel.candidates.tree, panel.player.work
-    second = next(beam for beam in work.beams[1].beams if beam.node != work.shown_beam.parent)
+    tree, player = panel.candidates.tree, panel.player
+    second = next(beam for beam in player.work.search.views[1].beams if beam.node != player.shown_beam.parent)
     qtbot.mouseClick(tree, LEFT, pos=tree.node_rect(second.node).center().toPoint())
-    assert work.shown_beam == second
+    assert player.shown_beam == second
     qtbot.keyClick(tree, Qt.Key.Key_Up)
-    assert work.shown_beam.node == second.parent
+    assert player.shown_beam.node == second.parent
     qtbot.keyClick(tree, Qt.Key.Key_Right)
-    assert work.shown_beam.node not in (second.parent, second.node)
-    assert f"Selected: {work.shown_beam.label}." in tree.accessibleDescription()
-    pruned = next(beam for beam in work.beams[0].beams if not beam.kept)
+    assert player.shown_beam.node not in (second.parent, second.node)
+    assert f"Selected: {player.shown_beam.label}." in tree.accessibleDescription()
+    pruned = next(beam for beam in player.work.search.views[0].beams if not beam.kept)
     qtbot.mouseClick(tree, LEFT, pos=tree.node_rect(pruned.node).center().toPoint())
-    assert work.shown_beam == pruned  # given up, and still there to be looked at
+    assert player.shown_beam == pruned  # given up, and still there to be looked at
     steps(qtbot, session, panel, 1)
-    assert work.shown_beam.ids == work.beams[-1].ids  # nothing came of it: the best again
+    assert player.shown_beam.ids == player.work.search.views[-1].ids  # nothing came of it: the best again
 
 
 def test_a_picked_beam_is_followed_and_its_text_can_be_used(qtbot, session, panel):
     beam_search(qtbot, session, panel, 3, 2)
-    work = panel.player.work
+    player = panel.player
     click_row(qtbot, session, panel.texts.list, 1)
-    picked = work.shown_beam
+    picked = player.shown_beam
     steps(qtbot, session, panel, 1)
-    followed = [beam for beam in work.beams[-1].beams if beam.kept and beam.ids[:2] == picked.ids]
-    assert work.shown_beam == (followed[0] if followed else work.shown_beam)
+    followed = [beam for beam in player.work.search.views[-1].beams if beam.kept and beam.ids[:2] == picked.ids]
+    assert player.shown_beam == (followed[0] if followed else player.shown_beam)
     press(qtbot, session, panel.transport.back_button)
-    assert work.shown_beam.ids == (picked.ids if followed else work.beams[1].ids)
-    text = work.shown_beam.text
+    assert player.shown_beam.ids == (picked.ids if followed else player.work.search.views[1].ids)
+    text = player.shown_beam.text
     qtbot.mouseClick(panel.use, LEFT)
     assert session.state.document.text == TEXT + text
 
@@ -479,9 +599,7 @@ def test_samples_are_branches_undone_and_brought_back(qtbot, session, panel):
     assert len(panel.texts.list.rows) == 3
     session.redo()
     assert [row.text for row in panel.texts.list.rows] == before
-    panel.knobs.set_number("samples", "2")
-    assert not panel.texts.isVisible()
-    assert len(panel.player.branches.leaves()) == 3  # they stay as branches
+    assert len(panel.player.branches.leaves()) == 3
     saved = files.decode(files.encode(session.state.document))
     assert saved.branches == panel.player.branches
     assert {node.settings.sample for node in saved.branches.nodes} >= {1, 2}

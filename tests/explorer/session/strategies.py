@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from functools import reduce
+from typing import get_args
 
 from hypothesis import strategies as st
 
 from explorer.session.branches import Branches
+from explorer.session.decoding import Decoding
 from explorer.session.intents import (
     Arrived,
     AskSamples,
@@ -29,6 +31,8 @@ from explorer.session.intents import (
     SelectKey,
     SelectQuery,
     SetChat,
+    SetDecoding,
+    SetStrategy,
     SetText,
     SetTurns,
     SetView,
@@ -39,7 +43,7 @@ from explorer.session.state import Document, Notice, Selection
 from explorer.session.writing import Origin, Writing
 from models.chat import ROLES, Turn
 from models.decode_requests import DecodeStepRequest
-from models.decode_settings import DecodeSettings
+from models.decode_settings import DecodeSettings, Strategy
 from models.interventions import Mask, Scale
 from models.requests import ForwardRequest, LoadRequest, StepRequest
 from models.results import Result
@@ -70,6 +74,9 @@ WRITINGS = st.builds(
     ),
 )
 TURNS = st.lists(st.builds(Turn, st.sampled_from(ROLES), TEXTS), min_size=1, max_size=3).map(tuple)
+DECODINGS = st.builds(
+    Decoding, st.builds(DecodeSettings, seed=st.integers(0, 2)), st.integers(1, 30), st.integers(1, 3), st.booleans()
+)
 DOCUMENTS = st.builds(
     Document,
     CHECKPOINTS,
@@ -77,6 +84,7 @@ DOCUMENTS = st.builds(
     SELECTIONS,
     chat=st.booleans(),
     turns=TURNS,
+    decoding=DECODINGS,
     writings=st.lists(WRITINGS, max_size=2, unique_by=_origin).map(tuple),
 )
 STEP_REQUESTS = st.builds(
@@ -126,6 +134,8 @@ def steps() -> st.SearchStrategy[Intent]:
         st.builds(SwitchIntervention, st.integers(-1, 2), st.booleans()),
         st.builds(RemoveIntervention, st.integers(-1, 2)),
         st.just(ClearInterventions()),
+        st.builds(SetDecoding, DECODINGS),
+        st.builds(SetStrategy, st.sampled_from(get_args(Strategy))),
         st.builds(AskStep, STEP_REQUESTS, NODES, st.booleans()),
         st.builds(
             AskSamples,

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from explorer.session import files
 from explorer.session.branches import MOST_NODES, Branches
+from explorer.session.decoding import Decoding
 from explorer.session.state import Document, Listed, Normalisation, Selection, ViewOptions
 from explorer.theme import SEQUENTIAL_MAPS
 from models.chat import MOST_TURNS, ROLES, Turn
-from models.decode_settings import MOST_SEED, DecodeSettings
+from models.decode_settings import MOST_SEED, DecodeSettings, Strategy
 from models.interventions import WINDOW_MEANS, Mask, MaskKind, Positions, Scale
 from models.values import SiteRef
 
@@ -49,6 +50,22 @@ MASKS = st.one_of(
 )
 SCALES = st.builds(Scale, st.floats(0, 1e6), site=SITES, head=HEADS)
 POSITIONS = st.builds(Positions, st.sampled_from(["off", "shift"]), st.integers(0, 5000))
+DECODINGS = st.builds(
+    Decoding,
+    st.builds(
+        DecodeSettings,
+        st.sampled_from(get_args(Strategy)),
+        temperature=st.just(0.0) | st.floats(1e-6, 1e6),
+        top_k=st.none() | st.integers(1, 10**9),
+        top_p=st.none() | st.floats(0.01, 1),
+        beams=st.integers(1, 32),
+        length_penalty=st.floats(-10, 10),
+        seed=st.integers(0, MOST_SEED),
+    ),
+    st.integers(1, 1000),
+    st.integers(1, 8),
+    st.booleans(),
+)
 VIEWS = st.builds(
     ViewOptions,
     normalisation=st.sampled_from(get_args(Normalisation)),
@@ -71,6 +88,7 @@ DOCUMENTS = st.builds(
     picture=st.sampled_from(["", "sample:chelsea", "/home/ñ/mi gato.png"]),
     selection=st.builds(Selection, SITES, st.integers(0, 100), PLACES, PLACES),
     view=VIEWS,
+    decoding=DECODINGS,
     interventions=st.lists(st.builds(Listed, st.one_of(SCALES, MASKS, POSITIONS), on=st.booleans()), max_size=5).map(
         tuple
     ),
@@ -121,15 +139,25 @@ def test_trees_of_other_texts_are_left_out():
     assert files.decode(files.encode(elsewhere)) == replace(DOCUMENT, text="Another text")
 
 
+def test_a_file_of_the_third_version_opens_with_the_first_settings_of_decoding():
+    chosen = replace(DOCUMENT, decoding=Decoding(DecodeSettings("beam", beams=2), 50, 3, chosen=True))
+    content = json.loads(files.encode(chosen.with_branches(WRITTEN)))
+    assert files.decode(json.dumps(content).encode()) == chosen.with_branches(WRITTEN)
+    del content["decoding"]
+    opened = files.decode(json.dumps({**content, "version": 3}).encode())
+    assert opened == DOCUMENT.with_branches(WRITTEN)
+    assert opened.decoding == Decoding()
+
+
 def test_a_file_of_the_second_version_opens():
     content = json.loads(files.encode(DOCUMENT.with_branches(WRITTEN)))
-    del content["chat"], content["turns"]
+    del content["chat"], content["turns"], content["decoding"]
     assert files.decode(json.dumps({**content, "version": 2}).encode()) == DOCUMENT.with_branches(WRITTEN)
 
 
 def test_a_file_of_the_first_version_opens():
     content = json.loads(files.encode(DOCUMENT))
-    del content["branches"]
+    del content["branches"], content["decoding"]
     assert files.decode(json.dumps({**content, "version": 1}).encode()) == DOCUMENT
 
 
@@ -162,7 +190,7 @@ def test_what_the_model_can_not_say_is_cut_to_what_a_file_holds():
 def test_a_file_can_be_read_by_people():
     content = json.loads(files.encode(DOCUMENT))
     assert content["program"] == "attention-explorer"
-    assert content["version"] == 3
+    assert content["version"] == 4
     assert content["interventions"][0] == {
         "kind": "scale",
         "factor": 0.5,
@@ -215,8 +243,8 @@ def one(**record: Any) -> bytes:
         (b"[1, 2]", "expected `object`"),
         (b'{"version": 1}', "missing required field"),
         (b"[" * 100_000, "truncated|recursion|expected `object`"),
-        (broken(version=4), "it is of version 4, and this program reads versions 1 to 3"),
-        (broken(version=0), "it is of version 0, and this program reads versions 1 to 3"),
+        (broken(version=5), "it is of version 5, and this program reads versions 1 to 4"),
+        (broken(version=0), "it is of version 0, and this program reads versions 1 to 4"),
         (broken(chat=True), "it is of a conversation, and has no turn of it"),
         (broken(turns=[{"role": "tool", "text": ""}]), r"Invalid enum value 'tool' - at `\$\.turns"),
         (broken(turns=[{"role": "user", "text": ""}] * (MOST_TURNS + 1)), "array"),
@@ -242,6 +270,11 @@ def one(**record: Any) -> bytes:
         (written(nodes=[NODE, [2, *NODE[1:]]]), "token 1 of its branches is there twice"),
         (written(nodes=[[i + 1, i, *NODE[2:]] for i in range(MOST_NODES + 1)]), "length <= 5000"),
         (broken(version="1"), r"expected `int`, got `str` - at `\$\.version`"),
+        (broken(decoding={"steps": 0}), r"0 steps are not offered: 1 to 1,000\. - at `\$\.decoding`"),
+        (broken(decoding={"samples": 9}), "9 samples are not offered: 1 to 8"),
+        (broken(decoding={"settings": {"temperature": -1}}), "A temperature of -1.0 makes no probabilities"),
+        (broken(decoding={"settings": {"strategy": "hope"}}), "invalid enum value 'hope'"),
+        (broken(decoding={"steps": "many"}), "expected `int`, got `str`"),
         (broken(program="other"), r"invalid enum value 'other' - at `\$\.program`"),
         (broken(text=3), r"expected `str`, got `int` - at `\$\.text`"),
         (broken(target=3), r"expected `str \| null`, got `int` - at `\$\.target`"),
