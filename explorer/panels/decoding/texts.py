@@ -16,8 +16,8 @@ from models.decode_settings import DecodeSettings
 
 _BEAMS = "Beams, the best first{}. Pick one to look at:"
 _SAMPLES = "Samples, each with its own draws. Pick one to look at:"
-_OTHER_SEARCH = "Made with {}. Step begins another search, with the settings below."
-_OTHER_SAMPLES = "Made with {}. Step goes on from here with the settings below."
+_OTHER_SEARCH = "Made with {}. Step begins another search, with what is set now."
+_OTHER_SAMPLES = "Made with {}. Step goes on from here with what is set now."
 
 
 class TextsList(QWidget):

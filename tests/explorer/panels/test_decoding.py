@@ -370,7 +370,7 @@ def test_a_search_stays_until_another_is_begun_and_is_there_again_with_its_setti
     panel.knobs.set_number("steps", "7")
     assert [row.text for row in panel.texts.list.rows] == texts
     assert panel.candidates.heading.text().startswith("A line is a step: 2 beams go on")
-    made_with = "Made with beams 2, length penalty 1, steps 20. Step begins another search, with the settings below."
+    made_with = "Made with beams 2, length penalty 1, steps 20. Step begins another search, with what is set now."
     assert panel.texts.otherwise.text() == made_with
     assert panel.texts.otherwise.isVisible()
     press(qtbot, session, panel.transport.back_button)  # it can still be walked through
