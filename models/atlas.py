@@ -10,6 +10,7 @@ from torch import Tensor
 
 from models.attention import AttentionInputs
 from models.capture import never
+from models.masks import RowMask
 from models.pooling import PooledHeads, Pooling, stream
 from models.requests import Cancelled
 
@@ -91,8 +92,10 @@ class AtlasInParts:
 
 
 def _work(x: AttentionInputs, first: int = 0, last: int | None = None) -> int:
-    """How many weights some rows have, those that a causal layer hides left out."""
+    """How many weights some rows have, those that a causal layer or a window hides left out."""
     last = x.queries if last is None else last
+    if isinstance(x.mask, RowMask):
+        return max(last - first, x.mask.work(first, last, x.heads))
     keys = (first + last) // 2 if x.causal and x.mask is None else x.keys
     return x.heads * (last - first) * min(x.keys, max(1, keys))
 

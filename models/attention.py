@@ -16,12 +16,16 @@ fused kernel, which never builds the weights and agrees to rounding.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+from models.masks import RowMask
+from models.values import is_long
 
 Rows = slice | list[int] | None
 
@@ -31,9 +35,14 @@ _fused = F.scaled_dot_product_attention
 # Beyond this many keys building the weights costs more than the fused kernel (measured: 1.05 at 512, 1.3 at 1,024).
 EXACT_KEYS = 512
 
-# Weights held at once while mixing values, in elements: 64 MB of float32 at most, and what a processor's cache takes.
-_BLOCK = 1 << 24
+# Weights or cells of a mask held at once while mixing values: what a processor's cache takes of a short text's and of
+# a long one's; more on a device, where each block costs launches.
 _CACHE_BLOCK = 1 << 19
+_ROWS_BLOCK = 1 << 21
+_DEVICE_BLOCK = 1 << 26
+
+# Fewer rows than this do not keep the fused kernel busy.
+_LEAST_ROWS = 128
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,6 +139,8 @@ def blocked(
     if x.given is not None:
         shut = _take(x.given, heads, rows, keys) == 0  # exactly: such a model says no more of what may not be looked at
         return shut if bool(shut.any()) else None
+    if isinstance(x.mask, RowMask) and isinstance(rows, slice) and x.mask.opens_all(heads, rows, keys):
+        return None
     if x.mask is not None:
         mask = _take(x.mask, heads, rows, keys)
         return ~mask if mask.dtype == torch.bool else mask <= _blocked_below(mask)
@@ -147,6 +158,8 @@ def reach(x: AttentionInputs, heads: list[int] | None, rows: slice) -> slice:
         return slice(0, x.keys)
     if x.mask is None:
         return slice(0, min(x.keys, rows.stop) if x.causal else x.keys)
+    if isinstance(x.mask, RowMask):
+        return x.mask.reach(heads, rows)
     shut = blocked(x, heads, rows)
     assert shut is not None
     seen = (~shut).flatten(0, -2).any(dim=0)  # (keys or 1,)
@@ -206,6 +219,11 @@ def output(x: AttentionInputs) -> Tensor:
     needs_weights = x.softcap is not None or x.sinks is not None  # the fused kernel can do neither
     if needs_weights or (x.keys <= EXACT_KEYS and x.query.dtype == torch.float32):
         return _mixed(x)
+    return _by_rows(x, _fused_part, 1) if isinstance(x.mask, RowMask) else _fused_mix(x)
+
+
+def _fused_mix(x: AttentionInputs) -> Tensor:
+    """As `output`, by torch's fused kernel."""
     mask, causal = x.mask, x.causal
     if mask is not None and mask.dtype != torch.bool:
         # the lowest number only says "not here" beside a higher one: a row that holds nothing else would become a mean
@@ -226,14 +244,14 @@ def output(x: AttentionInputs) -> Tensor:
 
 
 def _mixed(x: AttentionInputs) -> Tensor:
-    """Weights times values, a few heads at a time so that their weights stay in the cache."""
+    """Weights times values, a few heads at a time so that their weights stay in the cache; of a long text some rows."""
+    if is_long(x.queries, x.keys) and not _wants_gradient(x):
+        return _by_rows(x, _mix_part, x.query.shape[0] * x.heads)
     step = max(1, _CACHE_BLOCK // (x.query.shape[0] * x.queries * x.keys))
     if step >= x.heads:
         return _mix(x, None)
     if _wants_gradient(x):
         return torch.cat([_mix(x, [head]) for head in range(x.heads)], dim=1)
-    if x.query.shape[0] * x.queries * x.keys > _BLOCK:
-        return _mixed_by_rows(x)
     # the same room for all of them: fresh memory for each costs a tenth of the time
     batch, device = x.query.shape[0], x.query.device
     scratch = torch.empty(batch, step, x.queries, x.keys, device=device)
@@ -244,17 +262,53 @@ def _mixed(x: AttentionInputs) -> Tensor:
     return mixed
 
 
-def _mixed_by_rows(x: AttentionInputs) -> Tensor:
-    """As `_mixed` for a head whose weights are too many to hold, and without what its mask hides from whole rows."""
-    batch, value = x.query.shape[0], _shared(x.value, x, None)
-    mixed = value.new_zeros(batch, x.heads, x.queries, value.shape[-1])
-    step = max(1, _BLOCK // (batch * x.heads * x.keys))
-    for start in range(0, x.queries, step):
-        rows = slice(start, min(start + step, x.queries))
-        keys = reach(x, None, rows)
-        if keys.start < keys.stop:
-            mixed[:, :, rows] = weights(x, None, rows, keys=keys).to(value.dtype) @ value[:, :, keys]
+def _by_rows(
+    x: AttentionInputs, mix: Callable[[AttentionInputs, list[int] | None, slice, slice], Tensor], held: int
+) -> Tensor:
+    """As `output`, some rows at a time with the keys that they may look at: a window of w keys costs n x w, not n x n.
+
+    `mix` gives some heads' and rows' output from some keys; it holds `held` numbers for each of these cells.
+    """
+    mixed = x.value.new_zeros(*x.query.shape[:3], x.value.shape[-1])
+    for heads in x.mask.heads_alike() if isinstance(x.mask, RowMask) else (None,):
+        for rows in _row_blocks(x, heads, held):
+            keys = reach(x, heads, rows)
+            if keys.start < keys.stop:
+                mixed[:, slice(None) if heads is None else heads, rows] = mix(x, heads, rows, keys)
     return mixed
+
+
+def _row_blocks(x: AttentionInputs, heads: list[int] | None, held: int) -> Iterator[slice]:
+    """Runs of rows, many enough to fill the kernel, so few that what they do not share costs little beside it."""
+    room = _ROWS_BLOCK if x.query.device.type == "cpu" else _DEVICE_BLOCK
+    start = 0
+    while start < x.queries:
+        first = reach(x, heads, slice(start, start + 1))
+        width = max(1, first.stop - first.start)
+        step = max(_LEAST_ROWS, width // 4)
+        while step > 1 and held * step * (width + step) > room:
+            step //= 2
+        yield slice(start, min(start + step, x.queries))
+        start += step
+
+
+def _mix_part(x: AttentionInputs, heads: list[int] | None, rows: slice, keys: slice) -> Tensor:
+    return weights(x, heads, rows, keys=keys).to(x.value.dtype) @ _shared(x.value[:, :, keys], x, heads)
+
+
+def _fused_part(x: AttentionInputs, heads: list[int] | None, rows: slice, keys: slice) -> Tensor:
+    shut = blocked(x, heads, rows, keys)
+    chosen = slice(None) if heads is None else heads
+    part = replace(
+        x,
+        query=_take(x.query, heads, rows),
+        key=_shared(x.key[:, :, keys], x, heads),
+        value=_shared(x.value[:, :, keys], x, heads),
+        mask=None if shut is None else ~shut,
+        bias=None if x.bias is None else _take(x.bias, heads, rows, keys),
+        factors=None if x.factors is None else x.factors[chosen],
+    )
+    return _fused_mix(part)
 
 
 def _mix(
@@ -271,6 +325,8 @@ def _wants_gradient(x: AttentionInputs) -> bool:
 
 def _take(t: Tensor, heads: list[int] | None, rows: Rows, keys: slice | None = None) -> Tensor:
     """Heads (dim 1), rows (dim 2) and keys (dim 3) of `t`; a dimension of size 1 is broadcast, so left as it is."""
+    if isinstance(t, RowMask):
+        return t.block(heads, rows, keys)
     if heads is not None and t.shape[1] != 1:
         run = heads == list(range(heads[0], heads[0] + len(heads)))
         t = t[:, heads[0] : heads[0] + len(heads)] if run else t[:, heads]  # a slice is a view, a list a copy

@@ -19,13 +19,13 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 from transformers import AttentionInterface, AttentionMaskInterface
-from transformers.masking_utils import sdpa_mask
 
 from models import attention
 from models.attention import AttentionInputs
 from models.chat import Prompt
 from models.edits import edited
 from models.interventions import Intervention, check
+from models.mask_interface import mask_where_looked_at
 from models.requests import Cancelled
 from models.values import Site
 
@@ -147,9 +147,8 @@ def attention_forward(
     return attention.output(x).transpose(1, 2).contiguous(), None
 
 
-# sdpa_mask gives no mask at all for a plain causal or full layer, where the module's `is_causal` says which
 AttentionInterface.register(IMPLEMENTATION, attention_forward)
-AttentionMaskInterface.register(IMPLEMENTATION, sdpa_mask)
+AttentionMaskInterface.register(IMPLEMENTATION, mask_where_looked_at)
 
 
 def stack_of(name: str, seq2seq: bool, causal: bool) -> str:

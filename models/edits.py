@@ -10,8 +10,9 @@ from torch import Tensor
 
 from models import attention
 from models.attention import AttentionInputs
-from models.interventions import Intervention, Mask, Positions, Scale, applies, precedence
-from models.values import Site
+from models.interventions import Intervention, Mask, Positions, Scale, applies, in_force
+from models.masks import Places, RowMask, Rule, places
+from models.values import Site, is_long
 
 
 def edited(x: AttentionInputs, site: Site, interventions: Sequence[Intervention], past: int = 0) -> AttentionInputs:
@@ -42,25 +43,42 @@ def _factors(x: AttentionInputs, item: Scale) -> Tensor:
 
 
 def _masked(x: AttentionInputs, masks: list[Mask], past: int, first_key: int) -> AttentionInputs:
-    shape = (x.heads, x.queries, x.keys)
-    trained = attention.blocked(x)
-    if trained is None:
-        trained = torch.zeros(1, 1, 1, 1, dtype=torch.bool, device=x.query.device)
-    shut = trained[0].expand(-1, *shape[1:])  # (heads or 1, queries, keys)
-    for item in sorted(masks, key=precedence):
-        if item.head is None:
-            shut = _shut(item, shut, x, past, first_key)
-        elif item.head < x.heads:
-            shut = shut.expand(shape).clone()
-            shut[item.head] = _shut(item, shut[item.head][None], x, past, first_key)[0]
-    x = replace(x, bias=_with_added(x), causal=False)
-    return replace(x, mask=~shut[None])  # (1, heads or 1, queries, keys)
+    per_head = x.mask is not None and x.mask.shape[1] != 1
+    chains: dict[tuple[object, ...], Rule] = {}  # heads that are masked alike share a rule
+    of_head = []
+    for head in range(x.heads):
+        chain = in_force(item for item in masks if item.head in (None, head))
+        key = (*chain, head if per_head else None)
+        if key not in chains:
+            chains[key] = _rule(x, head, chain, past, first_key)
+        of_head.append(list(chains).index(key))
+    rules = list(chains.values())
+    mask = RowMask(rules, of_head if len(rules) > 1 else (0,))
+    whole = mask if is_long(x.queries, x.keys) else mask.block()
+    return replace(x, bias=_with_added(x), causal=False, mask=whole)  # (1, heads or 1, queries, keys)
 
 
-def _shut(item: Mask, now: Tensor, x: AttentionInputs, past: int, first_key: int) -> Tensor:
-    """Which cells are blocked under `item`, (heads or 1, queries, keys); `now` is the mask that it builds on."""
-    q = torch.arange(past, past + x.queries, device=now.device)[:, None]  # (queries, 1)
-    k = torch.arange(first_key, first_key + x.keys, device=now.device)[None]  # (1, keys)
+def _rule(x: AttentionInputs, head: int, chain: list[Mask], past: int, first_key: int) -> Rule:
+    """What `chain` makes of one head's trained mask."""
+    device = x.query.device
+
+    def cells(rows: Places, keys: slice) -> Tensor:
+        q = places(rows, device, past)[:, None]  # (rows, 1)
+        k = torch.arange(first_key + keys.start, first_key + keys.stop, device=device)[None]  # (1, keys)
+        trained = attention.blocked(x, [head], rows, keys)
+        shut = torch.zeros((), dtype=torch.bool, device=device) if trained is None else trained[0, 0]
+        for item in chain:
+            shut = _shut(item, shut, q, k, x.keys)
+        return ~shut.expand(len(q), k.shape[1])[None, None]
+
+    return Rule(cells, x.queries, x.keys, device, () if x.mask is None else (x.mask,))
+
+
+def _shut(item: Mask, now: Tensor, q: Tensor, k: Tensor, keys: int) -> Tensor:
+    """Which cells are blocked under `item`, broadcasts to (rows, keys); `now` is the mask that it builds on.
+
+    `q` (rows, 1) and `k` (1, keys) are the places of queries and keys in the text; `keys` is how many there are in all.
+    """
     n = item.window or 0
     match item.kind:
         case "trained":
@@ -68,28 +86,28 @@ def _shut(item: Mask, now: Tensor, x: AttentionInputs, past: int, first_key: int
         case "none" | "full":
             return torch.zeros_like(now)
         case "causal":
-            return (k > q).expand(now.shape)
+            return k > q
         case "prefix":
-            return ((k > q) & (k >= n)).expand(now.shape)
+            return (k > q) & (k >= n)
         case "padding":
-            return now | (k >= x.keys - n)
+            return now | (k >= keys - n)
         case "window":
             return now | ((q - k).abs() >= n)
         case "blocks":
             return now | (q // n != k // n)
         case "painted":
-            return _painted(item, now, past, first_key)
+            return _painted(item, now.expand(len(q), k.shape[1]).clone(), q, k)
 
 
-def _painted(item: Mask, now: Tensor, past: int, first_key: int) -> Tensor:
-    shut = now.clone()
+def _painted(item: Mask, shut: Tensor, q: Tensor, k: Tensor) -> Tensor:
     # of a cell named twice the last counts; those painted on a longer text are not here
-    here = {(q - past, k - first_key): allow for q, k, allow in item.cells or ()}
-    rows, columns = now.shape[1:]
-    cells = {(q, k): allow for (q, k), allow in here.items() if 0 <= q < rows and 0 <= k < columns}
-    if cells:
-        at = torch.tensor(list(cells), device=now.device)  # (cells, 2)
-        shut[:, at[:, 0], at[:, 1]] = ~torch.tensor(list(cells.values()), device=now.device)
+    cells = {(query, key): allow for query, key, allow in item.cells or ()}
+    at = torch.tensor(list(cells), device=q.device)  # (cells, 2)
+    allowed = torch.tensor(list(cells.values()), device=q.device)
+    here, row = torch.nonzero(at[:, 0, None] == q[:, 0], as_tuple=True)  # (found,)
+    column = at[here, 1] - k[0, 0]
+    inside = (column >= 0) & (column < k.shape[1])
+    shut[row[inside], column[inside]] = ~allowed[here[inside]]
     return shut
 
 

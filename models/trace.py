@@ -16,6 +16,7 @@ from models.attention import AttentionInputs, Rows
 from models.capture import never
 from models.interventions import Intervention
 from models.logits import LaterLogits
+from models.masks import held
 from models.pooling import Pooling, pooled
 from models.values import SeenPicture, Site, SiteRef, Token
 
@@ -175,16 +176,12 @@ class Trace:
     @property
     def nbytes(self) -> int:
         """Bytes of every tensor kept, shared ones counted once."""
-        kept: dict[int, int] = {}
-        for x in self.inputs:
-            for t in (x.query, x.key, x.value, x.mask, x.bias, x.sinks, x.given):
-                if t is not None:
-                    kept[t.untyped_storage().data_ptr()] = t.untyped_storage().nbytes()
         last = None if self.later_logits is None else self.later_logits.hidden
-        for t in (*(t for stream in self.residual.values() for t in stream), self.output_logits, last):
-            if t is not None:
-                kept[t.untyped_storage().data_ptr()] = t.untyped_storage().nbytes()
-        return sum(kept.values())
+        tensors = [*(t for stream in self.residual.values() for t in stream), self.output_logits, last]
+        for x in self.inputs:
+            tensors += [x.query, x.key, x.value, x.bias, x.sinks, x.given, *held(x.mask)]
+        storages = (t.untyped_storage() for t in tensors if t is not None)
+        return sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values())
 
 
 def _numpy(t: Tensor) -> np.ndarray:

@@ -20,11 +20,13 @@ import torch
 from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
-from transformers.masking_utils import eager_mask, sdpa_mask
+from transformers.masking_utils import eager_mask
 
 from models import attention
 from models.capture import IMPLEMENTATION
 from models.errors import ExplorerError
+from models.mask_interface import mask_where_looked_at
+from models.masks import RowMask
 from models.model import Model
 from models.requests import Cancelled
 from models.rounding import bounds, share_of_inputs
@@ -32,6 +34,9 @@ from models.trace import Trace
 
 # Rows of every head that are compared in a long text.
 ROWS = 64
+
+# Cells of a mask that are held at once.
+_CELLS = 1 << 22
 
 _WHOLE = f"{IMPLEMENTATION}_beside"  # with masks made as for eager attention
 _SAMPLED = f"{IMPLEMENTATION}_sampling"  # with none that holds every query and key
@@ -95,11 +100,13 @@ class Sampler:
         fuses = all(options.get(name) is None for name in ("softcap", "s_aux", "position_bias"))
         queries = query.shape[2]
         rows = sampled_rows(queries)
-        if fuses:
-            output = sdpa_attention_forward(module, query, key, value, mask, **options)[0]  # (1, queries, heads, dim)
-        else:
+        if not fuses:
             blocks = [list(range(i, min(i + ROWS, queries))) for i in range(0, queries, ROWS)]
             output = torch.cat([_some(module, query, key, value, mask, b, options)[0] for b in blocks], dim=1)
+        elif isinstance(mask, RowMask):
+            output = _fused_by_rows(module, query, key, value, mask, options)
+        else:
+            output = sdpa_attention_forward(module, query, key, value, mask, **options)[0]  # (1, queries, heads, dim)
         part, weights = _some(module, query, key, value, mask, rows, options)
         site = self.sites.next(module)
         x = self.trace.inputs[site]
@@ -159,6 +166,21 @@ def largest(difference: Tensor) -> float:
     return math.inf if math.isnan(value) else value
 
 
+def _fused_by_rows(
+    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: RowMask, options: dict[str, Any]
+) -> Tensor:
+    """transformers' own fused kernel with every key and a few rows of the mask: (1, queries, heads, value_dim)."""
+    queries = query.shape[2]
+    step = max(1, _CELLS // key.shape[2])
+    return torch.cat(
+        [
+            sdpa_attention_forward(module, query[:, :, rows], key, value, mask.block(rows=rows), **options)[0]
+            for rows in (slice(start, min(start + step, queries)) for start in range(0, queries, step))
+        ],
+        dim=1,
+    )
+
+
 def _some(
     module: nn.Module,
     query: Tensor,
@@ -183,6 +205,8 @@ def _some(
         is_causal = options.get("is_causal")
         is_causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
         allowed = ~later[None, None] if is_causal else torch.ones_like(later)[None, None]
+    elif isinstance(mask, RowMask):
+        allowed = mask.block(rows=rows)
     else:
         allowed = mask if mask.shape[2] == 1 else mask[:, :, rows]
     if allowed.dtype == torch.bool:
@@ -209,4 +233,4 @@ def _forward(
 AttentionInterface.register(_WHOLE, _forward)
 AttentionMaskInterface.register(_WHOLE, eager_mask)
 AttentionInterface.register(_SAMPLED, _forward)
-AttentionMaskInterface.register(_SAMPLED, sdpa_mask)
+AttentionMaskInterface.register(_SAMPLED, mask_where_looked_at)

@@ -40,6 +40,11 @@ LARGEST_WHOLE = 1024
 """Tokens up to which a head's weights are handed over whole (4 MB)."""
 
 
+def is_long(queries: int, keys: int) -> bool:
+    """Whether a head has so many weights that neither they nor their mask are held at once."""
+    return queries * keys > LARGEST_WHOLE**2
+
+
 @dataclass(frozen=True, slots=True)
 class Site:
     """One attention module as it ran: `stack` is "decoder", "encoder" or "cross"; `layer` counts from 0."""
@@ -61,7 +66,7 @@ class Site:
     @property
     def is_long(self) -> bool:
         """Whether a head's weights are too many to hold at once: they are looked at as tiles and rows."""
-        return self.queries * self.keys > LARGEST_WHOLE**2
+        return is_long(self.queries, self.keys)
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -1,0 +1,198 @@
+"""Masks of long texts: evaluated where they are looked at, never held.
+
+A mask of 32,768 x 32,768 cells takes 1 GB, once for each kind of layer (sliding windows: Beltagy et al. 2020, section
+3.1; chunks; padding; what a person chose). Which cells are open is a function of the places of query and key, though,
+and a function takes no room: a `Rule` evaluates it for some rows and keys. `RowMask` makes a tensor of it, with shape,
+dtype and device but no memory, that passes through a model's code as any other mask does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils._pytree import tree_map
+
+Places = slice | list[int]
+Cells = Callable[[Places, slice], Tensor]
+"""From queries and keys to bool that broadcasts to (batch, 1, rows, keys), True may be looked at."""
+
+# Rows that share an entry in the table of what a rule opens.
+_GROUP = 64
+
+# Cells evaluated at once to make the table: what a processor's cache holds; on a device each block costs launches.
+_BLOCK = 1 << 21
+_DEVICE_BLOCK = 1 << 26
+
+
+class Rule:
+    """Which keys each query may look at, as a function of their places."""
+
+    def __init__(
+        self, cells: Cells, queries: int, keys: int, device: torch.device, kept: Sequence[Tensor] = ()
+    ) -> None:
+        """`cells` is evaluated on `device`; `kept` are tensors that it holds on to, for whoever counts bytes."""
+        self._cells = cells
+        self.queries, self.keys, self.device, self.kept = queries, keys, device, tuple(kept)
+
+    def block(self, rows: Places | None = None, keys: slice | None = None) -> Tensor:
+        """(batch, 1, rows, keys) bool, True may be looked at."""
+        wanted, across = settled(rows, self.queries), slice(*(keys or slice(None)).indices(self.keys)[:2])
+        cells = self._cells(wanted, across)
+        return cells.expand(-1, -1, count(wanted), across.stop - across.start)
+
+    def reach(self, rows: slice) -> slice:
+        """A run of keys outside of which none of `rows` may look: the shortest for the groups that they belong to."""
+        table = self._table[_groups(rows)]
+        start, stop = int(table[:, 0].min(initial=self.keys)), int(table[:, 1].max(initial=0))
+        return slice(start, stop) if start < stop else slice(0, 0)
+
+    def opens_all(self, rows: slice) -> bool:
+        """Whether each of `rows` may look at every key of their `reach`."""
+        table = self._table[_groups(rows)]
+        return bool(table[:, 2].all()) and bool((table == table[:1]).all())
+
+    def work(self, first: int, last: int) -> int:
+        """How many cells the rows from `first` to before `last` reach."""
+        starts = np.arange(len(self._table)) * _GROUP
+        rows = np.clip(last - starts, 0, _GROUP) - np.clip(first - starts, 0, _GROUP)
+        return int((rows * np.maximum(self._table[:, 1] - self._table[:, 0], 0)).sum())
+
+    @cached_property
+    def _table(self) -> np.ndarray:
+        """Of each group of rows: first key, last key + 1, and whether all may look at all between. (groups, 3) int."""
+        # one look at every cell and one wait for the device, so that no view has to ask again
+        return torch.cat([_runs(part) for part in self._parts()]).cpu().numpy()
+
+    def _parts(self) -> Iterator[Tensor]:
+        """All cells, some groups at a time: (batch, groups, rows, keys)."""
+        size = _BLOCK if self.device.type == "cpu" else _DEVICE_BLOCK
+        step = max(1, size // (_GROUP * self.keys)) * _GROUP
+        whole = self.queries // _GROUP * _GROUP
+        for start in range(0, whole, step):
+            yield self.block(slice(start, min(start + step, whole)))[:, 0].unflatten(1, (-1, _GROUP))
+        if whole < self.queries:
+            yield self.block(slice(whole, self.queries))
+
+
+def _runs(cells: Tensor) -> Tensor:
+    """First key, last key + 1 and whether all between is open, for each group of (batch, groups, rows, keys)."""
+    some, every = cells.any(dim=2).any(dim=0), cells.all(dim=2).all(dim=0)  # (groups, keys)
+    first = some.byte().argmax(dim=1)
+    last = some.shape[1] - some.byte().flip(1).argmax(dim=1)
+    open_, full = some.sum(dim=1), every.sum(dim=1)
+    # a group that may look at nothing ends where it begins
+    return torch.stack([first, torch.where(open_ == 0, first, last), (full == last - first).long()], dim=1)
+
+
+def _groups(rows: slice) -> slice:
+    return slice(rows.start // _GROUP, -(-rows.stop // _GROUP))
+
+
+def settled(rows: Places | None, queries: int) -> Places:
+    """`rows` as a slice with start and stop, or a list of places that count from 0."""
+    if isinstance(rows, list):
+        return [range(queries)[row] for row in rows]
+    start, stop, step = (rows or slice(None)).indices(queries)
+    return slice(start, max(start, stop)) if step == 1 else list(range(start, stop, step))
+
+
+def count(rows: Places) -> int:
+    return len(rows) if isinstance(rows, list) else rows.stop - rows.start
+
+
+def places(rows: Places, device: torch.device, first: int = 0) -> Tensor:
+    """`rows` as numbers that count from `first`, (rows,)."""
+    if isinstance(rows, list):
+        return torch.tensor(rows, dtype=torch.long, device=device) + first
+    return torch.arange(first + rows.start, first + rows.stop, device=device)
+
+
+class RowMask(Tensor):
+    """A bool mask, (batch, heads or 1, queries, keys), of which rows and keys are made when they are asked for.
+
+    What torch does with it elsewhere is done with the whole of it.
+    """
+
+    rules: tuple[Rule, ...]
+    of_head: tuple[int, ...]  # which rule is each head's; one number stands for all heads
+
+    # else torch would call the results of operations masks too
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
+
+    @staticmethod
+    def __new__(
+        cls, rules: Sequence[Rule], of_head: Sequence[int] = (0,), batch: int = 1, device: torch.device | None = None
+    ) -> RowMask:
+        first = rules[0]
+        shape = (batch, len(of_head), first.queries, first.keys)
+        mask: RowMask = Tensor._make_wrapper_subclass(cls, shape, dtype=torch.bool, device=device or first.device)
+        mask.rules, mask.of_head = tuple(rules), tuple(of_head)
+        return mask
+
+    def __repr__(self, **_: Any) -> str:  # type: ignore[override]
+        return f"RowMask({tuple(self.shape)}, device={self.device})"
+
+    def block(self, heads: list[int] | None = None, rows: Places | None = None, keys: slice | None = None) -> Tensor:
+        """Some of it as an ordinary tensor: (batch, heads or 1, rows, keys)."""
+        wanted = self._of(heads)
+        made = {rule: self.rules[rule].block(rows, keys).to(self.device) for rule in set(wanted)}
+        return made[wanted[0]] if len(made) == 1 else torch.cat([made[rule] for rule in wanted], dim=1)
+
+    def reach(self, heads: list[int] | None, rows: slice) -> slice:
+        """As `Rule.reach`, for some heads together."""
+        runs = [self.rules[rule].reach(rows) for rule in set(self._of(heads))]
+        runs = [run for run in runs if run.start < run.stop]
+        if not runs:
+            return slice(0, 0)
+        return slice(min(run.start for run in runs), max(run.stop for run in runs))
+
+    def opens_all(self, heads: list[int] | None, rows: slice, keys: slice | None) -> bool:
+        """Whether each of `rows` may look at all of `keys`. False may also be said where it is so."""
+        wanted, across = settled(rows, self.shape[2]), slice(*(keys or slice(None)).indices(self.shape[3])[:2])
+        if isinstance(wanted, list):
+            return False
+        rules = [self.rules[rule] for rule in set(self._of(heads))]
+        runs = [rule.reach(wanted) for rule in rules if rule.opens_all(wanted)]
+        return len(runs) == len(rules) and all(run.start <= across.start and across.stop <= run.stop for run in runs)
+
+    def heads_alike(self) -> Iterator[list[int] | None]:
+        """The heads of each rule; None: all of them."""
+        for i in range(len(self.rules)):
+            yield None if len(self.rules) == 1 else [head for head, rule in enumerate(self.of_head) if rule == i]
+
+    def work(self, first: int, last: int, heads: int) -> int:
+        """How many cells of `heads` heads the rows from `first` to before `last` reach."""
+        each = heads // len(self.of_head)
+        return sum(each * self.rules[rule].work(first, last) for rule in self.of_head)
+
+    def _of(self, heads: list[int] | None) -> tuple[int, ...]:
+        if heads is None or len(self.of_head) == 1:
+            return self.of_head
+        return tuple(self.of_head[head] for head in heads)
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
+        kwargs, packet = kwargs or {}, func.overloadpacket
+        if packet in (torch.ops.aten.detach, torch.ops.aten.alias):
+            return args[0]._like()
+        if packet is torch.ops.aten._to_copy and kwargs.get("dtype") in (None, torch.bool):
+            return args[0]._like(kwargs.get("device"))  # a model spread over devices moves its masks along
+        args, kwargs = tree_map(lambda part: part.block() if isinstance(part, RowMask) else part, (args, kwargs))
+        return func(*args, **kwargs)
+
+    def _like(self, device: torch.device | None = None) -> RowMask:
+        return RowMask(self.rules, self.of_head, self.shape[0], device or self.device)
+
+
+def held(mask: Tensor | None) -> Iterator[Tensor]:
+    """The tensors with memory of their own that a mask is made of."""
+    if isinstance(mask, RowMask):
+        for part in (part for rule in mask.rules for part in rule.kept):
+            yield from held(part)
+    elif mask is not None:
+        yield mask
