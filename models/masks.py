@@ -138,7 +138,7 @@ class RowMask(Tensor):
         return f"RowMask({tuple(self.shape)}, device={self.device})"
 
     def block(self, heads: list[int] | None = None, rows: Places | None = None, keys: slice | None = None) -> Tensor:
-        """Some of it as an ordinary tensor: (batch, heads or 1, rows, keys)."""
+        """Some of it as an ordinary tensor, (batch, heads, rows, keys); one head where all of them are masked alike."""
         wanted = self._of(heads)
         made = {rule: self.rules[rule].block(rows, keys).to(self.device) for rule in set(wanted)}
         return made[wanted[0]] if len(made) == 1 else torch.cat([made[rule] for rule in wanted], dim=1)

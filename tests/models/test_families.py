@@ -26,7 +26,7 @@ TinyModel = Callable[[str], Model]
 FAMILIES = {
     "causal": (
         *("gpt2", "gpt2_bare", "llama", "mistral", "qwen2", "qwen3", "gemma2", "gemma3", "phi3", "gpt_neox", "opt"),
-        *("gpt_oss", "bert_decoder", "bart_decoder"),
+        *("gpt_oss", "llama4", "bert_decoder", "bart_decoder"),
     ),
     "masked": (
         *("bert", "bert_pretrained", "albert", "electra", "distilbert", "roberta", "xlm_roberta", "modernbert"),
@@ -83,6 +83,16 @@ def test_sliding_windows_are_masked(tiny_model: TinyModel, kind: str) -> None:
         masked = trace.masked(layer, 0)
         assert masked is not None
         assert np.array_equal(masked, (back < 0) | (back >= (window or len(places))))
+
+
+def test_chunks_are_masked(tiny_model: TinyModel) -> None:
+    trace = run(tiny_model("llama4"), tiny.SENTENCE)
+    places = np.arange(len(trace.tokens))
+    for layer, chunk in enumerate((8, 8, len(places))):
+        masked = trace.masked(layer, 0)
+        assert masked is not None
+        open_ = (places[:, None] >= places) & (places[:, None] // chunk == places // chunk)
+        assert np.array_equal(masked, ~open_)
 
 
 def test_local_layers_of_modernbert(tiny_model: TinyModel) -> None:

@@ -206,6 +206,19 @@ KINDS = {
         {**_LLAMA, "pad_token_id": 0, "sliding_window": 8, "num_local_experts": 2, "num_experts_per_tok": 1},
         byte_level,
     ),
+    "llama4": Kind(  # chunks of 8 tokens, but in every third layer; a mixture of experts
+        "Llama4ForCausalLM",
+        "Llama4TextConfig",
+        {
+            **_LLAMA,
+            "pad_token_id": 0,
+            "intermediate_size_mlp": 48,
+            "num_local_experts": 2,
+            "attention_chunk_size": 8,
+            "layer_types": ["chunked_attention", "chunked_attention", "full_attention"],
+        },
+        byte_level,
+    ),
     "bert": Kind("BertForMaskedLM", "BertConfig", _BERT, word_piece),
     "bert_pretrained": Kind("BertForPreTraining", "BertConfig", _BERT, word_piece),  # a second head beside the words'
     "bert_decoder": Kind("BertLMHeadModel", "BertConfig", {**_BERT, "is_decoder": True}, word_piece),
