@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from models.errors import CheckpointError
-from models.hub_names import cached_folder, is_hub, parse
+from models.hub_names import is_hub, parse
 
 WEIGHTS = Path(__file__).parent / "weights"
 
@@ -57,22 +57,38 @@ def shipped() -> tuple[Card, ...]:
 def folder_of(reference: str) -> Path:
     """Where the checkpoint called `reference` lies: a shipped name, "hf://…" in huggingface_hub's cache, else a path.
 
+    That is a folder, or a GGUF file.
+
     Raises:
         CheckpointError: a name on a hub that can be none, or that the cache does not hold.
     """
     if is_hub(reference):
-        name = parse(reference)
-        found = cached_folder(name)
-        if found is None:
-            raise CheckpointError(
-                f"{name.repository} is not on this computer yet. Fetch it with File > Open a checkpoint, or with "
-                f"“hf download {name.repository}”."
-            )
-        return found
+        return _fetched(reference)
     shipped_folder = WEIGHTS / reference
     if reference in {entry.name for entry in WEIGHTS.iterdir()} and shipped_folder.is_dir():
         return shipped_folder
     return Path(reference).expanduser()
+
+
+def _fetched(reference: str) -> Path:
+    """Where the cache holds what "hf://…" names."""
+    from models.hub_cache import HubCache
+
+    name, cache = parse(reference), HubCache()
+    found = cache.path_of(name)
+    if found is not None:
+        return found
+    ggufs = [] if name.file else [file.name for file in cache.ggufs_of(name)]
+    if ggufs:
+        raise CheckpointError(
+            f"{name.repository} has GGUF files on this computer; name one of them, as in "
+            f"“{name.with_file(ggufs[0]).reference}”."
+        )
+    wanted = f"{name.file} of {name.repository}" if name.file else name.repository
+    raise CheckpointError(
+        f"{wanted} is not on this computer yet. Fetch it with File > Open a checkpoint, or with "
+        f"“hf download {name.repository}{name.file and f' {name.file}'}”."
+    )
 
 
 def title_of(path: Path) -> str:

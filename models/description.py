@@ -33,7 +33,7 @@ def description_of(request: DescribeRequest) -> Described:
                     open_processor(examined.folder)
             elif request.listing is None and not info.gguf:  # of a GGUF file it takes seconds, and is in the same file
                 _, info = open_tokenizer(examined)
-            elif request.listing is not None and not request.listing.has_tokenizer:
+            elif request.listing is not None and not (info.gguf or request.listing.has_tokenizer):
                 raise no_tokenizer(examined.title)
     except CheckpointError as error:
         cause = "".join(traceback.format_exception(error)) if error.__cause__ is not None else ""

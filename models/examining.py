@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -32,7 +33,7 @@ from models.families import (
     vocabulary_of,
     weights_only,
 )
-from models.gguf_files import is_gguf, missing_packages, read_gguf
+from models.gguf_files import is_gguf, missing_packages, parts_only, read_gguf
 from models.given import most_tokens
 from models.hub_requests import HubListing
 from models.memory import check_fits
@@ -81,7 +82,8 @@ def find(reference: str) -> Path:
     if not found:
         raise CheckpointError(
             f"There is no checkpoint called “{reference}”: it is neither a shipped one nor a folder nor a GGUF file. "
-            "Choose a folder that holds config.json and model.safetensors."
+            "Choose a folder that holds config.json and model.safetensors, or write hf://owner/name for one of Hugging "
+            "Face."
         )
     return path
 
@@ -92,8 +94,10 @@ def examine(reference: str, listing: HubListing | None = None) -> Examined:
     Raises:
         CheckpointError: it can not be opened; the sentence says what is wrong, where and what to do.
     """
-    path = Path(listing.folder) if listing is not None else find(reference)
+    path = Path(listing.folder, listing.gguf) if listing is not None else find(reference)
     try:
+        if listing is not None and listing.header:
+            return _examine_header(reference, path, listing)
         return _examine_gguf(reference, path) if path.is_file() else _examine_folder(reference, path, listing)
     except OSError as cause:  # taken away meanwhile, or not allowed
         raise CheckpointError(
@@ -143,8 +147,21 @@ def _examine_folder(reference: str, path: Path, listing: HubListing | None) -> E
     return _checked(Examined(info, config), tensors)
 
 
+def _examine_header(reference: str, path: Path, listing: HubListing) -> Examined:
+    """Of the GGUF file of `listing` that will lie at `path`. transformers is shown its header with a hole behind it."""
+    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        stand_in = Path(folder, path.name)
+        with stand_in.open("wb") as stream:
+            stream.write(listing.header)
+            stream.truncate(listing.size)
+        examined = _examine_gguf(reference, stand_in)
+    return replace(examined, info=replace(examined.info, folder=str(path.parent)))
+
+
 def _examine_gguf(reference: str, path: Path) -> Examined:
     header = read_gguf(path)
+    if header.is_part:
+        raise parts_only(path.name)
     lacking = missing_packages()
     if lacking:
         raise CheckpointError(lacking)

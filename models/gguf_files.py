@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, Protocol
 
 from models.errors import CheckpointError
+from models.gguf_names import is_named_gguf
 from models.weight_files import Tensors
-
-SUFFIX = ".gguf"
 
 _HEADER_BYTES = 200 << 20  # the vocabulary stands in it
 _MOST_ENTRIES = 1 << 16  # settings, and tensors
@@ -35,6 +34,13 @@ class GgufHeader:
 
     settings: dict[str, Any]
     tensors: Tensors
+    length: int  # bytes from the file's beginning to that of its weights
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it describes one of several files that make a model."""
+        count = self.settings.get("split.count")
+        return isinstance(count, int) and count > 1
 
     @property
     def architecture(self) -> str:
@@ -48,7 +54,14 @@ class GgufHeader:
 
 
 def is_gguf(path: Path) -> bool:
-    return path.suffix.lower() == SUFFIX and path.is_file()
+    return is_named_gguf(path.name) and path.is_file()
+
+
+def parts_only(title: str) -> CheckpointError:
+    return CheckpointError(
+        f"{title} is split into several GGUF files (-00001-of-00003 and so on), which can not be opened. Put them "
+        "together with llama.cpp's llama-gguf-split --merge, or choose a model that is one file."
+    )
 
 
 def missing_packages() -> str:
@@ -102,21 +115,36 @@ def read_gguf(path: Path) -> GgufHeader:
     Raises:
         CheckpointError: no GGUF file, one of a version or byte order that is not read, or a damaged one.
     """
-    size = path.stat().st_size
     try:
         with path.open("rb") as stream:
-            return _header(path, _Reader(stream, min(size, _HEADER_BYTES)), size)
-    except (OSError, EOFError, ValueError, struct.error) as cause:
-        raise CheckpointError(f"{path.name} is damaged or was not fetched whole: {cause}. Fetch it again.") from cause
+            return read_header(stream, path.name, path.stat().st_size)
+    except OSError as cause:
+        raise _damaged(path.name, cause) from cause
 
 
-def _header(path: Path, reader: _Reader, size: int) -> GgufHeader:
+def read_header(stream: Readable, name: str, size: int) -> GgufHeader:
+    """What the header of a file of `size` bytes says that `stream` begins to read; no more than the header is read.
+
+    Raises:
+        CheckpointError: as `read_gguf`.
+    """
+    try:
+        return _header(name, _Reader(stream, min(size, _HEADER_BYTES)), size)
+    except (EOFError, ValueError, struct.error) as cause:
+        raise _damaged(name, cause) from cause
+
+
+def _damaged(name: str, cause: Exception) -> CheckpointError:
+    return CheckpointError(f"{name} is damaged or was not fetched whole: {cause}. Fetch it again.")
+
+
+def _header(name: str, reader: _Reader, size: int) -> GgufHeader:
     if reader.take(4) != b"GGUF":
-        raise CheckpointError(f"{path.name} is no GGUF file, whatever its name says.")
+        raise CheckpointError(f"{name} is no GGUF file, whatever its name says.")
     version = reader.number("<I")
     if version not in (2, 3):
         raise CheckpointError(
-            f"{path.name} is a GGUF file of version {version}, or for machines of another byte order; only versions 2 "
+            f"{name} is a GGUF file of version {version}, or for machines of another byte order; only versions 2 "
             "and 3 in the usual order are read. Convert it anew."
         )
     tensors, settings = reader.count("<Q"), reader.count("<Q")
@@ -124,12 +152,12 @@ def _header(path: Path, reader: _Reader, size: int) -> GgufHeader:
     shapes: dict[str, tuple[int, ...]] = {}
     end = 0
     for _ in range(tensors):
-        name = reader.text()
+        tensor = reader.text()
         dimensions = reader.number("<I")
         if dimensions > _MOST_DIMENSIONS:
-            raise ValueError(f"{name[:80]} has {dimensions} dimensions")
+            raise ValueError(f"{tensor[:80]} has {dimensions} dimensions")
         shape = tuple(reader.number("<Q") for _ in range(dimensions))
-        shapes[name] = shape[::-1]  # the fastest dimension stands first in the file
+        shapes[tensor] = shape[::-1]  # the fastest dimension stands first in the file
         kind, offset = reader.number("<I"), reader.number("<Q")
         end = max(end, offset + _bytes(kind, shape))
     alignment = values.get("general.alignment", 32)
@@ -138,7 +166,8 @@ def _header(path: Path, reader: _Reader, size: int) -> GgufHeader:
     start = -(-reader.position // alignment) * alignment
     if start + end > size:
         raise ValueError(f"its header describes {start + end:,} bytes and it has {size:,}")
-    return GgufHeader({key: value for key, value in values.items() if value is not None}, Tensors(shapes, size))
+    known = {key: value for key, value in values.items() if value is not None}
+    return GgufHeader(known, Tensors(shapes, size), min(start, size))
 
 
 def _bytes(kind: int, shape: tuple[int, ...]) -> int:
@@ -154,10 +183,18 @@ def _bytes(kind: int, shape: tuple[int, ...]) -> int:
     return -(-count // block) * length
 
 
+class Readable(Protocol):
+    """A file, or what comes over a network."""
+
+    def read(self, count: int, /) -> bytes:
+        """The next `count` bytes; fewer where there are no more."""
+        ...
+
+
 class _Reader:
     """Reads little-endian values, and no byte beyond `limit`."""
 
-    def __init__(self, stream: BinaryIO, limit: int) -> None:
+    def __init__(self, stream: Readable, limit: int) -> None:
         self._stream = stream
         self._limit = limit
         self.position = 0

@@ -1,35 +1,41 @@
-"""Names of checkpoints on a hub: `hf://owner/name@revision`, and what people type or paste for it."""
+"""Names of checkpoints on a hub: `hf://owner/name@revision:file.gguf`, and what people type or paste for it."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from urllib.parse import unquote, urlsplit
 
 from models.errors import CheckpointError
+from models.gguf_names import is_named_gguf
 
 SCHEME = "hf://"
 _PART = r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,94}[A-Za-z0-9_])?"
 _REPOSITORY = re.compile(f"{_PART}(?:/{_PART})?")
 _REVISION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]{0,199}")
+_FILE = re.compile(r"(?:[^/\\:\x00-\x1f\x7f]{1,200}/){0,4}[^/\\:\x00-\x1f\x7f]{1,200}")
 
 
 @dataclass(frozen=True, slots=True)
 class HubName:
-    """A repository on a hub, at a branch, tag or commit; `revision` is "" where none was named."""
+    """A repository on a hub, at a branch, tag or commit, or one GGUF file of it.
+
+    `revision` and `file` are "" where none was named.
+    """
 
     repository: str
     revision: str = ""
+    file: str = ""
 
     @property
     def reference(self) -> str:
-        """What the program calls it: "hf://owner/name" or "hf://owner/name@revision"."""
-        return f"{SCHEME}{self.repository}" + (f"@{self.revision}" if self.revision else "")
+        """What the program calls it: "hf://owner/name", with "@revision" and ":file.gguf" where they were named."""
+        revision, file = self.revision and f"@{self.revision}", self.file and f":{self.file}"
+        return f"{SCHEME}{self.repository}{revision}{file}"
 
     @property
     def title(self) -> str:
-        return self.repository.rsplit("/", 1)[-1]
+        return (self.file or self.repository).rsplit("/", 1)[-1]
 
     @property
     def branch(self) -> str:
@@ -40,13 +46,18 @@ class HubName:
         """The folder below huggingface_hub's cache in which all of this repository lies."""
         return "models--" + self.repository.replace("/", "--")
 
+    def with_file(self, file: str) -> HubName:
+        """One GGUF file of the same repository; all of it for ""."""
+        return replace(self, file=file)
+
 
 def is_hub(reference: str) -> bool:
     return reference.startswith(SCHEME)
 
 
 def parse(text: str) -> HubName:
-    """What `text` names: "owner/name", "owner/name@revision", the same after "hf://", or the address of a model's page.
+    """What `text` names: "owner/name", "owner/name@revision", "owner/name:file.gguf", the same after "hf://", or the
+    address of a model's page or of a GGUF file on it.
 
     Raises:
         CheckpointError: it can be no name on a hub.
@@ -55,39 +66,36 @@ def parse(text: str) -> HubName:
     name = asked.removeprefix(SCHEME)
     if name.startswith(("http://", "https://")):
         name = _of_address(name)
+    name, colon, file = name.partition(":")
     repository, _, revision = name.partition("@")
     sound = _REPOSITORY.fullmatch(repository) and ".." not in repository and "--" not in repository
-    if not sound or (revision and (not _REVISION.fullmatch(revision) or ".." in revision)):
+    if sound and revision:
+        sound = _REVISION.fullmatch(revision) and ".." not in revision
+    if sound and colon and not _is_file(file):
         raise CheckpointError(
-            f"“{asked}” is no name on a hub. Write owner/name, as in openai-community/gpt2, or owner/name@revision."
+            f"“{asked}” names no GGUF file. Write the file's whole name, as in owner/name:model-Q4_K_M.gguf, or "
+            "owner/name alone to see which there are."
         )
-    return HubName(repository, revision)
+    if not sound:
+        raise CheckpointError(
+            f"“{asked}” is no name on a hub. Write owner/name, as in openai-community/gpt2, owner/name@revision, or "
+            "owner/name:file.gguf for one GGUF file."
+        )
+    return HubName(repository, revision, file)
+
+
+def _is_file(file: str) -> bool:
+    parts = file.split("/")
+    return bool(_FILE.fullmatch(file)) and is_named_gguf(file) and not any(part.strip(". ") == "" for part in parts)
 
 
 def _of_address(address: str) -> str:
-    """ "https://hub/owner/name/tree/revision" as "owner/name@revision"."""
+    """ "https://hub/owner/name/blob/revision/file.gguf" as "owner/name@revision:file.gguf"."""
     try:
         parts = [unquote(part) for part in urlsplit(address).path.split("/") if part]
     except ValueError:
         return ""
     if len(parts) > 3 and parts[2] in ("tree", "blob", "resolve"):
-        return f"{parts[0]}/{parts[1]}@{parts[3]}"
+        file = "/".join(parts[4:])
+        return f"{parts[0]}/{parts[1]}@{parts[3]}" + (f":{file}" if is_named_gguf(file) else "")
     return "/".join(parts[:2])
-
-
-def cached_folder(name: HubName, cache: Path | None = None) -> Path | None:
-    """Where huggingface_hub's cache holds `name`, weights and all; None where it does not. Reads no network."""
-    from huggingface_hub import try_to_load_from_cache
-
-    found = try_to_load_from_cache(name.repository, "config.json", revision=name.branch, cache_dir=cache)
-    if not isinstance(found, str):
-        return None
-    folder = Path(found).parent
-    return folder if any(folder.glob("*.safetensors")) else None  # what was only looked up has no weights
-
-
-def cache_location() -> str:
-    """The folder of huggingface_hub's cache (HF_HOME, HF_HUB_CACHE, or the default)."""
-    from huggingface_hub import constants
-
-    return constants.HF_HUB_CACHE

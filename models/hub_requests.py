@@ -25,7 +25,10 @@ class HubFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookUpRequest(Request):
-    """What a hub has under the name that a person typed. Answered by `HubListing`."""
+    """What a hub has under the name that a person typed. Answered by `HubListing`.
+
+    Of one GGUF file the header is fetched, so that it can be described before the rest is.
+    """
 
     lane: ClassVar[str] = "hub"
     text: str
@@ -46,15 +49,22 @@ class FetchRequest(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HubListing(Result):
-    """A checkpoint as a hub describes it: only the files that are needed to open it."""
+    """A checkpoint as a hub describes it: only the files that are needed to open it.
 
-    reference: str  # "hf://owner/name", with "@revision" where one was named
+    A repository whose only models are GGUF files has no `files` until the name says which of `ggufs` it is.
+    """
+
+    reference: str  # "hf://owner/name", with "@revision" and ":file.gguf" where they were named
     commit: str
     files: tuple[HubFile, ...]
     folder: str  # in the cache, where config.json lies already
     cache: str  # the cache's own folder
     tensors: Tensors = field(repr=False)  # what the headers of the weight files say
     licence: str = ""
+    ggufs: tuple[HubFile, ...] = ()  # that can be opened instead, the smallest first
+    parts: int = 0  # GGUF files that can not be, because a model was split into several
+    gguf: str = ""  # the one that was named
+    header: bytes = field(default=b"", repr=False)  # its first bytes, where it is not here whole
 
     @property
     def has_tokenizer(self) -> bool:

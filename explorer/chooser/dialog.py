@@ -30,7 +30,8 @@ from explorer.widgets.checkpoint_view import CheckpointView
 from explorer.widgets.elided_label import ElidedLabel
 from explorer.widgets.page import wrapped
 from models.describe_requests import Described
-from models.hub_names import SCHEME, cache_location, is_hub
+from models.hub_cache import cache_location
+from models.hub_names import SCHEME, is_hub
 from models.hub_requests import HubListing
 from models.memory import in_bytes
 

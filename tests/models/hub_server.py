@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 REPOSITORY = "someone/tiny-model"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -32,6 +33,7 @@ class Hub(ThreadingHTTPServer):
         self.wrong_bytes = False
         self.knows_ranges = True
         self.answers_nonsense = False
+        self.sent = 0  # bytes of files
         self.asked: list[tuple[str, str, str]] = []  # method, path, range
         self.authorisations: list[str] = []
 
@@ -53,9 +55,10 @@ class Hub(ThreadingHTTPServer):
 
     def info(self) -> dict[str, Any]:
         siblings = []
-        for path in sorted(self.folder.iterdir()):
-            content, etag = path.read_bytes(), self.etag(path.name)
-            entry: dict[str, Any] = {"rfilename": path.name, "size": len(content), "blobId": etag}
+        for path in sorted(path for path in self.folder.rglob("*") if path.is_file()):
+            name = path.relative_to(self.folder).as_posix()
+            content, etag = self.content(name), self.etag(name)
+            entry: dict[str, Any] = {"rfilename": name, "size": len(content), "blobId": etag}
             if len(content) > LARGE:
                 entry |= {"blobId": "f" * 40, "lfs": {"sha256": etag, "size": len(content), "pointerSize": 134}}
             siblings.append(entry)
@@ -63,7 +66,7 @@ class Hub(ThreadingHTTPServer):
 
     def bytes_sent(self, name: str) -> list[str]:
         """The ranges that were asked for of a file, "" for the whole of it."""
-        return [r for method, path, r in self.asked if method == "GET" and path.endswith("/" + name)]
+        return [r for method, path, r in self.asked if method == "GET" and unquote(path).endswith("/" + name)]
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -98,7 +101,7 @@ class Handler(BaseHTTPRequestHandler):
             else:
                 self._send(200, json.dumps(hub.info()).encode(), {})
         elif path.startswith(f"/{REPOSITORY}/resolve/"):
-            self._file(path.rsplit("/", 1)[-1], with_body)
+            self._file(unquote(path.split("/", 5)[5]), with_body)
         else:
             self._send(404, b"{}", {"X-Error-Code": "RepoNotFound"})
 
@@ -131,7 +134,9 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if with_body:
-            self.wfile.write(body[:cut])
+            for start in range(0, len(body[:cut]), 1 << 16):
+                self.wfile.write(body[start : min(start + (1 << 16), cut or len(body))])
+                self.server.sent += 1 << 16
         if cut is not None:
             self.wfile.flush()
             self.close_connection = True

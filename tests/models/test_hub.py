@@ -15,8 +15,7 @@ from huggingface_hub import constants
 from safetensors import safe_open
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from models import hub as hub_module
-from models import open_checkpoint
+from models import hub_cache, open_checkpoint
 from models.hub import HubEngine
 from models.hub_names import parse
 from models.hub_requests import FetchRequest, HubFetched, HubListing, LookUpRequest
@@ -133,10 +132,6 @@ def test_shards(engine: HubEngine, source: Path) -> None:
             ("no weights in safetensors",),
         ),
         (
-            lambda f: [(f / "config.json").rename(f / "c"), (f / "m.gguf").write_bytes(b"GGUF")],
-            ("GGUF", "hf download", "m.gguf"),
-        ),
-        (
             lambda f: (f / "config.json").write_text('{"auto_map": {"AutoModel": "evil.M"}}'),
             ("never run", "not fetched"),
         ),
@@ -178,7 +173,7 @@ def test_fetched_and_opened(engine: HubEngine, hub: Hub, source: Path, monkeypat
     assert "tiny-model" in labels[-1]
     for file in listing.files:
         assert (Path(answer.folder) / file.name).read_bytes() == (source / file.name).read_bytes()
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(engine.cache))
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(engine.cache.folder))
     info = open_checkpoint(answer.reference).info
     assert (info.name, info.reference, info.folder) == ("tiny-model", answer.reference, answer.folder)
     again = listing_of(engine)
@@ -336,7 +331,7 @@ def test_name_that_is_none(engine: HubEngine, hub: Hub) -> None:
 
 def test_disk_without_room(engine: HubEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     listing = listing_of(engine)
-    monkeypatch.setattr(hub_module.shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10, 9, 1))  # type: ignore[attr-defined]
+    monkeypatch.setattr(hub_cache.shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10, 9, 1))  # type: ignore[attr-defined]
     refused(engine, FetchRequest(listing=listing), "more, and the disk of", "free", "Make room")
 
 
