@@ -255,13 +255,15 @@ QDoubleSpinBox::down-button:hover { background: $surface_hover; }
 QSpinBox::up-arrow, QDoubleSpinBox::up-arrow { image: url("$up"); width: 10px; height: 6px; }
 QSpinBox::down-arrow, QDoubleSpinBox::down-arrow { image: url("$arrow"); width: 10px; height: 6px; }
 
-QListWidget {
+QListWidget, QTreeWidget {
   background: $surface; color: $text; border: 1px solid $border; border-radius: 8px; padding: 6px; outline: 0;
 }
-QListWidget:focus { border: 2px solid $focus; padding: 5px; }
+QListWidget:focus, QTreeWidget:focus { border: 2px solid $focus; padding: 5px; }
 QListWidget::item { padding: 5px 6px; border-radius: 5px; }
-QListWidget::item:hover { background: $surface_alt; }
-QListWidget::item:selected { background: $surface_hover; color: $text; }
+QTreeWidget::item { padding: 4px 6px; }
+QListWidget::item:hover, QTreeWidget::item:hover { background: $surface_alt; }
+QListWidget::item:selected, QTreeWidget::item:selected { background: $surface_hover; color: $text; }
+QTreeWidget::item:selected:disabled { background: $surface_alt; }
 QListWidget::item:disabled { color: $text_dim; background: transparent; }
 
 QTabWidget::pane { border: 0; }

@@ -103,6 +103,7 @@ class HubEngine:
             cache=str(self.cache.folder),
             tensors=tensors,
             licence=licence if isinstance(licence, str) else "",
+            has_safetensors=contents.has_safetensors,
             ggufs=ggufs,
             parts=contents.parts,
             gguf=name.file,
@@ -132,6 +133,7 @@ class HubEngine:
             folder=str(folder),
             cache=str(self.cache.folder),
             tensors=tensors,
+            has_safetensors=self.cache.path_of(name.with_file("")) is not None,
             ggufs=ggufs,
             gguf=name.file,
         )

@@ -40,6 +40,7 @@ class Contents:
     """`files` are what the name opens, config.json first; none where one of `ggufs` has to be chosen."""
 
     files: tuple[HubFile, ...]
+    has_safetensors: bool
     ggufs: tuple[HubFile, ...]
     parts: int  # GGUF files beside those that are parts of split ones
 
@@ -68,7 +69,7 @@ def contents_of(name: HubName, siblings: Iterable[Any]) -> Contents:
         files = ()
     else:
         files = _checkpoint(name, there, parts)
-    return Contents(files, ggufs, parts)
+    return Contents(files, bool(_weights(there)), ggufs, parts)
 
 
 def _weights(there: Mapping[str, Any]) -> list[str]:

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeyEvent
 from PySide6.QtWidgets import (
-    QCheckBox,
     QDialog,
     QFileDialog,
     QHBoxLayout,
-    QLabel,
-    QLineEdit,
     QProgressBar,
     QPushButton,
     QSizePolicy,
@@ -22,6 +19,8 @@ from PySide6.QtWidgets import (
 )
 
 from explorer.chooser.choices import Choices
+from explorer.chooser.gguf_list import GgufList
+from explorer.chooser.hub_box import HubBox
 from explorer.chooser.hub_client import HubClient
 from explorer.drops import checkpoint_in
 from explorer.theme import Theme
@@ -38,6 +37,7 @@ from models.memory import in_bytes
 SIZE = QSize(1100, 660)
 LIST_WIDTH = 330
 PROGRESS_STEPS = 1000
+REST = 250  # ms: of a GGUF file that is looked at, some megabytes of header are fetched
 GGUF_FILTER = "GGUF (*.gguf)"
 
 
@@ -84,26 +84,21 @@ class CheckpointDialog(QDialog):
         self.clear_button = _button("C&lear", "Take all that were opened lately off the list; the files stay")
         self.clear_button.clicked.connect(lambda: self._set_recent([]))
 
-        self.name = QLineEdit()
-        self.name.setPlaceholderText("owner/name")
-        self.name.setAccessibleName("Name on Hugging Face")
-        self.name.setToolTip("As on the model's page; owner/name@revision for a branch, a tag or a commit")
-        self.name.setClearButtonEnabled(True)
-        self.look_up_button = _button("Loo&k up", "Ask what it is and how large, before anything is fetched (Enter)")
-        self.look_up_button.clicked.connect(self.look_up)
-        self.offline = QCheckBox("&Stay offline")
-        self.offline.setToolTip("Ask no hub, and open only what is on this computer (also: HF_HUB_OFFLINE=1)")
-        self.offline.setChecked(is_offline)
-        self.offline.toggled.connect(self.offline_changed)
-        self.cache = ElidedLabel()
-        self.cache.elide_mode = Qt.TextElideMode.ElideMiddle
-        self.cache.setProperty("role", "dim")
-        self.cache.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.hub_box = HubBox(is_offline)
+        self.hub_box.asked.connect(self.look_up)
+        self.hub_box.offline_changed.connect(self.offline_changed)
 
         self.view = CheckpointView()
+        self.ggufs = GgufList()
+        self.ggufs.chosen.connect(self._on_gguf)
+        self._rest = QTimer(self)
+        self._rest.setSingleShot(True)
+        self._rest.setInterval(REST)
+        self._rest.timeout.connect(self._ask)
         self.download_button = _button("&Download", "Fetch what is missing of it into the cache")
         self.download_button.clicked.connect(self.download)
         self.doing = ElidedLabel()
+        self.doing.elide_mode = Qt.TextElideMode.ElideMiddle  # how much has come stands at its end
         self.doing.setProperty("role", "dim")
         self.doing.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.progress = QProgressBar()
@@ -121,7 +116,7 @@ class CheckpointDialog(QDialog):
         self.resize(SIZE.boundedTo(self.screen().availableSize()))
 
         hub.changed.connect(self.on_hub)
-        self._show_cache(cache_location())
+        self.hub_box.show_cache(cache_location())
         self._show()
 
     def _lay_out(self) -> None:
@@ -129,17 +124,7 @@ class CheckpointDialog(QDialog):
         left.setSpacing(8)
         left.addWidget(self.choices, 1)
         left.addLayout(_row(self.folder_button, self.file_button, None, self.remove_button, self.clear_button))
-        on_hub = QWidget()
-        column = QVBoxLayout(on_hub)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(6)
-        label = QLabel("&Hugging Face")
-        label.setBuddy(self.name)
-        label.setProperty("role", "title")
-        column.addWidget(label)
-        column.addLayout(_row(self.name, self.look_up_button))
-        column.addLayout(_row(self.offline, self.cache, stretch=self.cache))
-        left.addWidget(on_hub)
+        left.addWidget(self.hub_box)
         box = QWidget()
         box.setLayout(left)
         left.setContentsMargins(0, 0, 0, 0)
@@ -151,6 +136,7 @@ class CheckpointDialog(QDialog):
         right = QVBoxLayout(page)
         right.setContentsMargins(0, 0, 0, 0)
         right.addWidget(self.view, 1)
+        right.addWidget(self.ggufs)
         right.addWidget(self.progress)
         right.addLayout(_row(self.doing, self.cancel_button, self.download_button, stretch=self.doing))
         card.set_content(page)
@@ -198,15 +184,34 @@ class CheckpointDialog(QDialog):
 
     def look_up(self) -> None:
         """Ask what the hub has under the name that was typed."""
-        text = self._hub_text()
-        if text:
-            self.choices.choose("")
-            self._reference, self._listing, self._described = "", None, None
-            self._hub.look_up(text, self.offline.isChecked())
+        if self.hub_box.text:
+            self.ggufs.clear()
+            self._ask()
+
+    def _ask(self) -> None:
+        self._rest.stop()
+        self._forget()
+        self._hub.look_up(self.hub_box.text, self.hub_box.is_offline)
+
+    def _forget(self) -> None:
+        self.choices.choose("")
+        self._reference, self._listing, self._described = "", None, None
+
+    def _on_gguf(self, reference: str) -> None:
+        """Another file of the repository is looked up once the choice rests on it."""
+        if reference != self._reference:
+            self._hub.cancel()
+            self._forget()
+            self._rest.start()
+            self._name(reference)
+            self._show()
+
+    def _name(self, reference: str) -> None:
+        self.hub_box.name.setText(reference.removeprefix(SCHEME))
 
     def download(self) -> None:
-        if self.download_button.isEnabled():
-            self._hub.fetch(self.offline.isChecked())
+        if self.download_button.isVisible() and self.download_button.isEnabled():
+            self._hub.fetch(self.hub_box.is_offline)
 
     def cancel(self) -> None:
         """Stop what the hub is asked. What has come is counted anew, and offered to be gone on with."""
@@ -214,11 +219,8 @@ class CheckpointDialog(QDialog):
         self._hub.cancel()
         if was_fetching and self._listing is not None:
             self._listing = None
-            self._hub.look_up(self._hub_text(), self.offline.isChecked())
-        self.name.setFocus()
-
-    def _hub_text(self) -> str:
-        return self.name.text().strip()
+            self._hub.look_up(self.hub_box.text, self.hub_box.is_offline)
+        self.hub_box.name.setFocus()
 
     def accept_choice(self) -> None:
         """Open what is described, where nothing speaks against it."""
@@ -241,8 +243,10 @@ class CheckpointDialog(QDialog):
     def _on_chosen(self, reference: str) -> None:
         if self._hub.is_fetching or self._hub.is_asking:
             self._hub.cancel()
+        self._rest.stop()
+        self.ggufs.clear()
         if is_hub(reference):
-            self.name.setText(reference.removeprefix(SCHEME))  # where it is not here any more it can be looked up
+            self._name(reference)  # where it is not here any more it can be looked up
         self._describe(reference, None)
 
     def _describe(self, reference: str, listing: HubListing | None) -> None:
@@ -254,7 +258,7 @@ class CheckpointDialog(QDialog):
         """The hub has answered, or is further on."""
         hub = self._hub
         if hub.listing is not None:
-            self._show_cache(hub.listing.cache)
+            self.hub_box.show_cache(hub.listing.cache)
         if hub.fetched is not None and self._listing is not None:
             self.choices.add(hub.fetched.reference)  # chooses it, and so describes what is there now
             self._listing = None
@@ -263,9 +267,23 @@ class CheckpointDialog(QDialog):
         is_new = hub.listing is not None and hub.listing is not self._listing
         if is_new and not (hub.is_asking or hub.is_fetching or hub.fetched) and not self.choices.reference:
             assert hub.listing is not None
-            self._describe(hub.listing.reference, hub.listing)
+            self._show_listing(hub.listing)
             return
         self._show()
+
+    def _show_listing(self, listing: HubListing) -> None:
+        self.ggufs.show_listing(listing)
+        if listing.files:
+            self._describe(listing.reference, listing)
+            return
+        self._listing = listing
+        if self.ggufs.reference:
+            if self.hub_box.name.hasFocus():
+                self.ggufs.rows.setFocus()  # the next key chooses another
+            self._name(self.ggufs.reference)
+            self._ask()
+        else:
+            self._show()
 
     def _remove(self, reference: str) -> None:
         self._set_recent([other for other in self._recent if other != reference])
@@ -284,14 +302,16 @@ class CheckpointDialog(QDialog):
         hub, described, listing = self._hub, self._described, self._listing
         busy = hub.is_asking or hub.is_fetching
         missing = listing.missing if listing is not None else 0
-        if hub.sentence and not self.choices.reference:
-            self.view.show_sentence(self._hub_text(), hub.sentence, is_refusal=True)
-        elif hub.is_asking:
-            self.view.show_sentence(self._hub_text(), "Asking what it is …")
+        if hub.is_asking or self._rest.isActive():
+            self.view.show_sentence(self.hub_box.text, "Asking what it is …")
+        elif hub.sentence and not self.choices.reference:
+            self.view.show_sentence(self.hub_box.text, hub.sentence, is_refusal=True)
         elif described is not None:
             self.view.show_described(described, listing)
         elif self._reference:
             self.view.show_sentence(self._reference, "Reading what it is …")
+        elif self.ggufs.isVisibleTo(self):
+            self.view.show_sentence(self.hub_box.text, "Choose one of the GGUF files below.")
         else:
             self.view.show_sentence("", "Choose a checkpoint on the left, or type the name of one on Hugging Face.")
         refused = described is None or bool(described.refusal)
@@ -302,7 +322,8 @@ class CheckpointDialog(QDialog):
         self.cancel_button.setVisible(busy)
         self.progress.setVisible(busy)
         self._show_progress()
-        self.look_up_button.setEnabled(not busy)
+        self.hub_box.look_up_button.setEnabled(not busy)
+        self.ggufs.rows.setEnabled(not hub.is_fetching)
         self.remove_button.setEnabled(self.choices.is_recent)
         self.clear_button.setEnabled(bool(self._recent))
 
@@ -315,15 +336,14 @@ class CheckpointDialog(QDialog):
         self.doing.setText(progress.label if progress is not None else "")
         self.doing.setToolTip(self.doing.text())
 
-    def _show_cache(self, cache: str) -> None:
-        self.cache.setText(f"cache: {cache}")
-        self.cache.setToolTip(f"What is fetched lies in {cache}. Set HF_HOME to have it elsewhere")
-
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            if self.focusWidget() is self.name:
+            if self.focusWidget() is self.hub_box.name:
                 self.look_up()
             elif self.focusWidget() is self.choices:
+                self.accept_choice()
+            elif self.focusWidget() is self.ggufs.rows:
+                self.download()
                 self.accept_choice()
             return
         super().keyPressEvent(event)

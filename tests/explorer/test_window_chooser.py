@@ -80,9 +80,9 @@ def test_a_folder_that_can_not_be_opened_is_said_before_it_is_tried(window, tmp_
 
 def test_fetched_from_a_hub_and_opened(window, hub):
     dialog = chooser(window)
-    dialog.name.setFocus()
-    QTest.keyClicks(dialog.name, REPOSITORY)
-    press(dialog.name, Qt.Key.Key_Return)
+    dialog.hub_box.name.setFocus()
+    QTest.keyClicks(dialog.hub_box.name, REPOSITORY)
+    press(dialog.hub_box.name, Qt.Key.Key_Return)
     wait_until(lambda: dialog.download_button.isVisible() and dialog.download_button.isEnabled())
     assert "8.5 million" in dialog.view.text  # from the headers alone
     assert dialog.view.title.text() == "tiny-model"
@@ -100,7 +100,7 @@ def test_fetched_from_a_hub_and_opened(window, hub):
 def test_a_hub_that_refuses_leaves_the_open_model(window, hub):
     hub.status = 429
     dialog = chooser(window)
-    dialog.name.setText(REPOSITORY)
+    dialog.hub_box.name.setText(REPOSITORY)
     dialog.look_up()
     wait_until(dialog.view.refusal.isVisible)
     assert "429" in dialog.view.text
@@ -113,7 +113,7 @@ def test_the_choice_of_staying_offline_and_the_list_are_remembered(window):
     window.settings.recent = ["/models/a", "/models/b"]
     window.top_bar.set_recent(window.settings.recent)
     dialog = chooser(window)
-    dialog.offline.click()
+    dialog.hub_box.offline.click()
     dialog.choices.choose("/models/a")
     press(dialog.choices, Qt.Key.Key_Delete)
     assert window.settings.offline
@@ -121,7 +121,7 @@ def test_the_choice_of_staying_offline_and_the_list_are_remembered(window):
     assert window.top_bar.menu.findData("/models/a") < 0
     press(dialog, Qt.Key.Key_Escape)
     again = chooser(window)
-    assert again.offline.isChecked()
+    assert again.hub_box.offline.isChecked()
     press(again, Qt.Key.Key_Escape)
 
 
@@ -130,7 +130,7 @@ def test_one_dialog_at_a_time_and_it_closes_with_the_window(window, hub):
     window.choose_checkpoint()
     assert window.chooser.dialog is dialog
     hub.hangs.set()
-    dialog.name.setText(REPOSITORY)
+    dialog.hub_box.name.setText(REPOSITORY)
     dialog.look_up()
     hub.released.set()
     window.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 
 from models.describe_requests import Described, DescribeRequest
 from models.hub_requests import FetchRequest, HubFetched, HubFile, HubListing, LookUpRequest
@@ -19,6 +20,9 @@ class FakeHub:
     def __init__(self) -> None:
         self.asked: list[Request] = []
         self.here = 0
+        self.ggufs: tuple[HubFile, ...] = ()  # the repository has these
+        self.has_safetensors = True
+        self.parts = 0
         self.refuses = ""
         self.gate = threading.Event()
         self.cancelled = threading.Event()
@@ -30,7 +34,7 @@ class FakeHub:
         if self.refuses:
             return Failure(request=request, sentence=self.refuses)
         if isinstance(request, LookUpRequest):
-            return listing(request.text, self.here, request)
+            return self._listing(request)
         assert isinstance(request, FetchRequest)
         report("Downloading tiny: 25 MB of 100 MB", 0.25)
         while not self.gate.wait(0.002):
@@ -39,6 +43,18 @@ class FakeHub:
                 self.cancelled.set()
                 raise Cancelled
         return HubFetched(request=request, reference=request.listing.reference, folder=request.listing.folder)
+
+    def _listing(self, request: LookUpRequest) -> HubListing:
+        found, file = listing(request.text, self.here, request), request.text.partition(":")[2]
+        files = tuple(gguf for gguf in self.ggufs if gguf.name == file) if file else found.files
+        return replace(
+            found,
+            files=files if file or self.has_safetensors else (),
+            has_safetensors=self.has_safetensors,
+            ggufs=self.ggufs,
+            parts=self.parts,
+            gguf=file,
+        )
 
 
 def listing(text: str, here: int = 0, request: Request | None = None) -> HubListing:

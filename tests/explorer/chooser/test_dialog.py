@@ -13,53 +13,20 @@ from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QLabel
 
 from explorer import theme as themes
 from explorer.chooser.dialog import CheckpointDialog
-from explorer.chooser.hub_client import HubClient
 from explorer.theme import DARK, LIGHT
 from models.catalogue import SHIPPED
-from models.hub_requests import FetchRequest, HubListing
+from models.hub_requests import FetchRequest
+from tests.explorer.chooser.desk import Desk, opened_desk
 from tests.explorer.chooser.fake_hub import FakeHub, described
-from tests.explorer.real_window import destroy, look_put_back, press
+from tests.explorer.real_window import press
 
 RECENT = ["/models/mi modelo ñ", "hf://owner/name@v1", "/models/x.gguf"]
 
 
-class Desk:
-    """A dialog, and what it asked for."""
-
-    def __init__(self, hub: FakeHub) -> None:
-        self.hub = hub
-        self.client = HubClient(lambda: hub)
-        self.dialog = CheckpointDialog(self.client, RECENT)
-        self.asked: list[tuple[str, HubListing | None]] = []
-        self.opened: list[str] = []
-        self.recent: list[list[str]] = []
-        self.offline: list[bool] = []
-        self.dialog.describe_asked.connect(lambda *asked: self.asked.append(asked))
-        self.dialog.open_asked.connect(self.opened.append)
-        self.dialog.recent_changed.connect(self.recent.append)
-        self.dialog.offline_changed.connect(self.offline.append)
-        self.dialog.show()
-        self.dialog.activateWindow()
-        self.dialog.start("story-gpt")
-
-    def answer(self, refusal: str = "", understood: bool = True) -> None:
-        """Describe what was asked for last."""
-        self.dialog.show_described(described(self.asked[-1][0], refusal, understood))
-
-    def type_name(self, name: str) -> None:
-        self.dialog.name.setFocus()
-        QTest.keyClicks(self.dialog.name, name)
-        press(self.dialog.name, Qt.Key.Key_Return)
-
-
 @pytest.fixture
 def desk(qapp) -> Iterator[Desk]:
-    with look_put_back():
-        desk = Desk(FakeHub())
+    with opened_desk(FakeHub(), RECENT) as desk:
         yield desk
-        desk.dialog.close()
-        assert desk.client.stop(10)
-        destroy(desk.dialog)
 
 
 def entries(desk: Desk) -> list[str]:
@@ -90,7 +57,7 @@ def test_arrow_keys_choose_and_ask_what_it_is_and_skip_headings(desk):
 def test_one_of_a_hub_can_be_looked_up_again(desk, qtbot):
     desk.dialog.choices.choose(RECENT[1])
     desk.answer("owner/name is not on this computer yet.", understood=False)
-    desk.dialog.look_up_button.click()
+    desk.dialog.hub_box.look_up_button.click()
     qtbot.waitUntil(lambda: desk.asked[-1][1] is not None)
     assert desk.asked[-1][0] == "hf://owner/name@v1"
 
@@ -244,7 +211,7 @@ def test_looked_up_fetched_and_opened_by_keys_alone(desk, qtbot):
     reference, listing = desk.asked[-1]
     assert reference == "hf://owner/tiny"
     assert listing.missing == 100_000_000
-    assert "/cache" in dialog.cache.text()
+    assert "/cache" in dialog.hub_box.cache.text()
     assert not dialog.download_button.isVisible() or not dialog.download_button.isEnabled()
     desk.answer()
     assert "licence mit" in dialog.view.text
@@ -327,8 +294,8 @@ def test_choosing_from_the_list_calls_a_question_off(desk, qtbot):
 
 
 def test_offline(desk, qtbot):
-    desk.dialog.offline.setFocus()
-    press(desk.dialog.offline, Qt.Key.Key_Space)
+    desk.dialog.hub_box.offline.setFocus()
+    press(desk.dialog.hub_box.offline, Qt.Key.Key_Space)
     assert desk.offline == [True]
     desk.type_name("owner/tiny")
     qtbot.waitUntil(lambda: len(desk.hub.asked) == 1)
@@ -345,7 +312,12 @@ def test_everything_is_inside_at_its_smallest(desk, theme):
     desk.dialog.resize(desk.dialog.minimumSize())
     QApplication.processEvents()
     inside = desk.dialog.rect()
-    for widget in (desk.dialog.open_button, desk.dialog.look_up_button, desk.dialog.clear_button, desk.dialog.offline):
+    for widget in (
+        desk.dialog.open_button,
+        desk.dialog.hub_box.look_up_button,
+        desk.dialog.clear_button,
+        desk.dialog.hub_box.offline,
+    ):
         corner = widget.mapTo(desk.dialog, widget.rect().bottomRight())
         assert inside.contains(corner)
         assert widget.width() >= widget.sizeHint().width() - 1
@@ -361,7 +333,14 @@ def test_every_control_is_reached_by_tab_and_named(desk):
         reached.add(focus)
         press(focus, Qt.Key.Key_Tab)
     dialog = desk.dialog
-    wanted = (dialog.choices, dialog.folder_button, dialog.file_button, dialog.name, dialog.offline, dialog.open_button)
+    wanted = (
+        dialog.choices,
+        dialog.folder_button,
+        dialog.file_button,
+        dialog.hub_box.name,
+        dialog.hub_box.offline,
+        dialog.open_button,
+    )
     assert set(wanted) <= reached
     assert dialog.choices.accessibleName()
-    assert dialog.name.accessibleName()
+    assert dialog.hub_box.name.accessibleName()
