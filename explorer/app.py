@@ -43,7 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--checkpoint",
         default="story-gpt",
-        help="a shipped name, a folder, a GGUF file, or hf://owner/name once it was fetched",
+        help="a shipped name, a folder, a GGUF file, or hf://owner/name or hf://owner/name:file.gguf once fetched",
     )
     parser.add_argument("--text", type=_as_typed, help="the input; the checkpoint's example if left out")
     parser.add_argument("--chat", action="store_true", help="the input is a user's turn, for a model that converses")

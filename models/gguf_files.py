@@ -59,8 +59,8 @@ def is_gguf(path: Path) -> bool:
 
 def parts_only(title: str) -> CheckpointError:
     return CheckpointError(
-        f"{title} is split into several GGUF files (-00001-of-00003 and so on), which can not be opened. Put them "
-        "together with llama.cpp's llama-gguf-split --merge, or choose a model that is one file."
+        f"{title}: the model is split into several GGUF files (-00001-of-00003 and so on), which can not be opened. "
+        "Put them together with llama.cpp's llama-gguf-split --merge, or choose one that is a single file."
     )
 
 

@@ -82,7 +82,7 @@ class GgufList(QWidget):
             self._choose(name.with_file(name.file or suggestion).reference)
         self.rows.blockSignals(False)
         self.heading.setText("Also as GG&UF" if beside else "GG&UF files")
-        self.note.setText(_note(suggestion, listing.parts))
+        self.note.setText(_note(len(listing.ggufs) > 1 and bool(suggestion), listing.parts))
         self.note.setVisible(bool(self.note.text()))
         self._fit()
         self.show()
@@ -113,16 +113,15 @@ class GgufList(QWidget):
 
 
 def _remark(file: HubFile, suggestion: str) -> str:
-    if file.here == file.size:
-        return "here"
+    remarks = ["suggested"] if file.name == suggestion else []
     if file.here:
-        return f"{in_bytes(file.here)} here"
-    return "suggested" if file.name == suggestion else ""
+        remarks.append("here" if file.here == file.size else f"{in_bytes(file.here)} here")
+    return ", ".join(remarks)
 
 
-def _note(suggestion: str, parts: int) -> str:
+def _note(suggests: bool, parts: int) -> str:
     sentences = []
-    if suggestion:
+    if suggests:
         sentences.append(f"Suggested is the smallest whose name says at least {FEWEST_BITS} bits a weight.")
     if parts:
         sentences.append(

@@ -172,7 +172,8 @@ def _files(info: CheckpointInfo, listing: HubListing | None) -> str:
             _kept_together(in_bytes(info.file_bytes)) + f" in {info.folder}" + (f", {info.gguf}" if info.gguf else "")
         )
     here = listing.size - listing.missing
-    parts = [f"{in_bytes(listing.size)} in {len(listing.files)} files, commit {listing.commit[:10]}"]
+    count = f"{len(listing.files)} file{'s' if len(listing.files) > 1 else ''}"
+    parts = [f"{in_bytes(listing.size)} in {count}, commit {listing.commit[:10]}"]
     if here > listing.size // 100 and listing.missing:  # config.json came with looking it up
         parts.append(f"{in_bytes(here)} are here already")
     if listing.licence:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import huggingface_hub
@@ -14,10 +15,13 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog
 
 from explorer.chooser.dialog import CheckpointDialog
+from explorer.session.intents import OpenCheckpoint
 from explorer.window import MainWindow
 from models.catalogue import WEIGHTS
 from models.hub import HubEngine
 from tests.explorer.real_window import opened_window, press, settle, wait_until
+from tests.models import tiny
+from tests.models.gguf_maker import gguf_of
 from tests.models.hub_server import REPOSITORY, Hub, serving
 
 
@@ -33,10 +37,27 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     source = tmp_path / "on the hub"
     shutil.copytree(WEIGHTS / "story-gpt", source)
     (source / "explorer.json").unlink()
+    with hub_of(source, tmp_path / "cache", monkeypatch) as hub:
+        yield hub
+
+
+@pytest.fixture
+def ggufs_on_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    """A tiny llama on a hub, as two GGUF files."""
+    made, source = tiny.save("llama", tmp_path / "llama"), tmp_path / "on the hub"
+    source.mkdir()
+    gguf_of(made, source / "tiny-F32.gguf")
+    gguf_of(made, source / "tiny-Q8_0.gguf", packed=True)
+    with hub_of(source, tmp_path / "cache", monkeypatch) as hub:
+        yield hub
+
+
+@contextmanager
+def hub_of(source: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(cache))
     with serving(source) as hub:
-        monkeypatch.setattr("models.hub.HubEngine", lambda: HubEngine(hub.address, tmp_path / "cache"))
+        monkeypatch.setattr("models.hub.HubEngine", lambda: HubEngine(hub.address, cache))
         yield hub
     huggingface_hub.close_session()
 
@@ -95,6 +116,40 @@ def test_fetched_from_a_hub_and_opened(window, hub):
     assert window.windowTitle().startswith("tiny-model")
     assert window.settings.recent == [f"hf://{REPOSITORY}"]
     assert window.top_bar.menu.currentText() == "tiny-model"
+
+
+def test_a_gguf_file_of_a_hub_is_chosen_fetched_and_opened_again_offline(window, ggufs_on_hub):
+    dialog = chooser(window)
+    dialog.hub_box.name.setFocus()
+    QTest.keyClicks(dialog.hub_box.name, REPOSITORY)
+    press(dialog.hub_box.name, Qt.Key.Key_Return)
+    wait_until(lambda: dialog.download_button.isVisible() and dialog.download_button.isEnabled())
+    assert dialog.view.title.text() == "tiny-Q8_0"  # the smaller of the two, from its header alone
+    assert "LlamaForCausalLM" in dialog.view.text
+    press(dialog.ggufs.rows, Qt.Key.Key_Down)
+    wait_until(lambda: dialog.view.title.text() == "tiny-F32" and dialog.download_button.isVisible())
+    press(dialog.ggufs.rows, Qt.Key.Key_Return)
+    wait_until(dialog.open_button.isEnabled)
+    dialog.accept_choice()
+    reference = f"hf://{REPOSITORY}:tiny-F32.gguf"
+    wait_until(lambda: window.session.state.document.checkpoint == reference and window.is_settled())
+    settle(window)
+    assert window.session.state.notice is None
+    assert window.windowTitle().startswith("tiny-F32")
+    assert window.settings.recent == [reference]
+    assert window.top_bar.menu.currentText() == "tiny-model:tiny-F32.gguf"
+    asked = len(ggufs_on_hub.asked)
+    window.session.dispatch(OpenCheckpoint("story-gpt"))
+    settle(window)
+    dialog = chooser(window)
+    dialog.hub_box.offline.click()
+    dialog.choices.choose(reference)
+    wait_until(lambda: dialog.view.title.text() == "tiny-F32" and dialog.open_button.isEnabled())
+    dialog.accept_choice()
+    wait_until(lambda: window.session.state.document.checkpoint == reference and window.is_settled())
+    settle(window)
+    assert window.session.state.notice is None
+    assert len(ggufs_on_hub.asked) == asked
 
 
 def test_a_hub_that_refuses_leaves_the_open_model(window, hub):

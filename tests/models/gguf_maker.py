@@ -31,6 +31,7 @@ def gguf_of(
     tokenizer: bool = True,
     template: str = "",
     packed: bool = False,
+    parts: int = 1,
 ) -> Path:
     """The llama checkpoint in `folder` as the GGUF file `path`, in float32."""
     config = json.loads((folder / "config.json").read_text())
@@ -47,6 +48,8 @@ def gguf_of(
     writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
     writer.add_rope_freq_base(config["rope_parameters"]["rope_theta"])
     writer.add_vocab_size(config["vocab_size"])
+    if parts > 1:
+        writer.add_uint16("split.count", parts)
     if tokenizer:
         _add_tokenizer(writer, folder)
     if template:

@@ -122,6 +122,12 @@ def test_without_tokenizer(tiny_folder: TinyFolder, tmp_path: Path) -> None:
     refused(gguf_of(tiny_folder("llama"), tmp_path / "t.gguf", tokenizer=False), "t.gguf", "no tokenizer")
 
 
+def test_one_of_several_files(tiny_folder: TinyFolder, tmp_path: Path) -> None:
+    path = gguf_of(tiny_folder("llama"), tmp_path / "tiny-00001-of-00002.gguf", parts=2)
+    refused(path, path.name, "split", "llama-gguf-split --merge")
+    assert not description_of(DescribeRequest(reference=str(path))).info
+
+
 def test_without_the_extra(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gguf_files, "_NEEDS", ("gguf", "no_such_package"))
     refused(path, "no_such_package", "not installed", "pip install attention-explorer[gguf]")

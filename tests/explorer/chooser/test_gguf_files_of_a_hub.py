@@ -117,7 +117,7 @@ def test_called_off_and_gone_on_with(desk, qtbot):
     qtbot.waitUntil(lambda: len(desk.asked) > count)
     desk.answer()
     assert desk.dialog.ggufs.rows.isEnabled()
-    assert rows(desk.dialog.ggufs) == [("tiny-Q4_K_M.gguf", "60.0 MB", "20.0 MB here")]
+    assert rows(desk.dialog.ggufs) == [("tiny-Q4_K_M.gguf", "60.0 MB", "suggested, 20.0 MB here")]
     assert desk.dialog.download_button.text() == "&Download 40.0 MB"
 
 
