@@ -163,7 +163,7 @@ def reach(x: AttentionInputs, heads: list[int] | None, rows: slice) -> slice:
     shut = blocked(x, heads, rows)
     assert shut is not None
     seen = (~shut).flatten(0, -2).any(dim=0)  # (keys or 1,)
-    places = torch.nonzero(seen)[:, 0]
+    places = torch.nonzero(seen.cpu())[:, 0]  # brought over once: each number asked of a device is a wait for it
     if not len(places):
         return slice(0, 0)
     return slice(int(places[0]), int(places[-1]) + 1) if len(seen) == x.keys else slice(0, x.keys)

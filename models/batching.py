@@ -112,9 +112,9 @@ def log_probabilities(model: Model, sources: Rows, targets: Rows) -> Tensor:
     inputs = {"input_ids": source, "decoder_input_ids": given}
     if model.accepts("attention_mask"):
         inputs["attention_mask"] = there.long()
-    log_p = model.forward(inputs).logits.double().log_softmax(dim=-1)  # (pairs, steps, vocabulary)
-    of_tokens = log_p.gather(-1, wanted[..., None])[..., 0]
-    summed: Tensor = (of_tokens * counted).sum(dim=1)
+    log_p = model.forward(inputs).logits.cpu().double().log_softmax(dim=-1)  # (pairs, steps, vocabulary)
+    of_tokens = log_p.gather(-1, wanted.cpu()[..., None])[..., 0]
+    summed: Tensor = (of_tokens * counted.cpu()).sum(dim=1)
     return summed
 
 

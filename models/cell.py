@@ -201,9 +201,9 @@ def _candidates(model: Model, trace: Trace, site: Site, query: int) -> tuple[Can
     """The likeliest next tokens at `query`, as `models.predictions` has them; none where it predicts nothing."""
     if not trace.has_logits or model.info.family not in ("causal", "seq2seq") or site.stack == "encoder":
         return ()
-    logits = trace.logits_at([query])[0].float()  # (vocabulary,)
+    logits = trace.logits_at([query])[0].float().cpu()  # (vocabulary,)
     best = torch.topk(logits, min(CANDIDATES, len(logits)))
-    row = logits.cpu().numpy().astype(np.float64)
+    row = logits.numpy().astype(np.float64)
     largest = row.max()
     total = np.exp(row - largest).sum()
     return tuple(

@@ -60,6 +60,8 @@ def choose(
     Raises:
         InputError: the filters leave nothing to choose from.
     """
+    # one copy: what follows asks for many single numbers, and in float64, which some devices lack
+    logits, ids = logits.cpu(), ids.cpu()
     log_p = logits[0].log_softmax(dim=-1)  # (vocabulary,)
     chain = filters(settings)
     filtered = apply(chain, ids, logits.clone()) if chain else None

@@ -84,8 +84,8 @@ def token_changes(model: Model, before: Trace, after: Trace, position: int, top:
     """
     if not before.has_logits or not after.has_logits:
         return ()
-    p_before = before.logits_at([position])[0].double().softmax(dim=-1)  # (vocabulary,)
-    p_after = after.logits_at([position])[0].double().softmax(dim=-1)
+    p_before = before.logits_at([position])[0].cpu().double().softmax(dim=-1)  # (vocabulary,)
+    p_after = after.logits_at([position])[0].cpu().double().softmax(dim=-1)
     best = torch.topk(torch.maximum(p_before, p_after), min(top, len(p_after))).indices
     return tuple(
         TokenChange(id=id_, label=model.piece_label(id_), before=float(p_before[id_]), after=float(p_after[id_]))

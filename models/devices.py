@@ -27,6 +27,17 @@ _CONTAINER = (
     (_GROUPS / "memory/memory.limit_in_bytes", _GROUPS / "memory/memory.usage_in_bytes"),
 )
 
+# What is said where torch raises no error of its own for it: by the CPU, by MPS (also of one tensor that is too large),
+# by drivers of CUDA outside of torch's allocator, and by those of XPU.
+_OUT_OF_MEMORY = (
+    "DefaultCPUAllocator",
+    "MPS backend out of memory",
+    "Invalid buffer size",
+    "CUDA error: out of memory",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "OUT_OF_DEVICE_MEMORY",
+)
+
 SPARED = 4
 """With more cores than this, one is left to the window."""
 
@@ -70,7 +81,10 @@ def free_memory(device: torch.device) -> tuple[int | None, int | None]:
         total = torch.mps.recommended_max_memory()
         return total - torch.mps.driver_allocated_memory(), total
     mem_get_info = _driver(device, "mem_get_info")
-    return (None, None) if mem_get_info is None else mem_get_info(device)
+    try:
+        return (None, None) if mem_get_info is None else mem_get_info(device)
+    except RuntimeError:  # Intel's integrated graphics have the function and no answer
+        return None, None
 
 
 def _computers_memory() -> tuple[int, int]:
@@ -156,15 +170,20 @@ def apply(module: nn.Module, x: Tensor) -> Tensor:
 
 def placed(module: nn.Module) -> str:
     """Where the weights of `module` lie, for people; "CUDA 0 (NVIDIA H100), CPU" where it was spread."""
-    where = {p.device for p in module.parameters()}
+    # what accelerate has put aside until its module runs lies on "meta" meanwhile
+    where = {torch.device("cpu") if p.is_meta else p.device for p in module.parameters()}
     return ", ".join(label_of(device) for device in sorted(where, key=str, reverse=True))
 
 
 def free() -> None:
     """Give back what nothing refers to any more, on every device."""
     gc.collect()
-    if torch.accelerator.is_available():
-        torch.accelerator.empty_cache()
+    if not _accelerators():
+        return
+    # the device's own: torch.accelerator's raises where an allocator is not of its kind (MPS before torch 2.13)
+    empty_cache = _driver(_accelerator_device(0), "empty_cache")
+    if empty_cache is not None:
+        empty_cache()
 
 
 def set_threads() -> None:
@@ -182,5 +201,6 @@ def set_threads() -> None:
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether `error` says that a device has not enough memory left."""
-    # on the CPU torch has no error of its own for this
-    return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or "DefaultCPUAllocator" in str(error)
+    if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
+        return True
+    return isinstance(error, RuntimeError) and any(words in str(error) for words in _OUT_OF_MEMORY)

@@ -43,7 +43,7 @@ class Filling:
         text = self._texts[-1]
         trace = self._read(should_stop)
         place, left = self._surest(trace)
-        ids = torch.tensor([[token.id for token in trace.tokens]], device=self.model.device)
+        ids = torch.tensor([[token.id for token in trace.tokens]])
         logits = trace.logits_at([place]).float()
         choice = choose(self.model, logits, ids, request.settings, request.number, request.top, request.forced)
         whole = filled(self.model, text, trace.tokens[place], choice.token)

@@ -32,7 +32,8 @@ def predict(model: Model, trace: Trace, positions: Sequence[int], top: int = 10)
 
 
 def _at(model: Model, trace: Trace, position: int, top: int) -> Prediction:
-    logits = trace.logits_at([position])[0].float()  # (vocabulary,)
+    # one copy: all that follows asks for single numbers, and in float64, which some devices lack
+    logits = trace.logits_at([position])[0].float().cpu()  # (vocabulary,)
     log_p = logits.double().log_softmax(dim=-1)
     best = torch.topk(logits, min(top, len(logits)))
 

@@ -67,7 +67,7 @@ def frequencies(model: Model, site: Site) -> Frequencies:
     prefix = f"{kind}_" if kind else ""
     inverse: Tensor = getattr(rotary, f"{prefix}inv_freq")
     gain = getattr(rotary, f"{prefix}attention_scaling", 1.0)
-    return Frequencies(inverse.double().cpu().numpy(), float(gain))
+    return Frequencies(inverse.cpu().double().numpy(), float(gain))
 
 
 def rope_settings(model: Model, site: Site) -> dict[str, Any]:
@@ -87,8 +87,8 @@ def rotation_view(
     if pairing is None:
         return None, "Which dimensions this model turns together could not be made out, so no hands are drawn."
     x = trace.inputs[trace.index(site)]
-    q = x.query[0, head, query].double().cpu().numpy()  # (head_dim,)
-    k = x.key[0, head // x.group, key].double().cpu().numpy()
+    q = x.query[0, head, query].cpu().double().numpy()  # (head_dim,)
+    k = x.key[0, head // x.group, key].cpu().double().numpy()
     query_place, key_place = (_place(trace.interventions, token) for token in (query, key))
     query_angle, key_angle = query_place * found.inverse, key_place * found.inverse  # (pairs,)
     query_hands, key_hands = pairing.pairs(q), pairing.pairs(k)
@@ -137,7 +137,7 @@ def _find_pairing(model: Model, ids: list[int], pairs: int) -> Pairing | None:
     turned = run(model, ids)
     still = run(model, ids, interventions=[Positions("off")])
     found = frequencies(model, turned.sites[0])
-    q, plain = (t.inputs[0].query[0].double().cpu().numpy() for t in (turned, still))  # (heads, tokens, head_dim)
+    q, plain = (t.inputs[0].query[0].cpu().double().numpy() for t in (turned, still))  # (heads, tokens, head_dim)
     size = q.shape[-1]
     back = np.exp(-1j * np.arange(len(ids))[:, None] * found.inverse)  # (tokens, pairs)
     best, smallest = None, _TOLERANCE * float(np.abs(plain).max())

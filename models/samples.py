@@ -32,7 +32,7 @@ class Samples:
         Raises:
             InputError: the settings leave one of them no token to choose from.
         """
-        logits, ids = self.run.logits(), self.run.ids  # (sequences, vocabulary), (sequences, tokens)
+        logits, ids = self.run.logits().cpu(), self.run.ids.cpu()  # (sequences, vocabulary), (sequences, tokens)
         choices = {
             sample: choose(
                 self.model,

@@ -114,7 +114,7 @@ def _compare_with_torch(
         for head in range(x.heads):
             if should_stop():
                 raise Cancelled
-            worst = max(worst, largest(_weights_in_double(x, head) - attention.weights(x, [head])[0, 0].double()))
+            worst = max(worst, largest(_weights_in_double(x, head) - attention.weights(x, [head])[0, 0].cpu()))
     weights = worst if trace.inputs else math.inf
     # its kernel need not be ours, and some hundred roundings of independent sign add up to 20 of one
     tolerance = max(TOLERANCE, 20 * UNIT_ROUNDOFFS.get(model.dtype_name, 0.0))
@@ -122,12 +122,12 @@ def _compare_with_torch(
 
 
 def _weights_in_double(x: AttentionInputs, head: int) -> Tensor:
-    """Vaswani et al. 2017, equation 1, for one head: (queries, keys) float64."""
-    scores = x.query[0, head].double() @ x.key[0, head // x.group].double().mT * x.scale
+    """Vaswani et al. 2017, equation 1, for one head: (queries, keys) float64, on the CPU: not every device has it."""
+    scores = x.query[0, head].cpu().double() @ x.key[0, head // x.group].cpu().double().mT * x.scale
     if x.bias is not None:
-        scores += x.bias.expand(1, x.heads, -1, -1)[0, head]
+        scores += x.bias.expand(1, x.heads, -1, -1)[0, head].cpu()
     if x.mask is not None:
-        mask = x.mask.expand(1, x.heads, *x.mask.shape[2:])[0, head]
+        mask = x.mask.expand(1, x.heads, *x.mask.shape[2:])[0, head].cpu()
         scores = scores.masked_fill(~mask, -math.inf) if mask.dtype == torch.bool else scores + mask.double()
     if x.causal:
         scores = scores.masked_fill(torch.ones_like(scores, dtype=torch.bool).triu(1), -math.inf)

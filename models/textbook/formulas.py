@@ -23,14 +23,14 @@ Weights = dict[str, Array]
 def compare_with_formulas(model: RecurrentModel, trace: Trace) -> Comparison:
     """How far the weights and logits of `trace` are from the formulas."""
     run, config = model.read_again(trace), model.module.config
-    named = {name: t.double().cpu().numpy() for name, t in model.module.state_dict().items()}
+    named = {name: t.cpu().double().numpy() for name, t in model.module.state_dict().items()}
     encoded, looking, states = (
-        t[0].double().cpu().numpy() for t in (run.encoded, run.looking, run.states)
+        t[0].cpu().double().numpy() for t in (run.encoded, run.looking, run.states)
     )  # (source, encoded), (steps, hidden), (steps, hidden)
     source, target = ([token.id for token in side] for side in (trace.source, trace.tokens))
     weight_difference = 0.0
     if config.score == "none":
-        first = run.first[0].double().cpu().numpy()
+        first = run.first[0].cpu().double().numpy()
         contexts = np.tile(np.pad(first, (0, config.encoded - config.hidden)), (len(target), 1))
     else:
         weights = alignment(config, named, looking, encoded, np.array(source) == config.pad)
@@ -41,7 +41,7 @@ def compare_with_formulas(model: RecurrentModel, trace: Trace) -> Comparison:
     mixed = np.tanh(np.concatenate(joined, axis=1) @ named["combine.weight"].T + named["combine.bias"])
     logits = mixed @ named["output.weight"].T + named["output.bias"]  # (steps, target vocabulary)
     assert trace.output_logits is not None
-    difference = np.abs(logits - trace.output_logits.double().cpu().numpy()).max()
+    difference = np.abs(logits - trace.output_logits.cpu().double().numpy()).max()
     return Comparison(
         logit_difference=float(difference / max(1.0, np.abs(logits).max())),
         weight_difference=weight_difference,

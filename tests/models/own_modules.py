@@ -58,7 +58,7 @@ class Writer(nn.Module):
         self.head = nn.Linear(WIDTH, VOCABULARY)
 
     def forward(self, ids: Tensor, targets: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
-        x = self.wte(ids) + self.wpe(torch.arange(ids.shape[1]))
+        x = self.wte(ids) + self.wpe(torch.arange(ids.shape[1], device=ids.device))
         for block in self.blocks:
             x = x + self.dropout(block(x))
         if self.last_only and targets is None:

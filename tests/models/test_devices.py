@@ -277,6 +277,30 @@ def test_what_did_not_fit_is_let_go(monkeypatch):
     assert freed == [1]  # gone before the caches were emptied
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB."),
+        MemoryError(),
+        RuntimeError("[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory"),
+        RuntimeError("MPS backend out of memory (MPS allocated: 9.05 GB, other allocations: 384.00 KB)"),
+        RuntimeError("Invalid buffer size: 28.00 GiB"),
+        RuntimeError("CUDA error: out of memory"),
+        RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+        RuntimeError("level_zero backend failed with error: 39 (UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY)"),
+    ],
+)
+def test_every_devices_way_to_say_that_memory_ran_out_is_known(error):
+    assert devices.is_out_of_memory(error)
+
+
+@pytest.mark.parametrize(
+    "error", [RuntimeError("CUDA error: device-side assert triggered"), ValueError("out of memory")]
+)
+def test_other_errors_are_no_shortage_of_memory(error):
+    assert not devices.is_out_of_memory(error)
+
+
 def test_devices_are_told():
     view = ask(Engine(), DevicesRequest())
     assert isinstance(view, DevicesView)

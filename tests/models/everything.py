@@ -1,0 +1,219 @@
+"""Everything that an engine can be asked about one text, and how two engines' answers differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import nn
+
+from models.decode_requests import (
+    DecodeRowsRequest,
+    DecodeSamplesRequest,
+    DecodeSamplesView,
+    DecodeStepRequest,
+    DecodeStepView,
+)
+from models.decode_settings import DecodeSettings
+from models.engine import Engine
+from models.interventions import Intervention, Mask, Positions, Scale
+from models.requests import (
+    AlignmentRequest,
+    AtlasRequest,
+    CellRequest,
+    CompareRequest,
+    ExportRequest,
+    ForwardRequest,
+    HeadRequest,
+    LoadRequest,
+    PositionsRequest,
+    PredictionRequest,
+    Request,
+    RowRequest,
+    ShuffleRequest,
+    StepRequest,
+    TilesRequest,
+    TrustRequest,
+    VarianceRequest,
+)
+from models.results import Failure, Loaded, Ran, Result
+from models.values import Placement, SiteRef, Tile
+from tests.models.asking import ask
+
+Asked = Iterator[tuple[Request, Result]]
+
+STEPS = 3
+
+EVERY_FILTER = DecodeSettings(
+    strategy="sample",
+    temperature=1.3,
+    top_k=40,
+    top_p=0.95,
+    min_p=0.001,
+    repetition_penalty=1.1,
+    no_repeat_ngram=2,
+    seed=3,
+)
+
+
+def open_in(reference: str | Path, placement: Placement) -> Engine:
+    engine = Engine()
+    loaded = ask(engine, LoadRequest(ticket=1, reference=str(reference), placement=placement))
+    assert isinstance(loaded, Loaded), loaded
+    assert engine._model is not None
+    aligned(engine._model.module)
+    return engine
+
+
+def aligned(module: nn.Module) -> nn.Module:
+    """`module` with weights in memory of their own.
+
+    In a file they begin where the one before them ends, and products round differently there.
+    """
+    for held in (*module.parameters(), *module.buffers()):
+        if held.device.type == "cpu":
+            held.data = held.data.clone()
+    return module
+
+
+def edits(site: SiteRef) -> list[tuple[Intervention, ...]]:
+    """Interventions of every kind, a run each."""
+    return [
+        (Scale(0.5), Scale(2.0, site=site, head=1)),
+        (Mask("none"), Mask("padding", window=2, site=site)),
+        (Mask("causal"), Mask("full", site=site, head=0)),
+        (Mask("window", window=3), Mask("blocks", window=4, site=site)),
+        (Mask("prefix", window=2), Mask("trained", site=site)),
+        (Mask("painted", cells=((3, 1, False), (3, 2, False), (4, 5, True))), Scale(0.3)),
+        (Positions("off"),),
+        (Positions("shift", 2),),
+    ]
+
+
+def views(engine: Engine, ran: Ran, folder: Path) -> Asked:
+    """Every request about one run; of an edited one those that see the edit."""
+    site, query, key = ran.sites[-1].ref, ran.sites[-1].queries - 1, 0
+    last, head = len(ran.tokens) - 1, ran.sites[-1].heads - 1
+    about: dict[str, Any] = {"run": ran.run}
+    cell: dict[str, Any] = {**about, "site": site, "head": head}
+    requests: list[Request] = [
+        PredictionRequest(**about, positions=(0, last)),
+        HeadRequest(**cell),
+        TilesRequest(**cell, tiles=(Tile(0, 0, 0), Tile(1, 0, 0)), pooling="mean"),
+        AtlasRequest(**about, size=64),
+        CellRequest(**cell, query=query, key=key),
+        CompareRequest(**cell, position=last),
+        PositionsRequest(**cell, query=query, key=key),
+    ]
+    if any(other.stack == "cross" for other in ran.sites):
+        requests += [AlignmentRequest(**about), AlignmentRequest(**about, site=site, head=head)]
+    if not ran.interventions:
+        requests += [
+            RowRequest(**cell, query=query),
+            TilesRequest(**cell, tiles=(Tile(2, 0, 0),), scale_rows=True),
+            AtlasRequest(**about, size=4, pooling="mean"),
+            ExportRequest(**about, path=str(folder / "weights.npz")),
+            VarianceRequest(**cell, batch=2, tokens=8, deviation=1.0, seed=0),
+            StepRequest(**about),
+            TrustRequest(**about),
+            ShuffleRequest(**about, seed=1),
+        ]
+    for request in requests:
+        yield request, ask(engine, request)
+
+
+def writing(engine: Engine, text: str, site: SiteRef, interventions: tuple[Intervention, ...] = ()) -> Asked:
+    """Every way of writing, some steps of each, with a step back and another branch."""
+    told: dict[str, Any] = {"text": text, "steps": STEPS, "site": site, "interventions": interventions}
+    for settings in (DecodeSettings(), EVERY_FILTER, DecodeSettings(strategy="beam", beams=3)):
+        ids: tuple[int, ...] = ()
+        for number in range(1, STEPS + 1):
+            step = DecodeStepRequest(**told, settings=settings, number=number, ids=ids)
+            view = ask(engine, step)
+            yield step, view
+            if not isinstance(view, DecodeStepView) or view.ending:
+                break
+            ids = view.ids
+        rows = DecodeRowsRequest(text=text, interventions=interventions, ids=ids, site=site, head=0)
+        yield rows, ask(engine, rows)
+    back = DecodeStepRequest(**told, settings=DecodeSettings(), number=2, ids=ids[:1], forced=7)
+    yield back, ask(engine, back)
+    written: tuple[tuple[int, ...], ...] = ((), (), ())
+    numbers: tuple[int, ...] = (0, 1, 2)
+    for number in range(1, STEPS + 1):
+        samples = DecodeSamplesRequest(**told, settings=EVERY_FILTER, number=number, samples=numbers, ids=written)
+        several = ask(engine, samples)
+        yield samples, several
+        if not isinstance(several, DecodeSamplesView):
+            break
+        left = [(n, step.ids) for n, step in zip(numbers, several.steps, strict=True) if not step.ending]
+        if not left:
+            break
+        numbers, written = tuple(n for n, _ in left), tuple(ids for _, ids in left)
+
+
+def everything(engine: Engine, text: str, folder: Path, picture: str = "") -> Asked:
+    """A run and every view of it, the same with edits of every kind, and writing."""
+    plain = ForwardRequest(ticket=2, text=text, picture=picture)
+    ran = ask(engine, plain)
+    yield plain, ran
+    if not isinstance(ran, Ran):
+        return
+    yield from views(engine, ran, folder)
+    site = ran.sites[-1].ref
+    for ticket, interventions in enumerate(edits(site), start=3):
+        # with a target, which takes no search
+        forward = ForwardRequest(
+            ticket=ticket, text=text, picture=picture, interventions=interventions, target=text[:12]
+        )
+        edited = ask(engine, forward)
+        yield forward, edited
+        if isinstance(edited, Ran):
+            yield from views(engine, edited, folder)
+    if not picture:
+        yield from writing(engine, text, site)
+        yield from writing(engine, text, site, (Scale(0.5), Mask("window", window=4)))
+        yield from writing(engine, text, site, (Mask("none"), Positions("shift", 1)))
+
+
+_OF_THE_MOMENT = ("request", "seconds", "cause", "no_room")
+"""Fields of a result that say nothing of what was asked."""
+
+
+def differences(one: Any, other: Any, where: str = "") -> Iterator[str]:
+    """Where two results are not the same, number for number; none where they are."""
+    if type(one) is not type(other):
+        broken = other if isinstance(other, Failure) else one
+        yield f"{where}: {one!r} and {other!r}" + (f"\n{broken.cause}" if isinstance(broken, Failure) else "")
+    elif is_dataclass(one) and not isinstance(one, type):
+        for f in fields(one):
+            if f.name not in _OF_THE_MOMENT:
+                yield from differences(getattr(one, f.name), getattr(other, f.name), f"{where}.{f.name}")
+    elif isinstance(one, (tuple, list)):
+        if len(one) != len(other):
+            yield f"{where}: {len(one)} and {len(other)} of them"
+        for i, (a, b) in enumerate(zip(one, other, strict=False)):
+            yield from differences(a, b, f"{where}[{i}]")
+    elif isinstance(one, np.ndarray):
+        if one.shape != other.shape or not np.array_equal(one, other, equal_nan=one.dtype.kind == "f"):
+            apart = np.abs(np.subtract(one, other, dtype=np.float64)).max() if one.shape == other.shape else "shapes"
+            yield f"{where}: {apart}"
+    elif not (one == other or (one != one and other != other)):
+        yield f"{where}: {one!r} and {other!r}"
+
+
+def unlike(expected: Asked, found: Asked) -> list[str]:
+    """Where two engines' answers to the same questions differ; also a question that only one was asked."""
+    return [
+        difference
+        for (asked, one), (again, other) in zip(expected, found, strict=True)
+        for difference in ([f"{asked} and {again}"] if asked != again else differences(one, other, _name(asked)))
+    ]
+
+
+def _name(request: Request) -> str:
+    told = ("interventions", "settings", "number", "run")
+    return f"{type(request).__name__}({', '.join(f'{t}={getattr(request, t)}' for t in told if hasattr(request, t))})"
