@@ -230,6 +230,9 @@ def _checked(examined: Examined, tensors: Tensors) -> Examined:
     info, config, title = examined.info, examined.config, examined.title
     says = f"the header of {title}" if info.gguf else "config.json"
     layers = sum(stack.layers for stack in info.stacks)
+    unsuited = refusal(info.family, info.architecture, config)
+    if unsuited:
+        raise CheckpointError(f"{title}: {unsuited}")
     if any(stack.layers < 1 for stack in info.stacks):
         raise CheckpointError(f"{title}: {says} describes no layers. Check the number of layers in it.")
     if layers > max(len(tensors.shapes), 1):
@@ -237,9 +240,6 @@ def _checked(examined: Examined, tensors: Tensors) -> Examined:
             f"{title}: {says} describes {layers:,} layers, but the weight files hold only "
             f"{len(tensors.shapes):,} tensors. The two do not belong together."
         )
-    unsuited = refusal(info.family, info.architecture, config)
-    if unsuited:
-        raise CheckpointError(f"{title}: {unsuited}")
     kind, options = opening(info.family, info.architecture, config)
     try:
         with torch.device("meta"):

@@ -127,10 +127,11 @@ def refusal(family: str, architecture: str, config: Any) -> str:
             f"config.json describes an encoder and a decoder (is_encoder_decoder), and transformers knows no {name} of "
             "both that reads and writes text. Open a model of text."
         )
-    if family == "vision" and weights_only(architecture, config):
-        return f"{weights_only(architecture, config)} Open another vision transformer, such as a ViT."
     if any(stack.heads < 1 for stack in stacks_of(config, family)):
         return f"config.json names no attention heads, and {name} may have none. Open a transformer."
+    apart = _no_one_grid(config) if family == "vision" else ""
+    if apart:
+        return f"{name} {apart}, so its attention can not be drawn on one picture. Open a plain vision transformer."
     return ""
 
 
@@ -198,6 +199,18 @@ def _says_words(architecture: str, config: Any) -> bool:
 
 
 # --------------------------------------------------------------------------- what a config says
+
+
+def _no_one_grid(config: Any) -> str:
+    """Why the layers of a vision model do not all look at the same patches; "" where they may well do."""
+    depths = getattr(config, "depths", None) or getattr(config, "depth", None)
+    if isinstance(depths, (list, tuple)):
+        window = getattr(config, "window_size", None)
+        within = f"a patch looks only within its window of {window} x {window}, and " if isinstance(window, int) else ""
+        return f"works in {len(depths)} stages: {within}patches are merged from each stage to the next"
+    if getattr(config, "num_hidden_layers", None) is None:
+        return "has no one stack of layers that all look at the same patches"
+    return ""
 
 
 def _halves(config: Any) -> tuple[Any, Any] | None:

@@ -37,7 +37,7 @@ def check_first_run(model: Model) -> None:
                 f"{model.info.name}: {name} computes several attentions in one layer and mixes them, which this "
                 "program can not draw. Open a checkpoint of another family."
             )
-        if model.info.weights_only and not _is_whole(model, recorder):
+        if model.info.weights_only and not is_whole(model, recorder):
             raise CheckpointError(_nothing_to_show(model))
 
 
@@ -84,7 +84,7 @@ def _run(model: Model, count: int) -> Recorder:
     return recorder
 
 
-def _is_whole(model: Model, recorder: Recorder) -> bool:
+def is_whole(model: Model, recorder: Recorder) -> bool:
     """Whether the output held a weight for every query and key of every layer."""
     if len(recorder.inputs) != sum(stack.layers for stack in model.info.stacks):
         return False

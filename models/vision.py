@@ -15,7 +15,8 @@ from models import devices
 from models.capture import Recorder, recording
 from models.catalogue import title_of
 from models.errors import CheckpointError, InputError
-from models.first_run import check_numbers
+from models.first_run import check_numbers, is_whole
+from models.given import KEPT_BYTES, keep_given, most_tokens
 from models.model import Encoded, Given, Model
 from models.pictures import read_picture
 from models.sample_pictures import path_of
@@ -135,6 +136,11 @@ def open_vision(info: CheckpointInfo, module: nn.Module, folder: Path) -> Vision
     recorder = Recorder(model.module_names)
     try:
         encoded = model.encode(blank)
+        count = len(encoded.tokens)
+        if info.weights_only and count > most_tokens(info.stacks):
+            raise InputError(
+                f"{count:,} patches have more weights than can be kept ({KEPT_BYTES / 1e9:.0f} GB at most)"
+            )
         with torch.no_grad(), recording(recorder):
             out = model.forward(encoded.inputs)
     except Exception as cause:
@@ -144,14 +150,25 @@ def open_vision(info: CheckpointInfo, module: nn.Module, folder: Path) -> Vision
             f"{title_of(folder)} can not be run on a picture: {brief(cause)}. Open another checkpoint."
         ) from cause
     check_numbers(info.name, out)
-    count = len(encoded.tokens)
-    shapes = {(x.query.shape[0], x.queries, x.keys) for x in recorder.inputs}
-    if shapes != {(1, count, count)}:
+    if not _is_plain(model, recorder, out, count):
         raise CheckpointError(
             f"{title_of(folder)}: {info.model_type} does not let every patch look at every other, in all layers alike, "
             "so its attention can not be drawn on one picture. Open a plain vision transformer."
         )
     return model
+
+
+def _is_plain(model: VisionModel, recorder: Recorder, out: Any, count: int) -> bool:
+    """Whether every layer has a weight for each of the `count` tokens to look at each other."""
+    if model.info.weights_only:
+        try:
+            keep_given(model, recorder, out, count)
+        except InputError:
+            return False
+        if not is_whole(model, recorder):
+            return False
+    parts = ((x.query if x.given is None else x.given, x) for x in recorder.inputs)
+    return {(part.shape[0], x.queries, x.keys) for part, x in parts} == {(1, count, count)}
 
 
 def _extra_tokens(module: nn.Module) -> tuple[str, ...]:

@@ -85,7 +85,7 @@ class TrustStrip(Panel):
 
     def _render_equal(self, state: State) -> None:
         report = state.results.trust
-        again = "Click to measure again on the text on screen."
+        again = "Click to measure again on what is on screen."
         if _is_textbook(state):
             self._render_textbook(state, again)
         elif _gives_weights(state):

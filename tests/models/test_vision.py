@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
+from torch import Tensor
 
 from models import open_checkpoint, run
 from models.checkpoints import describe
@@ -62,8 +63,14 @@ PREFIXES = {
     "clip_vision": ["CLS"],
     "clip": ["CLS"],  # its vision half
     "siglip_vision": [],
+    "beit": ["CLS"],
+    "beit_shared": ["CLS"],
+    "data2vec": ["CLS"],  # gives its weights alone
+    "data2vec_bare": ["CLS"],
 }
-HEADLESS = ("vit_bare", "dinov2", "dinov2_registers", "clip_vision", "clip", "siglip_vision")
+HEADLESS = (
+    *("vit_bare", "dinov2", "dinov2_registers", "clip_vision", "clip", "siglip_vision", "beit_shared", "data2vec_bare"),
+)
 
 
 @pytest.fixture(scope="session")
@@ -117,6 +124,36 @@ def test_trust_strip_holds(vision_model: VisionOpen, picture: np.ndarray, kind: 
     model = vision_model(kind)
     found = compare_with_eager(model, model.encode(picture), run(model, picture))
     assert max(found.logit_difference, found.weight_difference) < 1e-5
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("kind", PREFIXES)
+def test_trust_strip_holds_in_half_precision(
+    vision_folder: VisionFolder, picture: np.ndarray, kind: str, dtype: str
+) -> None:
+    model = open_checkpoint(vision_folder(kind), dtype=dtype)
+    found = compare_with_eager(model, model.encode(picture), run(model, picture))
+    assert found.weight_difference < 1e-6
+    assert found.logit_difference == 0.0
+    assert (found.rounding is None) == kind.startswith("data2vec")
+    assert found.rounding is None or found.rounding < 1
+
+
+def test_a_bias_by_distance_is_part_of_the_scores(vision_model: VisionOpen, picture: np.ndarray) -> None:
+    """Of BEiT, whose table has a row for each distance between two patches (Bao et al. 2022, section 2.1)."""
+    model = vision_model("beit")
+    trace = run(model, picture)
+    bias = model.module.get_submodule("beit.layers.1.relative_position_bias")
+    assert isinstance(bias.relative_position_bias_table, Tensor)
+    table = bias.relative_position_bias_table.detach().double().numpy()  # (distances, heads)
+    x = trace.inputs[1]
+    q, k = x.query[0, 2].double().numpy(), x.key[0, 2].double().numpy()
+    rest = trace.scores(1, 2) - q @ k.T / 8**0.5
+    for one, other in ((0, 0), (0, 8), (8, 0), (4, 7)):  # patches of a grid of 3 x 3
+        down, across = (a - b for a, b in zip(divmod(one, 3), divmod(other, 3), strict=True))
+        row = (down + 2) * 5 + across + 2
+        assert rest[1 + one, 1 + other] == pytest.approx(table[row, 2], abs=1e-4)
+    assert float(np.abs(table).max()) > 0.1
 
 
 def test_classes_are_what_is_predicted(vision_model: VisionOpen, picture: np.ndarray) -> None:
@@ -175,9 +212,60 @@ def test_a_file_that_changed_is_read_again(vision_model: VisionOpen, picture: np
 # --------------------------------------------------------------------------- what is refused
 
 
-def test_windows_are_refused(vision_folder: VisionFolder) -> None:
-    with pytest.raises(CheckpointError, match="swin does not let every patch look at every other"):
-        open_checkpoint(vision_folder("swin"))
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("swin", "swin works in 2 stages: a patch looks only within its window of 4 x 4, and patches are merged"),
+        ("swinv2", "swinv2 works in 2 stages: a patch looks only within its window of 4 x 4, and patches are merged"),
+        ("pvt", "pvt works in 4 stages: patches are merged from each stage to the next, so its attention can not be"),
+        ("mobilevit", "mobilevit has no one stack of layers that all look at the same patches, so its attention"),
+    ],
+)
+def test_what_has_no_one_grid_of_patches_is_refused_before_it_is_loaded(
+    vision_folder: VisionFolder, kind: str, words: str
+) -> None:
+    with pytest.raises(CheckpointError, match=words):
+        describe(str(vision_folder(kind)))
+
+
+def with_attentions(monkeypatch: pytest.MonkeyPatch, change: Callable[[Any], Any]) -> None:
+    """Have a data2vec model give other weights than it has."""
+    from transformers.models.data2vec.modeling_data2vec_vision import Data2VecVisionForImageClassification as Kind
+
+    forward = Kind.forward
+
+    def changed(self: Any, **options: Any) -> Any:
+        out = forward(self, **options)
+        out.attentions = change(out.attentions)
+        return out
+
+    monkeypatch.setattr(Kind, "forward", changed)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda _: None,
+        lambda attentions: attentions[:-1],
+        lambda attentions: tuple(w[..., :4, :4] for w in attentions),
+        lambda attentions: tuple(w[..., :4] for w in attentions),
+        lambda attentions: tuple(w.repeat(4, 1, 1, 1) for w in attentions),
+        lambda attentions: tuple(w * 0.5 for w in attentions),
+    ],
+    ids=["none", "a layer less", "windows", "fewer keys", "windows one by one", "no weights"],
+)
+def test_weights_that_are_not_of_all_patches_are_refused(
+    vision_folder: VisionFolder, monkeypatch: pytest.MonkeyPatch, change: Callable[[Any], Any]
+) -> None:
+    with_attentions(monkeypatch, change)
+    with pytest.raises(CheckpointError, match="data2vec-vision does not let every patch look at every other"):
+        open_checkpoint(vision_folder("data2vec"))
+
+
+def test_more_patches_than_weights_can_be_kept_of(vision_folder: VisionFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("models.given.KEPT_BYTES", 4 * 12 * 9 * 9)  # of a token less than there are
+    with pytest.raises(CheckpointError, match="10 patches have more weights than can be kept"):
+        open_checkpoint(vision_folder("data2vec"))
 
 
 def test_without_a_processor(vision_folder: VisionFolder, tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ _VIT = {
     "patch_size": 8,
     "num_channels": 3,
 }
+_BEIT = {**_VIT, "use_relative_position_bias": True, "layer_scale_init_value": 0.1}
+_NO_BIAS = {"use_relative_position_bias": False}
 _TEXT = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 2, "vocab_size": 99}
 _SWIN = {"image_size": 32, "patch_size": 4, "embed_dim": 16, "depths": [2, 2], "num_heads": [2, 2], "window_size": 4}
 _LABELS = {"id2label": {0: "cat", 1: "dog", 2: "ship"}, "label2id": {"cat": 0, "dog": 1, "ship": 2}}
@@ -33,7 +35,27 @@ KINDS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "clip_vision": ("CLIPVisionModel", "CLIPVisionConfig", _VIT),
     "clip": ("CLIPModel", "CLIPConfig", {"vision_config": _VIT, "text_config": _TEXT, "projection_dim": 16}),
     "siglip_vision": ("SiglipVisionModel", "SiglipVisionConfig", _VIT),
+    "beit": ("BeitForImageClassification", "BeitConfig", {**_BEIT, **_LABELS}),  # a bias by distance, in each layer
+    "beit_shared": ("BeitModel", "BeitConfig", {**_BEIT, "use_shared_relative_position_bias": True, **_NO_BIAS}),
+    "data2vec": ("Data2VecVisionForImageClassification", "Data2VecVisionConfig", {**_BEIT, **_LABELS}),
+    "data2vec_bare": ("Data2VecVisionModel", "Data2VecVisionConfig", _BEIT),
     "swin": ("SwinForImageClassification", "SwinConfig", {**_SWIN, **_LABELS}),  # looks within windows
+    "swinv2": ("Swinv2ForImageClassification", "Swinv2Config", {**_SWIN, **_LABELS}),
+    "pvt": (  # keys are fewer than queries
+        "PvtForImageClassification",
+        "PvtConfig",
+        {
+            "image_size": 32,
+            "depths": [1, 1, 1, 1],
+            "hidden_sizes": [16, 16, 16, 16],
+            "num_attention_heads": [1, 2, 2, 2],
+        },
+    ),
+    "mobilevit": (  # patches look only at those in the same place of their cells
+        "MobileViTForImageClassification",
+        "MobileViTConfig",
+        {"image_size": 64, "hidden_sizes": [16, 16, 16], "neck_hidden_sizes": [8, 8, 8, 8, 8, 8, 16], **_LABELS},
+    ),
 }
 
 
