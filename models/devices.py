@@ -168,6 +168,11 @@ def apply(module: nn.Module, x: Tensor) -> Tensor:
     return out
 
 
+def is_spread(module: nn.Module) -> bool:
+    """Whether its weights lie on several devices."""
+    return len({p.device for p in module.parameters()}) > 1
+
+
 def placed(module: nn.Module) -> str:
     """Where the weights of `module` lie, for people; "CUDA 0 (NVIDIA H100), CPU" where it was spread."""
     # what accelerate has put aside until its module runs lies on "meta" meanwhile

@@ -279,8 +279,10 @@ class Engine:
 
 
 def _where(model: Model, request: LoadRequest | None = None) -> Placement:
-    """Where `model` runs; `request` asked for it and knows whether it is spread."""
+    """Where `model` runs; `request` asked for it and knows whether it is spread, unless others have put it there."""
     spread = request is not None and request.placement.device == AUTO and not model.info.textbook
+    if model.info.borrowed:
+        spread = devices.is_spread(model.module)
     return Placement(AUTO if spread else str(model.device), model.dtype_name)
 
 

@@ -328,3 +328,12 @@ def test_attend_is_torchs_attention(mask, causal):
     both = both & torch.ones(6, 6, dtype=torch.bool).tril() if causal else both
     ours = attend(nn.Identity(), q, k, v, causal=causal, mask=given)
     torch.testing.assert_close(ours, SDPA(q, k, v, attn_mask=both), atol=1e-6, rtol=0)
+
+
+def test_it_is_said_to_lie_where_it_does_whatever_is_asked_for():
+    model = adopt(Writer(), CHARACTERS, name="mine", context=CONTEXT)
+    engine = Engine([model])
+    loaded = ask(engine, LoadRequest(reference=model.info.reference, placement=Placement("auto", "bfloat16")))
+    assert isinstance(loaded, Loaded)
+    assert (loaded.device, loaded.dtype) == ("CPU", "float32")
+    assert loaded.placement == Placement("cpu", "float32")

@@ -239,6 +239,13 @@ def test_a_textbook_model_stays_where_it_is():
     assert loaded.placement == Placement("cpu", "float32")
 
 
+def test_what_lies_on_two_devices_is_spread():
+    here, elsewhere = nn.Linear(2, 2), nn.Linear(2, 2, device="meta")
+    assert not devices.is_spread(here)
+    assert not devices.is_spread(elsewhere)
+    assert devices.is_spread(nn.Sequential(here, elsewhere))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_load_without_room_says_so_and_leaves_the_open_model(monkeypatch, dtype):
     engine = Engine()
