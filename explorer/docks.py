@@ -12,6 +12,15 @@ from explorer.panels.base import Panel
 from explorer.settings import LAYOUT_VERSION
 from explorer.theme import LIGHT, Theme
 
+_AS_SHARED = 0.03
+"""How far from its share a column's width may be and still count as nobody's choice."""
+
+
+def shares(text_scale: float) -> tuple[float, float, float]:
+    """What all heads, the head and the panels beside them get of the width: pictures give way to larger text."""
+    more = min(max(text_scale, 1.0), 2.0) - 1
+    return 0.26 - 0.03 * more, 0.37 - 0.12 * more, 0.37 + 0.15 * more
+
 
 class Grip(QWidget):
     """What a dock is dragged by: three dots above the panel. The panel's card has the title."""
@@ -56,6 +65,7 @@ class DockHost(QMainWindow):
         )
         self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         self.docks: dict[str, QDockWidget] = {}
+        self._text_scale = 1.0
         self.tabifiedDockWidgetActivated.connect(lambda _: self._name_tabs())
 
     def add(self, panel: Panel) -> QDockWidget:
@@ -80,8 +90,9 @@ class DockHost(QMainWindow):
         self.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, dock)
         return dock
 
-    def arrange(self) -> None:
+    def arrange(self, text_scale: float = 1.0) -> None:
         """The layout that the window starts with: all heads, the head, and the other panels as tabs beside them."""
+        self._text_scale = text_scale
         heads, head, first = (self.docks[name] for name in ("heads", "map", "next"))
         for dock in self.docks.values():
             dock.setFloating(False)
@@ -94,7 +105,28 @@ class DockHost(QMainWindow):
                 self.tabifyDockWidget(first, dock)
         first.raise_()
         self._name_tabs()
-        self.resizeDocks([heads, head, first], [26, 37, 37], Qt.Orientation.Horizontal)
+        self._share_width()
+
+    def set_text_scale(self, scale: float) -> None:
+        """Share out the width anew for larger or smaller text, unless a person has shared it out otherwise."""
+        if scale == self._text_scale:
+            return
+        before, self._text_scale = shares(self._text_scale), scale
+        widths = [dock.width() for dock in self._columns()]
+        off = [abs(width / sum(widths) - share) for width, share in zip(widths, before, strict=True)]
+        if sum(widths) and max(off) < _AS_SHARED:
+            self._share_width()
+
+    def _share_width(self) -> None:
+        whole = max(self.width(), 1)
+        widths = [round(share * whole) for share in shares(self._text_scale)]
+        self.resizeDocks(self._columns(), widths, Qt.Orientation.Horizontal)
+
+    def _columns(self) -> list[QDockWidget]:
+        """All heads, the head, and whichever of the tabs beside them is in front."""
+        tabs = [self.docks["next"], *self.tabifiedDockWidgets(self.docks["next"])]
+        front = next((dock for dock in tabs if not dock.visibleRegion().isEmpty()), tabs[0])
+        return [self.docks["heads"], self.docks["map"], front]
 
     def raise_panel(self, name: str) -> None:
         """Bring a panel to the front, opening it where it was closed."""

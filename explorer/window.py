@@ -228,7 +228,7 @@ class MainWindow(QMainWindow):
         self.session.dispatch(RestoreDocument(document))
 
     def reset_layout(self) -> None:
-        self.dock_host.arrange()
+        self.dock_host.arrange(self.settings.text_scale)
 
     def set_theme_name(self, name: ThemeName) -> None:
         self.settings.theme = self.theme_name = name
@@ -239,6 +239,7 @@ class MainWindow(QMainWindow):
         scale = 1.0 if factor == 0 else self.settings.text_scale * factor
         self.settings.text_scale = min(2.0, max(0.75, scale))
         self._apply_theme()
+        self.dock_host.set_text_scale(self.settings.text_scale)
 
     def set_full_screen(self, full: bool) -> None:
         self.showFullScreen() if full else self.showNormal()
@@ -301,7 +302,7 @@ class MainWindow(QMainWindow):
     def _restore(self) -> None:
         room = self.screen().availableSize()
         self.resize(FIRST.boundedTo(room).expandedTo(SMALLEST))  # a laptop's screen may be smaller
-        self.dock_host.arrange()
+        self.dock_host.arrange(self.settings.text_scale)
         if self.settings.geometry:
             self.restoreGeometry(QByteArray(self.settings.geometry))
         if self.settings.layout_version == LAYOUT_VERSION:

@@ -159,7 +159,7 @@ class HeatMapPainter:
         painter.setFont(self.frame.bold)
         metrics = QFontMetricsF(self.frame.bold)
         x, widths = strip.left() + 10, [metrics.horizontalAdvance(text) for text, _ in parts]
-        limits = piece_limits(widths, strip.width() * 0.3, strip.width() - 20)
+        limits = piece_limits(widths, strip.width() - 20)
         for (text, role), limit in zip(parts, limits, strict=True):
             shown = metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, limit)
             width = metrics.horizontalAdvance(shown)
@@ -246,16 +246,16 @@ def label_at(frame: Frame, view: MapView, position: QPointF) -> tuple[str, int]:
     return ("", -1)
 
 
-def piece_limits(widths: list[float], longest: float, room: float) -> list[float]:
-    """How wide each piece of a readout may be so that all fit: `longest` at most, and the last, a value, whole."""
+def piece_limits(widths: list[float], room: float) -> list[float]:
+    """How wide each piece of a readout may be so that all fit: the longest are cut, but never the last, a value."""
     if not widths:
         return []
     *others, value = widths
-    low, high = 0.0, longest
-    if value + sum(min(width, longest) for width in others) > room:
+    low, high = 0.0, max(others, default=0.0)
+    if value + sum(others) > room:
         for _ in range(20):  # to a thousandth of a pixel
             middle = (low + high) / 2
             fits = value + sum(min(width, middle) for width in others) <= room
             low, high = (middle, high) if fits else (low, middle)
-        longest = low
-    return [*(min(width + 1, longest) for width in others), value + 1]
+        high = low
+    return [*(min(width, high) + 1 for width in others), value + 1]

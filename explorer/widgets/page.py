@@ -31,11 +31,15 @@ def scrolling(page: QWidget) -> QScrollArea:
     return area
 
 
-def bring(area: QScrollArea, page: QWidget, first: QWidget, last: QWidget) -> None:
-    """Scroll no further than it takes to show `page` from `first` to `last`, or what fits, beginning with `first`."""
+def bring(area: QScrollArea, page: QWidget, first: QWidget, last: QWidget, part: int | None = None) -> None:
+    """Scroll no further than it takes to show `page` from `first` to `last`, or what fits, beginning with `first`.
+
+    Of `last` the upper `part` pixels are enough.
+    """
     bar = area.verticalScrollBar()
     top = first.mapTo(page, first.rect().topLeft()).y()
-    bottom = last.mapTo(page, last.rect().bottomLeft()).y() + 1
+    height = last.height() if part is None else min(part, last.height())
+    bottom = last.mapTo(page, last.rect().topLeft()).y() + height
     bar.setValue(min(top, max(bar.value(), bottom - area.viewport().height())))
 
 

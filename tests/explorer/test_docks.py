@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
-from explorer.docks import DockHost, Grip
+from explorer.docks import DockHost, Grip, shares
 from explorer.session.hover import Hover
 from explorer.session.session import Session
 from explorer.theme import DARK
@@ -41,6 +41,31 @@ def test_all_heads_stand_left_of_the_head_and_both_have_room(host):
     assert heads.y() == head.y()
     assert head.width() > heads.width() > 0.15 * host.width()
     assert min(heads.height(), head.height()) > 0.4 * host.height()
+
+
+def width_of(host: DockHost, *names: str) -> int:
+    QApplication.processEvents()
+    return sum(host.docks[name].width() for name in names)
+
+
+def test_larger_text_gets_a_wider_column_and_smaller_text_its_own_again(window, host):
+    before = width_of(host, "next")
+    window.scale_text(1.5)
+    assert width_of(host, "next") > 1.15 * before
+    host.raise_panel("decoding")
+    QApplication.processEvents()
+    window.scale_text(0)
+    assert width_of(host, "decoding") == pytest.approx(before, abs=8)
+
+
+def test_columns_that_a_person_has_moved_stay_with_larger_text(window, host):
+    host.resizeDocks([host.docks["heads"], host.docks["map"]], [260, 620], Qt.Orientation.Horizontal)
+    before = width_of(host, "map")
+    window.scale_text(1.3)
+    assert width_of(host, "map") == pytest.approx(before, abs=8)
+    window.reset_layout()
+    assert width_of(host, "map") < before
+    assert shares(1.0)[2] < shares(1.3)[2] < shares(2.0)[2] == shares(5.0)[2]
 
 
 def test_every_panel_can_be_reached_at_first(host):

@@ -177,6 +177,29 @@ def test_in_large_text_no_button_is_cut_and_what_is_wrong_with_a_setting_is_seen
         window.scale_text(0)
 
 
+@pytest.mark.parametrize("strategy", [0, 1])
+def test_in_large_text_a_step_brings_its_candidates_into_sight_with_what_was_written(window, strategy):
+    decode = panel(window)
+    window.scale_text(1.5)
+    try:
+        pressed(window, decode.knobs.strategy_buttons.button(strategy))
+        for _ in range(2):
+            pressed(window, decode.transport.step_button)
+        bars, timeline = decode.candidates.bars, decode.timeline
+        wait(lambda: all(bars.visibleRegion().contains(bars.row_rect(row).toAlignedRect()) for row in range(5)))
+        assert timeline.visibleRegion().contains(timeline.step_rect(2).toRect())
+        top = decode._area.verticalScrollBar().value()
+        decode._area.verticalScrollBar().setValue(0)
+        decode.knobs.more.setChecked(True)
+        typed(decode.knobs.fields["steps"], "30")
+        settle(window)
+        assert decode._area.verticalScrollBar().value() == 0  # the settings stay where a person looks at them
+        pressed(window, decode.transport.back_button)
+        wait(lambda: abs(decode._area.verticalScrollBar().value() - top) < 40)
+    finally:
+        window.scale_text(0)
+
+
 def test_settings_are_undone_and_saved_like_all_else(window, tmp_path):
     decode = panel(window)
     pressed(window, decode.knobs.strategy_buttons.button(2))

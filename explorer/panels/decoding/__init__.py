@@ -79,10 +79,8 @@ class DecodingPanel(Panel):
         column = QVBoxLayout(page)
         column.setContentsMargins(0, 2, 6, 4)
         column.setSpacing(8)
-        for widget in (self.status, self.timeline_area, self.texts):
+        for widget in (self.knobs, self.status, self.timeline_area, self.texts, self.tabs):
             column.addWidget(widget)
-        column.addWidget(self.knobs)
-        column.addWidget(self.tabs)
         for index, each in enumerate(self.pages):
             each.setVisible(index == CANDIDATES)
             column.addWidget(each, 1)
@@ -101,6 +99,8 @@ class DecodingPanel(Panel):
         self._bring = QTimer(self)  # when it has been laid out
         self._bring.setSingleShot(True)
         self._bring.timeout.connect(lambda: bring(self._area, page, *self._wanted_in_sight()))
+        self._awaited = False  # whether a step that a person asked for is to be brought into sight
+        self._last_view: DecodeStepView | None = None
         self.card.set_content(body)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
@@ -109,6 +109,9 @@ class DecodingPanel(Panel):
     def _connect(self) -> None:
         player = self.player
         player.changed.connect(self._show)
+        for pressed in (self.transport.step, self.transport.play, self.transport.back, self.transport.restart):
+            pressed.connect(self._await_step)
+        self.timeline.step_selected.connect(self._await_step)
         self.transport.step.connect(lambda: player.step())
         self.transport.play.connect(player.play)
         self.transport.back.connect(player.back)
@@ -207,6 +210,10 @@ class DecodingPanel(Panel):
             self._show_rows(state, view)
         if self.tabs.current == CACHE:
             self.cache.show_step(view)
+        if view is not self._last_view:
+            self._last_view = view
+            if self._awaited and view is not None:
+                self._bring.start(0)  # with the first step of many: who scrolls away then is left alone
 
     def _show_rows(self, state: State, view: DecodeStepView | None) -> None:
         rows = state.results.decoded_rows
@@ -257,14 +264,21 @@ class DecodingPanel(Panel):
         self.knobs.set_number("seed", str(seed))
         self.player.sample_again()
 
-    def _wanted_in_sight(self) -> tuple[QWidget, QWidget]:
-        """The first and the last of what a person has just asked for."""
+    def _await_step(self) -> None:
+        self._awaited = True
+
+    def _wanted_in_sight(self) -> tuple[QWidget, QWidget, int | None]:
+        """The first and the last of what a person has just asked for, and how much of the last is enough."""
+        awaited, self._awaited = self._awaited, False
         if self.knobs.problem:
-            return self.knobs.remark, self.knobs.remark
-        return self.tabs, self.pages[self.tabs.current]
+            return self.knobs.remark, self.knobs.remark, None
+        if awaited and self.tabs.current == CANDIDATES:
+            return self.timeline_area, self.candidates, self.candidates.head
+        return self.tabs, self.pages[self.tabs.current], None
 
     def _on_knobs(self) -> None:
         """A person has pressed a strategy or typed a number; what can not be read yet is no part of the document."""
+        self._awaited = False
         if self.knobs.problem and not self.player.problem:
             self._bring.start(0)  # to what is wrong
         self._take_knobs()

@@ -15,6 +15,8 @@ from explorer.widgets.filter_bars import FilterBars
 from explorer.widgets.page import wrapped
 from models.decode_requests import Beam, DecodeStepView
 
+_IN_SIGHT = 5
+
 
 class CandidatesPage(QWidget):
     """The distribution of one step, or the tree of a beam search."""
@@ -62,6 +64,14 @@ class CandidatesPage(QWidget):
                 stage_rows(view, stage), ("before", "after"), threshold(after, settings), always_two=True
             )
             say(self.note, stage_text(after, settings, stage + 1, len(view.stages)))
+
+    @property
+    def head(self) -> int:
+        """The height of what should be in sight: down to the fifth candidate, or all of a tree."""
+        if not self.bars.rows:
+            return self.height()
+        last = self.bars.row_rect(min(_IN_SIGHT, len(self.bars.rows)) - 1)
+        return self.bars.y() + round(last.bottom())
 
     def show_beams(self, views: Sequence[DecodeStepView], shown: Beam | None) -> None:
         width = views[-1].request.settings.beams if views else 0

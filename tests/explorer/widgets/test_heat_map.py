@@ -302,10 +302,10 @@ def test_a_screen_reader_hears_what_it_is(heat_map):
 
 
 def test_a_readout_that_is_too_long_keeps_its_value_whole():
-    assert piece_limits([], 80, 260) == []
-    assert piece_limits([40, 10, 30], 80, 260) == [41, 11, 31]
-    assert piece_limits([200, 10, 30], 80, 260) == [80, 11, 31]  # a long word is cut where all else fits
-    limits = piece_limits([120, 60, 50, 20, 50], 80, 180)
+    assert piece_limits([], 260) == []
+    assert piece_limits([30], 20) == [31]
+    assert piece_limits([140, 10, 30], 260) == [141, 11, 31]  # a long word is whole where all else fits
+    limits = piece_limits([120, 60, 50, 20, 50], 180)
     assert limits[-1] == 51
     assert limits[3] == pytest.approx(21)
-    np.testing.assert_allclose(limits[:3], 110 / 3, atol=0.01)  # what is left, shared out among the long ones
+    np.testing.assert_allclose(limits[:3], 110 / 3 + 1, atol=0.01)  # what is left, shared out among the long ones
