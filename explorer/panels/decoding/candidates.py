@@ -68,7 +68,7 @@ class CandidatesPage(QWidget):
     @property
     def head(self) -> int:
         """The height of what should be in sight: down to the fifth candidate, or all of a tree."""
-        if not self.bars.rows:
+        if self.bars.isHidden() or not self.bars.rows:
             return self.height()
         last = self.bars.row_rect(min(_IN_SIGHT, len(self.bars.rows)) - 1)
         return self.bars.y() + round(last.bottom())
