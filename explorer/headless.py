@@ -129,6 +129,7 @@ def _write_picture(args: argparse.Namespace) -> str:
     from PySide6.QtWidgets import QApplication
 
     from explorer.app import first_state
+    from explorer.saving import save_picture
     from explorer.session.state import ViewOptions
     from explorer.settings import Settings
     from explorer.window import SMALLEST, MainWindow
@@ -150,8 +151,7 @@ def _write_picture(args: argparse.Namespace) -> str:
     sentence = notice.text if notice is not None and notice.kind != "info" else ""
     if not sentence and not window.is_settled():
         sentence = f"The model did not answer within {TIMEOUT_SECONDS:.0f} seconds."
-    if not sentence and not window.grab().save(str(path), "PNG"):
-        sentence = f"The picture could not be written to {path}."
+    sentence = sentence or save_picture(window.grab(), path)
     window.close()
     app.processEvents()
     qInstallMessageHandler(before)

@@ -12,6 +12,7 @@ import platformdirs
 
 from explorer.session.state import ThemeName, ViewOptions
 from explorer.theme import SEQUENTIAL_MAPS
+from models.whole_files import write_whole
 
 log = logging.getLogger(__name__)
 
@@ -74,9 +75,7 @@ def save(settings: Settings) -> None:
     path = folder() / "settings.json"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(".part")
-        part.write_bytes(msgspec.json.format(msgspec.json.encode(settings)))
-        part.replace(path)
+        write_whole(path, msgspec.json.format(msgspec.json.encode(settings)))
     except OSError as error:
         log.warning("settings not saved: %s", error)
 

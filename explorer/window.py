@@ -32,6 +32,7 @@ from explorer.panels.positions import PositionsPanel
 from explorer.panels.quality import QualityPanel
 from explorer.panels.recurrent import RecurrentPanel
 from explorer.panels.variance import VariancePanel
+from explorer.saving import save_picture
 from explorer.session import files
 from explorer.session.hover import Hover
 from explorer.session.intents import Intent, OpenCheckpoint, RestoreDocument, SetPicture, Show
@@ -188,8 +189,8 @@ class MainWindow(QMainWindow):
     def save_picture(self) -> None:
         """Let the person save the window as a picture."""
         path, _ = QFileDialog.getSaveFileName(self, "Save a picture of the window", "attention.png", "PNG (*.png)")
-        if path and not self.grab().save(path):
-            sentence = f"The picture could not be written to {path}. Choose a folder that you may write to."
+        sentence = save_picture(self.grab(), Path(path)) if path else ""
+        if sentence:
             self.session.dispatch(Show(Notice("error", sentence)))
 
     def save_weights(self) -> None:

@@ -13,6 +13,7 @@ from models.capture import never
 from models.errors import ExplorerError
 from models.requests import Cancelled
 from models.trace import Trace
+from models.whole_files import refusal, replacing
 
 _BLOCK = 1 << 22  # bytes that are compressed between two looks at `should_stop`
 
@@ -37,30 +38,25 @@ def save_weights(
         ExplorerError: the file can not be written.
     """
     path = Path(path)
-    part = path.with_name(f"{path.name}.part")
     total = sum(site.heads * site.queries * site.keys for site in trace.sites)
     done = 0
     try:
-        try:
-            with ZipFile(part, "w", ZIP_DEFLATED) as archive:
-                for name, pieces in _words(trace):
-                    with archive.open(f"{name}.npy", "w") as member:
-                        np.lib.format.write_array(member, np.array(pieces, dtype=np.str_), allow_pickle=False)
-                for site in trace.sites:
-                    with archive.open(f"{site.stack}.{site.layer}.npy", "w", force_zip64=True) as member:
-                        for head in range(site.heads):
-                            weights = trace.weights(site, head)
-                            if head == 0:
-                                _write_header(member, (site.heads, *weights.shape))
-                            _write(member, weights, should_stop)
-                            done += site.queries * site.keys
-                            if report is not None:
-                                report(done / total)
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
+        with replacing(path) as part, ZipFile(part, "w", ZIP_DEFLATED) as archive:
+            for name, pieces in _words(trace):
+                with archive.open(f"{name}.npy", "w") as member:
+                    np.lib.format.write_array(member, np.array(pieces, dtype=np.str_), allow_pickle=False)
+            for site in trace.sites:
+                with archive.open(f"{site.stack}.{site.layer}.npy", "w", force_zip64=True) as member:
+                    for head in range(site.heads):
+                        weights = trace.weights(site, head)
+                        if head == 0:
+                            _write_header(member, (site.heads, *weights.shape))
+                        _write(member, weights, should_stop)
+                        done += site.queries * site.keys
+                        if report is not None:
+                            report(done / total)
     except OSError as cause:
-        raise ExplorerError(f"The weights could not be written to {path}: {cause.strerror or cause}.") from cause
+        raise ExplorerError(refusal("The weights", path, cause)) from cause
     return path.stat().st_size
 
 

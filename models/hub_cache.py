@@ -15,6 +15,7 @@ from models.gguf_names import is_named_gguf, is_part
 from models.hub_names import HubName
 from models.hub_requests import HubFile
 from models.memory import in_bytes
+from models.whole_files import write_whole
 
 
 def cache_location() -> str:
@@ -78,7 +79,7 @@ class HubCache:
             if ref.is_file() and ref.read_text() == commit:
                 return  # a cache that may only be read is good for what is in it
             ref.parent.mkdir(parents=True, exist_ok=True)
-            ref.write_text(commit)
+            write_whole(ref, commit.encode())
 
     def check_room(self, name: HubName, missing: int) -> None:
         """Refuse a download for which the disk has no room."""

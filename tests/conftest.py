@@ -21,6 +21,8 @@ import pytest
 from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtWidgets import QApplication, QComboBox, QWidget
 
+from tests.real_disks import Disk, mounted
+
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")  # a caller under Xvfb says xcb
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TRANSFORMERS_OFFLINE"] = "1"
@@ -141,3 +143,10 @@ def leaked_windows(before: list[QWidget]) -> list[QWidget]:
 def describe(window: QWidget) -> str:
     """Class and title or object name of a window, for a failure message."""
     return f"{type(window).__name__} {window.windowTitle() or window.objectName()!r}"
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Disk]:
+    """Skipped where nothing can be mounted."""
+    with mounted(tmp_path / "disk") as disk:
+        yield disk

@@ -18,6 +18,7 @@ from models.chat import MOST_TURNS, Role, Turn
 from models.decode_settings import DecodeSettings
 from models.interventions import MOST, Cell, Intervention, Mask, MaskKind, PositionMode, Positions, Scale
 from models.values import SiteRef
+from models.whole_files import refusal, write_whole
 
 VERSION = 4  # 1 had no branches, 2 no conversations, 3 not how the model is to write
 LARGEST = 4 << 20
@@ -190,14 +191,10 @@ def decode(content: bytes) -> Document:
 def save(document: Document, path: Path) -> None:
     """Write the file whole or not at all. Raises ValueError with a sentence for the person."""
     content = encode(document)
-    part = path.with_name(path.name + ".part")
     try:
-        part.write_bytes(content)
-        part.replace(path)
+        write_whole(path, content)
     except OSError as cause:
-        raise ValueError(
-            f"The session could not be written to {path} ({cause.strerror}). Choose another folder."
-        ) from cause
+        raise ValueError(refusal("The session", path, cause)) from cause
 
 
 def load(path: Path) -> Document:

@@ -306,4 +306,4 @@ def test_a_picture_that_cannot_be_written_is_told(window, tmp_path, monkeypatch)
     path = tmp_path / "missing" / "a.png"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
     window.menus["picture"].trigger()
-    assert window.notice_bar.text.startswith(f"The picture could not be written to {path}.")
+    assert window.notice_bar.text.startswith(f"The picture could not be written to {path}: there is no such folder.")

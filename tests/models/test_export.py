@@ -83,5 +83,5 @@ def test_a_large_head_is_called_off_in_its_middle(trace, tmp_path, monkeypatch):
 
 
 def test_what_can_not_be_written_is_a_sentence(trace, tmp_path):
-    with pytest.raises(ExplorerError, match=r"The weights could not be written to .*: No such file or directory\."):
+    with pytest.raises(ExplorerError, match=r"The weights could not be written to .*: there is no such folder\."):
         save_weights(trace, tmp_path / "nowhere" / "a.npz")

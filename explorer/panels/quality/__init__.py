@@ -35,6 +35,7 @@ from explorer.widgets.segments import Segments
 from models.catalogue import DATE_MODELS, TRANSFORMER_TRANSLATOR
 from models.quality_requests import QualityRequest, QualityView
 from models.values import CheckpointInfo
+from models.whole_files import refusal, write_whole
 
 _EMPTY = (
     "Press Run. The models translate sentences that none of them was trained on, short ones first, and the plot grows. "
@@ -191,10 +192,8 @@ class QualityPanel(Panel):
         if not path:
             return
         try:
-            Path(path).write_text(table(view), encoding="utf-8")
+            write_whole(Path(path), table(view).encode())
         except OSError as error:
-            said = (error.strerror or type(error).__name__).lower()
-            sentence = f"The table could not be written to {path}: {said}. Choose a folder that you may write to."
-            self.dispatch(Show(Notice("error", sentence)))
+            self.dispatch(Show(Notice("error", refusal("The table", Path(path), error))))
         else:
             self.dispatch(Show(Notice("info", f"The table is saved: {path}.")))

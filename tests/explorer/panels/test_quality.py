@@ -336,6 +336,24 @@ def test_the_table_is_saved_as_csv(panel, session, monkeypatch, tmp_path):
     assert "could not be written" in session.state.notice.text
 
 
+@pytest.mark.parametrize(
+    ("broken", "words"), [("full", "the disk is full"), ("read only", "the disk can only be read")]
+)
+def test_a_disk_that_refuses_keeps_the_older_table(panel, session, monkeypatch, small_disk, broken, words):
+    measured(panel, session)
+    path = small_disk.folder / "quality.csv"
+    path.write_text("older")
+    if broken == "full":
+        small_disk.fill()
+    else:
+        small_disk.forbid_writing()
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *args: (str(path), ""))
+    press(panel.save)
+    assert words in session.state.notice.text
+    assert path.read_text() == "older"
+    assert small_disk.names() == {"quality.csv"}
+
+
 def test_words():
     whole = view(replace(REQUEST, pairs="x.tsv"), left_out=3, sampled=True)
     assert conclusion(replace(whole, parts=PARTS[:1]), EXACT) == "All, right: attention 50.0 %, bottleneck 25.0 %."

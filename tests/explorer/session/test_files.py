@@ -313,7 +313,7 @@ def test_saved_and_loaded_from_a_folder(tmp_path):
 
 
 def test_what_can_not_be_written_or_read_is_a_sentence(tmp_path):
-    with pytest.raises(ValueError, match=r"The session could not be written to .*\(No such file.*\)\. Choose another"):
+    with pytest.raises(ValueError, match=r"The session could not be written to .*: there is no such folder\."):
         files.save(DOCUMENT, tmp_path / "nowhere" / "a.json")
     with pytest.raises(ValueError, match=r"The session .* could not be read \(.*\)\."):
         files.load(tmp_path / "missing.json")
