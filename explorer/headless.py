@@ -82,7 +82,8 @@ def _write_text(args: argparse.Namespace) -> str:
     from models.chat import plain_text
     from models.checkpoints import open_checkpoint
     from models.decoding import decode
-    from models.errors import ExplorerError
+    from models.devices import is_out_of_memory
+    from models.errors import NO_MEMORY, ExplorerError
 
     prompt = first_state(args, ViewOptions()).document.prompt
     last: DecodedStep | None = None
@@ -92,7 +93,11 @@ def _write_text(args: argparse.Namespace) -> str:
             model, prompt, args.decode, **asdict(args.decode_settings), interventions=args.interventions
         ):
             last = step
-    except ExplorerError as error:
+    except Exception as error:
+        if is_out_of_memory(error):
+            return NO_MEMORY
+        if not isinstance(error, ExplorerError):
+            raise
         return str(error)
     print(last.text if last is not None else "")
     remarks = (foreign_remark(plain_text(prompt), model.info), _unended(model, last, args.decode))

@@ -6,9 +6,12 @@ always there. A `Placement` is plain text, so that it can be remembered and sent
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import gc
 import importlib.util
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +30,13 @@ _CONTAINER = (
     (_GROUPS / "memory/memory.limit_in_bytes", _GROUPS / "memory/memory.usage_in_bytes"),
 )
 
-# What is said where torch raises no error of its own for it: by the CPU, by MPS (also of one tensor that is too large),
-# by drivers of CUDA outside of torch's allocator, and by those of XPU.
+# What is said where torch raises no error of its own for it: by the CPU, where a file is mapped or a thread begins, by
+# MPS (also of one tensor that is too large), by drivers of CUDA outside of torch's allocator, and by those of XPU.
 _OUT_OF_MEMORY = (
     "DefaultCPUAllocator",
+    "Cannot allocate memory",
+    "bad_alloc",
+    "can't start new thread",
     "MPS backend out of memory",
     "Invalid buffer size",
     "CUDA error: out of memory",
@@ -183,6 +189,8 @@ def placed(module: nn.Module) -> str:
 def free() -> None:
     """Give back what nothing refers to any more, on every device."""
     gc.collect()
+    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
+        trim(0)  # glibc would keep some hundred megabytes for the next time
     if not _accelerators():
         return
     # the device's own: torch.accelerator's raises where an allocator is not of its kind (MPS before torch 2.13)
@@ -204,8 +212,12 @@ def set_threads() -> None:
     torch.set_num_threads(cores - 1 if cores > SPARED else cores)
 
 
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether `error` says that a device has not enough memory left."""
-    if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
-        return True
-    return isinstance(error, RuntimeError) and any(words in str(error) for words in _OUT_OF_MEMORY)
+def is_out_of_memory(error: BaseException | None) -> bool:
+    """Whether `error`, or what it was raised from, says that a device has not enough memory left."""
+    while error is not None:
+        if isinstance(error, (torch.OutOfMemoryError, MemoryError)) or getattr(error, "errno", None) == errno.ENOMEM:
+            return True
+        if isinstance(error, RuntimeError) and any(words in str(error) for words in _OUT_OF_MEMORY):
+            return True
+        error = error.__cause__
+    return False

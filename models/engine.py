@@ -19,7 +19,7 @@ from models.decode_requests import DecodeRowsRequest, DecodeSamplesRequest, Deco
 from models.decoding import decode, written_text
 from models.describe_requests import DescribeRequest
 from models.description import description_of
-from models.errors import CheckpointError, ExplorerError, InputError, NoRoomError
+from models.errors import NO_MEMORY, CheckpointError, ExplorerError, InputError, NoRoomError
 from models.experiments import head_scores, measure
 from models.held_run import HeldRun
 from models.model import Model
@@ -100,12 +100,12 @@ class Engine:
                 cut_to=error.cut_to,
                 of_target=error.of_target,
             )
-        except ExplorerError as error:
-            no_room = self._placement(request) if isinstance(error, NoRoomError) else None
-            return Failure(request=request, sentence=str(error), cause=_cause(error), no_room=no_room)
-        except (RuntimeError, MemoryError) as error:
+        except Exception as error:
             if not devices.is_out_of_memory(error):
-                raise
+                if not isinstance(error, ExplorerError):
+                    raise
+                no_room = self._placement(request) if isinstance(error, NoRoomError) else None
+                return Failure(request=request, sentence=str(error), cause=_cause(error), no_room=no_room)
             cause = "".join(traceback.format_exception(error))
         # here the error is gone, and with it the frames that held what did not fit
         devices.free()
@@ -125,7 +125,7 @@ class Engine:
             where = "over all devices" if device == AUTO else f"on {device}"
             what = f"{request.reference} in {request.placement.dtype} does not fit {where}"
             return f"{what}: there is not enough memory. Close other programs, or choose a smaller number format."
-        return "There is not enough memory for this. Shorten the text, or choose a smaller number format or checkpoint."
+        return NO_MEMORY
 
     @singledispatchmethod
     def _answer(self, request: Request, should_stop: ShouldStop, report: Report) -> Result:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+NO_MEMORY = "There is not enough memory for this. Shorten the text, or choose a smaller number format or checkpoint."
+
 
 class ExplorerError(Exception):
     """`str(error)` is the sentence shown; the technical cause, if any, is chained (`raise ... from cause`)."""
