@@ -45,6 +45,7 @@ from models.values import CheckpointInfo, StackInfo
 Family = Literal["causal", "masked", "encoder"]
 
 _PROBE = 4  # tokens
+_CELLS = 1 << 22  # of a mask that are looked at at once
 
 _own_sdpa = F.scaled_dot_product_attention
 _answered = threading.Lock()  # one thread at a time answers torch's attention
@@ -78,6 +79,7 @@ def attend(
     Returns:
         (batch, heads, queries, value_dim).
     """
+    mask, bias = _of_four(mask), _of_four(bias)
     if causal and mask is not None:
         past = torch.ones(query.shape[2], key.shape[2], dtype=torch.bool, device=query.device).tril()
         mask = mask & past if mask.dtype == torch.bool else mask.masked_fill(~past, torch.finfo(mask.dtype).min)
@@ -96,13 +98,22 @@ def attend(
     return attention.output(x)
 
 
+def _of_four(t: Tensor | None) -> Tensor | None:
+    """With leading dimensions of 1, as they broadcast: a mask may be given as (queries, keys)."""
+    return None if t is None else t[(None,) * (4 - t.dim())]
+
+
 def _hides_the_future(x: AttentionInputs) -> bool:
     """Whether its mask lets no query look past its own place."""
-    shut = None if x.mask is None or x.queries != x.keys or x.queries == 1 else attention.blocked(x, [0])
-    if shut is None:
+    if x.mask is None or x.queries != x.keys or x.queries == 1:
         return False
-    ahead = torch.ones(x.queries, x.keys, dtype=torch.bool, device=shut.device).triu(1)
-    return bool(shut[0, 0].expand(x.queries, x.keys)[ahead].all())
+    step = max(1, _CELLS // x.keys)
+    for start in range(0, x.queries, step):
+        rows = slice(start, min(start + step, x.queries))
+        shut = attention.blocked(x, [0], rows)
+        if shut is None or (~shut).expand(1, 1, rows.stop - start, x.keys)[0, 0].triu(start + 1).any():
+            return False
+    return True
 
 
 class Adopted(Model):

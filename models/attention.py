@@ -57,7 +57,8 @@ class AttentionInputs:
     value: Tensor  # (batch, key_heads, keys, value_dim)
     scale: float
     causal: bool = False  # no mask tensor, but query i may only look at keys up to its own place
-    mask: Tensor | None = None  # broadcasts to (batch, heads, queries, keys): bool, True may be looked at; or added
+    # broadcasts to (batch, heads, queries, keys): bool, True may be looked at; or added. Of a long text a RowMask.
+    mask: Tensor | None = None
     bias: Tensor | None = None  # broadcasts to (batch, heads, queries, keys), added to the scaled scores
     softcap: float | None = None
     sinks: Tensor | None = None  # (heads,): a score that takes its share of each row and gives no value

@@ -23,7 +23,7 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from models import attention
 from models.attention import AttentionInputs
 from models.chat import Prompt
-from models.edits import edited
+from models.edits import Rules, edited
 from models.interventions import Intervention, check
 from models.mask_interface import mask_where_looked_at
 from models.requests import Cancelled
@@ -54,6 +54,7 @@ class Recorder:
     inputs: list[AttentionInputs] = field(default_factory=list)
     sites: list[Site] = field(default_factory=list)
     residual: dict[str, list[Tensor]] = field(default_factory=dict)  # stack: embedding, then after each block
+    rules: Rules = field(default_factory=dict)  # of masks that interventions made
 
     def keep(self, module: nn.Module, x: AttentionInputs, stack: str = "") -> AttentionInputs:
         """Keep what `module` was given, edited as the interventions say; the module goes on with what comes back.
@@ -79,7 +80,8 @@ class Recorder:
             module=name,
         )
         if self.interventions:
-            x = edited(x, site, self.interventions, 0 if stack == "encoder" and self.seq2seq else self.past)
+            past = 0 if stack == "encoder" and self.seq2seq else self.past
+            x = edited(x, site, self.interventions, past, self.rules)
         self.inputs.append(x)
         self.sites.append(site)
         return x

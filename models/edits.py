@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 import torch
@@ -14,11 +14,21 @@ from models.interventions import Intervention, Mask, Positions, Scale, applies, 
 from models.masks import Places, RowMask, Rule, places
 from models.values import Site, is_long
 
+Rules = dict[tuple[Hashable, ...], Rule]
+"""By what they were made of: layers that are masked alike share one, and look at its cells once."""
 
-def edited(x: AttentionInputs, site: Site, interventions: Sequence[Intervention], past: int = 0) -> AttentionInputs:
+
+def edited(
+    x: AttentionInputs,
+    site: Site,
+    interventions: Sequence[Intervention],
+    past: int = 0,
+    rules: Rules | None = None,
+) -> AttentionInputs:
     """`x` with the interventions that apply at `site`; `x` itself where none does.
 
-    `past` is the place of the first query, which is not 0 where the tokens before it are in a cache.
+    `past` is the place of the first query, which is not 0 where the tokens before it are in a cache. `rules` are those
+    that other sites of the same run left behind.
     """
     for item in interventions:
         if isinstance(item, Positions):
@@ -30,7 +40,7 @@ def edited(x: AttentionInputs, site: Site, interventions: Sequence[Intervention]
             x = replace(x, factors=_factors(x, item))
     masks = [item for item in interventions if isinstance(item, Mask) and applies(item, site)]
     first_key = past + x.queries - x.keys if past and site.stack == "decoder" else 0  # a sliding window has forgotten
-    return _masked(x, masks, past, first_key) if masks else x
+    return _masked(x, masks, past, first_key, {} if rules is None else rules) if masks else x
 
 
 def _factors(x: AttentionInputs, item: Scale) -> Tensor:
@@ -42,23 +52,26 @@ def _factors(x: AttentionInputs, item: Scale) -> Tensor:
     return factors  # (heads,)
 
 
-def _masked(x: AttentionInputs, masks: list[Mask], past: int, first_key: int) -> AttentionInputs:
+def _masked(x: AttentionInputs, masks: list[Mask], past: int, first_key: int, made: Rules) -> AttentionInputs:
     per_head = x.mask is not None and x.mask.shape[1] != 1
-    chains: dict[tuple[object, ...], Rule] = {}  # heads that are masked alike share a rule
+    # the number is of a tensor that the rule keeps alive, so that it stays one's own
+    trained = (id(x.mask), x.causal, x.queries, x.keys, x.query.device, past, first_key)
+    rules: list[Rule] = []  # heads that are masked alike share one
     of_head = []
     for head in range(x.heads):
-        chain = in_force(item for item in masks if item.head in (None, head))
-        key = (*chain, head if per_head else None)
-        if key not in chains:
-            chains[key] = _rule(x, head, chain, past, first_key)
-        of_head.append(list(chains).index(key))
-    rules = list(chains.values())
+        chain = tuple(in_force(item for item in masks if item.head in (None, head)))
+        key = (*trained, chain, head if per_head else None)
+        if key not in made:
+            made[key] = _rule(x, head, chain, past, first_key)
+        if made[key] not in rules:
+            rules.append(made[key])
+        of_head.append(rules.index(made[key]))
     mask = RowMask(rules, of_head if len(rules) > 1 else (0,))
-    whole = mask if is_long(x.queries, x.keys) else mask.block()
-    return replace(x, bias=_with_added(x), causal=False, mask=whole)  # (1, heads or 1, queries, keys)
+    held = mask if is_long(x.queries, x.keys) else mask.block()
+    return replace(x, bias=_with_added(x), causal=False, mask=held)  # (1, heads or 1, queries, keys)
 
 
-def _rule(x: AttentionInputs, head: int, chain: list[Mask], past: int, first_key: int) -> Rule:
+def _rule(x: AttentionInputs, head: int, chain: Sequence[Mask], past: int, first_key: int) -> Rule:
     """What `chain` makes of one head's trained mask."""
     device = x.query.device
 
@@ -92,7 +105,7 @@ def _shut(item: Mask, now: Tensor, q: Tensor, k: Tensor, keys: int) -> Tensor:
         case "padding":
             return now | (k >= keys - n)
         case "window":
-            return now | ((q - k).abs() >= n)
+            return now | (k <= q - n) | (k >= q + n)
         case "blocks":
             return now | (q // n != k // n)
         case "painted":

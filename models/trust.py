@@ -110,27 +110,34 @@ def _compare_with_torch(
     """For a module of one's own, which has no other attention than torch's: without any of this program's functions."""
     difference = _logit_difference(SimpleNamespace(logits=model.own_logits(encoded.inputs["input_ids"])), trace)
     worst = 0.0
+    rows = sampled_rows(len(trace.tokens)) if any(site.is_long for site in trace.sites) else []
     for x in trace.inputs:
         for head in range(x.heads):
             if should_stop():
                 raise Cancelled
-            worst = max(worst, largest(_weights_in_double(x, head) - attention.weights(x, [head])[0, 0].cpu()))
+            chosen = rows or list(range(x.queries))
+            ours = attention.weights(x, [head], chosen)[0, 0].cpu()
+            worst = max(worst, largest(_weights_in_double(x, head, chosen) - ours))
     weights = worst if trace.inputs else math.inf
     # its kernel need not be ours, and some hundred roundings of independent sign add up to 20 of one
     tolerance = max(TOLERANCE, 20 * UNIT_ROUNDOFFS.get(model.dtype_name, 0.0))
-    return Comparison(difference, weights, logit_tolerance=tolerance, against=OWN)
+    return Comparison(difference, weights, logit_tolerance=tolerance, rows=len(rows), against=OWN)
 
 
-def _weights_in_double(x: AttentionInputs, head: int) -> Tensor:
-    """Vaswani et al. 2017, equation 1, for one head: (queries, keys) float64, on the CPU: not every device has it."""
-    scores = x.query[0, head].cpu().double() @ x.key[0, head // x.group].cpu().double().mT * x.scale
+def _weights_in_double(x: AttentionInputs, head: int, rows: list[int]) -> Tensor:
+    """Vaswani et al. 2017, equation 1, for some rows of one head.
+
+    (rows, keys) float64, on the CPU: not every device has it.
+    """
+    shape = (1, x.heads, x.queries, x.keys)
+    scores = x.query[0, head, rows].cpu().double() @ x.key[0, head // x.group].cpu().double().mT * x.scale
     if x.bias is not None:
-        scores += x.bias.expand(1, x.heads, -1, -1)[0, head].cpu()
+        scores += x.bias.expand(shape)[0, head, rows].cpu()
     if x.mask is not None:
-        mask = x.mask.expand(1, x.heads, *x.mask.shape[2:])[0, head].cpu()
+        mask = x.mask.expand(shape)[0, head, rows].cpu()
         scores = scores.masked_fill(~mask, -math.inf) if mask.dtype == torch.bool else scores + mask.double()
     if x.causal:
-        scores = scores.masked_fill(torch.ones_like(scores, dtype=torch.bool).triu(1), -math.inf)
+        scores = scores.masked_fill(torch.arange(x.keys) > torch.tensor(rows)[:, None], -math.inf)
     return torch.softmax(scores, dim=-1).nan_to_num(0.0)  # a row that may look at nothing
 
 

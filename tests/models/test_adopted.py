@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import nn
 from transformers import GPT2LMHeadModel
 
-from models import adopt, attend, decode, open_checkpoint, run
+from models import adopt, adopted, attend, attention, decode, open_checkpoint, run, trust_layers, values
 from models.engine import Engine
 from models.errors import CheckpointError, InputError
 from models.interventions import Mask, Scale
@@ -300,12 +300,54 @@ def test_it_is_held_against_itself_in_every_format(made, dtype):
     assert found.logit_difference <= found.logit_tolerance
 
 
+def test_some_rows_of_a_long_text_are_held_against_torch(monkeypatch):
+    model = adopt(Writer(), CHARACTERS, context=CONTEXT)
+    trace = run(model, TEXT)
+    monkeypatch.setattr(values, "LARGEST_WHOLE", 1)
+    monkeypatch.setattr(trust_layers, "ROWS", 3)
+    found = compare_with_eager(model, model.encode(TEXT), trace)
+    assert found.rows == 3
+    assert 0 < found.weight_difference < 1e-6
+    right = attention.weights
+    monkeypatch.setattr(attention, "weights", lambda *args, **options: right(*args, **options) * 1.001)
+    assert compare_with_eager(model, model.encode(TEXT), trace).weight_difference > 1e-4
+
+
+class Masked(nn.Module):
+    """Hands torch's attention a mask of queries and keys alone."""
+
+    def __init__(self, ahead: int):
+        super().__init__()
+        self.ahead = ahead
+        self.embedding, self.head = nn.Embedding(VOCABULARY, 16), nn.Linear(16, VOCABULARY)
+
+    def forward(self, ids):
+        x = self.embedding(ids).view(1, -1, 2, 8).transpose(1, 2)
+        past = torch.ones(ids.shape[1], ids.shape[1], dtype=torch.bool).tril(self.ahead)
+        y = F.scaled_dot_product_attention(x, x, x, attn_mask=past)
+        return self.head(y.transpose(1, 2).flatten(2))
+
+
+@pytest.mark.parametrize("ahead", [0, 1])
+@pytest.mark.parametrize("cells", [1 << 22, 1])
+def test_a_mask_of_queries_and_keys_alone(ahead, cells, monkeypatch):
+    monkeypatch.setattr(adopted, "_CELLS", cells)  # looked at as a whole, and row by row
+    module = Masked(ahead)
+    model = adopt(module, CHARACTERS)
+    trace = run(model, TEXT)
+    assert trace.sites[0].stack == ("encoder" if ahead else "decoder")
+    x = module.embedding(ids_of(TEXT)).view(-1, 2, 8).transpose(0, 1)
+    scores = (x @ x.mT * 8**-0.5).masked_fill(
+        ~torch.ones(len(TEXT), len(TEXT), dtype=torch.bool).tril(ahead), -torch.inf
+    )
+    for head in range(2):
+        np.testing.assert_allclose(trace.weights(0, head), scores.softmax(-1)[head].detach().numpy(), atol=1e-6)
+
+
 def test_a_wrong_weight_is_found(monkeypatch):
     engine = Engine([adopt(Writer(), CHARACTERS, name="mine")])
     ask(engine, LoadRequest(ticket=1, reference="python:mine"))
     ask(engine, ForwardRequest(ticket=2, text=TEXT))
-    from models import attention
-
     right = attention.weights
     monkeypatch.setattr(attention, "weights", lambda *args, **options: right(*args, **options) * 1.001)
     report = ask(engine, TrustRequest(run=2))

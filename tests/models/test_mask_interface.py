@@ -35,7 +35,7 @@ from models.requests import CellRequest, CompareRequest
 from models.tiles import HeadTiles
 from models.trace import Trace
 from models.trust import compare_with_eager
-from models.values import Tile
+from models.values import SiteRef, Tile
 from tests.models import tiny
 from tests.models.eager import assert_same_as_eager, target_for
 from tests.models.test_families import ALL, WINDOWS
@@ -123,7 +123,7 @@ EDITS: dict[str, tuple[Intervention, ...]] = {
     "blocks": (Mask("blocks", window=4), Scale(0.5)),
     "padding": (Mask("padding", window=2),),
     "none": (Mask("none"),),
-    "prefix": (Mask("prefix", window=5, site=("decoder", 1)),),  # type: ignore[arg-type]
+    "prefix": (Mask("prefix", window=5, site=SiteRef("decoder", 1)),),
     "one head": (Mask("window", window=9), Mask("causal", head=2), Mask("blocks", window=5, head=1)),
     "painted": (
         Mask("window", window=6),
@@ -175,6 +175,15 @@ def test_padded_translations_are_the_same(en_es: Model, monkeypatch: pytest.Monk
     expected = translate(en_es, sources, 12)
     monkeypatch.setattr(values, "LARGEST_WHOLE", 1)
     assert translate(en_es, sources, 12) == expected
+
+
+@pytest.mark.usefixtures("long")
+def test_layers_that_are_masked_alike_look_at_the_cells_once(tiny_model: TinyModel) -> None:
+    edits = [Mask("window", window=5), Mask("blocks", window=4, site=SiteRef("decoder", 2), head=1)]
+    found = [x.mask for x in run(tiny_model("llama"), tiny.SENTENCE, interventions=edits).inputs]
+    rules = [mask.rules for mask in found if isinstance(mask, RowMask)]
+    assert rules[0] == rules[1] == rules[2][:1]
+    assert len(rules[2]) == 2
 
 
 # --------------------------------------------------------------------------- what is held meanwhile
