@@ -77,11 +77,17 @@ def _rule(x: AttentionInputs, head: int, chain: Sequence[Mask], past: int, first
 
     def cells(rows: Places, keys: slice) -> Tensor:
         q = places(rows, device, past)[:, None]  # (rows, 1)
-        k = torch.arange(first_key + keys.start, first_key + keys.stop, device=device)[None]  # (1, keys)
-        trained = attention.blocked(x, [head], rows, keys)
-        shut = torch.zeros((), dtype=torch.bool, device=device) if trained is None else trained[0, 0]
+        k = places(keys, device, first_key)[None]  # (1, keys)
+        if isinstance(x.mask, RowMask):  # without the table of what it reaches, which nobody needs any more
+            shut = ~x.mask.block([head], rows, keys)[0, 0]
+        else:
+            trained = attention.blocked(x, [head], rows, keys)
+            shut = torch.zeros((), dtype=torch.bool, device=device) if trained is None else trained[0, 0]
         for item in chain:
-            shut = _shut(item, shut, q, k, x.keys)
+            if item.kind == "painted":
+                shut = _painted(item, shut.expand(len(q), k.shape[1]), rows, past, first_key + keys.start)
+            else:
+                shut = _shut(item, shut, q, k, x.keys)
         return ~shut.expand(len(q), k.shape[1])[None, None]
 
     return Rule(cells, x.queries, x.keys, device, () if x.mask is None else (x.mask,))
@@ -94,8 +100,6 @@ def _shut(item: Mask, now: Tensor, q: Tensor, k: Tensor, keys: int) -> Tensor:
     """
     n = item.window or 0
     match item.kind:
-        case "trained":
-            return now
         case "none" | "full":
             return torch.zeros_like(now)
         case "causal":
@@ -108,19 +112,23 @@ def _shut(item: Mask, now: Tensor, q: Tensor, k: Tensor, keys: int) -> Tensor:
             return now | (k <= q - n) | (k >= q + n)
         case "blocks":
             return now | (q // n != k // n)
-        case "painted":
-            return _painted(item, now.expand(len(q), k.shape[1]).clone(), q, k)
+        case _:  # as trained
+            return now
 
 
-def _painted(item: Mask, shut: Tensor, q: Tensor, k: Tensor) -> Tensor:
+def _painted(item: Mask, now: Tensor, rows: Places, past: int, first_key: int) -> Tensor:
+    """As `_shut` for single cells: those of `rows` from the key at place `first_key` on. now: (rows, keys)."""
+    listed = rows if isinstance(rows, list) else range(rows.start, rows.stop)
+    here: dict[int, list[int]] = {}
+    for i, row in enumerate(listed):
+        here.setdefault(past + row, []).append(i)
     # of a cell named twice the last counts; those painted on a longer text are not here
-    cells = {(query, key): allow for query, key, allow in item.cells or ()}
-    at = torch.tensor(list(cells), device=q.device)  # (cells, 2)
-    allowed = torch.tensor(list(cells.values()), device=q.device)
-    here, row = torch.nonzero(at[:, 0, None] == q[:, 0], as_tuple=True)  # (found,)
-    column = at[here, 1] - k[0, 0]
-    inside = (column >= 0) & (column < k.shape[1])
-    shut[row[inside], column[inside]] = ~allowed[here[inside]]
+    cells = {(i, key - first_key): allow for query, key, allow in item.cells or () for i in here.get(query, ())}
+    cells = {(i, column): allow for (i, column), allow in cells.items() if 0 <= column < now.shape[1]}
+    shut = now.clone()
+    if cells:
+        at = torch.tensor(list(cells), device=now.device)  # (cells, 2)
+        shut[at[:, 0], at[:, 1]] = ~torch.tensor(list(cells.values()), device=now.device)
     return shut
 
 

@@ -13,7 +13,8 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from models import adopt, attention, decode, devices, logits, open_checkpoint, pooling, run, tiles, values
+from models import adopt, attention, decode, devices, logits, masks, open_checkpoint, pooling, run, tiles, values
+from models.capture import IMPLEMENTATION
 from models.decode_requests import DecodeSamplesRequest, DecodeStepRequest
 from models.decode_settings import DecodeSettings
 from models.engine import Engine
@@ -109,7 +110,11 @@ def everything_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is done for long texts is done from a few tokens on: fused kernels, blocks of rows, logits made later."""
     for module, name, value in (
         (attention, "EXACT_KEYS", 4),
-        (attention, "_BLOCK", 256),
+        (attention, "_ROWS_BLOCK", 256),
+        (attention, "_DEVICE_BLOCK", 256),
+        (attention, "_LEAST_ROWS", 4),
+        (masks, "_BLOCK", 256),
+        (masks, "_DEVICE_BLOCK", 256),
         (attention, "_CACHE_BLOCK", 128),
         (pooling, "_DEVICE_BLOCK", 256),
         (pooling, "_BLOCK", 256),
@@ -267,6 +272,29 @@ def test_a_captured_run_waits_no_more_often_than_one_by_torchs_own_attention(tin
     with torch.no_grad(), pretend_device.counted() as plain:
         module(**model.encode(text).inputs, **model.forward_options)
     assert ours.to_host == edited.to_host == plain.to_host
+
+
+@pytest.mark.parametrize(("kind", "more"), [("mistral", 2), ("gemma3", 2), ("modernbert", 1), ("llama", 0)])
+def test_a_long_run_waits_for_each_kind_of_mask_not_for_each_layer(tiny_folder, monkeypatch, kind, more):
+    """Once for the table of what its rows reach, and once, where transformers did not, to see that none is padded."""
+    monkeypatch.setattr(values, "LARGEST_WHOLE", 1)
+    monkeypatch.setattr(attention, "EXACT_KEYS", 1)
+    model = open_checkpoint(tiny_folder(kind), device=DEVICE)
+    text = text_of(kind)
+    edits: list[Intervention] = [Mask("window", window=3), Mask("painted", cells=((3, 1, False),), head=1)]
+    module: Any = model.module
+    module.set_attn_implementation("sdpa")
+    with torch.no_grad(), pretend_device.counted() as plain:
+        module(**model.encode(text).inputs, **model.forward_options)
+    module.set_attn_implementation(IMPLEMENTATION)
+    with pretend_device.counted() as ours:
+        trace = run(model, text)
+    assert ours.to_host == plain.to_host + more
+    with pretend_device.counted() as edited:
+        run(model, text, interventions=edits)
+    kinds = len({None if x.mask is None else id(x.mask) for x in trace.inputs})
+    # window, and window with a cell; of each mask as trained, whose own table is not made
+    assert edited.to_host == plain.to_host + (more == 2) + 2 * kinds
 
 
 def waits(engine: Engine, request: Request) -> int:
