@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import singledispatchmethod
 
 import numpy as np
@@ -24,6 +26,7 @@ from models.predictions import predict
 from models.requests import (
     AlignmentRequest,
     AtlasRequest,
+    Cancelled,
     CellRequest,
     CompareRequest,
     ExportRequest,
@@ -103,6 +106,17 @@ class HeldRun:
             self._untouched = run(self.model, self.text, target=self.written, should_stop=should_stop)
         return self._untouched
 
+    @contextmanager
+    def _begun_anew_if_it_fails(self) -> Iterator[None]:
+        """Around what is computed in parts: one that failed, for want of memory say, would pass for the last."""
+        try:
+            yield
+        except Cancelled:  # between two parts
+            raise
+        except BaseException:
+            self._atlas_parts = self._changes = self._loss_before = None
+            raise
+
     @singledispatchmethod
     def answer(self, request: Request, should_stop: ShouldStop, report: Report) -> Result:
         """As `Engine.run`.
@@ -167,8 +181,9 @@ class HeldRun:
         if self._atlas_parts is None or self._atlas_key != key:
             self._atlas_key, self._atlas_parts = key, AtlasInParts(self.trace.inputs, request.size, key[2])
         report("Drawing all heads", self._atlas_parts.done or None)
-        self._atlas_parts.advance(_moment(self.trace), should_stop)
-        atlas = self._atlas_parts.picture()
+        with self._begun_anew_if_it_fails():
+            self._atlas_parts.advance(_moment(self.trace), should_stop)
+            atlas = self._atlas_parts.picture()
         return AtlasView(
             request=request,
             run=request.run,
@@ -237,7 +252,8 @@ class HeldRun:
         if self._changes is None:
             self._changes = LongComparison(self.model, self.untouched(should_stop), self.trace, self._loss_before)
             self._loss_before = self._changes.loss_before
-        return self._changes.answer(request, _moment(self.trace), should_stop)
+        with self._begun_anew_if_it_fails():
+            return self._changes.answer(request, _moment(self.trace), should_stop)
 
     @answer.register
     def _cell(self, request: CellRequest, should_stop: ShouldStop, report: Report) -> Result:

@@ -56,7 +56,7 @@ class Counts:
 
     kernels: Counter[str] = field(default_factory=Counter)  # launches by operator; views and allocations are none
     waits: Counter[str] = field(default_factory=Counter)  # the CPU waits for the device: values or shapes come back
-    to_device: int = 0  # copies from the CPU
+    to_device: int = 0  # copies from the CPU, for which CUDA waits too
 
     @property
     def launches(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,20 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from models import adopt, attention, decode, devices, logits, masks, open_checkpoint, pooling, run, tiles, values
+from models import (
+    adopt,
+    attention,
+    decode,
+    devices,
+    logits,
+    long_comparison,
+    masks,
+    open_checkpoint,
+    pooling,
+    run,
+    tiles,
+    values,
+)
 from models.capture import IMPLEMENTATION
 from models.decode_requests import DecodeSamplesRequest, DecodeStepRequest
 from models.decode_settings import DecodeSettings
@@ -23,6 +37,7 @@ from models.model import Model
 from models.requests import (
     AtlasRequest,
     CellRequest,
+    CompareRequest,
     DevicesRequest,
     ForwardRequest,
     HeadRequest,
@@ -32,7 +47,7 @@ from models.requests import (
     RowRequest,
     TilesRequest,
 )
-from models.results import DevicesView, Failure, Loaded, Ran
+from models.results import DevicesView, Failure, Loaded, Ran, Result
 from models.textbook.checkpoint import RecurrentModel
 from models.textbook.formulas import compare_with_formulas
 from models.textbook.views import score_of
@@ -110,16 +125,19 @@ def everything_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is done for long texts is done from a few tokens on: fused kernels, blocks of rows, logits made later."""
     for module, name, value in (
         (attention, "EXACT_KEYS", 4),
-        (attention, "_ROWS_BLOCK", 256),
-        (attention, "_DEVICE_BLOCK", 256),
+        (attention, "_ROWS_BLOCK", 512),
+        (attention, "_DEVICE_BLOCK", 512),
         (attention, "_LEAST_ROWS", 4),
-        (masks, "_BLOCK", 256),
-        (masks, "_DEVICE_BLOCK", 256),
+        (masks, "_GROUP", 4),
+        (masks, "_BLOCK", 512),
+        (masks, "_DEVICE_BLOCK", 512),
         (attention, "_CACHE_BLOCK", 128),
-        (pooling, "_DEVICE_BLOCK", 256),
-        (pooling, "_BLOCK", 256),
-        (tiles, "_DEVICE_BLOCK", 64),
-        (tiles, "_BLOCK", {"cpu": 64}),
+        (pooling, "_DEVICE_BLOCK", 512),
+        (pooling, "_BLOCK", 512),
+        (tiles, "_DEVICE_BLOCK", 128),
+        (tiles, "_BLOCK", {"cpu": 128}),
+        (long_comparison, "_DEVICE_BLOCK", 128),
+        (long_comparison, "_BLOCK", {"cpu": 128}),
         (logits, "KEPT_BYTES", 1),
         (values, "LARGEST_WHOLE", 4),
     ):
@@ -127,9 +145,9 @@ def everything_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, name, value)
 
 
-@pytest.mark.parametrize("kind", ["gpt2", "gemma2", "gpt_oss", "t5"])
-def test_a_long_text_is_answered_as_on_the_cpu(tiny_folder, tmp_path, everything_is_long, kind):
-    check_everything(tiny_folder(kind), kind, "float32", tmp_path)
+@pytest.mark.parametrize(("kind", "dtype"), [("gpt2", "float32"), ("gemma2", "float32"), ("t5", "bfloat16")])
+def test_a_long_text_is_answered_as_on_the_cpu(tiny_folder, tmp_path, everything_is_long, kind, dtype):
+    check_everything(tiny_folder(kind), kind, dtype, tmp_path)
 
 
 @pytest.mark.parametrize("how", ["sdpa", "attend", "torch's encoder", "transformers"])
@@ -254,6 +272,22 @@ def test_a_text_that_does_not_fit_is_let_go_and_the_run_before_stays():
     forward(engine, tiny.SENTENCE * 8, ticket=4)
 
 
+@pytest.mark.parametrize("room", [0, 4000])
+def test_what_is_computed_in_parts_begins_anew_where_it_failed(tiny_folder, monkeypatch, room):
+    monkeypatch.setattr(values, "LARGEST_WHOLE", 4)
+    requests = (AtlasRequest(run=2, size=16), CompareRequest(run=2, site=SITE, head=0, position=5))
+    answers: list[list[tuple[Request, Result]]] = [[], []]
+    for request, fails in product(requests, (False, True)):
+        engine = open_in(tiny_folder("gpt2"), Placement(DEVICE))
+        forward(engine, tiny.SENTENCE)
+        if fails:
+            pretend_device.set_budget(taken() + room)
+            assert isinstance(ask(engine, request), Failure)
+            pretend_device.set_budget(None)
+        answers[fails].append((request, ask(engine, request)))
+    assert not unlike(iter(answers[0]), iter(answers[1]))
+
+
 # --------------------------------------------------------------------------- what the CPU waits for
 
 
@@ -272,6 +306,7 @@ def test_a_captured_run_waits_no_more_often_than_one_by_torchs_own_attention(tin
     with torch.no_grad(), pretend_device.counted() as plain:
         module(**model.encode(text).inputs, **model.forward_options)
     assert ours.to_host == edited.to_host == plain.to_host
+    assert ours.to_device == plain.to_device
 
 
 @pytest.mark.parametrize(("kind", "more"), [("mistral", 2), ("gemma3", 2), ("modernbert", 1), ("llama", 0)])
