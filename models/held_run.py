@@ -219,6 +219,7 @@ class HeldRun:
             tolerance=found.tolerance,
             logit_tolerance=found.logit_tolerance,
             rounding=found.rounding,
+            end_to_end=found.end_to_end,
             rows=found.rows,
             against=found.against,
             seconds=time.perf_counter() - started,

@@ -323,7 +323,8 @@ class TrustReport(Result):
     tolerance: float  # of weights
     seconds: float
     logit_tolerance: float = TOLERANCE
-    rounding: float | None = None  # in half precision: the largest share of what rounding explains, beyond 1 wrong
+    rounding: float | None = None  # of layers compared each by itself: the largest share of what rounding explains
+    end_to_end: float | None = None  # in float32: what rounding added up to, where layers were compared for that reason
     rows: int = 0  # of a long text: how many rows of every head were compared; 0 where all were
     against: str = EAGER
 

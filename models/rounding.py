@@ -41,7 +41,7 @@ class Bounds:
     low: Tensor
     high: Tensor
     unit: float  # u
-    smallest: float  # the format's least number above 0: its numbers near 0 lie that far apart
+    smallest: float  # how far numbers next to 0 lie apart; float32's exponential may end there too
 
     def share_of_weights(self, theirs: Tensor) -> float:
         """The largest share of what rounding explains that `theirs` (rows, keys) makes use of; beyond 1 it is wrong."""
@@ -63,7 +63,7 @@ def bounds(x: AttentionInputs, head: int, rows: Rows, weights: Tensor) -> Bounds
         weights: of `head` at `rows`, (rows, keys) float32, computed from the queries and keys of `x` without rounding.
     """
     format_ = torch.finfo(x.query.dtype)
-    unit, smallest = format_.eps / 2, format_.tiny * format_.eps
+    unit, smallest = format_.eps / 2, max(format_.tiny * format_.eps, torch.finfo(torch.float32).tiny)
     off, of_sink = _scores_off(x, head, rows, unit)
     sink = (1 - weights.sum(-1, keepdim=True)).clamp(min=0) if of_sink is not None else torch.zeros(())
     of_sink = torch.zeros(()) if of_sink is None else of_sink
@@ -76,7 +76,7 @@ def bounds(x: AttentionInputs, head: int, rows: Rows, weights: Tensor) -> Bounds
     return Bounds(
         weights=weights,
         low=low * (1 - more) - smallest,
-        high=torch.where(weights > 0, high * (1 + more) + smallest, 0.0),
+        high=high * (1 + more) + smallest,
         unit=unit,
         smallest=smallest,
     )

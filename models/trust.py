@@ -9,14 +9,15 @@ and no tolerance tells that from an error. There each layer is held by itself ag
 which is given the queries, keys and values that the run had in this layer. In float32 our weights must equal its own
 to the 1e-5 of any run. In the model's format its weights must be off from these by no more than rounding explains, and
 so must the outputs that our run went on with (`models.rounding`). That the next layer had what follows from them is
-seen too: so a run that is right in each layer is right as a whole.
+seen too: so a run that is right in each layer is right as a whole. It is done in float32 as well where a text is long
+enough for the fused kernel and scores are so large (T5's) that its rounding adds up to more than 1e-5.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -35,6 +36,10 @@ from models.trace import Trace
 from models.trust_layers import Beside, Sampler, Sites, answering, largest, sampled_rows
 from models.values import COARSE, TOLERANCE, UNIT_ROUNDOFFS
 
+# Beyond EXACT_KEYS the fused kernel rounds in another order than eager attention does. By what of the end-to-end
+# difference this may be the reason, if each layer by itself shows no other: 2e-4 was seen where scores are 140.
+_ADDED_UP = 1e-3
+
 OWN = "torch's own attention, and its weights computed anew in float64"
 
 
@@ -46,7 +51,10 @@ class Comparison:
     logit_tolerance: float = TOLERANCE
     rows: int = 0  # of a long text: how many queries of every head were compared; 0 where all were
     against: str = EAGER
-    rounding: float | None = None  # in half precision: the largest share of what rounding explains
+    rounding: float | None = (
+        None  # where each layer was compared by itself: the largest share of what rounding explains
+    )
+    end_to_end: float | None = None  # in float32: what rounding added up to, where that is more than is allowed
 
 
 @torch.no_grad()
@@ -66,8 +74,15 @@ def compare_with_eager(
         return _compare_with_itself(model, encoded, trace)
     if model.dtype_name in COARSE:
         return _compare_beside(model, encoded, trace, should_stop)
-    if any(site.is_long for site in trace.sites):
-        return _compare_rows(model, encoded, trace, should_stop)
+    long = any(site.is_long for site in trace.sites)
+    found = (_compare_rows if long else _compare_whole)(model, encoded, trace, should_stop)
+    apart = max(found.logit_difference, found.weight_difference)
+    if TOLERANCE < apart <= _ADDED_UP and any(x.keys > attention.EXACT_KEYS for x in trace.inputs):
+        return replace(_compare_beside(model, encoded, trace, should_stop), end_to_end=apart)
+    return found
+
+
+def _compare_whole(model: Model, encoded: Encoded, trace: Trace, should_stop: Callable[[], bool]) -> Comparison:
     worst: dict[int, float] = {}  # largest difference at each site
     by_module: dict[str, list[int]] = {}
     for i, site in enumerate(trace.sites):
@@ -163,7 +178,7 @@ def _compare_rows(model: Model, encoded: Encoded, trace: Trace, should_stop: Cal
 
 
 def _compare_beside(model: Model, encoded: Encoded, trace: Trace, should_stop: Callable[[], bool]) -> Comparison:
-    """For a format of few digits: each layer apart, since rounding alone adds up to more than any error is small."""
+    """Each layer by itself, where rounding alone adds up to more than a small error would."""
     long = any(site.is_long for site in trace.sites)
     beside = Beside(trace, Sites(model, trace), should_stop, sampled=long)
     rows = sampled_rows(len(trace.tokens)) if long else []

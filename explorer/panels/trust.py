@@ -169,13 +169,18 @@ def _end_to_end(report: TrustReport) -> str:
 
 
 def _beside(report: TrustReport, rounding: float, dtype: str) -> str:
-    """Of half precision, where each layer was compared by itself."""
+    """Where each layer was compared by itself: in half precision, and where rounding in float32 added up."""
+    added_up = (
+        f" From end to end rounding adds up to {report.end_to_end:.1e}, since large scores are rounded most."
+        if report.end_to_end is not None
+        else ""
+    )
     return (
         f"Layer by layer against {report.against}, given the queries and keys of this run{_extent(report)}. In float32 "
         f"its weights differ by at most {report.weight_difference:.1e}; {report.tolerance:.0e} is allowed. In {dtype} "
         f"its weights, and what this run went on with, are off by {rounding:.0%} of what rounding each step by up to "
-        f"{UNIT_ROUNDOFFS[dtype]:.2%} explains; 100% is allowed. Logits come out again to "
-        f"{report.logit_difference:.1e} of the largest; {report.logit_tolerance:.0e} is allowed."
+        f"{UNIT_ROUNDOFFS[dtype]:.0e} of its size explains; 100% is allowed. Logits come out again to "
+        f"{report.logit_difference:.1e} of the largest; {report.logit_tolerance:.0e} is allowed.{added_up}"
     )
 
 

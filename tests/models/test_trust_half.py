@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from models import attention, open_checkpoint, run, trust_layers, values
+from models import attention, open_checkpoint, run, trust, trust_layers, values
 from models.attention import AttentionInputs
 from models.capture import IMPLEMENTATION, Recorder
 from models.engine import Engine
@@ -159,6 +159,40 @@ def test_scores_that_are_not_scaled_hold(
     assert found.rounding is not None
     assert 0.2 < found.rounding < 1
     assert holds(found)
+
+
+@pytest.mark.parametrize("length", ["short", "long"])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_large_scores_of_a_long_text_hold_in_float32(
+    wide: Callable[[str, str, int], Model], monkeypatch: pytest.MonkeyPatch, seed: int, length: str
+) -> None:
+    """Of which the fused kernel makes outputs, and rounding more than is allowed from end to end."""
+    monkeypatch.setattr(attention, "EXACT_KEYS", 50)
+    if length == "long":
+        treat_as_long(monkeypatch)
+    model = wide("t5", "float32", seed)
+    found = compared(model, " ".join([tiny.SENTENCE] * 8))
+    assert found.weight_difference < 5e-6
+    assert found.end_to_end is not None
+    assert 1e-5 < found.end_to_end < 1e-3
+    assert found.rounding is not None
+    assert 0 < found.rounding < 1
+    assert holds(found)
+
+
+@pytest.mark.parametrize("error", ["a scale a tenth too large", "keys a token on", "no bias", "no mask"])
+def test_an_error_is_no_rounding_in_float32(
+    wide: Callable[[str, str, int], Model], monkeypatch: pytest.MonkeyPatch, error: str
+) -> None:
+    monkeypatch.setattr(attention, "EXACT_KEYS", 50)
+    model, change, output = wide("t5", "float32", 0), ERRORS[error][0], attention.output
+    text = " ".join([tiny.SENTENCE] * 8)
+    monkeypatch.setattr(attention, "output", lambda x: output(change(x)))
+    assert not holds(compared(model, text))
+    monkeypatch.setattr(trust, "_ADDED_UP", math.inf)
+    found = compared(model, text)  # by the layers alone
+    assert found.rounding is not None
+    assert found.rounding > 1e3
 
 
 @pytest.mark.parametrize("exact_keys", [512, 100])

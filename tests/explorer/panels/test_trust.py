@@ -165,9 +165,9 @@ def test_in_half_precision_rounding_is_named(strip, session, dtype):
     tip = strip.equal.toolTip()
     assert "given the queries and keys of this run" in tip
     assert "In float32 its weights differ by at most 1.2e-07; 1e-05 is allowed" in tip
-    step = {"bfloat16": "0.39%", "float16": "0.05%"}[dtype]
+    step = {"bfloat16": "4e-03", "float16": "5e-04"}[dtype]
     assert f"In {dtype} its weights, and what this run went on with, are off by 63% of what" in tip
-    assert f"rounding each step by up to {step} explains" in tip
+    assert f"rounding each step by up to {step} of its size explains" in tip
 
 
 def test_in_half_precision_more_than_rounding_is_an_error(strip, session, dtype):
@@ -182,3 +182,11 @@ def test_in_half_precision_more_than_rounding_is_an_error(strip, session, dtype)
 def test_in_half_precision_a_long_text_says_on_how_many_rows(strip, session, dtype):
     session.arrive(replace(half(0.5), rows=64))
     assert "on 64 rows of every head spread over this long text" in strip.equal.toolTip()
+
+
+def test_what_rounding_adds_up_to_in_float32_is_said(strip, session):
+    session.arrive(answers.loaded(), answers.ran(), replace(half(0.2), end_to_end=4.4e-5))
+    assert strip.equal.text == "✓ equals the model to float32 rounding"
+    tip = strip.equal.toolTip()
+    assert "From end to end rounding adds up to 4.4e-05" in tip
+    assert "6e-08 of its size" in tip
