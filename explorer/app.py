@@ -207,6 +207,11 @@ def example_of(checkpoint: str) -> str:
         return ""
 
 
+class Log(RotatingFileHandler):
+    def handleError(self, record: logging.LogRecord) -> None:
+        """A full disk: the window works without a log, and says nothing of it on standard error."""
+
+
 def _log_to_file() -> None:
     """Keep the last two logs. A windowed build has no standard error to write to."""
     from explorer.settings import folder
@@ -214,7 +219,7 @@ def _log_to_file() -> None:
     handlers: list[logging.Handler] = []
     try:
         folder().mkdir(parents=True, exist_ok=True)
-        handlers.append(RotatingFileHandler(folder() / "log.txt", maxBytes=1 << 20, backupCount=1, encoding="utf-8"))
+        handlers.append(Log(folder() / "log.txt", maxBytes=1 << 20, backupCount=1, encoding="utf-8"))
     except OSError:
         pass  # a read-only home: the window works without a log
     if sys.stderr is not None and os.environ.get("ATTENTION_EXPLORER_DEBUG"):

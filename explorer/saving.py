@@ -7,7 +7,7 @@ from pathlib import Path
 from PySide6.QtCore import QBuffer, QIODevice
 from PySide6.QtGui import QPixmap
 
-from models.whole_files import refusal, write_whole
+from models.whole_files import not_written, write_whole
 
 FORMAT = "PNG"
 
@@ -24,5 +24,5 @@ def save_picture(picture: QPixmap, path: Path) -> str:
     try:
         write_whole(path, bytes(buffer.data().data()))
     except OSError as error:
-        return refusal("The picture", path, error)
+        return not_written("The picture", path, error)
     return ""

@@ -7,6 +7,7 @@ import traceback
 from models.capabilities import capabilities
 from models.checkpoints import open_textbook
 from models.describe_requests import Described, DescribeRequest
+from models.devices import is_out_of_memory
 from models.errors import CheckpointError
 from models.examining import check_opens, examine, no_tokenizer, open_tokenizer, room
 from models.memory import DTYPES, text_bytes, weight_bytes
@@ -36,6 +37,8 @@ def description_of(request: DescribeRequest) -> Described:
             elif request.listing is not None and not (info.gguf or request.listing.has_tokenizer):
                 raise no_tokenizer(examined.title)
     except CheckpointError as error:
+        if is_out_of_memory(error):
+            raise  # it says nothing of the checkpoint
         cause = "".join(traceback.format_exception(error)) if error.__cause__ is not None else ""
         return _described(request, info, str(error), cause)
     return _described(request, info)

@@ -125,6 +125,8 @@ class Engine:
             where = "over all devices" if device == AUTO else f"on {device}"
             what = f"{request.reference} in {request.placement.dtype} does not fit {where}"
             return f"{what}: there is not enough memory. Close other programs, or choose a smaller number format."
+        if isinstance(request, DescribeRequest):
+            return "There is not enough memory to say what this is. Close other programs, and choose it again."
         return NO_MEMORY
 
     @singledispatchmethod

@@ -41,6 +41,7 @@ from models.missing_tensors import Misshapen, is_of_head, misshapen_tensors, mis
 from models.templates import has_template
 from models.values import AUTO, CheckpointInfo, Placement
 from models.weight_files import TOKENIZERS, Tensors, adapter, brief, check_sizes, read_headers, read_json, wrong_count
+from models.whole_files import not_written
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +152,12 @@ def _examine_header(reference: str, path: Path, listing: HubListing) -> Examined
     """Of the GGUF file of `listing` that will lie at `path`. transformers is shown its header with a hole behind it."""
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         stand_in = Path(folder, path.name)
-        with stand_in.open("wb") as stream:
-            stream.write(listing.header)
-            stream.truncate(listing.size)
+        try:
+            with stand_in.open("wb") as stream:
+                stream.write(listing.header)
+                stream.truncate(listing.size)
+        except OSError as cause:
+            raise CheckpointError(not_written(f"The header of {path.name}", Path(folder), cause)) from cause
         examined = _examine_gguf(reference, stand_in)
     return replace(examined, info=replace(examined.info, folder=str(path.parent)))
 

@@ -13,7 +13,7 @@ from models.capture import never
 from models.errors import ExplorerError
 from models.requests import Cancelled
 from models.trace import Trace
-from models.whole_files import refusal, replacing
+from models.whole_files import not_written, replacing
 
 _BLOCK = 1 << 22  # bytes that are compressed between two looks at `should_stop`
 
@@ -56,7 +56,7 @@ def save_weights(
                         if report is not None:
                             report(done / total)
     except OSError as cause:
-        raise ExplorerError(refusal("The weights", path, cause)) from cause
+        raise ExplorerError(not_written("The weights", path, cause)) from cause
     return path.stat().st_size
 
 

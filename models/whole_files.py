@@ -44,7 +44,7 @@ def write_whole(path: Path, content: bytes) -> None:
         part.write_bytes(content)
 
 
-def refusal(what: str, path: Path, error: OSError) -> str:
+def not_written(what: str, path: Path, error: OSError) -> str:
     """ "The weights could not be written to a.npz: the disk is full. Make room, or choose another folder." """
     why = _WHY.get(error.errno or 0) or f"{(error.strerror or str(error)).lower()}. Choose another folder"
     return f"{what} could not be written to {path}: {why}."

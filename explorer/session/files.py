@@ -18,7 +18,7 @@ from models.chat import MOST_TURNS, Role, Turn
 from models.decode_settings import DecodeSettings
 from models.interventions import MOST, Cell, Intervention, Mask, MaskKind, PositionMode, Positions, Scale
 from models.values import SiteRef
-from models.whole_files import refusal, write_whole
+from models.whole_files import not_written, write_whole
 
 VERSION = 4  # 1 had no branches, 2 no conversations, 3 not how the model is to write
 LARGEST = 4 << 20
@@ -194,7 +194,7 @@ def save(document: Document, path: Path) -> None:
     try:
         write_whole(path, content)
     except OSError as cause:
-        raise ValueError(refusal("The session", path, cause)) from cause
+        raise ValueError(not_written("The session", path, cause)) from cause
 
 
 def load(path: Path) -> Document:

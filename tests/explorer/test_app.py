@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from PySide6.QtGui import QImage
 
 import models
 from explorer import __version__
-from explorer.app import main
+from explorer.app import Log, main
 from models import decode, open_checkpoint
 from tests.models.talking import save_talking
 
@@ -165,6 +166,30 @@ def test_weights_that_can_not_be_written_leave_nothing_behind(tmp_path, capsys):
     assert f"The weights could not be written to {tmp_path / 'taken'}" in capsys.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["home", "taken"]
     assert main(["--weights", str(tmp_path / "missing" / "a.npz"), "--text", "Tom"]) == 1
+
+
+def test_what_is_written_without_a_window_and_a_full_disk(small_disk, capsys):
+    weights, picture = small_disk.folder / "a.npz", small_disk.folder / "a.png"
+    for path in (weights, picture):
+        path.write_bytes(b"older")
+    small_disk.fill(leave=20_000)
+    assert main(["--weights", str(weights), "--text", "Tom and Anna went to the park. " * 9]) == 1
+    why = "the disk is full. Make room, or choose another folder."
+    assert capsys.readouterr().err == f"The weights could not be written to {weights}: {why}\n"
+    done = run("--png", str(picture), "--text", "Tom")
+    assert (done.returncode, done.stderr) == (1, f"The picture could not be written to {picture}: {why}\n")
+    assert {path.read_bytes() for path in (weights, picture)} == {b"older"}
+    assert small_disk.names() == {"a.npz", "a.png"}
+
+
+def test_a_log_on_a_full_disk_is_silent(small_disk, capfd):
+    handler = Log(small_disk.folder / "log.txt", maxBytes=10_000, backupCount=1)
+    small_disk.fill()
+    for size in (10, 5_000, 20_000):
+        handler.handle(logging.LogRecord("x", logging.INFO, "", 0, "y" * size, None, None))
+    assert capfd.readouterr() == ("", "")
+    small_disk.empty()
+    handler.close()
 
 
 # --------------------------------------------------------------------------- pictures

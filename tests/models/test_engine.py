@@ -16,6 +16,7 @@ from models import run
 from models.checkpoints import open_checkpoint
 from models.choosing import end_ids
 from models.decoding import decode
+from models.describe_requests import DescribeRequest
 from models.engine import BEAMS, MOST_WRITTEN, Engine
 from models.model import Model
 from models.requests import (
@@ -270,6 +271,15 @@ def test_not_enough_memory(gpt: Engine, monkeypatch: pytest.MonkeyPatch, shortag
     assert failure.cause.startswith("Traceback")
     assert failure.no_room == Placement("cpu", "float32")
     assert still_holds(gpt, 90)
+
+
+def test_not_enough_memory_to_describe(gpt: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """transformers' error is dressed up on its way, as one of the config."""
+    forward(gpt, tiny.SENTENCE, ticket=95)
+    monkeypatch.setattr("models.examining.AutoConfig.from_pretrained", out_of_memory)
+    failure = failure_of(gpt, DescribeRequest(reference="en-es", ticket=96))
+    assert "not enough memory to say what this is" in failure.sentence
+    assert still_holds(gpt, 95)
 
 
 def test_fault_of_the_program_is_not_dressed_up(gpt: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,6 +24,7 @@ from tests.models import hub_server
 from tests.models.asking import never, silent
 from tests.models.gguf_maker import gguf_of
 from tests.models.hub_server import COMMIT, REPOSITORY, Hub, serving
+from tests.real_disks import Disk
 
 TinyFolder = Callable[[str], Path]
 
@@ -157,6 +158,18 @@ def test_an_architecture_nobody_knows_is_refused_before_it_is_fetched(
     found = described(listing_of(engine, SMALL))
     assert SMALL in found.refusal
     assert "llamango" in found.refusal
+
+
+def test_a_full_disk_of_temporary_files_is_said(
+    engine: HubEngine, small_disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(small_disk.folder))
+    listing = listing_of(engine, SMALL)
+    small_disk.fill(leave=4096)
+    sentence = described(listing).refusal
+    assert sentence.startswith(f"The header of {SMALL} could not be written to {small_disk.folder}")
+    assert "the disk is full. Make room" in sentence
+    assert small_disk.names() == set()
 
 
 def test_the_missing_extra_is_said_before_anything_is_fetched(

@@ -10,7 +10,7 @@ import pytest
 from models import open_checkpoint, run
 from models.errors import ExplorerError
 from models.export import save_weights
-from models.whole_files import refusal, replacing, write_whole
+from models.whole_files import not_written, replacing, write_whole
 from tests.real_disks import Disk
 
 FULL, READ_ONLY = "the disk is full. Make room", "the disk can only be read. Choose another folder."
@@ -49,9 +49,8 @@ def test_what_fails_on_the_way_leaves_the_older_file_and_nothing_else(tmp_path: 
     ],
 )
 def test_refusals(error: OSError, words: str) -> None:
-    assert (
-        refusal("The table", Path("x/a.csv"), error) == f"The table could not be written to {Path('x/a.csv')}: {words}"
-    )
+    path = Path("x/a.csv")
+    assert not_written("The table", path, error) == f"The table could not be written to {path}: {words}"
 
 
 def test_on_a_full_disk(small_disk: Disk) -> None:
@@ -60,7 +59,7 @@ def test_on_a_full_disk(small_disk: Disk) -> None:
     small_disk.fill(leave=8192)
     with pytest.raises(OSError, match="No space left") as caught:
         write_whole(path, bytes(20_000))
-    assert FULL in refusal("It", path, caught.value)
+    assert FULL in not_written("It", path, caught.value)
     assert path.read_bytes() == b"older"
     assert small_disk.names() == {"a"}
 
@@ -71,7 +70,7 @@ def test_on_a_disk_that_can_only_be_read(small_disk: Disk) -> None:
     small_disk.forbid_writing()
     with pytest.raises(OSError, match="Read-only") as caught:
         write_whole(path, b"newer")
-    assert READ_ONLY in refusal("It", path, caught.value)
+    assert READ_ONLY in not_written("It", path, caught.value)
     assert path.read_bytes() == b"older"
 
 

@@ -35,7 +35,7 @@ from explorer.widgets.segments import Segments
 from models.catalogue import DATE_MODELS, TRANSFORMER_TRANSLATOR
 from models.quality_requests import QualityRequest, QualityView
 from models.values import CheckpointInfo
-from models.whole_files import refusal, write_whole
+from models.whole_files import not_written, write_whole
 
 _EMPTY = (
     "Press Run. The models translate sentences that none of them was trained on, short ones first, and the plot grows. "
@@ -194,6 +194,6 @@ class QualityPanel(Panel):
         try:
             write_whole(Path(path), table(view).encode())
         except OSError as error:
-            self.dispatch(Show(Notice("error", refusal("The table", Path(path), error))))
+            self.dispatch(Show(Notice("error", not_written("The table", Path(path), error))))
         else:
             self.dispatch(Show(Notice("info", f"The table is saved: {path}.")))
