@@ -20,6 +20,7 @@ from models.export import save_weights
 from models.long_comparison import LongComparison
 from models.model import Model
 from models.order import shuffle_view
+from models.patch_positions import patch_positions_view
 from models.pooling import Pooling
 from models.positions import positions_view
 from models.predictions import predict
@@ -31,6 +32,7 @@ from models.requests import (
     CompareRequest,
     ExportRequest,
     HeadRequest,
+    PatchPositionsRequest,
     PositionsRequest,
     PredictionRequest,
     RecurrentRequest,
@@ -265,6 +267,10 @@ class HeldRun:
     @answer.register
     def _positions(self, request: PositionsRequest, should_stop: ShouldStop, report: Report) -> Result:
         return positions_view(request, self.model, self.trace)
+
+    @answer.register
+    def _patch_positions(self, request: PatchPositionsRequest, should_stop: ShouldStop, report: Report) -> Result:
+        return patch_positions_view(request, self.model, self.trace)
 
     @answer.register
     def _shuffle(self, request: ShuffleRequest, should_stop: ShouldStop, report: Report) -> Result:

@@ -203,6 +203,14 @@ class PositionsRequest(Request):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PatchPositionsRequest(Request):
+    """How alike the positions of the patches of run `run` are to a vision model. Answered by `PatchPositionsView`."""
+
+    lane: ClassVar[str] = "view:patches"
+    run: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShuffleRequest(Request):
     """Run the text of run `run` in another order of words, with positions and without. Answered by `ShuffleView`.
 

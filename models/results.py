@@ -265,6 +265,15 @@ class PositionsView(Result):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PatchPositionsView(Result):
+    """The learned positions of a picture's patches, each compared with all."""
+
+    run: int
+    alike: np.ndarray | None  # (rows, columns, rows, columns) float32, cosines; None where the model has no table
+    words: str  # what is shown, or why nothing is
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ShuffleView(Result):
     """The same words in another order, with positions and without."""
 

@@ -6,21 +6,23 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from explorer.panels.base import Panel
-from explorer.session.hover import Hover
-from explorer.session.intents import PutIntervention, SetText
+from explorer.session.hover import NOTHING, Hover, Pointed
+from explorer.session.intents import PutIntervention, SelectQuery, SetText
 from explorer.session.session import Session
 from explorer.session.state import State
+from explorer.theme import sequential
 from explorer.widgets.card import Card
 from explorer.widgets.order_view import EXAMPLE, OrderView
 from explorer.widgets.page import wrapped
+from explorer.widgets.patch_positions import PatchPositions
 from explorer.widgets.scheme_view import SchemeView
 from explorer.widgets.segments import Segments
 from explorer.widgets.sinusoid_view import SinusoidView
 from models.interventions import Positions
-from models.requests import PositionsRequest, Request, ShuffleRequest
-from models.values import CheckpointInfo, PositionScheme
+from models.requests import PatchPositionsRequest, PositionsRequest, Request, ShuffleRequest
+from models.values import CheckpointInfo, PositionScheme, SeenPicture
 
-_SINUSOIDS, _MODEL, _ORDER, _NOTHING = range(4)
+_SINUSOIDS, _MODEL, _ORDER, _NOTHING, _PATCHES = range(5)
 _NO_ATTENTION = (
     "The open model attends to nothing, so there is nothing that has to be told positions: it reads its text one token "
     "after the other, and the order is in its states."
@@ -31,11 +33,11 @@ _AS_TRAINED = Positions("shift", 0)
 class PositionsPanel(Panel):
     name = "positions"
     title = "Positions"
-    hint = "How a model knows the order of words: sinusoids, tables, rotations, biases, and what happens without."
+    hint = "How a model knows the order of words, or the places of patches: waves, tables, rotations, biases, and none."
 
     @classmethod
     def suits(cls, info: CheckpointInfo) -> bool:
-        return not info.textbook and info.family != "vision"
+        return not info.textbook
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)
@@ -51,7 +53,10 @@ class PositionsPanel(Panel):
         self.pages = QStackedWidget()
         self.nothing = wrapped(_NO_ATTENTION, "dim")
         self.nothing.setAlignment(Qt.AlignmentFlag.AlignTop)
-        for page in (self.sinusoids, self.scheme, self.order, self.nothing):
+        self.patches = PatchPositions()
+        self.patches.grid.patch_selected.connect(self._on_patch)
+        self.patches.grid.hovered.connect(self._on_patch_hovered)
+        for page in (self.sinusoids, self.scheme, self.order, self.nothing, self.patches):
             self.pages.addWidget(page)
         body = QWidget()
         inner = QVBoxLayout(body)
@@ -76,6 +81,10 @@ class PositionsPanel(Panel):
         ran, site, page = state.ran, state.site, self._page
         if ran is None or site is None:
             return None
+        if ran.seen is not None:
+            patches = state.results.patch_positions
+            is_here = patches is not None and patches.run == ran.run
+            return None if is_here else PatchPositionsRequest(run=ran.run)
         if page == _MODEL:
             selection = state.selection
             request = PositionsRequest(
@@ -93,6 +102,11 @@ class PositionsPanel(Panel):
 
     def render_state(self, state: State, old: State | None) -> None:
         self._turn(state)
+        if state.ran is not None and state.ran.seen is not None:
+            loaded = state.results.loaded
+            self.card.set_subtitle(f"{loaded.info.name}: of the patches" if loaded is not None else "")
+            self._render_patches(state, state.ran.seen)
+            return
         positions, shuffle = state.results.positions, state.results.shuffle
         if old is None or positions is not old.results.positions:
             self.scheme.show_view(positions)
@@ -112,7 +126,28 @@ class PositionsPanel(Panel):
         if self.isVisible():
             self._refresh()
 
+    def _render_patches(self, state: State, seen: SeenPicture) -> None:
+        self.patches.show_view(state.results.patch_positions, sequential(state.document.view.colour_map))
+        selection = state.selection
+        self.patches.grid.set_selection(selection.query - seen.first, selection.key - seen.first)
+
+    def _on_patch(self, patch: int) -> None:
+        ran = self.session.state.ran
+        if ran is not None and ran.seen is not None:
+            self.dispatch(SelectQuery(ran.seen.first + patch))
+
+    def _on_patch_hovered(self, patch: int, other: int) -> None:
+        ran = self.session.state.ran
+        if ran is not None and ran.seen is not None:
+            first = ran.seen.first
+            self.hover.point(NOTHING if patch < 0 else Pointed(query=first + patch, key=first + other))
+
     def _turn(self, state: State) -> None:
+        looks = state.ran is not None and state.ran.seen is not None
+        self.chooser.setVisible(not looks)
+        if looks:
+            self.pages.setCurrentIndex(_PATCHES)
+            return
         nothing = state.ran is not None and not state.ran.sites and self._page != _SINUSOIDS
         self.pages.setCurrentIndex(_NOTHING if nothing else self._page)
 

@@ -22,6 +22,7 @@ from models.results import (
     DevicesView,
     HeadView,
     Loaded,
+    PatchPositionsView,
     PositionsView,
     PredictionView,
     Progress,
@@ -160,6 +161,7 @@ class Results:
     cell: CellView | None = None
     variance: VarianceView | None = None
     positions: PositionsView | None = None
+    patch_positions: PatchPositionsView | None = None
     shuffle: ShuffleView | None = None
     decoded: DecodeStepView | DecodeSamplesView | None = None
     decoded_rows: DecodeRowsView | None = None

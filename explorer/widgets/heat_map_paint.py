@@ -19,6 +19,7 @@ STILL_HINT = "+ and − zoom, 0 shows all"
 
 _LONGEST_LABEL = 112.0
 _MOST_OVERHANG = 28.0  # the last column labels are elided rather than cost the map more than this
+_NARROWEST = 16.0  # pixels of a piece of the readout that is cut: room for its dots
 _GAP = 6.0
 _SLANT = math.sqrt(0.5)  # column labels rise at 45 degrees
 _LEAN = 0.2  # how far right of its cell's middle a column label starts, in lines
@@ -159,7 +160,7 @@ class HeatMapPainter:
         painter.setFont(self.frame.bold)
         metrics = QFontMetricsF(self.frame.bold)
         x, widths = strip.left() + 10, [metrics.horizontalAdvance(text) for text, _ in parts]
-        limits = piece_limits(widths, strip.width() - 20)
+        limits = piece_limits(widths, [role == "text_dim" for _, role in parts], strip.width() - 20)
         for (text, role), limit in zip(parts, limits, strict=True):
             shown = metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, limit)
             width = metrics.horizontalAdvance(shown)
@@ -246,16 +247,22 @@ def label_at(frame: Frame, view: MapView, position: QPointF) -> tuple[str, int]:
     return ("", -1)
 
 
-def piece_limits(widths: list[float], room: float) -> list[float]:
-    """How wide each piece of a readout may be so that all fit: the longest are cut, but never the last, a value."""
-    if not widths:
-        return []
-    *others, value = widths
-    low, high = 0.0, max(others, default=0.0)
-    if value + sum(others) > room:
+def piece_limits(widths: list[float], minor: list[bool], room: float) -> list[float]:
+    """How wide each piece of a readout may be so that all fit.
+
+    The longest are cut, those that are `minor` first, and the last, a value, never.
+    """
+    limits = list(widths)
+    for cut in (True, False):
+        these = [i for i, is_minor in enumerate(minor[:-1]) if is_minor is cut]
+        left = room - sum(limits) + sum(limits[i] for i in these)
+        low, high = _NARROWEST if cut else 0.0, max((limits[i] for i in these), default=0.0)
+        if sum(limits[i] for i in these) <= left:
+            continue
         for _ in range(20):  # to a thousandth of a pixel
             middle = (low + high) / 2
-            fits = value + sum(min(width, middle) for width in others) <= room
+            fits = sum(min(limits[i], middle) for i in these) <= left
             low, high = (middle, high) if fits else (low, middle)
-        high = low
-    return [*(min(width, high) + 1 for width in others), value + 1]
+        for i in these:
+            limits[i] = min(limits[i], low)
+    return [limit + 1 for limit in limits]

@@ -16,8 +16,10 @@ from PySide6.QtWidgets import QFileDialog
 from explorer.panels.head_map import HeadMapPanel
 from explorer.panels.mask_scale import MaskScalePanel
 from explorer.panels.next_token import NextTokenPanel
+from explorer.panels.positions import PositionsPanel
 from explorer.session import files
-from explorer.session.intents import OpenCheckpoint, SetPicture, Show
+from explorer.session.intents import OpenCheckpoint, SelectKey, SetPicture, Show
+from explorer.widgets.number_text import value_text
 from explorer.window import MainWindow
 from tests.explorer.real_window import click, opened_window, panel_of, press, settle
 
@@ -77,9 +79,9 @@ def test_it_opens_with_a_sample(window):
 
 
 def test_panels_for_texts_are_put_away(window):
-    for name in ("decoding", "positions", "alignment"):
+    for name in ("decoding", "alignment"):
         assert not window.dock_host.docks[name].toggleViewAction().isChecked()
-    for name in ("cell", "masks", "lookup"):
+    for name in ("cell", "masks", "positions", "lookup"):
         assert window.dock_host.docks[name].toggleViewAction().isChecked()
 
 
@@ -88,6 +90,38 @@ def test_an_effect_is_one_on_the_classes(window):
     settle(window)
     panel = panel_of(window, MaskScalePanel)
     assert panel.effect.next_title.text() == "What it sees in the picture"
+    window.dock_host.docks["next"].raise_()
+    settle(window)
+
+
+def test_positions_of_patches_are_compared_and_linked_with_the_selected_one(window):
+    window.dock_host.docks["positions"].raise_()
+    settle(window)
+    panel = panel_of(window, PositionsPanel)
+    grid = panel.patches.grid
+    assert not panel.chooser.isVisible()
+    view, ran = window.session.state.results.patch_positions, window.session.state.ran
+    assert view is not None
+    assert view.alike is not None
+    assert view.alike.shape == (7, 7, 7, 7)
+    assert "Dosovitskiy et al. 2021" in panel.patches.words.text()
+    click(grid, grid.map_rect(17).center().toPoint())
+    settle(window)
+    assert ran is not None
+    assert ran.seen is not None
+    assert window.session.state.selection.query == ran.seen.first + 17
+    press(grid, Qt.Key.Key_Down)
+    settle(window)
+    assert window.session.state.selection.query == ran.seen.first + 24
+    assert grid.readout().startswith("r4 c4 and ")
+    window.session.dispatch(SelectKey(ran.seen.first))
+    value = value_text(float(view.alike[3, 3, 0, 0]))
+    assert grid.readout() == f"r4 c4 and r1 c1: {value}"
+    window.session.dispatch(SetPicture("sample:cat-1"))
+    settle(window)
+    newer = window.session.state.results.patch_positions
+    assert newer is not None
+    np.testing.assert_array_equal(newer.alike, view.alike)  # positions are of the model, not of the picture
     window.dock_host.docks["next"].raise_()
     settle(window)
 

@@ -301,11 +301,13 @@ def test_a_screen_reader_hears_what_it_is(heat_map):
     assert heat_map.focusPolicy() & Qt.FocusPolicy.TabFocus
 
 
-def test_a_readout_that_is_too_long_keeps_its_value_whole():
-    assert piece_limits([], 260) == []
-    assert piece_limits([30], 20) == [31]
-    assert piece_limits([140, 10, 30], 260) == [141, 11, 31]  # a long word is whole where all else fits
-    limits = piece_limits([120, 60, 50, 20, 50], 180)
-    assert limits[-1] == 51
-    assert limits[3] == pytest.approx(21)
-    np.testing.assert_allclose(limits[:3], 110 / 3 + 1, atol=0.01)  # what is left, shared out among the long ones
+def test_a_readout_that_is_too_long_keeps_its_value_whole_and_then_its_words():
+    assert piece_limits([], [], 260) == []
+    assert piece_limits([30], [False], 20) == [31]
+    pieces, minor = [140.0, 70.0, 60.0, 10.0, 30.0], [False, True, False, True, False]  # a word, looks at, a word, :
+    assert piece_limits(pieces, minor, 310) == [141, 71, 61, 11, 31]
+    assert piece_limits(pieces, minor, 280) == [141, pytest.approx(41), 61, 11, 31]  # what stands between words first
+    tight = piece_limits(pieces, minor, 176)
+    assert tight[1] == pytest.approx(17)
+    assert (tight[3], tight[4]) == (11, 31)
+    np.testing.assert_allclose([tight[0], tight[2]], 61, atol=0.01)  # what is left, shared out among the words
