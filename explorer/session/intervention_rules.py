@@ -1,0 +1,72 @@
+"""What is changed while the model runs: how an intent changes the list of it. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from explorer.session.intents import (
+    ClearInterventions,
+    PaintCells,
+    PutIntervention,
+    RemoveIntervention,
+    SwitchIntervention,
+)
+from explorer.session.rules import another_text, rule
+from explorer.session.state import Listed, State
+from models.interventions import Intervention, Mask, is_neutral, same_slot
+
+
+@rule.register
+def _(intent: PutIntervention, state: State) -> State:
+    return _put(state, intent.value)
+
+
+@rule.register
+def _(intent: PaintCells, state: State) -> State:
+    if not intent.cells:
+        return state
+    site, head = state.edit_scope
+    stroke = Mask("painted", cells=tuple((q, k, intent.allow) for q, k in intent.cells), site=site, head=head)
+    before = [listed.value for listed in state.document.interventions if same_slot(listed.value, stroke)]
+    cells = {(q, k): allow for mask in (*before, stroke) if isinstance(mask, Mask) for q, k, allow in mask.cells or ()}
+    return _put(state, replace(stroke, cells=tuple((q, k, allow) for (q, k), allow in sorted(cells.items()))))
+
+
+def _put(state: State, value: Intervention) -> State:
+    """`value` in the place of the first intervention with its slot, and of any others with it; else at the end."""
+    listed = state.document.interventions
+    place = next((i for i, other in enumerate(listed) if same_slot(other.value, value)), len(listed))
+    others = tuple(other for other in listed[place:] if not same_slot(other.value, value))
+    new = () if is_neutral(value) else (Listed(value),)
+    return _with_interventions(state, (*listed[:place], *new, *others))
+
+
+@rule.register
+def _(intent: SwitchIntervention, state: State) -> State:
+    listed = _checked(state, intent.index)
+    changed = replace(listed[intent.index], on=intent.on)
+    return _with_interventions(state, (*listed[: intent.index], changed, *listed[intent.index + 1 :]))
+
+
+@rule.register
+def _(intent: RemoveIntervention, state: State) -> State:
+    listed = _checked(state, intent.index)
+    return _with_interventions(state, (*listed[: intent.index], *listed[intent.index + 1 :]))
+
+
+@rule.register
+def _(intent: ClearInterventions, state: State) -> State:
+    return _with_interventions(state, ())
+
+
+def _with_interventions(state: State, listed: tuple[Listed, ...]) -> State:
+    if listed == state.document.interventions:
+        return state
+    return replace(another_text(state.with_document(interventions=listed)), restored=False)
+
+
+def _checked(state: State, index: int) -> tuple[Listed, ...]:
+    listed = state.document.interventions
+    if not 0 <= index < len(listed):
+        raise ValueError(f"There is no intervention {index}: the list has {len(listed)}.")
+    return listed

@@ -1,0 +1,32 @@
+"""Where the rules meet: one for each kind of intent, and what several of them do to a state. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import singledispatch
+
+from explorer.session.state import State
+
+TEXT_LANES = frozenset({"forward", "decode", "decode:play"})
+"""Lanes whose notices speak of the text: changing it answers them."""
+
+
+@singledispatch
+def rule(intent: object, state: State) -> State:
+    """The state after an intent, by the rule that is registered for its kind."""
+    raise TypeError(f"No rule says what {type(intent).__name__} does to the state.")
+
+
+def another_text(state: State) -> State:
+    """What was said about the last text no longer matters."""
+    return replace(without_notice(state, TEXT_LANES), refused=None)
+
+
+def without_notice(state: State, lanes: frozenset[str] | set[str]) -> State:
+    """Without the sentence before the person, where it was said of one of `lanes`."""
+    return replace(state, notice=None) if state.notice is not None and state.notice.lane in lanes else state
+
+
+def broken_off(state: State) -> State:
+    """Nobody waits for the step of writing that is under way, nor for what would follow it."""
+    return replace(state, asked=None, passage=0) if state.asked is not None or state.passage else state

@@ -1,0 +1,112 @@
+"""What is read, and by which checkpoint: how an intent changes it. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from explorer.session.defaults import settled
+from explorer.session.intents import (
+    OpenCheckpoint,
+    Place,
+    RestoreDocument,
+    SayInTurn,
+    SetChat,
+    SetPicture,
+    SetTarget,
+    SetText,
+    SetTurns,
+)
+from explorer.session.rules import TEXT_LANES, another_text, broken_off, rule, without_notice
+from explorer.session.state import Document, State
+from explorer.session.talking import as_chat, as_text, with_prompt
+from models.chat import MOST_TURNS, Chat
+
+
+@rule.register
+def _(intent: OpenCheckpoint, state: State) -> State:
+    opened = _choose(state, intent.reference)
+    return opened if opened is state else replace(opened, restored=False)
+
+
+@rule.register
+def _(intent: Place, state: State) -> State:
+    reference = state.document.checkpoint if intent.reference is None else intent.reference
+    if (intent.placement, reference) == (state.placement, state.document.checkpoint):
+        return state
+    # of the same checkpoint the text, the selection and what was changed mean the same there
+    same = reference == state.document.checkpoint
+    state = broken_off(state)  # a load calls off what was asked for
+    state = without_notice(state.with_document(checkpoint=reference), {"load", *TEXT_LANES})
+    return replace(state, placement=intent.placement, loading=reference, restored=same, refused=None)
+
+
+@rule.register
+def _(intent: SetText, state: State) -> State:
+    return _with_prompt(state, with_prompt(state.document, intent.text))
+
+
+@rule.register
+def _(intent: SetChat, state: State) -> State:
+    return _with_prompt(state, as_chat(state.document) if intent.on else as_text(state.document))
+
+
+@rule.register
+def _(intent: SetTurns, state: State) -> State:
+    if not 1 <= len(intent.turns) <= MOST_TURNS:
+        raise ValueError(f"A conversation of {len(intent.turns)} turns is not offered: 1 to {MOST_TURNS}.")
+    return _with_prompt(state, with_prompt(state.document, Chat(intent.turns)))
+
+
+@rule.register
+def _(intent: SayInTurn, state: State) -> State:
+    turns, place = state.document.turns, intent.place
+    if not 0 <= place < len(turns):
+        raise ValueError(f"There is no turn {place}: the conversation has {len(turns)}.")
+    said = replace(turns[place], text=intent.text)
+    return _with_prompt(state, with_prompt(state.document, Chat((*turns[:place], said, *turns[place + 1 :]))))
+
+
+def _with_prompt(state: State, document: Document) -> State:
+    if document == state.document:
+        return state
+    return replace(another_text(state), document=document, restored=False)
+
+
+@rule.register
+def _(intent: SetTarget, state: State) -> State:
+    if intent.target == state.document.target:
+        return state
+    return replace(another_text(state.with_document(target=intent.target)), restored=False)
+
+
+@rule.register
+def _(intent: SetPicture, state: State) -> State:
+    if intent.picture == state.document.picture:
+        return state
+    return replace(another_text(state.with_document(picture=intent.picture)), restored=False)
+
+
+@rule.register
+def _(intent: RestoreDocument, state: State) -> State:
+    if intent.document == state.document:
+        return state
+    state = broken_off(state)
+    chosen = _choose(state, intent.document.checkpoint)
+    if intent.document.question != state.document.question:
+        chosen = another_text(chosen)
+    restored = replace(chosen, document=intent.document, restored=True)
+    if chosen.loading is None and restored.up_to_date and restored.ran is not None:
+        # nothing runs that could settle it: the selection is for the run on screen
+        selection = settled(restored.document.selection, restored.ran, restored.document.checkpoint)
+        return replace(restored.with_document(selection=selection), restored=False)
+    # Not clamped: the restored selection belongs to the restored text, which has yet to run.
+    return restored
+
+
+def _choose(state: State, reference: str) -> State:
+    """Ask for another checkpoint; what is open stays open until it arrives."""
+    loaded = state.results.loaded
+    underway = state.loading or (loaded.info.reference if loaded else None)
+    if reference == underway:
+        return state
+    return replace(without_notice(state.with_document(checkpoint=reference), {"load"}), loading=reference)

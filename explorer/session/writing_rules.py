@@ -1,0 +1,107 @@
+"""What the model writes and how: how an intent asks for it, and changes the tree of it. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from explorer.session.branches import MOST_NODES, ROOT, Branches
+from explorer.session.intents import (
+    AskSamples,
+    AskStep,
+    DeleteBranch,
+    GoToNode,
+    NameBranch,
+    SetDecoding,
+    SetStrategy,
+)
+from explorer.session.rules import broken_off, rule
+from explorer.session.state import State
+from explorer.session.writing import Asked
+
+MOST_NAME = 80
+"""Characters of the name of a branch."""
+
+
+@rule.register
+def _(intent: SetDecoding, state: State) -> State:
+    return state.with_document(decoding=intent.decoding)
+
+
+@rule.register
+def _(intent: SetStrategy, state: State) -> State:
+    decoding = state.document.decoding
+    settings = replace(decoding.settings, strategy=intent.strategy)
+    return state.with_document(decoding=replace(decoding, settings=settings, chosen=True))
+
+
+@rule.register
+def _(intent: AskStep, state: State) -> State:
+    asked = Asked(replace(intent.request, ticket=0), (intent.parent,), state.document.branches.current)
+    if asked.grows:
+        _check_paths(state.document.branches, asked.parents, (intent.request.ids,))
+    return _asked(state, asked, intent.goes_on)
+
+
+@rule.register
+def _(intent: AskSamples, state: State) -> State:
+    request, branches = replace(intent.request, ticket=0), state.document.branches
+    if len(intent.parents) != len(request.samples):
+        raise ValueError(f"{len(request.samples)} samples can not go on from {len(intent.parents)} nodes.")
+    _check_paths(branches, intent.parents, request.ids)
+    return _asked(state, Asked(request, intent.parents, branches.current, intent.shown), intent.goes_on)
+
+
+def _asked(state: State, asked: Asked, goes_on: bool) -> State:
+    request, question = asked.request, state.document.question
+    if (request.text, request.target) != (question.text, question.target):
+        raise ValueError("The step is of another text than the one in the input.")
+    if request.interventions != question.interventions:
+        raise ValueError("The step is of a model that is changed otherwise than the interventions say.")
+    if goes_on and state.passage:
+        return replace(state, asked=asked)
+    number = state.passages + 1
+    return replace(state, asked=asked, passage=number, passages=number)
+
+
+def _check_paths(branches: Branches, parents: tuple[int, ...], paths: tuple[tuple[int, ...], ...]) -> None:
+    for parent, ids in zip(parents, paths, strict=True):
+        if branches.ids(_known(branches, parent)) != ids:
+            raise ValueError(f"The step is not one after node {parent}: other tokens lead there.")
+    if not branches.has_room(len(parents)):
+        raise ValueError(f"The branches of this text hold {MOST_NODES:,} tokens, the most that are kept.")
+
+
+@rule.register
+def _(intent: GoToNode, state: State) -> State:
+    branches = state.document.branches
+    return _with_branches(state, branches.go(_known(branches, intent.node)))
+
+
+@rule.register
+def _(intent: NameBranch, state: State) -> State:
+    branches = state.document.branches
+    if intent.node == ROOT:
+        raise ValueError("The prompt is no branch: it has no name.")
+    return _with_branches(state, branches.named(_known(branches, intent.node), intent.name[:MOST_NAME]))
+
+
+@rule.register
+def _(intent: DeleteBranch, state: State) -> State:
+    branches = state.document.branches
+    if intent.node == ROOT:
+        raise ValueError("The prompt is no branch: it can not be deleted.")
+    fewer = branches.without(branches.branch_start(_known(branches, intent.node)))
+    if state.asked is not None and state.asked.grows and not all(parent in fewer for parent in state.asked.parents):
+        state = broken_off(state)
+    return _with_branches(state, fewer)
+
+
+def _with_branches(state: State, branches: Branches) -> State:
+    document = state.document.with_branches(branches)
+    return state if document is state.document else replace(state, document=document)
+
+
+def _known(branches: Branches, node: int) -> int:
+    if node not in branches:
+        raise ValueError(f"There is no node {node} in this tree.")
+    return node
