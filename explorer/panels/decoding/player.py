@@ -8,197 +8,37 @@ from dataclasses import replace
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from explorer.panels.decoding.asking import samples_request, step_request
-from explorer.panels.decoding.side_by_side import Drawn, SideText, beam_texts
-from explorer.panels.decoding.work import (
-    SILENT,
-    BeamSearch,
-    Work,
-    made_with,
-    search_is_over,
-    text_is_over,
-    token_is_over,
-)
-from explorer.session.branches import MOST_NODES, ROOT, Branches, Node
+from explorer.panels.decoding.looked_at import LookedAt
+from explorer.panels.decoding.side_by_side import Drawn
+from explorer.panels.decoding.work import Work
+from explorer.session.branches import ROOT, Branches
 from explorer.session.intents import AskSamples, AskStep, DeleteBranch, GoToNode, NameBranch
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.session.writing import TEXTS_KEPT, Origin
-from models.chat import Prompt, with_other_end
-from models.decode_requests import Beam, DecodeSamplesRequest, DecodeSamplesView, DecodeStepRequest, DecodeStepView
+from models.chat import Prompt
+from models.decode_requests import DecodeSamplesRequest, DecodeSamplesView, DecodeStepRequest, DecodeStepView
 from models.decode_settings import DecodeSettings
 from models.interventions import Intervention
 
-_FULL = f"The branches of this text hold {MOST_NODES:,} tokens, the most that are kept. Delete one to go on."
 
-
-class DecodePlayer(QObject):
-    """Asks the engine for one step at a time, and keeps what came back.
-
-    `settings`, `steps`, `samples` and `problem` are what the knobs say, `pause_ms` what the speed does.
-    """
+class DecodePlayer(LookedAt):
+    """Asks the engine for one step at a time, and keeps what came back. `pause_ms` is what the speed says."""
 
     changed = Signal()  # by itself, or by what a person did: never while `take_up` or `receive` run
 
     def __init__(self, session: Session, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self.session = session
-        self.settings, self.steps, self.samples, self.problem = DecodeSettings(), 20, 1, ""
+        super().__init__(session, parent)
         self.pause_ms = 0
-        self.work = Work()
         self.pending: DecodeStepRequest | DecodeSamplesRequest | None = None
         self.playing = False
         self.said = ""  # what went wrong with the last step, or became of a branch
         self._works: OrderedDict[Origin, Work] = OrderedDict()
-        # sets of samples, a tree, and what that has of these: looked up many times a step
-        self._drawn: tuple[list[Drawn], Branches, tuple[int, Drawn] | None] = [], Branches(), None
         self._drawing = -1  # the place among the sets of the one whose step is under way
         self._taken: DecodeStepView | DecodeSamplesView | None = None  # the last answer that was seen
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(lambda: self._play_on())
-
-    # what is the case
-
-    @property
-    def is_beam(self) -> bool:
-        return self.settings.strategy == "beam"
-
-    @property
-    def branches(self) -> Branches:
-        return self.session.state.document.branches
-
-    @property
-    def at(self) -> int:
-        """The step that is looked at; 0 is the prompt."""
-        search = self.work.search
-        return (search.at if search is not None else 0) if self.is_beam else len(self.branches.path())
-
-    @property
-    def count(self) -> int:
-        """How many texts a step draws."""
-        return self.samples if self.settings.draws else 1
-
-    @property
-    def drawn(self) -> Drawn | None:
-        """The samples side by side, while one of them is looked at."""
-        found = self._found()
-        return None if found is None else found[1]
-
-    def _found(self) -> tuple[int, Drawn] | None:
-        """The set of samples of which one is looked at, as far as the tree has it, and its place among the sets.
-
-        Where there are several, that which is made as the knobs say comes first, then the one that was begun last.
-        """
-        branches, sets = self.branches, self.work.sets
-        if self._drawn[0] is not sets or self._drawn[1] is not branches:
-            cut = [(place, drawn.within(branches)) for place, drawn in enumerate(sets)]
-            there = [
-                (place, drawn)
-                for place, drawn in cut
-                if drawn is not None and drawn.is_begun and drawn.shown(branches) is not None
-            ]
-            there.sort(key=lambda found: (self.is_as_set(found[1]), found[0]))
-            self._drawn = sets, branches, there[-1] if there else None
-        return self._drawn[2]
-
-    def is_as_set(self, made: BeamSearch | Drawn) -> bool:
-        """Whether the knobs say what it was made with, so that it goes on with the next step."""
-        if isinstance(made, BeamSearch):
-            return (made.settings, made.steps) == (self.settings, self.steps)
-        return (made.settings, len(made.ways)) == (self.settings, self.count)
-
-    def other_settings(self) -> str:
-        """What is looked at was made with, where the knobs say something else; "" where they do not."""
-        if self.is_beam:
-            search = self.work.search
-            return made_with(search.settings, search.steps) if search and not self.is_as_set(search) else ""
-        drawn = self.drawn
-        if drawn is None or self.is_as_set(drawn):
-            return ""
-        return made_with(drawn.settings, samples=len(drawn.ways))
-
-    def way(self) -> tuple[Node, ...]:
-        """The tokens of the text that is looked at, those after the step that is looked at included."""
-        drawn, branches = self.drawn, self.branches
-        sample = drawn.shown(branches) if drawn is not None else None
-        return branches.furthest() if drawn is None or sample is None else branches.path(drawn.nodes[sample])
-
-    def shown_view(self) -> DecodeStepView | None:
-        work, branches, drawn = self.work, self.branches, self.drawn
-        if self.is_beam:
-            return work.search.shown[-1] if work.search is not None and work.search.shown else None
-        sample = drawn.shown(branches) if drawn is not None else None
-        settings = None if drawn is None or sample is None else replace(drawn.settings, sample=sample)
-        return work.view_of(branches.path(), settings)
-
-    @property
-    def shown_beam(self) -> Beam | None:
-        """The hypothesis of the search that is looked at."""
-        return self.work.search.shown_beam if self.work.search is not None else None
-
-    def shown_ids(self) -> tuple[int, ...]:
-        """What was written up to the shown step, by the picked beam in a search."""
-        view, beam = self.shown_view(), self.shown_beam
-        if view is None:
-            return ()
-        return beam.ids if self.is_beam and beam is not None else view.ids
-
-    def shown_whole(self) -> Prompt:
-        """The same with what it follows on: what "use this text" puts into the input."""
-        view, beam = self.shown_view(), self.shown_beam
-        if view is None or not self.is_beam or beam is None:
-            return view.whole if view is not None else ""
-        return with_other_end(view.whole, view.text, beam.text)
-
-    def side_by_side(self) -> list[SideText]:
-        """The texts that are written at once, if there are several."""
-        if self.is_beam:
-            return beam_texts(self.work.search.shown, self.shown_beam) if self.work.search is not None else []
-        if self.drawn is None:
-            return []
-        loaded = self.session.state.results.loaded
-        fills = loaded is not None and loaded.info.family == "masked"  # its words do not stand side by side
-        return self.drawn.texts(self.branches, ", " if fills else "")
-
-    def lacking(self, state: State) -> DecodeStepRequest | None:
-        """The step that is looked at, where it came from a file, say, and has to be computed again."""
-        branches = state.document.branches
-        if self.is_beam or branches.current == ROOT or state.asked is not None or not state.up_to_date:
-            return None
-        like = step_request(state, self.settings, self.steps)
-        return self.work.missing(branches.path(), self.steps, like)
-
-    def silence(self) -> str:
-        """Why the open model writes nothing at all; "" where it does."""
-        loaded = self.session.state.results.loaded
-        return SILENT.get(loaded.info.family, "") if loaded is not None else "No model is open yet."
-
-    def why_not(self) -> str:
-        """Why no step follows on what is looked at; "" where one can."""
-        silence = self.silence()
-        if silence:
-            return silence
-        view = self.shown_view()
-        if self.is_beam:
-            search = self.work.search
-            return search_is_over(search) if search is not None and self.is_as_set(search) else ""
-        if not self.branches.has_room(self.count):
-            return _FULL
-        if self.drawn is not None and self.is_as_set(self.drawn):
-            return self._why_no_sample(self.drawn)
-        path = self.branches.path()
-        if view is None:
-            return token_is_over(path[-1], len(path), self.steps) if path else ""
-        return text_is_over(view, self.steps)
-
-    def _why_no_sample(self, drawn: Drawn) -> str:
-        branches = self.branches
-        if branches.current != drawn.nodes[drawn.shown(branches) or 0]:
-            return ""  # what follows is known
-        writing = drawn.writing(branches)
-        if not writing:
-            return "All samples have ended."
-        return token_is_over(None, len(branches.path(drawn.nodes[writing[0]])), self.steps)
 
     # what comes from the session
 
