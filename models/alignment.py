@@ -38,9 +38,11 @@ def likelihoods(trace: Trace) -> np.ndarray:
     the last one is NaN, since nothing was written there.
     """
     found = np.full(len(trace.tokens), np.nan, np.float32)
-    for i, token in enumerate(trace.tokens[1:]):
-        logits = trace.logits_at([i])[0].float()  # (vocabulary,)
-        found[i] = float(torch.softmax(logits, dim=-1)[token.id])
+    for rows, logits in trace.logit_blocks():
+        written = [token.id for token in trace.tokens[rows[0] + 1 : rows[-1] + 2]]  # none after the last
+        p = torch.softmax(logits[: len(written)].float(), dim=-1)  # (rows, vocabulary)
+        ids = torch.tensor(written, dtype=torch.long, device=p.device)
+        found[rows[: len(written)]] = p.gather(1, ids[:, None])[:, 0].cpu().numpy()
     return found
 
 

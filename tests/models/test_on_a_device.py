@@ -28,6 +28,7 @@ from models import (
     tiles,
     values,
 )
+from models.alignment import likelihoods
 from models.capture import IMPLEMENTATION
 from models.decode_requests import DecodeSamplesRequest, DecodeStepRequest
 from models.decode_settings import DecodeSettings
@@ -55,7 +56,7 @@ from models.values import AUTO, BEST, Placement, SiteRef, Tile
 from tests import pretend_device
 from tests.models import inputs, tiny
 from tests.models.asking import ask, failure_of, forward
-from tests.models.everything import EVERY_FILTER, aligned, everything, open_in, unlike
+from tests.models.everything import EVERY_FILTER, aligned, everything, open_in, unlike, writing
 from tests.models.own_modules import CHARACTERS, CONTEXT, Reader, Writer
 
 DEVICE = f"{pretend_device.NAME}:0"
@@ -272,6 +273,20 @@ def test_a_text_that_does_not_fit_is_let_go_and_the_run_before_stays():
     forward(engine, tiny.SENTENCE * 8, ticket=4)
 
 
+def test_a_model_that_is_closed_leaves_nothing_there():
+    engine = open_in("vit-quickdraw", Placement(DEVICE))
+    before = taken()
+    for reference in ("story-gpt", "vit-quickdraw"):
+        loaded = ask(engine, LoadRequest(ticket=2, reference=reference, placement=Placement(DEVICE)))
+        assert isinstance(loaded, Loaded)
+        if reference == "story-gpt":
+            ran = forward(engine, tiny.SENTENCE)
+            assert not isinstance(ask(engine, AtlasRequest(run=2, size=16)), Failure)
+            list(writing(engine, tiny.SENTENCE, ran.sites[0].ref, (Scale(0.5),)))
+            assert taken() > before + 30_000_000
+    assert taken() < before + 5000  # a table of what is the future, for as many tokens
+
+
 @pytest.mark.parametrize("room", [0, 4000])
 def test_what_is_computed_in_parts_begins_anew_where_it_failed(tiny_folder, monkeypatch, room):
     monkeypatch.setattr(values, "LARGEST_WHOLE", 4)
@@ -366,3 +381,11 @@ def test_a_block_of_rows_is_found_in_one_copy(case):
     with pretend_device.counted() as counts:
         assert attention.reach(there, [0], slice(2, 5)) == attention.reach(x, [0], slice(2, 5))
     assert counts.to_host == (0 if case == "causal" else 1)
+
+
+def test_how_likely_each_word_was_comes_in_one_copy():
+    model = open_checkpoint("en-es", device=DEVICE)
+    trace = run(model, TEXTS["en-es"], target="Buenos días, ¿cómo estás?")
+    with pretend_device.counted() as counts:
+        likelihoods(trace)
+    assert counts.to_host == 1
