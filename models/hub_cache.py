@@ -5,6 +5,7 @@ Reading it needs no network. Every other program that uses the cache finds what 
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,6 +17,8 @@ from models.hub_names import HubName
 from models.hub_requests import HubFile
 from models.memory import in_bytes
 from models.whole_files import write_whole
+
+_SHARD = re.compile(r"model-\d{5}-of-(\d{5})\.safetensors")
 
 
 def cache_location() -> str:
@@ -36,8 +39,8 @@ class HubCache:
         for folder in self._snapshots(name):
             if name.file and (folder / name.file).is_file():
                 return folder / name.file
-            if not name.file and (folder / "config.json").is_file() and any(folder.glob("*.safetensors")):
-                return folder  # what was only looked up has no weights
+            if not name.file and (folder / "config.json").is_file() and _has_weights(folder):
+                return folder
         return None
 
     def ggufs_of(self, name: HubName) -> tuple[HubFile, ...]:
@@ -106,6 +109,13 @@ class HubCache:
         if not name.revision and first.parent.is_dir():
             others = [folder for folder in first.parent.iterdir() if folder.is_dir() and folder != first]
             yield from sorted(others, key=lambda folder: folder.stat().st_mtime, reverse=True)
+
+
+def _has_weights(folder: Path) -> bool:
+    """Not where a checkpoint was only looked up, nor where some of its shards have not come."""
+    names = [path.name for path in folder.glob("*.safetensors")]
+    shards = [match for match in map(_SHARD.fullmatch, names) if match is not None]
+    return len(names) > len(shards) or (bool(shards) and len(shards) >= int(shards[0][1]))
 
 
 def file_here(path: Path, name: str) -> HubFile:

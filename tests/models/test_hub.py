@@ -21,6 +21,7 @@ from models.hub_names import parse
 from models.hub_requests import FetchRequest, HubFetched, HubListing, LookUpRequest
 from models.requests import Cancelled, Request
 from models.results import Failure, Result
+from tests.models import hub_server
 from tests.models.asking import never, silent
 from tests.models.hub_server import COMMIT, REPOSITORY, Hub, serving
 
@@ -220,6 +221,30 @@ def test_called_off_and_taken_up_again(engine: HubEngine, hub: Hub, source: Path
     fetch(engine, again)
     assert hub.bytes_sent("model.safetensors")[-1] == f"bytes={weights.here}-"
     assert open_checkpoint(again.folder).info.parameters == again.tensors.parameters
+
+
+def test_half_of_a_newer_one_leaves_the_older_one(
+    engine: HubEngine, hub: Hub, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(engine.cache.folder))
+    model = open_checkpoint(source)
+    reference = fetch(engine, listing_of(engine)).reference
+    first = open_checkpoint(reference).info.folder
+    monkeypatch.setattr(hub_server, "COMMIT", "f" * 40)
+    (source / "model.safetensors").unlink()
+    model.module.save_pretrained(source, max_shard_size="40KB")  # type: ignore[operator]
+    listing = listing_of(engine)
+    shards = [file for file in listing.files if file.name.endswith(".safetensors")]
+    assert len(shards) > 1
+
+    def one_has_come() -> bool:
+        return any(Path(listing.folder).glob("*.safetensors"))
+
+    with pytest.raises(Cancelled):
+        engine.run(FetchRequest(listing=listing), one_has_come, silent)
+    assert open_checkpoint(reference).info.folder == first
+    fetch(engine, listing_of(engine))
+    assert open_checkpoint(reference).info.folder == listing.folder != first
 
 
 def test_taken_up_where_the_server_knows_no_ranges(engine: HubEngine, hub: Hub, cache: Path, source: Path) -> None:
