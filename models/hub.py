@@ -190,7 +190,8 @@ class HubEngine:
         name = parse(listing.reference)
         if request.offline or is_offline_mode():
             raise CheckpointError(f"The program is offline. Switch “Stay offline” off to fetch {name.repository}.")
-        done = listing.size - listing.missing
+        files = [self.cache.with_bytes_here(name, listing.commit, file) for file in listing.files]
+        done = sum(file.here for file in files)  # an attempt that broke off may have brought some since
 
         def count(new: int) -> None:
             nonlocal done
@@ -201,8 +202,8 @@ class HubEngine:
             report(label, done / max(1, listing.size))
 
         with in_sentences(name, self.endpoint, self.cache.folder):
-            self.cache.check_room(name, listing.missing)
-            for file in sorted(listing.files, key=lambda file: file.size):  # what is wrong shows early
+            self.cache.check_room(name, listing.size - done)
+            for file in sorted(files, key=lambda file: file.size):  # what is wrong shows early
                 self._transfer.fetch(name, listing.commit, file, should_stop, count)
             self.cache.remember(name, listing.commit)
         return HubFetched(request=request, reference=listing.reference, folder=listing.folder)

@@ -88,7 +88,10 @@ def test_a_disk_that_fills_up_while_it_is_fetched(
     small_disk.empty()
     again = look_up(engine, text)
     assert 0 < again.missing < again.size
-    assert isinstance(ask(engine, FetchRequest(listing=again)), HubFetched)
+    told: list[float | None] = []
+    answer = engine.run(FetchRequest(listing=listing), never, lambda _, fraction: told.append(fraction))
+    assert isinstance(answer, HubFetched)  # the same listing goes on, counted from what is here
+    assert told[-1] == 1.0
     assert open_checkpoint(again.reference).info.parameters == again.tensors.parameters
 
 
