@@ -44,7 +44,7 @@ def describe(reference: str) -> CheckpointInfo:
 
 
 def open_checkpoint(reference: str | Path, *, device: str = "cpu", dtype: str = "float32") -> Model:
-    """Open a shipped checkpoint by name, or any checkpoint folder or GGUF file, in eval mode.
+    """Open a shipped checkpoint by name, any folder or GGUF file, or hf://owner/name from the cache, in eval mode.
 
     Args:
         device: as torch names it ("cuda:0", "mps"), or "auto" to spread the layers over all devices by accelerate.

@@ -9,12 +9,13 @@ from typing import Any
 
 from models.errors import CheckpointError
 from models.gguf_files import parts_only
-from models.gguf_names import is_named_gguf, is_part
-from models.hub_names import HubName
+from models.gguf_names import is_part
+from models.hub_names import HubName, is_sound_file
 from models.hub_requests import HubFile
 from models.weight_files import PICKLES, TOKENIZERS, adapter, only_a_pickle
 
 _MOST_SHARDS = 1000
+_MOST_FILES = 1000  # GGUF files of one repository
 _MOST_BYTES = 1 << 50
 _SHARD = re.compile(r"model-\d{5}-of-\d{5}\.safetensors")
 _SINGLE, _INDEX = "model.safetensors", "model.safetensors.index.json"
@@ -53,7 +54,7 @@ def contents_of(name: HubName, siblings: Iterable[Any]) -> Contents:
         ValueError, TypeError, AttributeError: no list as a hub gives.
     """
     there = {sibling.rfilename: sibling for sibling in siblings}
-    named = [file for file in there if is_named_gguf(file)]
+    named = [file for file in there if is_sound_file(file)][:_MOST_FILES]
     whole = [file for file in named if not is_part(file)]
     parts = len(named) - len(whole)
     ggufs = tuple(sorted((_file(there, file) for file in whole), key=lambda file: (file.size, file.name)))

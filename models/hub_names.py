@@ -13,7 +13,8 @@ SCHEME = "hf://"
 _PART = r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,94}[A-Za-z0-9_])?"
 _REPOSITORY = re.compile(f"{_PART}(?:/{_PART})?")
 _REVISION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]{0,199}")
-_FILE = re.compile(r"(?:[^/\\:\x00-\x1f\x7f]{1,200}/){0,4}[^/\\:\x00-\x1f\x7f]{1,200}")
+_FILE_PART = r'[^/\\:<>"|?*\x00-\x1f\x7f]{1,200}'  # what every disk can hold
+_FILE = re.compile(f"(?:{_FILE_PART}/){{0,4}}{_FILE_PART}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ def parse(text: str) -> HubName:
     sound = _REPOSITORY.fullmatch(repository) and ".." not in repository and "--" not in repository
     if sound and revision:
         sound = _REVISION.fullmatch(revision) and ".." not in revision
-    if sound and colon and not _is_file(file):
+    if sound and colon and not is_sound_file(file):
         raise CheckpointError(
             f"“{asked}” names no GGUF file. Write the file's whole name, as in owner/name:model-Q4_K_M.gguf, or "
             "owner/name alone to see which there are."
@@ -84,7 +85,8 @@ def parse(text: str) -> HubName:
     return HubName(repository, revision, file)
 
 
-def _is_file(file: str) -> bool:
+def is_sound_file(file: str) -> bool:
+    """Whether a repository's GGUF file can be called by this name, and kept under it."""
     parts = file.split("/")
     return bool(_FILE.fullmatch(file)) and is_named_gguf(file) and not any(part.strip(". ") == "" for part in parts)
 

@@ -202,6 +202,18 @@ def test_no_such_file(engine: HubEngine) -> None:
     refused(engine, LookUpRequest(text=f"{REPOSITORY}:other.gguf"), "no file other.gguf", f"Look up {REPOSITORY}")
 
 
+@pytest.mark.parametrize(
+    "name", ["../../evil.gguf", "/etc/evil.gguf", "a\\evil.gguf", "<b>evil.gguf", "a\nb.gguf", ".gguf"]
+)
+def test_names_that_no_file_should_have_are_left_out(
+    engine: HubEngine, hub: Hub, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    info = hub.info()
+    info["siblings"].append({"rfilename": name, "size": 10, "blobId": "0" * 40})
+    monkeypatch.setattr(hub, "info", lambda: info)
+    assert {file.name for file in listing_of(engine).ggufs} == {SMALL, DEEP, WHOLE}
+
+
 def test_beside_safetensors_they_are_an_alternative(
     engine: HubEngine, source: Path, tiny_folder: TinyFolder, cache: Path
 ) -> None:

@@ -81,6 +81,7 @@ def test_no_name(typed: str) -> None:
         "a/b:./m.gguf",
         "a/b:x\\m.gguf",
         "a/b:c:m.gguf",
+        "a/b:<b>m.gguf",
         "a/b:m\n.gguf",
         "a/b:1/2/3/4/5/m.gguf",
         "a/b:" + "m" * 200 + ".gguf",
