@@ -24,7 +24,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from models.masks import RowMask
+from models.masks import RowMask, settled
 from models.values import is_long
 
 Rows = slice | list[int] | None
@@ -140,7 +140,7 @@ def blocked(
     if x.given is not None:
         shut = _take(x.given, heads, rows, keys) == 0  # exactly: such a model says no more of what may not be looked at
         return shut if bool(shut.any()) else None
-    if isinstance(x.mask, RowMask) and isinstance(rows, slice) and x.mask.opens_all(heads, rows, keys):
+    if isinstance(x.mask, RowMask) and _always_open(x, x.mask, heads, rows, keys) == range(x.keys)[keys or slice(None)]:
         return None
     if x.mask is not None:
         mask = _take(x.mask, heads, rows, keys)
@@ -177,14 +177,32 @@ def masked_scores(
     out: Tensor | None = None,
     keys: slice | None = None,
 ) -> tuple[Tensor, Tensor | None]:
-    """As `scores`, with -inf where the key may not be looked at; and what a mask shuts, as in `blocked`."""
+    """As `scores`, with -inf where the key may not be looked at.
+
+    And what a mask shuts, as in `blocked`; None too where every row is known to look at something.
+    """
     s = scores(x, heads, rows, out, keys)
+    if isinstance(x.mask, RowMask) and (inner := _always_open(x, x.mask, heads, rows, keys)):
+        # what all rows may look at is not touched, only what lies to its sides
+        outer = range(x.keys)[keys or slice(None)]
+        for side in (slice(outer.start, inner.start), slice(inner.stop, outer.stop)):
+            shut = blocked(x, heads, rows, side) if side.start < side.stop else None
+            if shut is not None:
+                s[..., side.start - outer.start : side.stop - outer.start].masked_fill_(shut, -torch.inf)
+        return s, None
     shut = blocked(x, heads, rows, keys) if x.mask is not None else None
     if shut is not None:
         s.masked_fill_(shut, -torch.inf)
     elif x.causal:
         _hide_future(s, x, rows, keys)
     return s, shut
+
+
+def _always_open(x: AttentionInputs, mask: RowMask, heads: list[int] | None, rows: Rows, keys: slice | None) -> range:
+    """A run of `keys` that all of `rows` may look at, as far as one is known; empty for rows that are listed."""
+    listed, wanted = settled(rows, x.queries), range(x.keys)[keys or slice(None)]
+    run = slice(0, 0) if isinstance(listed, list) else mask.open_run(heads, listed)
+    return range(max(wanted.start, run.start), min(wanted.stop, run.stop))
 
 
 def weights(

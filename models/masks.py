@@ -48,13 +48,15 @@ class Rule:
     def reach(self, rows: slice) -> slice:
         """A run of keys outside of which none of `rows` may look: the shortest for the groups that they belong to."""
         table = self._table[_groups(rows)]
+        table = table[table[:, 0] < table[:, 1]]
         start, stop = int(table[:, 0].min(initial=self.keys)), int(table[:, 1].max(initial=0))
         return slice(start, stop) if start < stop else slice(0, 0)
 
-    def opens_all(self, rows: slice) -> bool:
-        """Whether each of `rows` may look at every key of their `reach`."""
+    def open_run(self, rows: slice) -> slice:
+        """A run of keys that each of `rows` may look at, and all that share a group with them; empty where none is."""
         table = self._table[_groups(rows)]
-        return bool(table[:, 2].all()) and bool((table == table[:1]).all())
+        start, stop = int(table[:, 2].max(initial=0)), int(table[:, 3].min(initial=self.keys))
+        return slice(start, stop) if start < stop else slice(0, 0)
 
     def work(self, first: int, last: int) -> int:
         """How many cells the rows from `first` to before `last` reach."""
@@ -64,7 +66,10 @@ class Rule:
 
     @cached_property
     def _table(self) -> np.ndarray:
-        """Of each group of rows: first key, last key + 1, and whether all may look at all between. (groups, 3) int."""
+        """Of each group of rows: first key and last key + 1 of what one may look at, and of what all may. (groups, 4).
+
+        What all may look at is left out where it is no single run.
+        """
         # one look at every cell and one wait for the device, so that no view has to ask again
         return torch.cat([_runs(part) for part in self._parts()]).cpu().numpy()
 
@@ -80,13 +85,15 @@ class Rule:
 
 
 def _runs(cells: Tensor) -> Tensor:
-    """First key, last key + 1 and whether all between is open, for each group of (batch, groups, rows, keys)."""
+    """The table of (batch, groups, rows, keys): (groups, 4) int."""
     some, every = cells.any(dim=2).any(dim=0), cells.all(dim=2).all(dim=0)  # (groups, keys)
-    first = some.byte().argmax(dim=1)
-    last = some.shape[1] - some.byte().flip(1).argmax(dim=1)
-    open_, full = some.sum(dim=1), every.sum(dim=1)
-    # a group that may look at nothing ends where it begins
-    return torch.stack([first, torch.where(open_ == 0, first, last), (full == last - first).long()], dim=1)
+    runs = []
+    for keys, is_run in ((some, False), (every, True)):
+        first = keys.byte().argmax(dim=1)
+        last, size = keys.shape[1] - keys.byte().flip(1).argmax(dim=1), keys.sum(dim=1)
+        there = (size == last - first) if is_run else size > 0
+        runs += [torch.where(there, first, 0), torch.where(there, last, 0)]
+    return torch.stack(runs, dim=1)
 
 
 def _groups(rows: slice) -> slice:
@@ -151,14 +158,11 @@ class RowMask(Tensor):
             return slice(0, 0)
         return slice(min(run.start for run in runs), max(run.stop for run in runs))
 
-    def opens_all(self, heads: list[int] | None, rows: slice, keys: slice | None) -> bool:
-        """Whether each of `rows` may look at all of `keys`. False may also be said where it is so."""
-        wanted, across = settled(rows, self.shape[2]), slice(*(keys or slice(None)).indices(self.shape[3])[:2])
-        if isinstance(wanted, list):
-            return False
-        rules = [self.rules[rule] for rule in set(self._of(heads))]
-        runs = [rule.reach(wanted) for rule in rules if rule.opens_all(wanted)]
-        return len(runs) == len(rules) and all(run.start <= across.start and across.stop <= run.stop for run in runs)
+    def open_run(self, heads: list[int] | None, rows: slice) -> slice:
+        """As `Rule.open_run`, for some heads together."""
+        runs = [self.rules[rule].open_run(rows) for rule in set(self._of(heads))]
+        start, stop = max(run.start for run in runs), min(run.stop for run in runs)
+        return slice(start, stop) if start < stop else slice(0, 0)
 
     def heads_alike(self) -> Iterator[list[int] | None]:
         """The heads of each rule; None: all of them."""

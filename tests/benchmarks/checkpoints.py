@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,16 @@ def gpt2_small(folder: Path, tokens: int) -> Path:
     return _saved(folder, transformers.GPT2LMHeadModel(transformers.GPT2Config(n_positions=tokens)), tokens)
 
 
-def llama(folder: Path, tokens: int, heads: int) -> Path:
-    """SmolLM2-135M's shape with `heads` heads, 9 a layer in three groups, and room for `tokens` positions."""
+def llama(folder: Path, tokens: int, heads: int, sees: int | None = None) -> Path:
+    """SmolLM2-135M's shape with `heads` heads, 9 a layer in three groups, and room for `tokens` positions.
+
+    `sees` is how many keys back each layer's sliding window reaches, as in Mistral's first model; None: all.
+    """
     if heads < 9 or heads % 9:
         raise SystemExit(f"{heads} heads are no multiple of the 9 that a layer has. Say 270, for example.")
-    config = transformers.LlamaConfig(
+    make: Any = transformers.LlamaConfig if sees is None else partial(transformers.MistralConfig, sliding_window=sees)
+    kind: Any = transformers.LlamaForCausalLM if sees is None else transformers.MistralForCausalLM
+    config = make(
         vocab_size=49152,
         hidden_size=576,
         intermediate_size=1536,
@@ -34,7 +40,7 @@ def llama(folder: Path, tokens: int, heads: int) -> Path:
         bos_token_id=0,
         eos_token_id=0,
     )
-    return _saved(folder, transformers.LlamaForCausalLM(config), tokens)
+    return _saved(folder, kind(config), tokens)
 
 
 def _saved(folder: Path, module: Any, tokens: int) -> Path:

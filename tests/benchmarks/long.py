@@ -54,7 +54,7 @@ def main() -> None:
     targets = ON_A_GPU if on_gpu else ON_THE_CPU
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "random"
-        shape = llama(folder, arguments.tokens, arguments.heads) if arguments.heads else None
+        shape = llama(folder, arguments.tokens, arguments.heads, arguments.sees) if arguments.heads else None
         folder = shape or gpt2_small(folder, arguments.tokens)
         model = open_checkpoint(folder, device=arguments.device, dtype=dtype)
         text = text_of(model.tokenizer, arguments.tokens)
@@ -74,9 +74,13 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--dtype", help="float32 unless said otherwise, on a GPU bfloat16")
     parser.add_argument("--tokens", type=int, default=4096)
     parser.add_argument("--heads", type=int, help="of the shape of SmolLM2, 9 a layer; without it that of GPT-2 small")
+    parser.add_argument("--sees", type=int, help="with --heads: keys back that each layer's sliding window reaches")
     parser.add_argument("--runs", type=int, default=3, help="how often each thing is timed")
     parser.add_argument("--no-window", action="store_true", help="leave out what needs a window")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if arguments.sees and not arguments.heads:
+        parser.error("--sees needs --heads: GPT-2 has no sliding window.")
+    return arguments
 
 
 def say(what: str, figure: str, target: str) -> None:

@@ -91,18 +91,24 @@ def test_nothing_is_open_beyond_the_reach(where: Where, block: int, monkeypatch:
         open_ = np.flatnonzero(cells[start // 64 * 64 : -(-stop // 64) * 64].any(axis=0))
         found = made.reach(rows)
         assert (found.start, found.stop) == ((int(open_[0]), int(open_[-1]) + 1) if len(open_) else (0, 0))
-        if made.opens_all(rows):
-            assert cells[rows, found].all()
+        run = made.open_run(rows)
+        group = slice(start // 64 * 64, -(-stop // 64) * 64)
+        assert cells[group, run].all()
 
 
-def test_rows_that_see_all_of_their_reach_are_known() -> None:
-    assert rule(SHAPES["all"]).opens_all(slice(0, LENGTH))
-    assert rule(SHAPES["all but the last"]).opens_all(slice(10, 200))
-    assert not rule(SHAPES["causal"]).opens_all(slice(10, 200))
+def test_what_every_row_sees_is_known() -> None:
+    assert rule(SHAPES["all"]).open_run(slice(0, LENGTH)) == slice(0, LENGTH)
+    assert rule(SHAPES["all but the last"]).open_run(slice(10, 200)) == slice(0, 260)
+    assert rule(SHAPES["causal"]).open_run(slice(130, 200)) == slice(0, 129)
+    assert rule(SHAPES["causal"]).open_run(slice(0, LENGTH)) == slice(0, 1)
+    assert rule(lambda q, k: (k <= q) & (k > q - 100)).open_run(slice(128, 192)) == slice(92, 129)
     blocks = rule(lambda q, k: k // 64 == q // 64)
-    assert blocks.opens_all(slice(0, 64))
-    assert blocks.reach(slice(0, 64)) == slice(0, 64)
-    assert not blocks.opens_all(slice(0, 65))  # each sees all of its own block only
+    assert blocks.open_run(slice(0, 64)) == slice(0, 64)
+    for nothing in (blocks.open_run(slice(0, 65)), rule(SHAPES["here and there"]).open_run(slice(0, 64))):
+        assert nothing == slice(0, 0)
+    two = RowMask([rule(SHAPES["all"]), rule(SHAPES["all but the last"])], (0, 1, 0, 1))
+    assert two.open_run([0, 2], slice(0, 9)) == slice(0, LENGTH)
+    assert two.open_run(None, slice(0, 9)) == slice(0, 260)
 
 
 def test_work_counts_what_rows_reach(where: Where) -> None:
