@@ -27,6 +27,7 @@ Where = Callable[[Tensor, Tensor], Tensor]
 
 SHAPES: dict[str, Where] = {
     "window": lambda q, k: (k <= q) & (k > q - 40),
+    "wide window": lambda q, k: (k <= q) & (k > q - 130),  # some keys are open to all rows of a group
     "narrow window": lambda q, k: (k <= q) & (k > q - 3),
     "both sides": lambda q, k: (k - q).abs() <= 25,
     "chunks": lambda q, k: (k <= q) & (k // 70 == q // 70),
