@@ -85,12 +85,21 @@ def free_memory(device: torch.device) -> tuple[int | None, int | None]:
         return _computers_memory()
     if device.type == "mps":  # shares the computer's memory, up to what the driver recommends
         total = torch.mps.recommended_max_memory()
-        return total - torch.mps.driver_allocated_memory(), total
+        return total - torch.mps.current_allocated_memory(), total
     mem_get_info = _driver(device, "mem_get_info")
+    if mem_get_info is None:
+        return None, None
     try:
-        return (None, None) if mem_get_info is None else mem_get_info(device)
+        free, total = mem_get_info(device)
     except RuntimeError:  # Intel's integrated graphics have the function and no answer
         return None, None
+    return free + _kept_for_later(device), total
+
+
+def _kept_for_later(device: torch.device) -> int:
+    """Bytes of tensors that are gone. The driver takes them for used, and torch has them for the next ones."""
+    reserved, allocated = (_driver(device, name) for name in ("memory_reserved", "memory_allocated"))
+    return 0 if reserved is None or allocated is None else int(reserved(device) - allocated(device))
 
 
 def _computers_memory() -> tuple[int, int]:

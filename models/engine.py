@@ -143,8 +143,11 @@ class Engine:
         model = self._opened(request)
         if should_stop():
             raise Cancelled
+        had_another = self._model is not None
         self._model, self._run, self._ticket = model, None, 0
         self._player = Player(model)
+        if had_another:
+            devices.free()  # other programs may want what it took
         return Loaded(
             request=request,
             info=model.info,

@@ -4,15 +4,16 @@ A program that was only ever run on a CPU mixes devices without noticing. Here a
 of the device raises, unless it is an index, or a number (no dimensions) of an elementwise operator; `.numpy()` there
 raises; a generator must be the device's own, and there is none to be had. Kernels are the CPU's, so that results equal
 those of the CPU bit for bit. Launches, copies to the device, and the times at which the CPU has to wait for it are
-counted. As options it has no float64 (as MPS), and a budget of bytes, beyond which it raises `torch.OutOfMemoryError`.
+counted. Memory of tensors that are gone is kept for later ones, and the driver counts it as taken. As options it has no
+float64 (as MPS), and a budget of bytes, beyond which it raises `torch.OutOfMemoryError`.
 
 How: DLPack knows of tensors on an "extension device", which torch takes for its backend PrivateUse1. So a tensor of the
 CPU whose label is exchanged becomes one of the device, without a copy and with a `TensorImpl` of its own. It is no
 subclass of Tensor: modules, views and autograd treat it as a real backend's. Each operator that reaches the device has
 its arguments relabelled for the CPU, is run there, and has its results relabelled for the device.
 
-What it can not show: speed; what a device's own kernels lack, round or lay out otherwise; memory that a caching
-allocator holds back, and what kernels take for themselves; streams; code that goes by the name "cuda" or "mps".
+What it can not show: speed; what a device's own kernels lack, round or lay out otherwise, and the memory that they take
+for themselves; a cache of pieces too small for what is wanted; streams; code that goes by the name "cuda" or "mps".
 Needs torch 2.10 or newer.
 """
 
@@ -73,6 +74,7 @@ class _State:
     no_float64: bool = False
     budget: int | None = None
     held: int = 0
+    reserved: int = 0  # with what is kept of tensors that are gone, until somebody empties the cache
     counts: Counts = field(default_factory=Counts)
 
 
@@ -173,11 +175,19 @@ class _Module:
     @staticmethod
     def mem_get_info(device: torch.device) -> tuple[int, int]:
         total = TOTAL if _state.budget is None else _state.budget
-        return total - _state.held, total
+        return total - _state.reserved, total
+
+    @staticmethod
+    def memory_allocated(device: torch.device) -> int:
+        return _state.held
+
+    @staticmethod
+    def memory_reserved(device: torch.device) -> int:
+        return _state.reserved
 
     @staticmethod
     def empty_cache() -> None:
-        pass  # keeps none
+        _state.reserved = _state.held
 
     @staticmethod
     def get_device_name(device: torch.device) -> str:
@@ -289,9 +299,12 @@ def _there(t: Tensor, index: int, is_view: bool = False) -> Tensor:
     if not is_view:
         storage = t.untyped_storage()
         size = storage.nbytes()
+        if _state.budget is not None and _state.reserved + size > _state.budget:
+            _Module.empty_cache()  # as torch's allocators do before they give up
         if _state.budget is not None and _state.held + size > _state.budget:
             raise torch.OutOfMemoryError(f"pretend out of memory. Tried to allocate {size} bytes.")
         _state.held += size
+        _state.reserved = max(_state.reserved, _state.held)
         weakref.finalize(storage, _free, size).atexit = False
     return _relabelled(t, _EXTENSION, index)
 

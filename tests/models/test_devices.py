@@ -124,6 +124,12 @@ def test_accelerators_are_listed_with_their_memory(two_cards):
         devices.parse(Placement("cuda:2"))
 
 
+def test_mps_has_what_the_driver_recommends_less_what_tensors_take(monkeypatch):
+    monkeypatch.setattr(torch.mps, "recommended_max_memory", lambda: 10_000_000_000)
+    monkeypatch.setattr(torch.mps, "current_allocated_memory", lambda: 3_000_000_000)
+    assert devices.free_memory(torch.device("mps", 0)) == (7_000_000_000, 10_000_000_000)
+
+
 def test_spreading_needs_accelerate(two_cards, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     assert [device.name for device in devices.devices()] == ["cpu", "cuda:0", "cuda:1"]

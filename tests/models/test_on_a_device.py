@@ -243,6 +243,21 @@ def taken() -> int:
     return pretend_device.held()
 
 
+def test_memory_that_torch_keeps_for_later_is_free():
+    before = taken()
+    gone = torch.zeros(10_000_000, device=DEVICE)
+    del gone
+    pretend_device.set_budget(before + 50_000_000)
+    driver = torch.get_device_module(DEVICE)
+    assert driver.mem_get_info(torch.device(DEVICE))[0] == 10_000_000  # it keeps 40 MB
+    assert devices.free_memory(torch.device(DEVICE)) == (50_000_000, before + 50_000_000)
+    engine = open_in("story-gpt", Placement(DEVICE))  # takes 34.2 MB
+    pretend_device.set_budget(None)
+    loaded = ask(engine, LoadRequest(ticket=2, reference="vit-quickdraw", placement=Placement(DEVICE)))
+    assert isinstance(loaded, Loaded)
+    assert driver.memory_reserved(torch.device(DEVICE)) == pretend_device.held() < before + 10_000_000  # given back
+
+
 def test_a_model_that_does_not_fit_is_let_go_and_the_open_one_stays():
     engine = open_in("vit-quickdraw", Placement(DEVICE))
     before = taken()
