@@ -103,7 +103,7 @@ class HubEngine:
             cache=str(self.cache.folder),
             tensors=tensors,
             licence=licence if isinstance(licence, str) else "",
-            has_safetensors=contents.has_safetensors,
+            safetensors=contents.safetensors,
             ggufs=ggufs,
             parts=contents.parts,
             gguf=name.file,
@@ -112,6 +112,7 @@ class HubEngine:
 
     def _listing_of_cache(self, request: LookUpRequest, name: HubName) -> HubListing:
         path, ggufs = self.cache.path_of(name), self.cache.ggufs_of(name)
+        whole = self.cache.path_of(name.with_file(""))
         if path is None and (name.file or not ggufs):
             raise CheckpointError(
                 f"{name.file or name.repository} is not in {self.cache.folder}, and the program is offline. "
@@ -133,7 +134,7 @@ class HubEngine:
             folder=str(folder),
             cache=str(self.cache.folder),
             tensors=tensors,
-            has_safetensors=self.cache.path_of(name.with_file("")) is not None,
+            safetensors=sum(file.stat().st_size for file in whole.glob("*.safetensors")) if whole is not None else 0,
             ggufs=ggufs,
             gguf=name.file,
         )

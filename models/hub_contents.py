@@ -41,7 +41,7 @@ class Contents:
     """`files` are what the name opens, config.json first; none where one of `ggufs` has to be chosen."""
 
     files: tuple[HubFile, ...]
-    has_safetensors: bool
+    safetensors: int  # bytes of such weights; 0 where there are none
     ggufs: tuple[HubFile, ...]
     parts: int  # GGUF files beside those that are parts of split ones
 
@@ -70,7 +70,8 @@ def contents_of(name: HubName, siblings: Iterable[Any]) -> Contents:
         files = ()
     else:
         files = _checkpoint(name, there, parts)
-    return Contents(files, bool(_weights(there)), ggufs, parts)
+    safetensors = sum(_file(there, file).size for file in _weights(there))
+    return Contents(files, safetensors, ggufs, parts)
 
 
 def _weights(there: Mapping[str, Any]) -> list[str]:

@@ -61,7 +61,7 @@ class HubListing(Result):
     cache: str  # the cache's own folder
     tensors: Tensors = field(repr=False)  # what the headers of the weight files say
     licence: str = ""
-    has_safetensors: bool = False  # so that the name opens something without a file
+    safetensors: int = 0  # bytes of the weights that the name opens without a file; 0 where there are none
     ggufs: tuple[HubFile, ...] = ()  # that can be opened instead, the smallest first
     parts: int = 0  # GGUF files that can not be, because a model was split into several
     gguf: str = ""  # the one that was named

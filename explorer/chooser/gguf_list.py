@@ -69,12 +69,12 @@ class GgufList(QWidget):
         if not listing.ggufs:
             self.clear()
             return
-        name, beside = parse(listing.reference), listing.has_safetensors
+        name, beside = parse(listing.reference), listing.safetensors
         suggestion = "" if beside else suggested((file.name, file.size) for file in listing.ggufs)
         self.rows.blockSignals(True)
         self.rows.clear()
         if beside:
-            self._add(name.with_file("").reference, "safetensors", "", "not quantised")
+            self._add(name.with_file("").reference, "safetensors", in_bytes(beside), "")
         for file in listing.ggufs:
             reference = name.with_file(file.name).reference
             self._add(reference, file.name, in_bytes(file.size), _remark(file, suggestion))

@@ -221,10 +221,12 @@ def test_beside_safetensors_they_are_an_alternative(
     listing = listing_of(engine)
     assert {file.name for file in listing.files} >= {"config.json", "model.safetensors"}
     assert {file.name for file in listing.ggufs} == {SMALL, DEEP, WHOLE}
-    assert listing.gguf == ""
+    assert (listing.gguf, listing.safetensors) == ("", (source / "model.safetensors").stat().st_size)
     assert open_checkpoint(fetch(engine, listing)).info.model_type == "gpt2"
     assert open_checkpoint(fetch(engine, listing_of(engine, SMALL))).info.model_type == "llama"
     assert open_checkpoint(f"hf://{REPOSITORY}").info.model_type == "gpt2"
+    for file in ("", SMALL):
+        assert listing_of(engine, file, offline=True).safetensors == listing.safetensors
 
 
 @pytest.mark.parametrize("beside", [("config.json",), ("config.json", "pytorch_model.bin")])

@@ -50,7 +50,7 @@ class FakeHub:
         return replace(
             found,
             files=files if file or self.has_safetensors else (),
-            has_safetensors=self.has_safetensors,
+            safetensors=100_000_000 if self.has_safetensors else 0,
             ggufs=self.ggufs,
             parts=self.parts,
             gguf=file,

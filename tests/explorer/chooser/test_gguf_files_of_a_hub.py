@@ -167,7 +167,7 @@ def test_beside_safetensors_they_are_offered_below(desk, qtbot):
     qtbot.waitUntil(lambda: asked_for(desk, "hf://owner/tiny"))
     desk.answer()
     ggufs = desk.dialog.ggufs
-    assert rows(ggufs)[0] == ("safetensors", "", "not quantised")
+    assert rows(ggufs)[0] == ("safetensors", "100.0 MB", "")
     assert [row[2] for row in rows(ggufs)[1:]] == ["", "", "25.0 MB here", "here"]  # nothing else is suggested
     assert ggufs.reference == "hf://owner/tiny"
     assert desk.dialog.download_button.text() == "&Download 100.0 MB"
@@ -177,7 +177,7 @@ def test_beside_safetensors_they_are_offered_below(desk, qtbot):
     qtbot.waitUntil(lambda: asked_for(desk, "hf://owner/tiny:tiny-F16.gguf"))
     desk.answer()
     assert desk.dialog.open_button.isEnabled()
-    assert rows(ggufs)[0] == ("safetensors", "", "not quantised")
+    assert rows(ggufs)[0] == ("safetensors", "100.0 MB", "")
     ggufs.rows.setFocus()
     press(ggufs.rows, Qt.Key.Key_Home)
     qtbot.waitUntil(lambda: asked_for(desk, "hf://owner/tiny"))
