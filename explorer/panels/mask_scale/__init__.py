@@ -115,7 +115,7 @@ class MaskScalePanel(Panel):
 
     def _put_scale(self, factor: float) -> None:
         """A step that comes while the last one is still being shown waits; the newest takes its place."""
-        if self.scale_knobs.is_dragging and not _SHOWN_LANES.isdisjoint(self.session.state.busy):
+        if self.scale_knobs.is_dragging and _is_being_shown(self.session.state):
             self._waiting = factor
             return
         self._waiting = None
@@ -137,7 +137,7 @@ class MaskScalePanel(Panel):
         if old is None or state.document.interventions != old.document.interventions:
             self.list.set_rows([ListedText(describe(i.value), i.on) for i in state.document.interventions])
         self.effect.show_state(state, site_words(state.ran, state.site) if state.ran and state.site else ([], []))
-        if self._waiting is not None and _SHOWN_LANES.isdisjoint(state.busy):
+        if self._waiting is not None and not _is_being_shown(state):
             self._put_scale(self._waiting)
 
     def _render_knobs(self, state: State) -> None:
@@ -155,6 +155,13 @@ class MaskScalePanel(Panel):
 
     def render_hover(self, pointed: Pointed) -> None:
         self.effect.show_hover(pointed)
+
+
+def _is_being_shown(state: State) -> bool:
+    """Whether the last step of the slider is on its way to the screen. Of a long text the first part is enough."""
+    view, ran = state.results.comparison, state.ran
+    begun = view is not None and ran is not None and view.run == ran.run and state.up_to_date
+    return not state.busy.isdisjoint(_SHOWN_LANES - {CompareRequest.lane} if begun else _SHOWN_LANES)
 
 
 def _in_slot(state: State, probe: Intervention) -> Intervention | None:

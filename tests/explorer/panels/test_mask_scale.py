@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,8 +13,11 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel
 
 import models
+from explorer.panels.mask_scale import MaskScalePanel
+from explorer.panels.mask_scale.change_map import AFTER, BEFORE, CHANGE
 from explorer.panels.mask_scale.effect import dead_sentence, loss_sentence
 from explorer.session.intents import (
+    Busy,
     ClearInterventions,
     PutIntervention,
     RestoreDocument,
@@ -22,7 +26,7 @@ from explorer.session.intents import (
     SetView,
     Show,
 )
-from explorer.session.state import Document, Listed, Selection
+from explorer.session.state import Document, Listed, Selection, State
 from explorer.widgets.number_text import value_text
 from models.interventions import Mask, Scale
 from models.requests import CompareRequest
@@ -31,6 +35,7 @@ from models.values import SiteRef
 from tests.explorer.panels.masks_host import Host, opened_host
 from tests.explorer.real_window import EXAMPLE, wait_until
 from tests.explorer.session import answers
+from tests.explorer.silent import SilentSession, shown
 from tests.explorer.widgets.pointer import move_pointer
 
 LEFT = Qt.MouseButton.LeftButton
@@ -263,6 +268,42 @@ def test_a_waiting_step_goes_out_when_the_one_before_is_shown(host):
     wait_until(lambda: [i.factor for i in interventions(host)] == [slider.value])  # though the button is still held
     QTest.mouseRelease(slider, LEFT, Qt.KeyboardModifier.NoModifier, start - QPoint(20, 0))
     host.settle()
+
+
+def test_of_a_long_text_a_drag_waits_for_the_first_part_alone(qtbot):
+    session = SilentSession(answers.after(State(Document(text="Tom and Anna went")), answers.loaded(), answers.ran()))
+    panel = shown(qtbot, MaskScalePanel, session)
+    request = next(r for r in session.asked if isinstance(r, CompareRequest))
+    slider = panel.scale_knobs.slider
+    panel.area.ensureWidgetVisible(slider)
+    start = slider.handle_rect().center().toPoint()
+    session.dispatch(Busy(frozenset({CompareRequest.lane})))
+    QTest.mousePress(slider, LEFT, Qt.KeyboardModifier.NoModifier, start)
+    move_pointer(slider, start - QPoint(20, 0), LEFT)
+    assert len(session.state.document.interventions) == 0  # nothing of the step before is here yet
+    session.arrive(answers.comparison(request, done=0.2, loss_before=math.nan, loss_after=math.nan))
+    assert CompareRequest.lane in session.state.busy
+    assert [listed.value.factor for listed in session.state.document.interventions] == [slider.value]
+    QTest.mouseRelease(slider, LEFT, Qt.KeyboardModifier.NoModifier, start - QPoint(20, 0))
+    assert panel.effect.numbers.rows[2][2].text() == "…"
+
+
+def test_before_and_after_are_a_click_away_in_the_colours_of_weights(host):
+    host.session.dispatch(PutIntervention(Mask("window", window=2, site=SITE, head=HEAD)))
+    host.settle()
+    view, change = comparison(host), host.masks.effect.change
+    host.masks.area.ensureWidgetVisible(change)
+    assert "changed by" in change.map.readout(LAST, LAST)
+    for which, weights in ((BEFORE, view.before), (AFTER, view.after)):
+        click(change.choice.button(which))
+        assert change.map.readout(LAST, LAST).endswith(value_text(float(weights[LAST, LAST])))
+        top = value_text(float(max(view.before.max(), view.after.max())))  # of both, so that they may be compared
+        assert change.bar.accessibleDescription().endswith(f"to {top}")
+        ending = f"looks at “Tom”: {value_text(float(view.before[LAST, 1]))}" if which == BEFORE else "“Tom”: masked"
+        assert change.map.readout(LAST, 1).endswith(ending)
+    assert not change.note.isVisibleTo(host.masks)
+    click(change.choice.button(CHANGE))
+    assert "changed by" in change.map.readout(LAST, LAST)
 
 
 def test_painting_over_the_head_map(host):
