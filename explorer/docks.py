@@ -19,7 +19,7 @@ _AS_SHARED = 0.03
 def shares(text_scale: float) -> tuple[float, float, float]:
     """What all heads, the head and the panels beside them get of the width: pictures give way to larger text."""
     more = min(max(text_scale, 1.0), 2.0) - 1
-    return 0.26 - 0.03 * more, 0.37 - 0.12 * more, 0.37 + 0.15 * more
+    return 0.26 - 0.06 * more, 0.37 - 0.08 * more, 0.37 + 0.14 * more
 
 
 class Grip(QWidget):
