@@ -280,7 +280,7 @@ def test_of_a_long_text_a_drag_waits_for_the_first_part_alone(qtbot):
     session.dispatch(Busy(frozenset({CompareRequest.lane})))
     QTest.mousePress(slider, LEFT, Qt.KeyboardModifier.NoModifier, start)
     move_pointer(slider, start - QPoint(20, 0), LEFT)
-    assert not any(isinstance(request, ForwardRequest) for request in session.asked)  # nothing of the step before is here yet
+    assert not any(isinstance(asked, ForwardRequest) for asked in session.asked)  # nothing of the step before is here
     session.arrive(answers.comparison(request, done=0.2, loss_before=math.nan, loss_after=math.nan))
     assert CompareRequest.lane in session.state.busy
     (listed,) = session.state.document.interventions
