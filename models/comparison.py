@@ -164,12 +164,16 @@ class PeeksInParts(InParts):
 
 
 def _peeks(was: AttentionInputs, now: AttentionInputs, rows: slice) -> bool:
-    shut_before, shut_after = attention.blocked(was, rows=rows), attention.blocked(now, rows=rows)
+    # what is later than the first row, as far as one of them may look
+    keys = slice(rows.start + 1, attention.reach(now, None, rows).stop)
+    if keys.start >= keys.stop:
+        return False
+    shut_before, shut_after = (attention.blocked(x, rows=rows, keys=keys) for x in (was, now))
     if shut_before is None:
         return False
     opened = shut_before if shut_after is None else shut_before & ~shut_after  # (1, heads or 1, rows or 1, keys or 1)
-    opened = opened.expand(-1, -1, rows.stop - rows.start, now.keys)
-    return bool(opened.triu(diagonal=rows.start + 1).any())
+    opened = opened.expand(-1, -1, rows.stop - rows.start, keys.stop - keys.start)
+    return bool(opened.triu().any())
 
 
 def prediction_at(model: Model, trace: Trace, position: int) -> Prediction | None:

@@ -89,10 +89,18 @@ class HeadChange(InParts):
             self.pictures[1, down], self.masked[1, down] = self.pictures[0, down], self.masked[0, down]
             self.entropy[1, rows], self.top[1, rows] = self.entropy[0, rows], self.top[0, rows]
             self.top_key[1, rows] = self.top_key[0, rows]
-        shut = attention.blocked(after, [self._head], rows)
-        if shut is not None:
-            dead = shut.expand(1, 1, rows.stop - rows.start, after.keys)[0, 0].all(dim=-1)
-            self.dead += (torch.nonzero(dead)[:, 0] + rows.start).tolist()
+        self.dead += self._dead(rows, reaches[1])
+
+    def _dead(self, rows: slice, reach: slice) -> list[int]:
+        """Those of `rows` that may look at nothing after; what they may look at is within `reach`."""
+        if reach.start == reach.stop:
+            return list(range(rows.start, rows.stop))
+        shut = attention.blocked(self._inputs[1], [self._head], rows, reach)
+        if shut is None:
+            return []
+        dead = shut.expand(1, 1, rows.stop - rows.start, reach.stop - reach.start)[0, 0].all(dim=-1)
+        found: list[int] = (torch.nonzero(dead)[:, 0] + rows.start).tolist()
+        return found
 
     def _look(self, side: int, x: AttentionInputs, rows: slice, keys: slice, down: slice, across: slice) -> Tensor:
         """What one run says of some rows; its weights, (rows, keys)."""

@@ -89,8 +89,8 @@ def _runs(cells: Tensor) -> Tensor:
     some, every = cells.any(dim=2).any(dim=0), cells.all(dim=2).all(dim=0)  # (groups, keys)
     runs = []
     for keys, is_run in ((some, False), (every, True)):
-        first = keys.byte().argmax(dim=1)
-        last, size = keys.shape[1] - keys.byte().flip(1).argmax(dim=1), keys.sum(dim=1)
+        first = keys.int().argmax(dim=1)
+        last, size = keys.shape[1] - keys.int().flip(1).argmax(dim=1), keys.sum(dim=1)
         there = (size == last - first) if is_run else size > 0
         runs += [torch.where(there, first, 0), torch.where(there, last, 0)]
     return torch.stack(runs, dim=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from transformers.masking_utils import (
     sliding_window_causal_mask_function,
 )
 
-from models import comparison, decode, open_checkpoint, run, values
+from models import comparison, decode, long_comparison, open_checkpoint, run, values
 from models.batching import source_ids, translate
 from models.cell import cell_view
 from models.interventions import Intervention, Mask, Scale
@@ -175,6 +175,40 @@ def test_padded_translations_are_the_same(en_es: Model, monkeypatch: pytest.Monk
     expected = translate(en_es, sources, 12)
     monkeypatch.setattr(values, "LARGEST_WHOLE", 1)
     assert translate(en_es, sources, 12) == expected
+
+
+@pytest.mark.parametrize("block", [1 << 24, 1])
+@pytest.mark.parametrize(
+    ("edits", "peeks", "dead"),
+    [
+        ((Mask("window", window=3),), False, ()),
+        ((Mask("none", head=2),), True, ()),
+        ((Mask("painted", cells=((4, 5, True),), head=1),), True, ()),
+        ((Mask("painted", cells=((11, 18, True),), site=SiteRef("decoder", 2)),), True, ()),
+        ((Mask("window", window=1), Mask("painted", cells=((6, 6, False), (9, 9, False)))), False, (6, 9)),
+        ((Mask("window", window=1), Mask("painted", cells=tuple((q, q, False) for q in range(30)))), False, range(20)),
+    ],
+)
+@pytest.mark.parametrize("kind", ["llama", "mistral"])
+def test_what_edits_open_and_leave_blind(
+    tiny_model: TinyModel,
+    kind: str,
+    edits: tuple[Intervention, ...],
+    peeks: bool,
+    dead: Sequence[int],
+    block: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whether one sees the future, and who sees nothing, with held masks and with rules."""
+    monkeypatch.setattr(comparison, "_MASK_BLOCK", block)
+    monkeypatch.setitem(long_comparison._BLOCK, "cpu", block)
+    model, request = tiny_model(kind), CompareRequest(run=1, site=SiteRef("decoder", 1), head=1, position=3)
+    for size in (values.LARGEST_WHOLE, 1):
+        monkeypatch.setattr(values, "LARGEST_WHOLE", size)
+        before, after = (run(model, tiny.SENTENCE, interventions=which) for which in ((), edits))
+        assert len(after.tokens) == 20
+        view = LongComparison(model, before, after).answer(request)
+        assert (view.peeks, view.dead_rows) == (peeks, tuple(dead))
 
 
 @pytest.mark.usefixtures("long")
