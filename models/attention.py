@@ -24,7 +24,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from models.masks import RowMask, settled
+from models.masks import GROUP, RowMask, settled
 from models.values import is_long
 
 Rows = slice | list[int] | None
@@ -304,7 +304,7 @@ def _row_blocks(x: AttentionInputs, heads: list[int] | None, held: int) -> Itera
     while start < x.queries:
         first = reach(x, heads, slice(start, start + 1))
         width = max(1, first.stop - first.start)
-        step = max(_LEAST_ROWS, width // 4)
+        step = max(_LEAST_ROWS, width // 4 // GROUP * GROUP)  # part of a group reaches as far as all of it
         while step > 1 and held * step * (width + step) > room:
             step //= 2
         yield slice(start, min(start + step, x.queries))

@@ -82,7 +82,7 @@ def cell_view(request: CellRequest, model: Model, trace: Trace) -> CellView:
         softcap=x.softcap,
         score=float(row_scores[key]),
         masked=bool(masked[key]),
-        reason=mask_reason(trace, site, head, query, key, bool(masked[key])),
+        reason=mask_reason(trace, site, head, query, key, bool(masked[key]), _is_chunked(model, site)),
         row_raw=row_raw,
         row_scores=row_scores,
         row_masked=masked,
@@ -149,7 +149,13 @@ class _Softmax:
         self.denominator = float(self.numerators.sum()) + (self.sink or 0.0)
 
 
-def mask_reason(trace: Trace, site: Site, head: int, query: int, key: int, masked: bool) -> str:
+def _is_chunked(model: Model, site: Site) -> bool:
+    """Whether a token of this layer sees its own chunk of the text only (Llama 4)."""
+    kinds = getattr(model.config, "layer_types", None) or ()
+    return site.layer < len(kinds) and kinds[site.layer] == "chunked_attention"
+
+
+def mask_reason(trace: Trace, site: Site, head: int, query: int, key: int, masked: bool, chunked: bool = False) -> str:
     """Why a cell is masked, or what opened one that comes later in a model that looks back only; else ""."""
     later = (site.causal or site.stack == "decoder") and key > query
     masks = [item for item in trace.interventions if isinstance(item, Mask) and applies(item, site)]
@@ -166,7 +172,9 @@ def mask_reason(trace: Trace, site: Site, head: int, query: int, key: int, maske
             return f"mask “{_named(item)}”"
     if not masked:
         return ""
-    return "causal: it comes later" if later else "sliding window: it is too far away"
+    if later:
+        return "causal: it comes later"
+    return "it lies in a chunk before this one" if chunked else "sliding window: it is too far away"
 
 
 def _named(item: Mask) -> str:

@@ -21,8 +21,8 @@ Places = slice | list[int]
 Cells = Callable[[Places, slice], Tensor]
 """From queries and keys to bool that broadcasts to (batch, 1, rows, keys), True may be looked at."""
 
-# Rows that share an entry in the table of what a rule opens.
-_GROUP = 64
+GROUP = 64
+"""Rows that share an entry in the table of what a rule opens."""
 
 # Cells evaluated at once to make the table: what a processor's cache holds; on a device each block costs launches.
 _BLOCK = 1 << 21
@@ -60,8 +60,8 @@ class Rule:
 
     def work(self, first: int, last: int) -> int:
         """How many cells the rows from `first` to before `last` reach."""
-        starts = np.arange(len(self._table)) * _GROUP
-        rows = np.clip(last - starts, 0, _GROUP) - np.clip(first - starts, 0, _GROUP)
+        starts = np.arange(len(self._table)) * GROUP
+        rows = np.clip(last - starts, 0, GROUP) - np.clip(first - starts, 0, GROUP)
         return int((rows * np.maximum(self._table[:, 1] - self._table[:, 0], 0)).sum())
 
     @cached_property
@@ -76,10 +76,10 @@ class Rule:
     def _parts(self) -> Iterator[Tensor]:
         """All cells, some groups at a time: (batch, groups, rows, keys)."""
         size = _BLOCK if self.device.type == "cpu" else _DEVICE_BLOCK
-        step = max(1, size // (_GROUP * self.keys)) * _GROUP
-        whole = self.queries // _GROUP * _GROUP
+        step = max(1, size // (GROUP * self.keys)) * GROUP
+        whole = self.queries // GROUP * GROUP
         for start in range(0, whole, step):
-            yield self.block(slice(start, min(start + step, whole)))[:, 0].unflatten(1, (-1, _GROUP))
+            yield self.block(slice(start, min(start + step, whole)))[:, 0].unflatten(1, (-1, GROUP))
         if whole < self.queries:
             yield self.block(slice(whole, self.queries))
 
@@ -97,7 +97,7 @@ def _runs(cells: Tensor) -> Tensor:
 
 
 def _groups(rows: slice) -> slice:
-    return slice(rows.start // _GROUP, -(-rows.stop // _GROUP))
+    return slice(rows.start // GROUP, -(-rows.stop // GROUP))
 
 
 def settled(rows: Places | None, queries: int) -> Places:

@@ -282,6 +282,8 @@ REASONS: list[tuple[str, Sequence[Intervention], int, int, str]] = [
     ("story-gpt", (), 5, 2, ""),
     ("story-gpt", (), 2, 5, "causal: it comes later"),
     ("gemma2", (), 10, 1, "sliding window: it is too far away"),
+    ("llama4", (), 8, 7, "it lies in a chunk before this one"),
+    ("llama4", (), 7, 8, "causal: it comes later"),
     ("story-bert", (), 2, 5, ""),
     ("story-gpt", (Mask("none"),), 2, 5, "opened by the mask “none”"),
     ("story-gpt", (Mask("none"),), 5, 2, ""),

@@ -129,7 +129,7 @@ def everything_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
         (attention, "_ROWS_BLOCK", 512),
         (attention, "_DEVICE_BLOCK", 512),
         (attention, "_LEAST_ROWS", 4),
-        (masks, "_GROUP", 4),
+        (masks, "GROUP", 4),
         (masks, "_BLOCK", 512),
         (masks, "_DEVICE_BLOCK", 512),
         (attention, "_CACHE_BLOCK", 128),
