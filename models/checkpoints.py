@@ -26,7 +26,7 @@ from models.first_run import check_first_run
 from models.gguf_files import quiet_unpacking, reading_once
 from models.model import Model
 from models.textbook.checkpoint import MODEL_TYPE, open_recurrent
-from models.values import CheckpointInfo, Placement
+from models.values import BEST, CheckpointInfo, Placement
 from models.vision import open_vision
 from models.weight_files import brief, read_headers, read_json
 
@@ -64,6 +64,8 @@ def _open(reference: str, placement: Placement) -> Model:
     where, number = devices.parse(placement)
     examined = examine(reference)
     check_opens(examined, placement)
+    if where is None and not _can_be_spread(examined):
+        where, _ = devices.parse(Placement(BEST))
     if examined.info.family == "vision":
         return open_vision(examined.info, _weights(examined, where, number), examined.folder)
     tokenizer, info = open_tokenizer(examined)
@@ -105,13 +107,16 @@ def _weights(examined: Examined, device: torch.device | None, dtype: torch.dtype
                 **examined.source,
                 **options,
             )
-        if device is not None and device.type != "cpu":
+        if device is None:
+            _put_beside_the_head(module)
+        elif device.type != "cpu":
             module.to(device)
     except Exception as cause:
         if devices.is_out_of_memory(cause):
             raise  # its own sentence, with other devices to choose from
+        advice = "Choose one device, or open another checkpoint." if device is None else ""  # not all can be spread
         raise CheckpointError(
-            f"{title} can not be loaded: {brief(cause)}. Fetch it again, or open another checkpoint."
+            f"{title} can not be loaded: {brief(cause)}. {advice or 'Fetch it again, or open another checkpoint.'}"
         ) from cause
     missing = sorted(report.get("missing_keys", ()))
     mismatched = sorted(report.get("mismatched_keys", ()))
@@ -133,6 +138,21 @@ def _weights(examined: Examined, device: torch.device | None, dtype: torch.dtype
             "left out. The two do not belong together."
         )
     return module
+
+
+def _can_be_spread(examined: Examined) -> bool:
+    """Whether transformers knows which modules must stay whole; of others (Marian, ALBERT) it would part attention."""
+    kind, options = opening(examined.info.family, examined.info.architecture, examined.config)
+    with torch.device("meta"):
+        return bool(kind.from_config(examined.config, **options)._no_split_modules)
+
+
+def _put_beside_the_head(module: Any) -> None:
+    """What is added to the logits (in mBART) goes where they are made: accelerate gives it a device of its own."""
+    head = module.get_output_embeddings()
+    if head is not None and not head.weight.is_meta:
+        for name, added in module.named_buffers(recurse=False):
+            setattr(module, name, added.to(head.weight.device))
 
 
 def _unpacked() -> dict[str, Any]:
