@@ -34,6 +34,7 @@ from torch import Tensor, nn
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
 NAME = "pretend"
+DEVICE = "pretend:0"
 CARDS = 2
 TOTAL = 64_000_000_000
 """Bytes of each card, where no budget is set."""

@@ -12,9 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tests import pretend_device
-from tests.pretend_device import counted, held, pretended
-
-DEVICE = f"{pretend_device.NAME}:0"
+from tests.pretend_device import DEVICE, counted, held, pretended
 
 
 @pytest.fixture(autouse=True)

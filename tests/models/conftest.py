@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import transformers
 from models import open_checkpoint
 from models.engine import Engine
 from models.model import Model
+from tests import pretend_device
 from tests.models import tiny
 from tests.models.asking import opened
 
@@ -19,6 +20,13 @@ TinyFolder = Callable[[str], Path]
 TinyModel = Callable[[str], Model]
 
 transformers.logging.disable_progress_bar()
+
+
+@pytest.fixture
+def pretended() -> Iterator[None]:
+    """A computer with an accelerator as strict as any: without float64, as Apple's have none."""
+    with pretend_device.pretended(no_float64=True):
+        yield
 
 
 @pytest.fixture(scope="session")

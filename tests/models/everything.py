@@ -41,11 +41,15 @@ from models.requests import (
 )
 from models.results import Failure, Loaded, Ran, Result
 from models.values import Placement, SiteRef, Tile
+from tests.models import tiny
 from tests.models.asking import ask
 
 Asked = Iterator[tuple[Request, Result]]
 
 STEPS = 3
+
+TEXTS = {"en-es": "Good morning, how are you?", "story-bert": "Tom [MASK] to the [MASK].", "bert": "Tom [MASK] to it."}
+PICTURES = {"vit-cifar10": "sample:chelsea", "vit-quickdraw": "sample:fish-1"}
 
 EVERY_FILTER = DecodeSettings(
     strategy="sample",
@@ -57,6 +61,11 @@ EVERY_FILTER = DecodeSettings(
     no_repeat_ngram=2,
     seed=3,
 )
+
+
+def text_of(name: str) -> str:
+    """What an included model, or a kind of `tiny.KINDS`, is asked about."""
+    return TEXTS.get(name, tiny.SENTENCE)
 
 
 def open_in(reference: str | Path, placement: Placement) -> Engine:
