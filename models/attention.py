@@ -11,7 +11,7 @@ For one head, with query q_i, key k_j, value v_j (row vectors):
 
 Any part of the weights is computed from the kept inputs when somebody looks at it. Outputs of up to `EXACT_KEYS` keys
 are computed in the order of transformers' eager attention and equal it bit for bit; longer ones go through torch's
-fused kernel, which never builds the weights and agrees to rounding.
+fused kernel, which never builds the weights and agrees to rounding (but for the devices in `UNTRUSTED`).
 """
 
 from __future__ import annotations
@@ -34,6 +34,10 @@ _fused = F.scaled_dot_product_attention
 
 # Beyond this many keys building the weights costs more than the fused kernel (measured: 1.05 at 512, 1.3 at 1,024).
 EXACT_KEYS = 512
+
+# Devices whose fused kernel is not used: in half precision that of MPS lets a causal query look at later keys, and says
+# nothing of it (pytorch issues 195910, 174861, pull requests 169222, 184180). What is shown must be what was computed.
+UNTRUSTED = frozenset({"mps"})
 
 # Weights or cells of a mask held at once while mixing values: what a processor's cache takes of a short text's and of
 # a long one's; more on a device, where each block costs launches.
@@ -224,7 +228,8 @@ def weights(
         sink = x.sinks.float() if heads is None else x.sinks[heads].float()
         s = torch.cat([s, sink[None, :, None, None].expand(*s.shape[:-1], 1)], dim=-1)
     # in place where no gradient is wanted: a second buffer costs the forward pass a tenth
-    w = torch.softmax(s, dim=-1) if s.requires_grad else torch.softmax(s, dim=-1, out=s)
+    own = s.requires_grad or s.device.type in UNTRUSTED
+    w = torch.softmax(s, dim=-1) if own else torch.softmax(s, dim=-1, out=s)
     if x.sinks is not None:
         w = w[..., :-1]
     if shut is not None:
@@ -236,7 +241,8 @@ def weights(
 def output(x: AttentionInputs) -> Tensor:
     """Each head's mix of values, (batch, heads, queries, value_dim), in the inputs' dtype."""
     needs_weights = x.softcap is not None or x.sinks is not None  # the fused kernel can do neither
-    if needs_weights or (x.keys <= EXACT_KEYS and x.query.dtype == torch.float32):
+    exact = x.keys <= EXACT_KEYS and x.query.dtype == torch.float32
+    if needs_weights or exact or x.query.device.type in UNTRUSTED:
         return _mixed(x)
     return _by_rows(x, _fused_part, 1) if isinstance(x.mask, RowMask) else _fused_mix(x)
 

@@ -98,6 +98,7 @@ class Sampler:
             raise Cancelled
         # what the fused kernel cannot do is done by the eager function too, some rows at a time
         fuses = all(options.get(name) is None for name in ("softcap", "s_aux", "position_bias"))
+        fuses = fuses and query.device.type not in attention.UNTRUSTED
         queries = query.shape[2]
         rows = sampled_rows(queries)
         if not fuses:

@@ -162,6 +162,27 @@ def test_long_inputs_agree_with_their_weights(case: str) -> None:
     torch.testing.assert_close(attention.output(x).double(), explicit, atol=1e-5, rtol=0)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("length", [40, attention.EXACT_KEYS + 37])
+@pytest.mark.parametrize("case", ["causal", "float mask", "grouped, causal", "bias, bool mask"])
+def test_where_the_fused_kernel_is_not_trusted_the_weights_that_are_shown_are_mixed(
+    case: str, length: int, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any, **__: Any) -> Any:
+        raise AssertionError("the fused kernel was called")
+
+    x = make(case, length, length)
+    x = replace(x, query=x.query.to(dtype), key=x.key.to(dtype), value=x.value.to(dtype))
+    value = x.value.repeat_interleave(x.group, dim=1)
+    explicit = attention.weights(x).double() @ value.double()
+    monkeypatch.setattr(attention, "UNTRUSTED", {"cpu"})
+    monkeypatch.setattr(attention, "_fused", broken)
+    found = attention.output(x)
+    assert found.dtype == dtype
+    close = 1e-5 if dtype == torch.float32 else 2**-8 * 3 * float(value.abs().max())  # a rounded weight, and the sum
+    torch.testing.assert_close(found.double(), explicit, atol=close, rtol=0)
+
+
 @pytest.mark.parametrize("case", ["causal", "everything"])
 def test_heads_in_parts_equal_heads_at_once(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     x = make(case, 30, 30)

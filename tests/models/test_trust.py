@@ -257,6 +257,24 @@ def test_some_rows_of_a_long_text_hold(tiny_model: TinyModel, kind: str) -> None
 
 
 @pytest.mark.usefixtures("long")
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "bert", "marian"])
+def test_a_fused_kernel_that_is_not_trusted_is_no_reference_either(
+    tiny_model: TinyModel, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any, **__: Any) -> Any:
+        raise AssertionError("the fused kernel was called")
+
+    model = tiny_model(kind)
+    monkeypatch.setattr(attention, "UNTRUSTED", {"cpu"})
+    for name in ("models.attention._fused", "models.trust_layers.sdpa_attention_forward"):
+        monkeypatch.setattr(name, broken)
+    found = compared(model, tiny.SENTENCE)
+    assert found.rows == 5
+    assert found.weight_difference < found.tolerance
+    assert found.logit_difference < found.tolerance
+
+
+@pytest.mark.usefixtures("long")
 def test_some_rows_are_the_first_the_last_and_some_between(story_gpt: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
     real = attention.weights
