@@ -1,33 +1,23 @@
 """Makes one text of a conversation by the template of a checkpoint, and tells which of its characters were whose.
 
-A template is a program in Jinja that comes with the tokenizer. transformers runs it in a sandbox that reaches neither
-files nor Python's inside. What a sandbox does not bound is bounded here: a template that runs longer than
-`MOST_SECONDS` or writes more than `MOST_WRITTEN` characters is stopped, by a trace function that looks at every line of
-it and at all that it hands out. What no line of it ends (one operation that asks for a vast string) ends only where the
-memory does.
+A template is a program in Jinja that comes with the tokenizer. It runs in a process of its own
+(`models/template_process.py`), within limits.
 """
 
 from __future__ import annotations
 
 import re
-import sys
-import time
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from types import FrameType
 from typing import Any
 
 from models.chat import Chat, Role, Turn
 from models.errors import InputError
+from models.template_limits import MOST_SECONDS, MOST_WRITTEN, Failed, Refused, Stopped, within_limits
+from models.template_process import THE_PROCESS
 
-MOST_SECONDS = 2.0
-MOST_WRITTEN = 4_000_000
-"""Characters: twenty times the longest text that the input takes."""
-
-_JINJA_FILE = "<template>"  # what jinja2 calls a template that was no file
 _MARK = "\ue0d7{}\ue0d8"  # in the place of a turn's text; of the private use area, which no template trims
 _MARKS = re.compile("\ue0d7([0-9]+)\ue0d8")
 
@@ -116,55 +106,40 @@ class _Renderer:
 
     def __call__(self, turns: Sequence[Turn], prompts: bool) -> str:
         """The text of `turns`, with the prompt for the assistant if `prompts`."""
-        from jinja2 import TemplateError
-
         messages = [{"role": turn.role, "content": turn.text} for turn in turns]
         try:
-            with _bounded():
-                text: str = self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=prompts)
-        except _EndlessError as error:
+            text = self._rendered(messages, prompts)
+        except Stopped as error:
             raise InputError(f"The chat template of {self._name} was stopped: {error}. Give it plain text.") from None
-        except MemoryError:
-            raise InputError(f"The chat template of {self._name} needs more memory than there is.") from None
-        except Exception as cause:  # whatever a program of somebody else runs into
-            if type(cause) is TemplateError:  # what `raise_exception` of a template raises
-                raise InputError(_refusal(self._name, str(cause))) from cause
+        except Refused as error:
+            raise InputError(_refusal(self._name, str(error))) from error
+        except Failed as error:
             raise InputError(
-                f"The chat template of {self._name} fails on this conversation ({type(cause).__name__}: "
-                f"{_shortened(str(cause))}). Change the turns, or give it plain text."
-            ) from cause
+                f"The chat template of {self._name} fails on this conversation ({_shortened(str(error))}). "
+                "Change the turns, or give it plain text."
+            ) from error
         if not text:
             raise InputError(f"The chat template of {self._name} leaves nothing of this conversation.")
         return text
 
+    def _rendered(self, messages: list[dict[str, str]], prompts: bool) -> str:
+        """What the template makes of `messages`.
 
-class _EndlessError(Exception):
-    """Not an Exception that a template could catch: Jinja has no such statement."""
+        Raises:
+            Refused, Failed, Stopped: it gives none.
+        """
+        from transformers import PreTrainedTokenizerBase
 
-
-@contextmanager
-def _bounded() -> Iterator[None]:
-    """Stop a template of this thread that runs too long or writes too much."""
-    until, written = time.monotonic() + MOST_SECONDS, 0
-
-    def watch(frame: FrameType, event: str, value: Any) -> Any:
-        nonlocal written
-        if time.monotonic() > until:
-            raise _EndlessError(f"it did not end within {MOST_SECONDS:.0f} seconds")
-        if frame.f_code.co_filename != _JINJA_FILE:
-            return None  # called by the template: only that it was called matters
-        if event == "return" and isinstance(value, str):  # a piece that it yields
-            written += len(value)
-            if written > MOST_WRITTEN:
-                raise _EndlessError(f"it wrote more than {MOST_WRITTEN:,} characters")
-        return watch
-
-    before = sys.gettrace()
-    sys.settrace(watch)
-    try:
-        yield
-    finally:
-        sys.settrace(before)
+        tokenizer = self._tokenizer
+        own = getattr(type(tokenizer), "apply_chat_template", None)
+        if own is not PreTrainedTokenizerBase.apply_chat_template:  # code of the person who gave the object
+            with within_limits(MOST_SECONDS, MOST_WRITTEN):
+                return str(tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=prompts))
+        try:
+            template = tokenizer.get_chat_template()  # of several, the one named "default"
+        except ValueError as error:
+            raise Failed(str(error)) from error
+        return THE_PROCESS.render(template, messages, prompts, tokenizer.special_tokens_map)
 
 
 def _refusal(name: str, sentence: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from models import templates
+from models import template_process
 from models.capabilities import capabilities
 from models.chat import MOST_TURNS, Chat, Prompt, Turn
 from models.checkpoints import open_checkpoint
@@ -21,6 +21,7 @@ from models.model import Model
 from models.player import Player
 from models.requests import ForwardRequest, LoadRequest, StepRequest
 from models.results import Failure, Ran, Stepped
+from models.template_limits import Failed, Stopped
 from models.templates import render, turn_end
 from tests.models.asking import ask, never
 from tests.models.talking import TOKENIZERS, save_talking
@@ -316,6 +317,10 @@ def test_a_model_with_a_template_says_so(talking: Talking) -> None:
     [
         ("{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}", "did not end within"),
         ("{% for i in range(9999) %}{{ 'x' * 9999 }}{% endfor %}", "wrote more than 4,000,000"),
+        ("{{ 'x' * 3000000000 }}", "more than 1 GB of memory|did not end within"),
+        ("{{ 'x'.center(3000000000) }}", "more than 1 GB of memory|did not end within"),
+        ("{{ ('x' * 40000000) | wordwrap(1) }}", "more than 1 GB of memory|did not end within"),
+        ("{{ 9 ** (9 ** 9) }}", "did not end within"),
         ("{{ messages[9].content.nothing() }}", "fails on this conversation"),
         ("{{ ''.__class__.__mro__ }}", "fails on this conversation"),
         ("{% for %}", "fails on this conversation"),
@@ -325,11 +330,34 @@ def test_a_model_with_a_template_says_so(talking: Talking) -> None:
     ],
 )
 def test_templates_that_fail(monkeypatch: pytest.MonkeyPatch, template: str, words: str) -> None:
-    monkeypatch.setattr(templates, "MOST_SECONDS", 0.3 if "end" in words else 60)
+    monkeypatch.setattr(template_process, "MOST_SECONDS", 0.3 if "end" in words else 60)
     tokenizer = TOKENIZERS["chatml"]()
     tokenizer.chat_template = template
     with pytest.raises(InputError, match=words):
         render(tokenizer, Chat((HI,)), "Tiny")
+
+
+def test_a_template_is_rendered_in_a_process_of_its_own_that_is_there_again_after_it_was_ended() -> None:
+    process = template_process.TemplateProcess()
+    turns = [{"role": "user", "content": "naïve \ud800 \n ☃"}]
+    try:
+        for _ in range(2):
+            assert process.render("{{ messages[0].content }}", turns, True, {}) == turns[0]["content"]
+            with pytest.raises(Stopped):
+                process.render("{{ 'x' * 3000000000 }}", turns, True, {})
+        process.close()
+        assert (
+            process.render("{{ eos_token }}{{ add_generation_prompt }}", turns, True, {"eos_token": "</s>"})
+            == "</s>True"
+        )
+    finally:
+        process.close()
+
+
+def test_a_python_that_can_not_be_started_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.executable", "/nowhere/python")
+    with pytest.raises(Failed, match="does not answer: No such file"):
+        template_process.TemplateProcess().render("x", [], True, {})
 
 
 def test_messages_that_are_none() -> None:
