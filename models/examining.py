@@ -15,7 +15,9 @@ from typing import Any
 import torch
 import transformers
 from transformers import AutoConfig, AutoTokenizer
+from transformers.modeling_gguf_pytorch_utils import GGUF_SUPPORTED_ARCHITECTURES
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+from transformers.tokenization_utils_base import VERY_LARGE_INTEGER
 
 from models import devices
 from models.catalogue import WEIGHTS, Card, folder_of, read_card, title_of
@@ -39,6 +41,7 @@ from models.hub_requests import HubListing
 from models.memory import check_fits
 from models.missing_tensors import Misshapen, is_of_head, misshapen_tensors, missing_tensors
 from models.templates import has_template
+from models.tokenizer_checks import misfit_of, panics_raised
 from models.values import AUTO, CheckpointInfo, Placement
 from models.weight_files import TOKENIZERS, Tensors, adapter, brief, check_sizes, read_headers, read_json, wrong_count
 from models.whole_files import not_written
@@ -176,6 +179,10 @@ def _examine_gguf(reference: str, path: Path) -> Examined:
     try:
         config = AutoConfig.from_pretrained(path.parent, gguf_file=path.name, local_files_only=True)
     except Exception as cause:
+        if header.architecture in GGUF_SUPPORTED_ARCHITECTURES:  # then it is the numbers
+            raise CheckpointError(
+                f"{path.name}: no model can be built from its header: {brief(cause)}. Fetch it again."
+            ) from cause
         raise CheckpointError(
             f"{path.name}: transformers {transformers.__version__} can not open a GGUF file of the architecture "
             f"“{header.architecture}”: {brief(cause)}. Open the checkpoint that it was made from."
@@ -331,7 +338,8 @@ def open_tokenizer(examined: Examined) -> tuple[Any, CheckpointInfo]:
     if not info.gguf and not any((folder / name).is_file() for name in TOKENIZERS):
         raise no_tokenizer(title)
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, use_fast=True, **examined.source)
+        with panics_raised():
+            tokenizer = AutoTokenizer.from_pretrained(folder, use_fast=True, **examined.source)
     except Exception as cause:
         if "trust_remote_code" in str(cause):
             raise CheckpointError(
@@ -344,12 +352,12 @@ def open_tokenizer(examined: Examined) -> tuple[Any, CheckpointInfo]:
             f"{title} has a tokenizer that does not tell which characters a token covers. "
             "Save it again as tokenizer.json."
         )
-    if info.vocabulary and len(tokenizer) > info.vocabulary:
-        raise CheckpointError(
-            f"{title}: its tokenizer knows {len(tokenizer):,} tokens, the model only {info.vocabulary:,}. "
-            "They do not belong together."
-        )
+    wrong = misfit_of(tokenizer, info.vocabulary)
+    if wrong:
+        raise CheckpointError(f"{title}: {wrong}")
     bound = tokenizer.model_max_length
+    if not isinstance(bound, (int, float)):  # transformers takes what stands there, and compares lengths with it
+        tokenizer.model_max_length = VERY_LARGE_INTEGER
     context = info.context
     if isinstance(bound, int) and 0 < bound < 1 << 30:
         context = bound if context is None else min(bound, context)

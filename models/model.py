@@ -19,8 +19,10 @@ from models.chat import Chat, Prompt
 from models.errors import InputError
 from models.given import KEPT_BYTES, most_tokens
 from models.templates import render, turn_end
+from models.tokenizer_checks import panics_raised
 from models.tokens import label_tokens, piece_label, special_label, whole_characters
 from models.values import CheckpointInfo, SeenPicture, Token
+from models.weight_files import brief
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -275,8 +277,15 @@ class Model:
         """Ids and the characters each covers (start, end); what stands for no text covers (0, 0)."""
         # half of a surrogate pair (a broken paste) can't be encoded; its stand-in keeps every offset where it was
         safe = _SURROGATES.sub("\ufffd", text)
-        encoding = self.tokenizer(safe, return_offsets_mapping=True, add_special_tokens=special, verbose=False)
-        prefix = self.tokenizer(self.info.prefix, add_special_tokens=False)["input_ids"] if special else []
+        try:
+            with panics_raised():
+                encoding = self.tokenizer(safe, return_offsets_mapping=True, add_special_tokens=special, verbose=False)
+                prefix = self.tokenizer(self.info.prefix, add_special_tokens=False)["input_ids"] if special else []
+        except Exception as cause:  # whatever a tokenizer runs into: no [UNK] where it needs one, say
+            raise InputError(
+                f"{self.info.name}'s tokenizer fails on this text ({brief(cause)}). Change the text, or open another "
+                "checkpoint."
+            ) from cause
         ids, spans = encoding["input_ids"], encoding["offset_mapping"]
         spans = whole_characters(text, self._without_invented_space(ids, spans))
         return [*prefix, *ids], [(0, 0)] * len(prefix) + spans
@@ -285,7 +294,7 @@ class Model:
         """A lone "▁" that SentencePiece put before the text claims its first character; it stands for none."""
         return [
             (start, start) if nxt[0] == start < min(end, nxt[1]) and self.piece(id_) == "▁" else (start, end)
-            for id_, (start, end), nxt in zip(ids, spans, [*spans[1:], (0, 0)], strict=True)
+            for id_, (start, end), nxt in zip(ids, spans, [*spans, (0, 0)][1:], strict=True)
         ]
 
     def _token(self, id_: int, text: str = "", start: int = 0, end: int = 0) -> Token:

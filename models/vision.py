@@ -119,10 +119,9 @@ def open_processor(folder: Path) -> Any:
     try:
         return AutoImageProcessor.from_pretrained(folder, local_files_only=True, trust_remote_code=False, backend="pil")
     except Exception as cause:
-        raise CheckpointError(
-            f"{title_of(folder)} does not say how pictures are prepared for it: {brief(cause)}. "
-            "Add its preprocessor_config.json."
-        ) from cause
+        name = "preprocessor_config.json"
+        why = f": {brief(cause)}. Correct its {name}" if (folder / name).exists() else f". Add its {name}"
+        raise CheckpointError(f"{title_of(folder)} does not say how pictures are prepared for it{why}.") from cause
 
 
 def open_vision(info: CheckpointInfo, module: nn.Module, folder: Path) -> VisionModel:

@@ -17,7 +17,7 @@ from models.catalogue import title_of
 from models.errors import CheckpointError
 
 JSON_BYTES = 16 << 20  # an index of a very large model has some MB
-_HEADER_BYTES = 100 << 20  # the format's own bound
+_HEADER_BYTES = 16 << 20  # some 130,000 tensors; the format would take 100 MB, which Python reads for half a minute
 _TEXT_BYTES = 200 << 20  # what stands beside the weights; the largest vocabularies have some 40 MB
 _TEXTS = (".json", ".txt", ".model", ".jinja")
 _NAME = 255  # bytes of a file's name on common disks
@@ -34,6 +34,8 @@ _COUNTS = (
     *("encoder_attention_heads", "decoder_attention_heads"),
 )
 _HALVES = ("text_config", "encoder", "decoder")
+
+_MOST = {"num_labels": 1 << 20, "head_dim": 1 << 16}  # what transformers makes room for at once
 
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
@@ -137,7 +139,7 @@ def _header(file: Path) -> dict[str, tuple[int, ...]]:
             length = header_length(stream.read(8), size)
             shapes, end = parse_header(stream.read(length))
     except OverflowError as cause:
-        raise CheckpointError(f"{damaged}: {size:,} bytes hold no complete header. Fetch it again.") from cause
+        raise CheckpointError(f"{damaged}: {cause}. Fetch it again.") from cause
     except (OSError, ValueError) as cause:
         raise CheckpointError(f"{damaged}: its header can not be read. Fetch it again.") from cause
     if 8 + length + end != size:
@@ -154,8 +156,10 @@ def header_length(start: bytes, size: int) -> int:
         OverflowError: longer than the file, or than any header may be.
     """
     length = int(struct.unpack("<Q", start)[0]) if len(start) == 8 else size
-    if 8 + length > size or length > _HEADER_BYTES:
-        raise OverflowError("no complete header")
+    if 8 + length > size:
+        raise OverflowError(f"{size:,} bytes hold no complete header")
+    if length > _HEADER_BYTES:
+        raise OverflowError(f"its header is larger than {_HEADER_BYTES >> 20} MB; no such header is")
     return length
 
 
@@ -192,6 +196,17 @@ def wrong_count(config: dict[str, Any]) -> str:
                 value = json.dumps(found)
                 shown = value if len(value) <= 40 else f"{value[:39]}…"
                 return f"{name} is {shown} and should be a whole number above 0"
+    return _too_many(config)
+
+
+def _too_many(config: dict[str, Any]) -> str:
+    tables = [config]  # parts of a model have configs of their own, and these parts again
+    for table in tables:
+        for name, found in table.items():
+            if isinstance(found, dict):
+                tables.append(found)
+            elif name in _MOST and isinstance(found, int) and found > _MOST[name]:
+                return f"{name} is {found:,}, and no model has more than {_MOST[name]:,}"
     return ""
 
 

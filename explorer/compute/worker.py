@@ -143,7 +143,7 @@ class Worker(threading.Thread):
         """The function that answers requests; where the engine does not start, one that says so each time."""
         try:
             engine = self._engine_factory()
-        except Exception as error:
+        except BaseException as error:  # a panic in Rust (tokenizers) is no Exception, and this thread has to go on
             failure = (_sentence("starting the engine", error), traceback.format_exc())
             return lambda request: Failure(request=request, sentence=failure[0], cause=failure[1])
         return lambda request: self._answer(engine, request)
@@ -152,7 +152,7 @@ class Worker(threading.Thread):
         """The engine's answer, None for a request that was called off."""
         try:
             return engine.run(request, lambda: self._mailbox.superseded(request), self._reporter(request))
-        except Exception as error:
+        except BaseException as error:
             # Cancelled by anybody but the mailbox is a fault like any other: somebody waits for the answer.
             if isinstance(error, Cancelled) and self._mailbox.superseded(request):
                 return None
@@ -174,7 +174,7 @@ class Worker(threading.Thread):
         return report
 
 
-def _sentence(activity: str, error: Exception) -> str:
+def _sentence(activity: str, error: BaseException) -> str:
     return (
         f"Something went wrong while {activity}: {type(error).__name__}. "
         "The session is as it was; details are in the log."

@@ -22,7 +22,7 @@ from models import checkpoints, examining, open_checkpoint, run
 from models.catalogue import SHIPPED, WEIGHTS, read_card, shipped
 from models.checkpoints import describe
 from models.engine import Engine
-from models.errors import CheckpointError
+from models.errors import CheckpointError, InputError
 from models.examining import examine
 from models.requests import ForwardRequest, HeadRequest, LoadRequest
 from models.results import Failure, HeadView, Loaded, Ran
@@ -272,6 +272,25 @@ def with_value(folder: Path, name: str, value: float, where: slice = slice(None)
     save_file(tensors, path, metadata={"format": "pt"})
 
 
+def change_tokenizer(folder: Path, **changes: Any) -> None:
+    path = folder / "tokenizer.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def replacing(pattern: dict[str, str], content: str) -> dict[str, Any]:
+    """A normalizer of a tokenizer."""
+    return {"type": "Replace", "pattern": pattern, "content": content}
+
+
+def later_ids(folder: Path) -> None:
+    """The same pieces, some of them under ids that the model has no vectors for."""
+    path = folder / "tokenizer.json"
+    tokenizer = json.loads(path.read_text())
+    vocabulary = tokenizer["model"]["vocab"]
+    tokenizer["model"]["vocab"] = {piece: id_ if id_ < 300 else id_ + 700 for piece, id_ in vocabulary.items()}
+    path.write_text(json.dumps(tokenizer))
+
+
 BROKEN: dict[str, tuple[Break, tuple[str, ...]]] = {
     "empty folder": (empty, (NAME, "no config.json", "Choose the folder")),
     "no config": (lambda f: (f / "config.json").unlink(), (NAME, "no config.json", "Choose the folder")),
@@ -384,6 +403,30 @@ BROKEN: dict[str, tuple[Break, tuple[str, ...]]] = {
     "overflow": (
         lambda f: with_value(f, "transformer.h.1.attn.c_attn.weight", 3e38),
         (NAME, "first run", "no numbers", "Fetch it again"),
+    ),
+    "tokenizer that grows": (
+        lambda f: change_tokenizer(
+            f, normalizer={"type": "Sequence", "normalizers": [replacing({"String": "a"}, "a" * 1000)] * 3}
+        ),
+        (NAME, "1,000,000,000 characters of one", "Fetch it again"),
+    ),
+    "tokenizer that grows from nothing": (
+        lambda f: change_tokenizer(f, normalizer=replacing({"Regex": "x*"}, "a" * 1000)),
+        (NAME, "1,001 characters of one", "Fetch it again"),
+    ),
+    "tokenizer that writes what it did not read": (
+        lambda f: change_tokenizer(f, decoder=replacing({"String": "ab"}, "a" * 2002)),
+        (NAME, "1,001 characters of one", "Fetch it again"),
+    ),
+    "tokenizer of later ids": (later_ids, (NAME, "a token 1,0", "only 330 tokens", "belong together")),
+    "labels without end": (lambda f: change_config(f, num_labels=10**9), (NAME, "num_labels is 1,000,000,000")),
+    "labels without end, of a part": (
+        lambda f: change_config(f, vision_config={"num_labels": 10**9}),
+        (NAME, "num_labels is 1,000,000,000"),
+    ),
+    "header too large": (
+        lambda f: raw_header(f, b" " * ((16 << 20) + 1)),
+        (NAME, "larger than 16 MB", "Fetch it again"),
     ),
     "tokenizer too large": (larger_tokenizer, (NAME, "335 tokens", "only 330", "belong together")),
 }
@@ -508,3 +551,25 @@ def test_same_weights_as_transformers_reads(folder: Path) -> None:
     ours = open_checkpoint(folder).module.state_dict()
     for name, tensor in load_file(folder / "model.safetensors").items():
         assert np.array_equal(ours[name].numpy(), tensor.numpy())
+
+
+def test_a_text_that_the_tokenizer_leaves_nothing_of(folder: Path) -> None:
+    change_tokenizer(folder, normalizer=replacing({"Regex": ".*"}, ""))
+    model = open_checkpoint(folder)
+    with pytest.raises(InputError, match="leaves nothing of this text"):
+        model.encode("Tom went")
+
+
+def test_a_text_that_a_tokenizer_gives_up_on(folder: Path) -> None:
+    change_tokenizer(folder, normalizer=replacing({"Regex": "(a+)+$"}, "b"))
+    model = open_checkpoint(folder)
+    assert model.encode("Tom went").tokens
+    with pytest.raises(InputError, match=r"tokenizer fails on this text \(.*retry-limit.*\)\. Change the text"):
+        model.encode("a" * 40 + "!")
+
+
+@pytest.mark.parametrize("longest", ["many", None, [5], {}])
+def test_a_tokenizer_that_gives_no_number_for_its_longest_text(folder: Path, longest: Any) -> None:
+    path = folder / "tokenizer_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "model_max_length": longest}))
+    assert len(open_checkpoint(folder).encode("Tom went").tokens) > 1

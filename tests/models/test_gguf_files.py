@@ -118,6 +118,14 @@ def test_unknown_architecture(tiny_folder: TinyFolder, tmp_path: Path) -> None:
     refused(gguf_of(tiny_folder("llama"), tmp_path / "new.gguf", architecture="llamango"), "new.gguf", "llamango")
 
 
+def test_numbers_that_make_no_model_of_a_known_architecture(tiny_folder: TinyFolder, tmp_path: Path) -> None:
+    path = gguf_of(tiny_folder("llama"), tmp_path / "n.gguf")
+    content, key = path.read_bytes(), b"llama.attention.head_count"
+    at = content.index(key + struct.pack("<I", 4)) + len(key) + 4  # 4: an unsigned number of 32 bits
+    path.write_bytes(content[:at] + struct.pack("<I", 0) + content[at + 4 :])
+    refused(path, "n.gguf: no model can be built from its header", "Fetch it again")
+
+
 def test_without_tokenizer(tiny_folder: TinyFolder, tmp_path: Path) -> None:
     refused(gguf_of(tiny_folder("llama"), tmp_path / "t.gguf", tokenizer=False), "t.gguf", "no tokenizer")
 

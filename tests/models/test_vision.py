@@ -271,7 +271,12 @@ def test_more_patches_than_weights_can_be_kept_of(vision_folder: VisionFolder, m
 def test_without_a_processor(vision_folder: VisionFolder, tmp_path: Path) -> None:
     folder = tiny_vision.save("vit", tmp_path / "mine")
     (folder / "preprocessor_config.json").unlink()
-    with pytest.raises(CheckpointError, match=r"mine does not say how pictures .* preprocessor_config\.json"):
+    with pytest.raises(CheckpointError, match=r"it\. Add its preprocessor_config\.json\.$"):
+        open_checkpoint(folder)
+    (folder / "preprocessor_config.json").write_text("{")
+    with pytest.raises(
+        CheckpointError, match=r"mine does not say how pictures .* Correct its preprocessor_config\.json"
+    ):
         open_checkpoint(folder)
 
 

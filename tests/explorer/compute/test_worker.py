@@ -123,6 +123,27 @@ def test_an_exception_is_a_failure_with_a_sentence_and_the_next_request_works(op
     assert isinstance(desk.next(), Loaded)
 
 
+class Panic(BaseException):
+    """What Rust's panics are in Python: no Exception."""
+
+
+@pytest.mark.parametrize("kind", [Panic, SystemExit, KeyboardInterrupt])
+def test_what_is_no_exception_does_not_end_the_thread(open_desk, kind):
+    class OncePanicking(QuickEngine):
+        def run(self, request: Request, should_stop: ShouldStop, report: Report) -> Result:
+            if request == first:
+                raise kind("retry-limit-in-match over")
+            return super().run(request, should_stop, report)
+
+    desk = open_desk(OncePanicking)
+    first = desk.mailbox.post(LoadRequest(reference="evil"))
+    result = desk.next()
+    assert isinstance(result, Failure)
+    assert kind.__name__ in result.sentence
+    desk.mailbox.post(LoadRequest(reference="small"))
+    assert isinstance(desk.next(), Loaded)
+
+
 def test_every_kind_of_request_has_a_name_for_what_goes_on():
     modules = (requests, decode_requests, describe_requests, hub_requests, quality_requests)
     named = [value for module in modules for value in vars(module).values()]

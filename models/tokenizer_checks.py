@@ -1,0 +1,57 @@
+"""What is looked at in a tokenizer before any text is given to it: it comes with a checkpoint, and Rust runs it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+MOST_GROWTH = 1_000
+"""Characters that a tokenizer may make of one. NFKC makes 18 of "ﷺ", which is the most in any that is known."""
+
+
+def misfit_of(tokenizer: Any, vocabulary: int) -> str:
+    """What speaks against a fast tokenizer; "" where nothing does. `vocabulary` is the model's, 0 where unknown."""
+    backend = tokenizer.backend_tokenizer
+    if vocabulary and len(tokenizer) > vocabulary:
+        known = len(tokenizer)
+        return f"its tokenizer knows {known:,} tokens, the model only {vocabulary:,}. They do not belong together."
+    last = max(backend.get_vocab(with_added_tokens=False).values(), default=0)
+    if vocabulary and last >= vocabulary:
+        return f"its tokenizer has a token {last:,}, the model only {vocabulary:,} tokens. They do not belong together."
+    growth = max(_growth(part) for part in (backend.normalizer, backend.decoder))
+    if growth > MOST_GROWTH:
+        return f"its tokenizer would make {growth:,.0f} characters of one, which no sound one does. Fetch it again."
+    return ""
+
+
+@contextmanager
+def panics_raised() -> Iterator[None]:
+    """What tokenizers' Rust panics with is no `Exception`, and would pass by all that catches those.
+
+    Raises:
+        RuntimeError: in its place.
+    """
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise RuntimeError(str(error)) from error
+
+
+def _growth(part: Any) -> float:
+    """The most characters that a normalizer or a decoder makes of one by what it replaces."""
+    return _growth_of(json.loads(part.__getstate__())) if part is not None else 1
+
+
+def _growth_of(settings: dict[str, Any]) -> float:
+    growth = 1.0
+    for step in settings.get("normalizers") or settings.get("decoders") or ():
+        growth *= _growth_of(step)
+    if settings.get("type") == "Replace":
+        replaced = settings["pattern"].get("String")  # a regular expression may match nothing
+        content = len(settings["content"])
+        growth *= max(1.0, content / len(replaced) if replaced else 1 + content)
+    return growth
