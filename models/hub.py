@@ -11,9 +11,8 @@ import re
 import traceback
 from functools import singledispatchmethod
 from pathlib import Path
-from typing import Any
 
-from huggingface_hub import HfApi, constants, is_offline_mode
+from huggingface_hub import constants, is_offline_mode
 
 from models.errors import CheckpointError
 from models.gguf_files import read_gguf, read_header
@@ -23,7 +22,7 @@ from models.hub_contents import contents_of
 from models.hub_errors import host_of, in_sentences
 from models.hub_names import HubName, parse
 from models.hub_requests import FetchRequest, HubFetched, HubFile, HubListing, LookUpRequest
-from models.hub_transfer import Transfer, asked_again
+from models.hub_transfer import Transfer
 from models.memory import in_bytes
 from models.requests import Cancelled, Report, Request, ShouldStop
 from models.results import Failure, Result
@@ -71,17 +70,11 @@ class HubEngine:
             return self._listing_of_cache(request, name)
         report(f"Asking {host_of(self.endpoint)} for {name.repository}", None)
         with in_sentences(name, self.endpoint, self.cache.folder):
-            info: Any = asked_again(
-                HfApi(endpoint=self.endpoint).model_info,
-                name.repository,
-                revision=name.branch,
-                timeout=self.timeout,
-                files_metadata=True,
-            )
+            info = self._transfer.info(name, should_stop)
             commit = info.sha
             if commit is None or not re.fullmatch("[0-9a-f]{40}", commit):
                 raise ValueError("no commit")
-            contents = contents_of(name, info.siblings)
+            contents = contents_of(name, info.siblings or ())
             for file in contents.files:
                 if self.cache.blob(name, file.etag).exists():  # it came with another commit, under the same hash
                     self._transfer.fetch(name, commit, file, should_stop, _uncounted)
@@ -162,8 +155,8 @@ class HubEngine:
                 raise Cancelled
             report("Reading what the weight files hold", i / len(weights))
             try:
-                length = header_length(self._transfer.start(name, commit, file.name, 8), file.size)
-                found, _ = parse_header(self._transfer.start(name, commit, file.name, 8 + length)[8:])
+                length = header_length(self._transfer.start(name, commit, file.name, 8, should_stop), file.size)
+                found, _ = parse_header(self._transfer.start(name, commit, file.name, 8 + length, should_stop)[8:])
             except (OverflowError, ValueError) as cause:
                 raise CheckpointError(
                     f"{name.repository}: {file.name} is no safetensors file, so nothing was fetched."

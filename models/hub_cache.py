@@ -5,6 +5,7 @@ Reading it needs no network. Every other program that uses the cache finds what 
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -64,6 +65,21 @@ class HubCache:
     def blob(self, name: HubName, etag: str) -> Path:
         """Where the content lies, by its hash."""
         return self._root(name) / "blobs" / etag
+
+    def file(self, name: HubName, commit: str, file: HubFile) -> None:
+        """Let a file of `commit` be the content that lies under its hash, as huggingface_hub does.
+
+        Its own function asks the hub again, and takes places to write to from the answer.
+        """
+        path, blob = self.snapshot(name, commit) / file.name, self.blob(name, file.etag)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            path.symlink_to(os.path.relpath(blob, path.parent))
+        except FileExistsError:  # a link to what is gone: a file was looked for before
+            path.unlink()
+            path.symlink_to(os.path.relpath(blob, path.parent))
+        except OSError:  # Windows, without the right to make links: there the content lies under the name only
+            blob.replace(path)
 
     def part(self, name: HubName, etag: str) -> Path:
         """Where content lies that has not come whole."""

@@ -54,7 +54,15 @@ def in_sentences(name: HubName, endpoint: str, cache: Path) -> Iterator[None]:
         why = _DISK.get(cause.errno or 0, "can not be written. Set HF_HOME to a folder that you may write to")
         what = "The disk of " if cause.errno in _DISK else ""
         raise CheckpointError(f"{what}{cache} {why}.") from cause
-    except (ValueError, TypeError, AttributeError, KeyError, RecursionError, httpx2.HTTPError) as cause:
+    except (
+        ValueError,
+        ArithmeticError,
+        TypeError,
+        AttributeError,
+        KeyError,
+        RecursionError,
+        httpx2.HTTPError,
+    ) as cause:
         raise CheckpointError(
             f"{host_of(endpoint)} answers, but not as a hub does. Check HF_ENDPOINT and the network (a login page?)."
         ) from cause

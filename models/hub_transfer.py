@@ -1,20 +1,23 @@
 """Brings files of a hub into the cache: gone on with where a transfer broke, and held against their hash.
 
 huggingface_hub starts a file anew after each interruption and checks no hash, so the bytes are fetched here, into
-`blobs/<etag>.incomplete`, and it files them.
+`blobs/<etag>.incomplete`. What a server sends is read as it stands (unpacked, ten megabytes can be ten gigabytes), no
+more of it than was announced, and with a look now and then whether somebody still waits for it.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
+from urllib.parse import quote
 
 import httpx2
-from huggingface_hub import hf_hub_download, hf_hub_url
+from huggingface_hub import ModelInfo, hf_hub_url
 from huggingface_hub.utils import (  # type: ignore[attr-defined]  # documented, and not marked for export
     build_hf_headers,
     get_session,
@@ -30,7 +33,7 @@ from models.requests import Cancelled, ShouldStop
 ATTEMPTS = 4  # a connection that breaks is taken up again as long as it brings something
 
 _PIECE = 1 << 20
-_BIT = 1 << 16  # of a file of which only the beginning is wanted
+_MOST_INFO = 32 << 20  # bytes of the list of a repository's files, a quarter of a million of them
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -44,26 +47,38 @@ class Transfer:
         self.cache = cache
         self.timeout = timeout
 
-    def start(self, name: HubName, commit: str, file: str, count: int) -> bytes:
-        """The first `count` bytes of a file, and no more, whatever the server sends."""
-        return asked_again(self._start, name, commit, file, count)
+    def info(self, name: HubName, should_stop: ShouldStop) -> ModelInfo:
+        """What the hub says of a repository, with sizes and hashes of its files.
 
-    def _start(self, name: HubName, commit: str, file: str, count: int) -> bytes:
-        parts: list[bytes] = []
-        with self.stream(name, commit, file, {"Range": f"bytes=0-{count - 1}"}) as response:
-            had = 0
-            for part in response.iter_bytes(min(count, _PIECE)):
-                parts.append(part)
-                had += len(part)
-                if had >= count:
-                    break
-        return b"".join(parts)[:count]
+        Raises:
+            Cancelled: waiting for it was called off.
+            ValueError, TypeError: it is longer than any is, or no table.
+        """
+        # as HfApi.model_info, which reads and unpacks whatever comes, however long it takes
+        url = f"{self.endpoint}/api/models/{name.repository}/revision/{quote(name.branch, safe='')}?blobs=true"
+        content = asked_again(self._start, url, {}, _MOST_INFO + 1, should_stop)
+        if len(content) > _MOST_INFO:
+            raise ValueError("no list of files is that long")
+        return ModelInfo(**json.loads(content))  # type: ignore[no-untyped-call]
+
+    def start(self, name: HubName, commit: str, file: str, count: int, should_stop: ShouldStop) -> bytes:
+        """The first `count` bytes of a file, and no more, whatever the server sends.
+
+        Raises:
+            Cancelled: waiting for them was called off.
+        """
+        headers = {"Range": f"bytes=0-{count - 1}"}
+        return asked_again(self._start, self._url(name, commit, file), headers, count, should_stop)
+
+    def _start(self, url: str, headers: dict[str, str], count: int, should_stop: ShouldStop) -> bytes:
+        with self._stream(url, headers) as response:
+            return Beginning(response.iter_raw(), should_stop).read(count)
 
     @contextmanager
     def beginning(self, name: HubName, commit: str, file: str, should_stop: ShouldStop) -> Iterator[Beginning]:
         """A file that is read from its first byte on; what nobody reads does not come, but for what is on its way."""
-        with self.stream(name, commit, file, {}) as response:
-            yield Beginning(response.iter_bytes(_BIT), should_stop)
+        with self._stream(self._url(name, commit, file), {}) as response:
+            yield Beginning(response.iter_raw(), should_stop)
 
     def fetch(
         self, name: HubName, commit: str, file: HubFile, should_stop: ShouldStop, count: Callable[[int], None]
@@ -88,14 +103,7 @@ class Transfer:
                     "It was deleted; fetch it again."
                 )
             part.replace(blob)
-        asked_again(
-            hf_hub_download,
-            name.repository,
-            file.name,
-            revision=commit,
-            endpoint=self.endpoint,
-            cache_dir=self.cache.folder,
-        )
+        self.cache.file(name, commit, file)
 
     def _fetch_bytes(
         self,
@@ -115,13 +123,15 @@ class Transfer:
                 raise Cancelled
             before = have
             try:
-                with self.stream(name, commit, file.name, {"Range": f"bytes={have}-"} if have else {}) as response:
+                ranges = {"Range": f"bytes={have}-"} if have else {}
+                with self._stream(self._url(name, commit, file.name), ranges) as response:
                     if have and response.status_code != HTTPStatus.PARTIAL_CONTENT:
                         count(-have)  # the server knows no ranges: all of it comes again
                         have = 0
                     with part.open("ab" if have else "wb") as stream:
                         for piece in response.iter_raw():  # as it comes: a piece that was waited for could be lost
                             if have + len(piece) > file.size:
+                                part.unlink()
                                 raise CheckpointError(
                                     f"{name.repository}: {file.name} is longer than the {file.size:,} bytes that the "
                                     "hub says. It was not kept."
@@ -138,15 +148,19 @@ class Transfer:
                 "fetch again to go on from there."
             )
 
+    def _url(self, name: HubName, commit: str, file: str) -> str:
+        return hf_hub_url(name.repository, file, revision=commit, endpoint=self.endpoint)
+
     @contextmanager
-    def stream(self, name: HubName, commit: str, file: str, headers: dict[str, str]) -> Iterator[Any]:
-        """A file's content as an answer that is not read yet."""
-        url = hf_hub_url(name.repository, file, revision=commit, endpoint=self.endpoint)
+    def _stream(self, url: str, headers: dict[str, str]) -> Iterator[Any]:
+        """What lies at `url`, as an answer that is not read yet."""
         # identity: sizes and ranges are of the file, not of something packed for the way
         wanted = {**build_hf_headers(), "Accept-Encoding": "identity", **headers}
         # redirected to another host, httpx takes the authorisation off
         with get_session().stream("GET", url, headers=wanted, timeout=self.timeout, follow_redirects=True) as response:
-            hf_raise_for_status(response)
+            # without its body, which may be as long as it likes: what went wrong stands in the headers
+            told = {key: value for key, value in response.headers.items() if key.startswith(("x-", "retry-"))}
+            hf_raise_for_status(httpx2.Response(response.status_code, headers=told, request=response.request))
             yield response
 
 

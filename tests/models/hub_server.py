@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ class Hub(ThreadingHTTPServer):
         self.wrong_bytes = False
         self.knows_ranges = True
         self.answers_nonsense = False
+        self.instead: Callable[[Handler, str], bool] = lambda handler, path: False  # answers a path in its own way
         self.sent = 0  # bytes of files
         self.asked: list[tuple[str, str, str]] = []  # method, path, range
         self.authorisations: list[str] = []
@@ -90,6 +91,8 @@ class Handler(BaseHTTPRequestHandler):
             hub.released.wait(20)
             self.close_connection = True
             return
+        if hub.instead(self, path):
+            return
         if hub.status:
             self._send(hub.status, b"{}" if with_body else b"", hub.headers)
         elif hub.answers_nonsense:
@@ -124,6 +127,21 @@ class Handler(BaseHTTPRequestHandler):
             body = bytes(len(body))
         cut = hub.breaks_after if len(body) > LARGE else None
         self._send(status, body, headers, with_body, cut)
+
+    def send_pieces(self, pieces: Iterable[bytes], headers: dict[str, str]) -> bool:
+        """An answer of no stated length, until nobody listens any more. True: that was the answer."""
+        self.close_connection = True
+        self.send_response(200)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        with suppress(OSError):
+            for piece in pieces:
+                self.wfile.write(piece)
+                self.wfile.flush()
+                if self.server.released.is_set():
+                    break
+        return True
 
     def _send(
         self, status: int, body: bytes, headers: dict[str, str], with_body: bool = True, cut: int | None = None

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import logging
 import shutil
+import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,7 +27,7 @@ from models.requests import Cancelled, Request
 from models.results import Failure, Result
 from tests.models import hub_server
 from tests.models.asking import never, silent
-from tests.models.hub_server import COMMIT, REPOSITORY, Hub, serving
+from tests.models.hub_server import COMMIT, REPOSITORY, Handler, Hub, serving
 
 TinyFolder = Callable[[str], Path]
 
@@ -81,6 +85,13 @@ def refused(engine: HubEngine, request: Request, *words: str) -> str:
     assert answer.sentence.endswith(".")
     assert "\n" not in answer.sentence
     return answer.sentence
+
+
+def peak_memory() -> int:
+    """The most bytes that this process has held so far, as far as the system says."""
+    resource = pytest.importorskip("resource")
+    unit = 1 if sys.platform == "darwin" else 1024
+    return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) * unit
 
 
 # --------------------------------------------------------------------------- what there is
@@ -280,11 +291,12 @@ def test_wrong_hash(engine: HubEngine, hub: Hub, cache: Path) -> None:
     fetch(engine, listing)
 
 
-def test_longer_than_said(engine: HubEngine, hub: Hub, source: Path) -> None:
+def test_longer_than_said(engine: HubEngine, cache: Path, source: Path) -> None:
     listing = listing_of(engine)
     with (source / "model.safetensors").open("ab") as file:
         file.write(b"more")
-    refused(engine, FetchRequest(listing=listing), "model.safetensors", "longer than")
+    refused(engine, FetchRequest(listing=listing), "model.safetensors", "longer than", "not kept")
+    assert not list((cache / parse(REPOSITORY).cache_folder / "blobs").glob("*.incomplete"))
 
 
 # --------------------------------------------------------------------------- what goes wrong
@@ -337,6 +349,90 @@ def test_no_hub(engine: HubEngine, hub: Hub) -> None:
 def test_no_listing(engine: HubEngine, hub: Hub, info: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hub, "info", lambda: info)
     refused(engine, LookUpRequest(text=REPOSITORY), "not as a hub")
+
+
+def test_a_list_that_comes_drop_by_drop_can_be_called_off(engine: HubEngine, hub: Hub) -> None:
+    come = threading.Event()
+
+    def drops() -> Iterator[bytes]:
+        while True:
+            yield b" "
+            come.set()
+            time.sleep(0.01)
+
+    hub.instead = lambda handler, path: handler.send_pieces(drops(), {})
+    with pytest.raises(Cancelled):
+        engine.run(LookUpRequest(text=REPOSITORY), come.is_set, silent)
+
+
+def test_a_header_that_comes_drop_by_drop_can_be_called_off(engine: HubEngine, hub: Hub) -> None:
+    come = threading.Event()
+
+    def drops() -> Iterator[bytes]:
+        while True:
+            yield b"\0"
+            come.set()
+            time.sleep(0.5)
+
+    def instead(handler: Handler, path: str) -> bool:
+        return path.endswith("model.safetensors") and handler.send_pieces(drops(), {})
+
+    hub.instead = instead
+    with pytest.raises(Cancelled):
+        engine.run(LookUpRequest(text=REPOSITORY), come.is_set, silent)
+
+
+def test_a_list_without_end_is_not_read_to_its_end(engine: HubEngine, hub: Hub) -> None:
+    sent = 0
+
+    def pieces() -> Iterator[bytes]:
+        nonlocal sent
+        while True:
+            yield bytes(1 << 20)
+            sent += 1 << 20
+
+    hub.instead = lambda handler, path: handler.send_pieces(pieces(), {})
+    refused(engine, LookUpRequest(text=REPOSITORY), "not as a hub does")
+    assert sent < 100 << 20
+
+
+@pytest.mark.parametrize("status", [200, 500])
+def test_what_comes_packed_is_not_unpacked(engine: HubEngine, hub: Hub, status: int) -> None:
+    bomb = gzip.compress(bytes(256 << 20))
+    assert len(bomb) < 1 << 20
+
+    def instead(handler: Handler, path: str) -> bool:
+        handler._send(status, bomb, {"Content-Encoding": "gzip"})
+        return True
+
+    hub.instead = instead
+    before = peak_memory()
+    refused(engine, LookUpRequest(text=REPOSITORY), "not as a hub does" if status == 200 else "fault of its own")
+    assert peak_memory() - before < 100 << 20
+
+
+def test_no_place_to_write_to_is_taken_from_an_answer(engine: HubEngine, hub: Hub, cache: Path) -> None:
+    places = {"ETag": '"../../../evil"', "X-Linked-ETag": '"../../../evil"', "X-Repo-Commit": "../../../evil"}
+
+    def instead(handler: Handler, path: str) -> bool:
+        if "/resolve/" not in path:
+            return False
+        content = hub.content(path.rpartition("/")[2])
+        handler._send(200, content if handler.command == "GET" else b"", places)
+        return True
+
+    hub.instead = instead
+    fetch(engine, listing_of(engine))
+    assert engine.cache.path_of(parse(REPOSITORY)) is not None
+    assert not [path for path in cache.parent.rglob("*evil*") if path.parent != hub.folder]
+
+
+def test_a_size_that_is_none(engine: HubEngine, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = hub.info()
+    for sibling in info["siblings"]:
+        sibling["size"] = float("inf")
+    monkeypatch.setattr(hub, "info", lambda: info)
+    refused(engine, LookUpRequest(text=REPOSITORY), "not as a hub does")
 
 
 @pytest.mark.parametrize("etag", ["../../evil", "", "0" * 39, None, 5])
