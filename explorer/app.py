@@ -17,12 +17,17 @@ from explorer.session.state import Document, Listed, Notice, State, ViewOptions
 from explorer.session.talking import as_chat
 from models.decode_settings import DecodeSettings, Strategy
 from models.interventions import Intervention, Scale, is_neutral, parse_mask
+from models.template_limits import ARGUMENT, serve
 from models.values import BEST, UNIT_ROUNDOFFS, Placement
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; the exit code is 0, or 1 after a sentence on standard error."""
-    args = _parser().parse_args(argv)
+    given = sys.argv[1:] if argv is None else list(argv)
+    if given == [ARGUMENT]:  # the program has started itself
+        serve()
+        return 0
+    args = _parser().parse_args(given)
     try:
         args.interventions = interventions_of(args)
         args.decode_settings = decode_settings_of(args)

@@ -20,6 +20,9 @@ MOST_WRITTEN = 4_000_000
 MOST_SAID = 4_000
 """Characters of what a template says when it refuses."""
 
+ARGUMENT = "--render-templates"
+"""Starts the program as the process that renders templates, where it was frozen into one file with its interpreter."""
+
 _JINJA_FILE = "<template>"  # what jinja2 calls a template that was no file
 
 

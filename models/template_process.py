@@ -21,7 +21,7 @@ from typing import Any
 
 import psutil
 
-from models.template_limits import MOST_SECONDS, MOST_WRITTEN, Failed, Refused, Stopped
+from models.template_limits import ARGUMENT, MOST_SECONDS, MOST_WRITTEN, Failed, Refused, Stopped
 
 MOST_MEMORY = 1 << 30
 """Bytes that the process may hold. It starts with about a tenth of that."""
@@ -91,9 +91,8 @@ class TemplateProcess:
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             self._end()
-            places = [str(Path(__file__).parents[1]), *filter(None, sys.path)]
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-c", _PROGRAM, json.dumps(places)],
+                _command(),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -112,6 +111,13 @@ class TemplateProcess:
                 if pipe is not None:
                     with suppress(OSError):  # what it was asked and did not read
                         pipe.close()
+
+
+def _command() -> list[str]:
+    if getattr(sys, "frozen", False):  # by PyInstaller: the program is its own interpreter, and takes no -c
+        return [sys.executable, ARGUMENT]
+    places = [str(Path(__file__).parents[1]), *filter(None, sys.path)]
+    return [sys.executable, "-P", "-c", _PROGRAM, json.dumps(places)]
 
 
 class _Watch:

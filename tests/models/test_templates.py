@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -350,6 +352,20 @@ def test_a_template_is_rendered_in_a_process_of_its_own_that_is_there_again_afte
             process.render("{{ eos_token }}{{ add_generation_prompt }}", turns, True, {"eos_token": "</s>"})
             == "</s>True"
         )
+    finally:
+        process.close()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the stand-in for a frozen program is a shell script")
+def test_a_frozen_program_starts_itself_to_render(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program, root = tmp_path / "attention explorer", Path(template_process.__file__).parents[1]
+    program.write_text(f'#!/bin/sh\ncd "{root}" && exec "{sys.executable}" -m explorer "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    process = template_process.TemplateProcess()
+    try:
+        assert process.render("{{ messages[0].content }}!", [{"role": "user", "content": "Hi"}], True, {}) == "Hi!"
     finally:
         process.close()
 
