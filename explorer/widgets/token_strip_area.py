@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSize
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from explorer.theme import Theme
@@ -22,12 +23,17 @@ class TokenStripArea(BoundedArea):
         self.strip = TokenStrip()
         super().__init__(self.strip, parent)
         self._most_lines = most_lines
+        self._in_view = -1  # the token that was asked for last, until somebody scrolls
+        bar = self.verticalScrollBar()
+        bar.rangeChanged.connect(self._lay_in_view)  # a strip takes its height when it is laid out, which comes later
+        bar.actionTriggered.connect(self._let_go)
 
     def set_theme(self, theme: Theme) -> None:
         self.strip.set_theme(theme)
 
     def set_tokens(self, tokens: Sequence[Chip]) -> None:
         """Show these tokens and take the height they need. Use this rather than the strip's own."""
+        self._let_go()
         self.strip.set_tokens(tokens)
         self.fit_height()
 
@@ -43,11 +49,22 @@ class TokenStripArea(BoundedArea):
             self.fit_height()
 
     def show_token(self, token: int) -> None:
-        """Scroll, if need be, until a token's chip can be seen."""
-        rect = self.strip.chip_rect(token)
+        """Scroll, if need be, until a token's chip can be seen. However lines move, it can be until somebody scrolls."""
+        self._in_view = token
+        self._lay_in_view()
+
+    def _let_go(self) -> None:
+        self._in_view = -1
+
+    def _lay_in_view(self) -> None:
+        rect = self.strip.chip_rect(self._in_view)
         if not rect.isEmpty():
             middle = rect.center().toPoint()
             self.ensureVisible(middle.x(), middle.y(), 0, round(rect.height()))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._lay_in_view()
 
     def sizeHint(self) -> QSize:
         return QSize(480, self.height())

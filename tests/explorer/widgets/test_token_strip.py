@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from PySide6.QtCore import QEvent, QPoint, Qt
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QAbstractSlider, QApplication
 
 from explorer.theme import DARK, LIGHT
 from explorer.widgets.token_strip import Chip, TokenStrip
@@ -191,3 +191,21 @@ def test_the_area_follows_the_keyboard_and_not_the_pointer(area, qtbot):
     assert area.verticalScrollBar().value() > 0
     shown = area.strip.visibleRegion().boundingRect()
     assert shown.contains(area.strip.chip_rect(599).center().toPoint())
+
+
+def test_a_token_asked_for_before_the_strip_is_laid_out_is_in_view_until_somebody_scrolls(area):
+    def in_view(token: int) -> bool:
+        rect = area.strip.chip_rect(token).toRect()
+        return area.strip.visibleRegion().boundingRect().contains(rect)
+
+    area.set_tokens([Chip(f"␣token{index}") for index in range(600)])
+    area.show_token(599)
+    QApplication.processEvents()
+    assert in_view(599)
+    area.resize(330, area.height())  # more lines
+    QApplication.processEvents()
+    assert in_view(599)
+    area.verticalScrollBar().triggerAction(QAbstractSlider.SliderAction.SliderToMinimum)
+    area.resize(480, area.height())
+    QApplication.processEvents()
+    assert in_view(0) and not in_view(599)
