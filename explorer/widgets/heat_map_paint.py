@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from PySide6.QtCore import QLineF, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QImage, QPainter, QPen
 
@@ -54,8 +55,9 @@ def frame_for(font: QFont, bold: QFont, size: QSize, rows: Sequence[str], column
     strip = QRectF(0, size.height() - line - 8, size.width(), line + 8)
     bottom = strip.height() + line + 2 * _GAP
     cell = max(1.0, (size.width() - left) / max(1, len(columns)))
-    beyond_middle = [(width + line / 2) * _SLANT + line * _LEAN for width in reversed(column_widths)]
-    overhang = max((reach - (index + 0.5) * cell for index, reach in enumerate(beyond_middle)), default=0.0)
+    from_right = np.array(column_widths[::-1])
+    beyond_middle = (from_right + line / 2) * _SLANT + line * _LEAN
+    overhang = float(np.max(beyond_middle - (np.arange(len(columns)) + 0.5) * cell, initial=0.0))
     right = min(max(4.0, overhang + 2), _MOST_OVERHANG)
     room = QRectF(left, top, max(1.0, size.width() - left - right), max(1.0, size.height() - top - bottom))
     return Frame(font, bold, room, strip, limit, row_width, line)

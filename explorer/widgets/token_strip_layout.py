@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QRectF, QSizeF
 from PySide6.QtGui import QPainterPath
 
@@ -27,11 +29,34 @@ class Spacing:
     low_gutter: float = 24.0  # above each of several lines
 
 
+class ChipRects(Sequence[QRectF]):
+    """Where chips lie; a rectangle is made when it is looked at, since of a long text few are."""
+
+    def __init__(
+        self, left: NDArray[np.float64], top: NDArray[np.float64], width: NDArray[np.float64], height: float
+    ) -> None:
+        self._left, self._top, self._width, self._height = left, top, width, height  # (chips,) each
+
+    def __len__(self) -> int:
+        return len(self._left)
+
+    @overload
+    def __getitem__(self, chip: int) -> QRectF: ...
+
+    @overload
+    def __getitem__(self, chip: slice) -> list[QRectF]: ...
+
+    def __getitem__(self, chip: int | slice) -> QRectF | list[QRectF]:
+        if isinstance(chip, slice):
+            return [self[one] for one in range(*chip.indices(len(self)))]
+        return QRectF(float(self._left[chip]), float(self._top[chip]), float(self._width[chip]), self._height)
+
+
 @dataclass(frozen=True)
 class StripLayout:
     """Chips placed on lines. Lines are (first chip, one past the last)."""
 
-    chips: tuple[QRectF, ...]
+    chips: ChipRects
     lines: tuple[tuple[int, int], ...]
     line_of: tuple[int, ...]
     gutter: float
@@ -99,18 +124,14 @@ def flow(widths: Sequence[float], available: float, chip_height: float, spacing:
     limit = available - 2 * spacing.margin
     spans = _lines(widths, limit, spacing.gap)
     gutter = spacing.tall_gutter if len(spans) <= 1 else spacing.low_gutter
-    chips: list[QRectF] = []
-    line_of: list[int] = []
-    for number, (first, end) in enumerate(spans):
-        y = spacing.pad + gutter + number * (gutter + chip_height)
-        x = spacing.margin
-        for width in widths[first:end]:
-            width = max(1.0, min(width, limit))
-            chips.append(QRectF(x, y, width, chip_height))
-            x += width + spacing.gap
-        line_of += [number] * (end - first)
+    width = np.clip(np.asarray(widths, dtype=np.float64), 1.0, max(1.0, limit))
+    line_of = np.repeat(np.arange(len(spans)), [end - first for first, end in spans])
+    reach = np.concatenate([[0.0], np.cumsum(width + spacing.gap)])  # where each would begin on one endless line
+    begins = np.array([reach[first] for first, _ in spans])
+    top = spacing.pad + gutter + line_of * (gutter + chip_height)
+    chips = ChipRects(spacing.margin + reach[:-1] - begins[line_of], top, width, chip_height)
     height = flow_height(len(spans), chip_height, spacing)
-    return StripLayout(tuple(chips), spans, tuple(line_of), gutter, available, height, spacing)
+    return StripLayout(chips, spans, tuple(line_of.tolist()), gutter, available, height, spacing)
 
 
 def line_count(widths: Sequence[float], available: float, spacing: Spacing) -> int:

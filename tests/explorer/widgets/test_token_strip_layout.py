@@ -76,7 +76,7 @@ def test_the_neighbour_is_the_nearest_on_the_next_line():
 
 def test_no_tokens_take_one_empty_line():
     layout = flow([], 300, 30)
-    assert layout.chips == ()
+    assert len(layout.chips) == 0
     assert layout.height > 30
 
 
