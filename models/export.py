@@ -13,9 +13,11 @@ from models.capture import never
 from models.errors import ExplorerError
 from models.requests import Cancelled
 from models.trace import Trace
+from models.values import Site
 from models.whole_files import not_written, replacing
 
 _BLOCK = 1 << 22  # bytes that are compressed between two looks at `should_stop`
+_CELLS = 1 << 22  # weights held at once: a head of 32,768 tokens has a thousand million
 
 
 def save_weights(
@@ -47,11 +49,10 @@ def save_weights(
                     np.lib.format.write_array(member, np.array(pieces, dtype=np.str_), allow_pickle=False)
             for site in trace.sites:
                 with archive.open(f"{site.stack}.{site.layer}.npy", "w", force_zip64=True) as member:
+                    _write_header(member, (site.heads, site.queries, site.keys))
                     for head in range(site.heads):
-                        weights = trace.weights(site, head)
-                        if head == 0:
-                            _write_header(member, (site.heads, *weights.shape))
-                        _write(member, weights, should_stop)
+                        for rows in _row_blocks(site):
+                            _write(member, trace.weights(site, head, rows), should_stop)
                         done += site.queries * site.keys
                         if report is not None:
                             report(done / total)
@@ -64,6 +65,13 @@ def _words(trace: Trace) -> Iterator[tuple[str, list[str]]]:
     yield "tokens", [token.piece for token in trace.tokens]
     if trace.source:
         yield "source_tokens", [token.piece for token in trace.source]
+
+
+def _row_blocks(site: Site) -> Iterator[slice]:
+    """All queries of `site`, so many at a time as may be held."""
+    step = max(1, _CELLS // site.keys)
+    for start in range(0, site.queries, step):
+        yield slice(start, min(start + step, site.queries))
 
 
 def _write_header(member: IO[bytes], shape: tuple[int, ...]) -> None:

@@ -85,3 +85,26 @@ def test_a_large_head_is_called_off_in_its_middle(trace, tmp_path, monkeypatch):
 def test_what_can_not_be_written_is_a_sentence(trace, tmp_path):
     with pytest.raises(ExplorerError, match=r"The weights could not be written to .*: there is no such folder\."):
         save_weights(trace, tmp_path / "nowhere" / "a.npz")
+
+
+def test_a_long_text_s_weights_are_written_some_rows_at_a_time(trace, tmp_path, monkeypatch):
+    """Held whole, one head of 32,768 tokens takes 4 GB."""
+    site = trace.sites[0]
+    monkeypatch.setattr(export, "_CELLS", 3 * site.keys + 1)
+    held: list[int] = []
+    whole = Trace.weights
+
+    def weights(self, site, head, rows=None):
+        found = whole(self, site, head, rows)
+        held.append(found.size)
+        return found
+
+    monkeypatch.setattr(Trace, "weights", weights)
+    save_weights(trace, tmp_path / "a.npz")
+    assert max(held) == 3 * site.keys < site.queries * site.keys
+    with np.load(tmp_path / "a.npz") as written:
+        for site in trace.sites:
+            for head in range(site.heads):
+                np.testing.assert_allclose(
+                    written[f"decoder.{site.layer}"][head], whole(trace, site, head), rtol=0, atol=1e-7
+                )
