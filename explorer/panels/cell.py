@@ -27,6 +27,7 @@ from explorer.session.session import Session
 from explorer.session.state import State, site_of
 from explorer.widgets.card import Card
 from explorer.widgets.elided_label import ElidedLabel
+from explorer.widgets.number_text import percent_text
 from explorer.widgets.row_bars import FEW, HEADINGS, RowBars
 from explorer.widgets.step_list import StepList
 from explorer.widgets.vector_bars import VectorBars
@@ -189,7 +190,7 @@ class CellPanel(Panel):
         self._candidates = (view.candidates, view.target)
         self.target.clear()
         for candidate in view.candidates:
-            self.target.addItem(f"{shortened(candidate.label)}   {100 * candidate.probability:.1f} %", candidate.id)
+            self.target.addItem(f"{shortened(candidate.label)}   {percent_text(candidate.probability)}", candidate.id)
         if view.target is not None and self.target.findData(view.target) < 0:
             self.target.addItem(
                 shortened(view.target_label), view.target

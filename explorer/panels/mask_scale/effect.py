@@ -13,7 +13,7 @@ from explorer.panels.mask_scale.knobs import heading, said
 from explorer.session.hover import Pointed
 from explorer.session.state import State
 from explorer.theme import sequential
-from explorer.widgets.number_text import value_text
+from explorer.widgets.number_text import percent_text, value_text
 from explorer.widgets.paired_bars import PairedBars, PairedRow
 from models.results import CompareView, Ran
 
@@ -107,7 +107,9 @@ class EffectView(QWidget):
         self.next_title.setText(_spoken_of(ran, position))
         self.next_title.setVisible(prediction is not None)
         rows = [
-            PairedRow(change.label, change.before, change.after, _percent(change.before), _percent(change.after))
+            PairedRow(
+                change.label, change.before, change.after, percent_text(change.before), percent_text(change.after)
+            )
             for change in view.token_changes
         ]
         self.bars.set_rows(rows, compares=edited)
@@ -194,7 +196,3 @@ def _spoken_of(ran: Ran, position: int) -> str:
         return "What it sees in the picture"
     where = "Token at" if position in ran.masks else "Next token after"
     return f"{where} “{ran.tokens[position].word}”"
-
-
-def _percent(p: float) -> str:
-    return f"{100 * p:.1f} %"

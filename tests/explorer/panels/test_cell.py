@@ -18,7 +18,7 @@ from explorer.widgets.step_list import StepList
 from models.interventions import Scale
 from models.requests import CellRequest, Request
 from models.results import CellView
-from tests.explorer.panels.cells import SITE, cell, dead, session_at
+from tests.explorer.panels.cells import CANDIDATES, SITE, cell, dead, session_at
 from tests.explorer.session.answers import loaded, ran
 from tests.explorer.widgets.pictures import rendered
 from tests.explorer.widgets.pointer import move_pointer
@@ -167,6 +167,11 @@ def test_without_an_output_matrix(shown):
 def test_a_sink_takes_its_share(shown):
     shown.answer(cell(sink=0.5))
     assert shown.notes()["weight"] == "share among 4 keys and a sink"
+
+
+def test_what_is_hardly_likely_is_not_called_impossible(shown):
+    shown.answer(cell(candidates=(replace(CANDIDATES[0], probability=0.00024),)))
+    assert shown.panel.target.itemText(0) == "␣Tom   0.024 %"
 
 
 def test_a_target_can_be_chosen(shown, qtbot):

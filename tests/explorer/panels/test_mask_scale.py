@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from explorer.panels.mask_scale import MaskScalePanel
 from explorer.panels.mask_scale.change_map import AFTER, BEFORE, CHANGE
 from explorer.panels.mask_scale.effect import dead_sentence, loss_sentence
 from explorer.session.intents import (
+    Arrived,
     Busy,
     ClearInterventions,
     PutIntervention,
@@ -31,7 +33,7 @@ from explorer.widgets.number_text import value_text
 from models.interventions import Mask, Scale
 from models.requests import CompareRequest, ForwardRequest
 from models.results import CompareView
-from models.values import SiteRef
+from models.values import SiteRef, TokenChange
 from tests.explorer.panels.masks_host import Host, opened_host
 from tests.explorer.real_window import EXAMPLE, wait_until
 from tests.explorer.session import answers
@@ -157,6 +159,14 @@ def test_every_figure_of_the_effect_is_that_of_two_runs_of_the_model(host):
     assert host.masks.effect.change.map.readout(LAST, 1) == readout
     largest = value_text(float(np.abs(difference).max()))
     assert host.masks.effect.change.bar.accessibleDescription().endswith(f"to {largest}")
+
+
+def test_a_small_change_of_what_is_hardly_likely_is_seen(host):
+    host.session.dispatch(PutIntervention(Scale(0.4, site=SITE, head=HEAD)))
+    host.settle()
+    change = TokenChange(id=0, label="␣Tom", before=0.00024, after=0.00025)
+    host.session.dispatch(Arrived(replace(comparison(host), token_changes=(change,))))
+    assert host.masks.effect.bars.accessibleDescription() == "␣Tom 0.024 % to 0.025 %"
 
 
 def test_the_map_of_changes_selects_a_cell(host):
