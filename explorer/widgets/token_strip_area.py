@@ -49,7 +49,7 @@ class TokenStripArea(BoundedArea):
             self.fit_height()
 
     def show_token(self, token: int) -> None:
-        """Scroll, if need be, until a token's chip can be seen. However lines move, it can be until somebody scrolls."""
+        """Scroll, if need be, until a token's chip can be seen; it stays so when lines move, until somebody scrolls."""
         self._in_view = token
         self._lay_in_view()
 
