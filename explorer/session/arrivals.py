@@ -19,7 +19,7 @@ from models.decode_requests import DecodeRowsView, DecodeSamplesView, DecodeStep
 from models.describe_requests import Described, DescribeRequest
 from models.interventions import Mask, Positions
 from models.quality_requests import QualityRequest, QualityView
-from models.requests import ForwardRequest, LoadRequest
+from models.requests import ExportRequest, ForwardRequest, LoadRequest
 from models.results import (
     AlignmentView,
     AtlasView,
@@ -89,7 +89,8 @@ def _(result: Loaded, state: State) -> State:
     state = _without_progress(state, result)
     if not _is_wanted_load(state, result):
         return state
-    state = replace(state, notice=None)  # whatever was said, it was said of another model
+    if state.notice is not None and state.notice.lane != ExportRequest.lane:
+        state = replace(state, notice=None)  # it was said of another model; a file stays written, or not, all the same
     document, before = state.document, state.results.loaded
     if document.chat and not result.info.chat:
         document = as_text(document)

@@ -17,9 +17,10 @@ from explorer.session.intents import (
     SetTurns,
 )
 from explorer.session.rules import TEXT_LANES, another_text, broken_off, rule, without_notice
-from explorer.session.state import Document, State
+from explorer.session.state import Document, Notice, State
 from explorer.session.talking import as_chat, as_text, with_prompt
 from models.chat import MOST_TURNS, Chat
+from models.requests import ExportRequest
 
 
 @rule.register
@@ -37,7 +38,8 @@ def _(intent: Place, state: State) -> State:
     same = reference == state.document.checkpoint
     state = broken_off(state)  # a load calls off what was asked for
     state = without_notice(state.with_document(checkpoint=reference), {"load", *TEXT_LANES})
-    return replace(state, placement=intent.placement, loading=reference, restored=same, refused=None)
+    state = _with_loading(state, reference)
+    return replace(state, placement=intent.placement, restored=same, refused=None)
 
 
 @rule.register
@@ -109,4 +111,13 @@ def _choose(state: State, reference: str) -> State:
     underway = state.loading or (loaded.info.reference if loaded else None)
     if reference == underway:
         return state
-    return replace(without_notice(state.with_document(checkpoint=reference), {"load"}), loading=reference)
+    return _with_loading(without_notice(state.with_document(checkpoint=reference), {"load"}), reference)
+
+
+def _with_loading(state: State, reference: str) -> State:
+    """A load calls off what was asked of the open model. Nobody would hear of a file that is not written."""
+    state = replace(state, loading=reference)
+    if ExportRequest.lane not in state.busy:
+        return state
+    sentence = "Saving the weights was broken off: another model is opened. No file is left behind."
+    return replace(state, notice=Notice("info", sentence, lane=ExportRequest.lane))

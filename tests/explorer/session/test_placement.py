@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from explorer.session.effects import effects, initial_requests
-from explorer.session.intents import Arrived, Intent, OpenCheckpoint, Place, SelectCell, SetText
+from explorer.session.intents import Arrived, Busy, Intent, OpenCheckpoint, Place, SelectCell, SetText
 from explorer.session.state import Document, Notice, State
-from models.requests import ForwardRequest, HeadRequest, LoadRequest
+from models.requests import ExportRequest, ForwardRequest, HeadRequest, LoadRequest
 from models.results import Failure
 from models.values import BEST, Placement, SiteRef
 from tests.explorer.session import answers
@@ -46,6 +48,19 @@ def test_another_place_loads_the_same_checkpoint_and_keeps_what_is_on_screen(run
     assert arrived.results.loaded is not running.results.loaded
     ran = after(arrived, Arrived(answers.ran(2, chosen.document.text)))
     assert (ran.selection.query, ran.selection.key) == (3, 1)
+
+
+@pytest.mark.parametrize("intent", [Place(GPU), OpenCheckpoint("story-bert")])
+def test_a_load_that_breaks_off_the_saving_of_weights_says_so(running, intent):
+    """The mailbox drops a file that is being written when another model is asked for: nobody would hear of it."""
+    assert after(running, Busy(frozenset({"forward"})), intent).notice is None
+    loading = after(running, Busy(frozenset({ExportRequest.lane})), intent)
+    assert "Saving the weights was broken off" in notice_of(loading).text
+    wanted = answers.loaded(loading.document.checkpoint, placement=loading.placement)
+    opened = after(loading, Busy(frozenset()), Arrived(wanted))
+    assert opened.results.loaded is wanted
+    assert notice_of(opened) is notice_of(loading)
+    assert after(opened, SetText("Another text.")).notice is None
 
 
 def test_choosing_what_is_chosen_does_nothing(running):
