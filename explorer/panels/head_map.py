@@ -252,6 +252,7 @@ class HeadMapPanel(Panel):
             rows, columns = site_words(ran, site)
             self.map.value_name = "weight / max" if name.scale_rows else ""
             self.map.set_map(name, rows, columns, name.pooling)
+            self.map.cache.keep_only(lambda kept: isinstance(kept, MapName) and kept.run == name.run)
             self.tools.search.set_words(rows, columns)
         self.map.set_backdrop(thumbnail)
         table = sequential(state.document.view.colour_map)

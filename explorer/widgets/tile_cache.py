@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -49,6 +49,11 @@ class TileCache:
         self._bytes += _bytes(entry)
         while self._bytes > self._most_bytes and len(self._entries) > 1:
             self._bytes -= _bytes(self._entries.popitem(last=False)[1])
+
+    def keep_only(self, wanted: Callable[[Hashable], bool]) -> None:
+        """Forget the maps whose name is not `wanted`."""
+        for key in [key for key in self._entries if not wanted(key[0])]:
+            self._bytes -= _bytes(self._entries.pop(key))
 
     def has(self, name: Hashable, tile: Tile) -> bool:
         return (name, tile) in self._entries

@@ -21,7 +21,7 @@ _POOLED = {"max": "largest", "mean": "mean"}
 
 
 class TileMap(PaintableHeatMap):
-    """`set_values` shows a map that is held whole; `set_map` one that comes in tiles.
+    """`set_values` shows a map that is held whole, and forgets all tiles; `set_map` one that comes in tiles.
 
     Of the latter, `missing` says which tiles the view lacks, those that matter most first; `add_tile` brings one. Until
     it comes the coarser ones that are there are shown, at first a small picture given with `set_backdrop`.
@@ -69,6 +69,7 @@ class TileMap(PaintableHeatMap):
         high: float,
     ) -> None:
         self._name = self._backdrop = None
+        self.cache.keep_only(lambda _: False)
         super().set_values(values, masked, row_labels, column_labels, low, high)
 
     def set_backdrop(self, picture: NDArray[np.float32] | None) -> None:
@@ -163,7 +164,7 @@ class TileMap(PaintableHeatMap):
         cell_name = [(looks, "query"), (", ", "text_dim"), (looked_at, "key"), (": ", "text_dim")]
         if np.isnan(value):
             return [*around, *cell_name, ("all masked", "text")]
-        how = "largest change" if self._signed else _POOLED[self._pooling]
+        how = "largest change" if self._signed else f"{_POOLED[self._pooling]} {self.value_name}".rstrip()
         return [(f"{how} of ", "text_dim"), *around, *cell_name, (value_text(value), "text")]
 
     # painting

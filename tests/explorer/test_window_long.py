@@ -20,7 +20,7 @@ from explorer.session.intents import PutIntervention, SelectCell, SelectHead, Se
 from explorer.widgets.number_text import value_text
 from explorer.window import MainWindow
 from models import open_checkpoint, run
-from models.interventions import Mask
+from models.interventions import Mask, Scale
 from models.results import TrustReport
 from models.trace import Trace
 from models.values import SiteRef
@@ -127,11 +127,26 @@ def test_to_a_short_text_and_back(window: MainWindow, text: str) -> None:
     window.session.dispatch(SetText("Tom and Anna went"))
     settle(window)
     assert not panel.tools.isVisible()
+    assert panel.map.cache.nbytes == 0
     assert "looks at" in panel.map.readout(3, 3)
     window.session.dispatch(SetText(text))
     settle(window)
     assert panel.map.is_tiled
     assert panel.map.missing() == []
+
+
+def test_tiles_of_a_run_that_is_gone_are_not_kept(window: MainWindow) -> None:
+    maps = (panel_of(window, HeadMapPanel).map, panel_of(window, MaskScalePanel).effect.change.map)
+    window.dock_host.docks["masks"].raise_()
+    settle(window)
+    once = maps[0].cache.nbytes
+    for factor in (0.5, 0.6, 0.7):
+        window.session.dispatch(PutIntervention(Scale(factor)))
+        settle(window)
+    tile = maps[1].overview()
+    assert tile is not None
+    assert maps[0].cache.nbytes == once
+    assert maps[1].cache.nbytes == 5 * tile.size  # a float and its colour
 
 
 def test_masks_show_before_and_after_in_squares_and_rows_exactly(

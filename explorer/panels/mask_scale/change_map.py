@@ -92,6 +92,7 @@ class ChangeMap(QWidget):
         """A long text's map, which is one tile."""
         name = (view.run, view.site, view.head, self.choice.current)
         queries, keys = (len(words) for words in self._words)
+        self.map.cache.keep_only(lambda kept: kept == name)  # whatever is shown is here whole
         self.map.set_map(name, *self._words, signed=self.choice.current == CHANGE, high=high)
         self.map.add_tile(name, Tile(top_level(queries, keys), 0, 0), picture)
 

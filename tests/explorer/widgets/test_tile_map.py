@@ -162,6 +162,7 @@ def test_a_whole_map_takes_the_place_of_tiles(tile_map):
     tile_map.set_values(np.eye(4, dtype=np.float32), None, WORDS[:4], WORDS[:4], 0.0, 1.0)
     assert not tile_map.is_tiled
     assert tile_map.missing() == []
+    assert tile_map.cache.nbytes == 0
     assert tile_map.readout(1, 1) == "“w1” looks at “w1”: 1.000"
     tile_map.set_values(None, None, (), (), 0.0, 1.0)
     assert not tile_map.is_tiled
@@ -183,6 +184,12 @@ def test_the_value_is_exact_where_cells_show_and_else_said_to_be_pooled(tile_map
     assert tile_map.readout(1000, 1001) == "“w1000” cannot look at “w1001”: masked"
     assert tile_map.value_at(1000, 990) == (0.5, 1)
     assert tile_map.value_at(-1, 0) is None
+
+
+def test_what_a_square_shows_is_called_what_it_is(tile_map):
+    tile_map.value_name = "weight / max"
+    tile_map.add_tile(NAME, TOP, cut(TOP))
+    assert tile_map.readout(1000, 991) == "largest weight / max of 8 × 8 around “w1000”, “w991”: 0.500"
 
 
 def test_pointer_and_keys_work_as_on_a_small_map(tile_map, qtbot):
@@ -223,6 +230,16 @@ def test_what_was_looked_at_longest_ago_goes_first():
     cache.put("a", tiles[3], picture)  # a second time: counted once
     assert cache.nbytes == 3 * room
     assert cache.values("b", tiles[0]) is None
+
+
+def test_maps_that_are_gone_are_forgotten():
+    cache, picture = TileCache(), np.zeros((9, 9), np.float32)
+    for name in ("a", "b"):
+        cache.put(name, TOP, picture)
+    cache.keep_only(lambda name: name == "b")
+    assert not cache.has("a", TOP)
+    assert cache.has("b", TOP)
+    assert cache.nbytes == 5 * picture.size
 
 
 def test_a_tile_larger_than_the_room_is_kept_alone():
