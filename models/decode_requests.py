@@ -70,12 +70,9 @@ class CacheLayer:
     head_dim: int
     reused: int  # tokens whose keys and values earlier steps had computed
     computed: int  # tokens that this step added
+    stored: int  # tokens that are kept for the next; a sliding window forgets those that it has left behind
     bytes: int  # of all that is stored
     texts: int = 1  # that are written side by side, each with keys and values of its own
-
-    @property
-    def stored(self) -> int:
-        return self.reused + self.computed
 
 
 # --------------------------------------------------------------------------- requests

@@ -114,8 +114,8 @@ class CachedRun:
         self.prompt = self.ids.shape[1]
         self.reads_anew = reads_anew(self.interventions, self.prompt)
         self._cached = 0
-        self._reused = 0  # of them, in the last step
-        self._crossed = False  # whether the source's keys and values were there before the last step
+        self._before: dict[tuple[str, int], int] = {}  # tokens that each layer kept before the last step
+        self._added = 0  # tokens that the last step ran
         self.recorder: Recorder | None = None
         self.read = self.ids[:, :0]  # what the last step ended with, before anything was appended
 
@@ -138,7 +138,10 @@ class CachedRun:
             options[self._cache_name] = self._cache
         elif not self.model.seq2seq:  # else positions that do not count up would pass for several texts in one
             inputs["attention_mask"] = torch.ones_like(self.ids)
-        self._reused, self._crossed = past, self._crossed or self.recorder is not None
+        self._before = {
+            (stack, i): _tokens(kept) for stack, part in self._parts() for i, kept in enumerate(part.layers)
+        }
+        self._added = self.ids.shape[1] - past
         with recording(recorder), edited_positions(self.model, inputs, self.interventions, past) as inputs:
             out = self.model.module(**inputs, **options)
             if self.model.info.weights_only:
@@ -196,7 +199,7 @@ class CachedRun:
                 if not _bytes(kept):
                     continue
                 sequences, key_heads, stored, head_dim = kept.keys.shape  # (sequences, key_heads, tokens, head_dim)
-                reused = (stored if self._crossed else 0) if stack == "cross" else min(self._reused, stored)
+                reused = self._before.get((stack, layer), 0)
                 found.append(
                     CacheLayer(
                         stack=stack,
@@ -205,7 +208,8 @@ class CachedRun:
                         key_heads=key_heads,
                         head_dim=head_dim,
                         reused=reused,
-                        computed=stored - reused,
+                        computed=self._added if stack != "cross" else stored - reused,
+                        stored=stored,
                         bytes=_bytes(kept),
                         texts=sequences,
                     )
@@ -228,6 +232,12 @@ class CachedRun:
 def _bytes(layer: Any) -> int:
     keys, values = getattr(layer, "keys", None), getattr(layer, "values", None)
     return sum(t.numel() * t.element_size() for t in (keys, values) if t is not None)
+
+
+def _tokens(layer: Any) -> int:
+    """How many tokens' keys a layer of a cache keeps; 0 before its first step."""
+    keys = getattr(layer, "keys", None)
+    return 0 if keys is None or not keys.numel() else int(keys.shape[-2])
 
 
 def _spread(value: Any, count: int) -> Any:

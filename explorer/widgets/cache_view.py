@@ -21,13 +21,16 @@ class CacheBar:
     label: str
     reused: int  # tokens
     computed: int  # tokens
+    stored: int  # tokens: a sliding window keeps fewer than it reused and computed
     text: str  # bytes, at the right end
     heads: int
     key_heads: int
 
 
 class CacheView(ThemedWidget):
-    """Reused tokens in the key colour, computed ones in the query colour, one cell a token where there is room.
+    """Of the stored tokens, reused ones in the key colour, computed ones in the query colour.
+
+    One cell a token where there is room.
 
     Before each bar a square a query head; squares that touch read the same stored keys and values.
     """
@@ -68,7 +71,7 @@ class CacheView(ThemedWidget):
         label = max(metrics.horizontalAdvance(bar.label) for bar in self._bars)
         text = max(metrics.horizontalAdvance(bar.text) for bar in self._bars)
         heads = max(_heads_width(bar) for bar in self._bars)
-        most = max(bar.reused + bar.computed for bar in self._bars)
+        most = max(bar.stored for bar in self._bars)
         for index, bar in enumerate(self._bars):
             rect = QRectF(0, index * self._row_height(), self.width(), self._row_height())
             painter.setPen(QColor(self._theme.text_dim))
@@ -93,7 +96,9 @@ class CacheView(ThemedWidget):
 
     def _draw_tokens(self, painter: QPainter, bar: CacheBar, room: QRectF, most: int) -> None:
         cell = room.width() / max(1, most)
-        for first, count, colour in ((0, bar.reused, self._theme.key), (bar.reused, bar.computed, self._theme.query)):
+        new = min(bar.computed, bar.stored)
+        old = bar.stored - new
+        for first, count, colour in ((0, old, self._theme.key), (old, new, self._theme.query)):
             if not count:
                 continue
             painter.setPen(Qt.PenStyle.NoPen)

@@ -170,7 +170,11 @@ def test_rows_of_a_sliding_window_stand_where_their_keys_do(tiny_folder, tiny_mo
         ids: tuple[int, ...] = ()
         for number in range(1, 6):
             view = step(engine, number, ids, text, site=site, head=1, forced=20 + number)
-            assert view.cache[1].computed == (1 if ids else len(prompt))  # layer 1 has no window
+            before = len(prompt) + number - 2 if ids else 0  # read in the steps before
+            added, kept = len(prompt) + number - 1 - before, model.config.sliding_window - 1
+            window = (min(before, kept), added, min(before + added, kept))
+            full = (before, added, before + added)  # layer 1 has no window
+            assert [(c.reused, c.computed, c.stored) for c in view.cache] == [window, full, window]
             ids = view.ids
         found = rows(engine, ids, text, site, 1)
         trace = run(model, [*prompt, *ids[:-1]])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from PySide6.QtWidgets import QWidget
 
 from explorer.panels.decoding.layout import column, count, say
@@ -32,6 +34,7 @@ class CachePage(QWidget):
                     else f"Layer {layer.layer}",
                     reused=layer.reused,
                     computed=layer.computed,
+                    stored=layer.stored,
                     text=bytes_text(layer.bytes),
                     heads=layer.heads,
                     key_heads=layer.key_heads,
@@ -59,13 +62,23 @@ def cache_text(view: DecodeStepView) -> str:
     if not view.cache:
         return f"{bytes_text(view.cache_bytes)} are kept for the next step." if view.cache_bytes else ""
     own = [layer for layer in view.cache if layer.stack != "cross"] or list(view.cache)
-    first = own[0]
+    first, layers = own[0], count(len(own), "layer")
     several = f", of {first.texts} texts side by side" if first.texts > 1 else ""
-    return (
-        f"{bytes_text(view.cache_bytes)} of keys and values are stored{several}. This step reused those of "
-        f"{count(first.reused, 'token')} and computed those of {count(first.computed, 'token')}, in each of "
-        f"{count(len(own), 'layer')}."
-    )
+    stored = f"{bytes_text(view.cache_bytes)} of keys and values are stored{several}. This step "
+    reused = Counter(layer.reused for layer in own)
+    if len(reused) == 1:
+        said = f"reused those of {count(first.reused, 'token')} and computed those of"
+        words = f"{stored}{said} {count(first.computed, 'token')}, in each of {layers}."
+    else:
+        most, *fewer = sorted(reused.items(), reverse=True)
+        parts = [f"{count(most[0], 'token')} in {count(most[1], 'layer')}"]
+        parts += [f"of {tokens:,} in {many}" for tokens, many in fewer]
+        said = f"computed those of {count(first.computed, 'token')} and reused those of"
+        words = f"{stored}{said} {', '.join(parts[:-1])} and {parts[-1]}."
+    forgetful = min(own, key=lambda layer: layer.stored)
+    if forgetful.stored < forgetful.reused + forgetful.computed:
+        words += f" A layer that looks through a sliding window keeps the last {forgetful.stored:,}."
+    return words
 
 
 def sharing_text(view: DecodeStepView) -> str:

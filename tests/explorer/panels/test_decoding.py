@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 
 from explorer.panels.decoding import ATTENTION, BRANCHES, CACHE, DecodingPanel
-from explorer.panels.decoding.cache import bytes_text
+from explorer.panels.decoding.cache import bytes_text, cache_text
 from explorer.panels.decoding.knobs import DecodeKnobs
 from explorer.panels.decoding.layout import log_text
 from explorer.session import files
@@ -760,6 +761,20 @@ def test_the_cache_is_told_in_tokens_and_bytes(qtbot, session, panel):
     press(qtbot, session, panel.tabs.button(CACHE))
     assert [(bar.reused, bar.computed) for bar in panel.cache.bars.bars] == [(14, 1)] * 8
     assert panel.cache.words.text().startswith(bytes_text(8 * 15 * 2 * 8 * 32 * 4))
+    assert panel.cache.words.text().endswith(
+        "This step reused those of 14 tokens and computed those of 1 token, in each of 8 layers."
+    )
+
+
+def test_layers_that_look_through_a_window_are_told_apart(qtbot, session, panel):
+    steps(qtbot, session, panel, 2)
+    view = session.state.results.decoded
+    full, window = view.cache[0], replace(view.cache[0], reused=7, computed=1, stored=7)
+    text = cache_text(replace(view, cache=(window, full, window)))
+    assert text.endswith(
+        "This step computed those of 1 token and reused those of 14 tokens in 1 layer and of 7 in 2. "
+        "A layer that looks through a sliding window keeps the last 7."
+    )
 
 
 def test_use_this_text_fills_the_input_and_undo_brings_the_branches_back(qtbot, session, panel):

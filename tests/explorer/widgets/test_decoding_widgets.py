@@ -156,10 +156,10 @@ def test_a_threshold_and_a_running_sum_are_drawn(qtbot):
 
 def test_shared_heads_and_new_tokens_show_in_the_cache(qtbot):
     cache = CacheView()
-    cache.set_bars([CacheBar("Layer 0", 6, 1, "1 kB", heads=8, key_heads=8)])
+    cache.set_bars([CacheBar("Layer 0", 6, 1, 7, "1 kB", heads=8, key_heads=8)])
     show(qtbot, cache)
     own = cache.grab().toImage()
-    cache.set_bars([CacheBar("Layer 0", 6, 1, "1 kB", heads=8, key_heads=2)])
+    cache.set_bars([CacheBar("Layer 0", 6, 1, 7, "1 kB", heads=8, key_heads=2)])
     assert cache.grab().toImage() != own
     assert cache.accessibleDescription() == "Layer 0: 6 reused, 1 computed, 1 kB"
 
