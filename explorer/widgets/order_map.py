@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -16,6 +16,7 @@ from explorer.widgets.themed import ThemedWidget
 
 _PAD = 6.0
 _LINKS = 36.0  # pixels across which a word is followed to its new place
+_FOLLOWED = 100  # places that a word may move to be followed; of one that went further both ends say which way
 _WIDEST_WORD = 110.0
 _LEFT, _RIGHT, _MIDDLE = Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignRight, Qt.AlignmentFlag.AlignVCenter
 
@@ -39,6 +40,9 @@ class OrderMap(ThemedWidget):
         self._order: tuple[int, ...] = ()
         self._fixed: tuple[bool, ...] = ()
         self._columns: tuple[Measured, ...] = ()
+        self._place: dict[int, int] = {}  # of each word: where it stands now
+        self._numbers: set[str] = set()  # what stands beside the bars: of a long text few are different
+        self._largest = 1.0  # of all bars
 
     def set_order(
         self, words: Sequence[str], order: Sequence[int], fixed: Sequence[bool], columns: Sequence[Measured]
@@ -46,6 +50,9 @@ class OrderMap(ThemedWidget):
         """`order` says which of `words` stands at each new place; `fixed` words (by old place) are drawn dim."""
         self._words, self._order, self._fixed = tuple(words), tuple(order), tuple(fixed)
         self._columns = tuple(columns)
+        self._place = {source: place for place, source in enumerate(self._order)}
+        self._numbers = {distance_text(value) for c in self._columns for value in c.values.tolist()}
+        self._largest = max((float(c.values.max(initial=0.0)) for c in self._columns), default=0.0) or 1.0
         said = ", ".join(f"{c.title}: at most {value_text(float(c.values.max(initial=0.0)))}" for c in self._columns)
         self.setAccessibleDescription(f"{' '.join(self._words[i] for i in self._order)}. {said}")
         self.updateGeometry()
@@ -76,47 +83,73 @@ class OrderMap(ThemedWidget):
             self._draw_empty_text(painter)
             return
         metrics = QFontMetricsF(self.font())
-        widest = max(metrics.horizontalAdvance(word) for word in (*self._words, "written", "shuffled")) + 2
+        widest = max(metrics.horizontalAdvance(word) for word in {*self._words, "written", "shuffled"}) + 2
         word = min(widest, _WIDEST_WORD, self.width() * 0.22)
         written, shuffled = QRectF(0, 0, word, 0), QRectF(word + _LINKS, 0, word, 0)
-        self._draw_words(painter, written, shuffled)
+        rows = self._rows_within(event.rect())
+        self._draw_words(painter, written, shuffled, rows)
         start = shuffled.right() + 2 * _PAD
         for index, column in enumerate(self._columns):
             width = (self.width() - start) / len(self._columns)
-            self._draw_column(painter, column, QRectF(start + index * width, 0, width - _PAD, 0))
+            self._draw_column(painter, column, QRectF(start + index * width, 0, width - _PAD, 0), rows)
 
-    def _draw_words(self, painter: QPainter, written: QRectF, shuffled: QRectF) -> None:
+    def _rows_within(self, area: QRect) -> range:
+        """The rows of which something lies in `area`: a long text has thousands, and a window shows some."""
+        first = int((area.top() - self._top()) / self._row_height()) - 1
+        last = int((area.bottom() - self._top()) / self._row_height()) + 2
+        return range(max(0, first), min(len(self._words), max(0, last)))
+
+    def _draw_words(self, painter: QPainter, written: QRectF, shuffled: QRectF, rows: range) -> None:
         theme, metrics, height = self._theme, QFontMetricsF(self.font()), self._row_height()
         painter.setPen(QColor(theme.text_dim))
         above = self._line() + 2
         painter.drawText(QRectF(written.left(), above, written.width(), self._line()), _RIGHT | _MIDDLE, "written")
         painter.drawText(QRectF(shuffled.left(), above, shuffled.width(), self._line()), _LEFT | _MIDDLE, "shuffled")
-        for place, source in enumerate(self._order):
-            moved = place != source
-            path = QPainterPath(QPointF(written.right() + _PAD, self._y(source) + height / 2))
-            end = QPointF(shuffled.left() - _PAD, self._y(place) + height / 2)
-            bend = (path.currentPosition().x() + end.x()) / 2
-            path.cubicTo(QPointF(bend, path.currentPosition().y()), QPointF(bend, end.y()), end)
-            painter.setPen(QPen(QColor(theme.bar if moved else theme.border_strong), 1.6 if moved else 1))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawPath(path)
-            for rect, row, side in ((written, source, _RIGHT), (shuffled, place, _LEFT)):
-                painter.setPen(QColor(theme.text_dim if self._fixed[source] else theme.text))
-                text = metrics.elidedText(self._words[source], Qt.TextElideMode.ElideRight, rect.width())
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        left, right = written.right() + _PAD, shuffled.left() - _PAD
+        for place in range(max(0, rows.start - _FOLLOWED), min(len(self._words), rows.stop + _FOLLOWED)):
+            source = self._order[place]
+            if abs(place - source) <= _FOLLOWED:
+                self._draw_link(painter, QPointF(left, self._y(source) + height / 2), right, place, source)
+        for row in rows:
+            place, source = self._place[row], self._order[row]
+            for x, toward, other in ((left, right, place), (right, left, source)):
+                if abs(row - other) > _FOLLOWED:
+                    self._draw_stub(painter, QPointF(x, self._y(row) + height / 2), toward, other > row)
+            for rect, word, side in ((written, row, _RIGHT), (shuffled, source, _LEFT)):
+                painter.setPen(QColor(theme.text_dim if self._fixed[word] else theme.text))
+                text = metrics.elidedText(self._words[word], Qt.TextElideMode.ElideRight, rect.width())
                 painter.drawText(QRectF(rect.left(), self._y(row), rect.width(), height), side | _MIDDLE, text)
 
-    def _draw_column(self, painter: QPainter, column: Measured, rect: QRectF) -> None:
+    def _draw_link(self, painter: QPainter, start: QPointF, right: float, place: int, source: int) -> None:
+        """A line from where a word was written to where it stands now."""
+        moved = place != source
+        end = QPointF(right, self._y(place) + self._row_height() / 2)
+        bend = (start.x() + end.x()) / 2
+        path = QPainterPath(start)
+        path.cubicTo(QPointF(bend, start.y()), QPointF(bend, end.y()), end)
+        painter.setPen(QPen(QColor(self._theme.bar if moved else self._theme.border_strong), 1.6 if moved else 1))
+        painter.drawPath(path)
+
+    def _draw_stub(self, painter: QPainter, start: QPointF, toward: float, down: bool) -> None:
+        """The beginning of a line that is too long to be followed."""
+        middle, away = (start.x() + toward) / 2, self._row_height() * (0.45 if down else -0.45)
+        path = QPainterPath(start)
+        path.quadTo(QPointF(middle, start.y()), QPointF(middle, start.y() + away))
+        painter.setPen(QPen(QColor(self._theme.bar), 1.6))
+        painter.drawPath(path)
+
+    def _draw_column(self, painter: QPainter, column: Measured, rect: QRectF, rows: range) -> None:
         theme, metrics, height = self._theme, QFontMetricsF(self.font()), self._row_height()
         painter.setPen(QColor(theme.text_dim))
         flags = Qt.AlignmentFlag.AlignBottom.value | Qt.TextFlag.TextWordWrap.value
         painter.drawText(QRectF(rect.left(), 0, rect.width(), 2 * self._line() + 2), flags, column.title)
-        largest = max((float(c.values.max(initial=0.0)) for c in self._columns), default=0.0) or 1.0
-        numbers = (distance_text(value) for c in self._columns for value in c.values.tolist())
-        number = max(map(metrics.horizontalAdvance, numbers), default=0) + _PAD  # the same for all: one scale
+        # the same room for all: one scale
+        number = max(map(metrics.horizontalAdvance, self._numbers), default=0) + _PAD
         full = max(4.0, rect.width() - number)
-        for place, value in enumerate(column.values.tolist()):
-            y = self._y(place)
-            length = max(1.0, full * value / largest)
+        for place in rows:
+            value, y = float(column.values[place]), self._y(place)
+            length = max(1.0, full * value / self._largest)
             painter.fillRect(QRectF(rect.left(), y + 3, length, height - 6), QColor(theme.bar))
             painter.setPen(QColor(theme.text_dim))
             text = QRectF(rect.left() + length + _PAD, y, number, height)

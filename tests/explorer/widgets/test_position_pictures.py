@@ -6,11 +6,12 @@ import math
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 
 from explorer.theme import DARK
+from explorer.widgets import order_map
 from explorer.widgets.clock_hands import ClockHands, Clocks
 from explorer.widgets.line_plot import Curve, LinePlot
 from explorer.widgets.order_map import Measured, OrderMap, distance_text
@@ -303,6 +304,26 @@ def test_bars_of_an_order_share_one_scale(qtbot):
         colours = [rgb(image.pixel(x, y)) for x in range(150, 420)]
         lengths.append(sum(blue > red + 60 for red, _, blue in colours) - 1)  # the other column's bar is 1 pixel
     assert lengths[0] == pytest.approx(2 * lengths[1], abs=4)
+
+
+def test_of_a_long_order_only_the_rows_in_sight_are_drawn_and_look_the_same(qtbot, monkeypatch):
+    count = 1200
+    order = np.random.default_rng(0).permutation(count).tolist()
+    order[600:640] = sorted(order[600:640])
+    near = [*range(300), *reversed(range(300, 360)), *range(360, count)]  # lines that cross the whole of what shows
+    for places in (order, near):
+        widget = OrderMap()
+        qtbot.addWidget(widget)
+        widget.set_order([f"w{i}" for i in range(count)], places, [False] * count, [Measured("on", np.arange(count))])
+        widget.resize(420, widget.sizeHint().height())
+        top, height = round(widget.sizeHint().height() * 320 / count), 200
+        whole = widget.grab().toImage().copy(0, top, 420, height)
+        drawn: list[float] = []
+        assert widget.grab(QRect(0, top, 420, height)).toImage() == whole
+        with monkeypatch.context() as patch:
+            patch.setattr(order_map, "distance_text", lambda value, drawn=drawn: str(drawn.append(value)))
+            widget.grab(QRect(0, top, 420, height))
+        assert 0 < len(drawn) < 30
 
 
 @pytest.mark.parametrize(("value", "text"), [(0.0, "0"), (12.345, "12.3"), (0.0421, "0.0421"), (9.5e-7, "1e-6")])
