@@ -184,12 +184,17 @@ class DecodeSamplesView(Result):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DecodeRowsView(Result):
-    """One head's weights over prompt and written tokens, a whole triangle in a causal stack."""
+    """One head's weights over prompt and written tokens, a whole triangle in a causal stack.
+
+    Of a long text (see `is_long`) only some rows: the last, or those about the mask that was filled.
+    """
 
     request: DecodeRowsRequest
-    weights: np.ndarray  # (queries, keys) float32
-    masked: np.ndarray | None  # (queries, keys) bool: may not be looked at, or was not written yet
-    queries: tuple[str, ...]  # labels
+    weights: np.ndarray  # (rows, keys) float32
+    masked: np.ndarray | None  # (rows, keys) bool: may not be looked at, or was not written yet
+    queries: tuple[str, ...]  # labels of the rows
     keys: tuple[str, ...]
-    prompt: int  # the first queries that were given, not written
+    first: int  # the place of the first row; 0 where all are here
+    chose: int  # the row that chose the step's token; -1 in an encoder, where none did
+    prompt: int  # how many of the rows were given, not written: those come first
     from_steps: bool  # assembled from the steps' rows; else one forward pass over all of it

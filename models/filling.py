@@ -13,6 +13,7 @@ from models.choosing import choose
 from models.decode_requests import DecodeRowsRequest, DecodeRowsView, DecodeStepRequest, DecodeStepView
 from models.errors import InputError
 from models.interventions import Intervention
+from models.kept_rows import most_rows
 from models.model import Model
 from models.requests import Cancelled
 from models.trace import Trace
@@ -70,16 +71,21 @@ class Filling:
         """Where the head looked when the last of `ids` was chosen."""
         self._go_to(request.ids[:-1], should_stop)
         trace = self._read(should_stop)
-        words = tuple(token.word for token in trace.tokens)
-        weights = trace.weights(request.site, request.head)
+        words, place = tuple(token.word for token in trace.tokens), self._surest(trace)[0]
+        many = most_rows(len(words), len(words))
+        first = max(0, min(place - many // 2, len(words) - many))
+        rows = slice(first, first + many)
+        weights = trace.weights(request.site, request.head, rows)
         weights.flags.writeable = False
         return DecodeRowsView(
             request=request,
             weights=weights,
-            masked=trace.masked(request.site, request.head),
-            queries=words,
+            masked=trace.masked(request.site, request.head, rows),
+            queries=words[rows],
             keys=words,
-            prompt=len(words),
+            first=first,
+            chose=place - first,
+            prompt=len(words[rows]),
             from_steps=False,
         )
 

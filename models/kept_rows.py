@@ -8,7 +8,7 @@ import numpy as np
 
 from models import attention
 from models.attention import AttentionInputs
-from models.values import SiteRef
+from models.values import LARGEST_WHOLE, SiteRef, is_long
 
 MOST_BYTES = 1 << 26
 """Rows beyond it are not kept, and those before them forgotten; the next picture is then of a whole pass."""
@@ -16,8 +16,15 @@ MOST_BYTES = 1 << 26
 _SHUT = -1.0  # in place of the weight of what may not be looked at
 
 
+def most_rows(queries: int, keys: int) -> int:
+    """How many rows of a map of so many are shown at once: all, or of a long text as many as may be held."""
+    return max(1, LARGEST_WHOLE**2 // keys) if is_long(queries, keys) else queries
+
+
 class KeptRows:
     """Rows of one head at a time, of all branches, beams and samples that went on from one prompt.
+
+    Of a long prompt only the last are kept, see `most_rows`.
 
     A row is known by the written tokens up to and including the one that looks.
     """
@@ -25,7 +32,7 @@ class KeptRows:
     def __init__(self, prompt: int) -> None:
         self.prompt = prompt  # tokens that were given
         self._head: tuple[SiteRef, int] | None = None
-        self._given: list[np.ndarray] = []  # the prompt's rows, each (keys,)
+        self._given: list[np.ndarray] = []  # the prompt's last rows, each (keys,)
         self._rows: dict[tuple[int, ...], np.ndarray] = {}
         self._bytes = 0
 
@@ -42,48 +49,52 @@ class KeptRows:
             written: of each sequence, all tokens after the prompt.
         """
         assert self._head is not None
-        if 4 * x.query.shape[0] * x.queries * x.keys > MOST_BYTES:
+        tokens = self.prompt + len(written[0])
+        many = min(x.queries, most_rows(tokens, max(x.keys, tokens)))
+        if 4 * x.query.shape[0] * many * x.keys > MOST_BYTES:
             return
-        heads = [self._head[1]]
-        rows = attention.weights(x, heads)  # (sequences, 1, new tokens, keys)
-        shut = attention.blocked(x, heads)
+        heads, last = [self._head[1]], slice(x.queries - many, x.queries)
+        rows = attention.weights(x, heads, last)  # (sequences, 1, rows, keys)
+        shut = attention.blocked(x, heads, last)
         rows = rows if shut is None else rows.masked_fill(shut, _SHUT)
         for of_sequence, ids in zip(rows[:, 0].float().cpu().numpy(), written, strict=True):
-            tokens = self.prompt + len(ids)
             if self._head[0].stack == "decoder":  # a sliding window has forgotten its first keys
                 of_sequence = np.pad(of_sequence, ((0, 0), (tokens - x.keys, 0)), constant_values=_SHUT)
-            self._keep(of_sequence, tokens - len(of_sequence), ids)
+            self._keep(of_sequence, tokens - many, ids)
 
-    def keep_pass(self, weights: np.ndarray, masked: np.ndarray | None, ids: tuple[int, ...]) -> None:
-        """All rows of a pass over prompt and `ids`, (queries, keys), and what its mask hides."""
+    def keep_pass(self, weights: np.ndarray, masked: np.ndarray | None, first: int, ids: tuple[int, ...]) -> None:
+        """The rows from place `first` on of a pass over prompt and `ids`, (rows, keys), and what its mask hides."""
         if weights.nbytes > MOST_BYTES:
             return
-        self._keep(weights if masked is None else np.where(masked, np.float32(_SHUT), weights), 0, ids)
+        self._keep(weights if masked is None else np.where(masked, np.float32(_SHUT), weights), first, ids)
 
-    def triangle(self, site: SiteRef, head: int, ids: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray | None] | None:
-        """Rows of prompt and `ids` as one array, (queries, keys), and which of its cells may not be looked at.
+    def last_rows(
+        self, site: SiteRef, head: int, ids: tuple[int, ...], keys: int
+    ) -> tuple[np.ndarray, np.ndarray | None] | None:
+        """The last rows of prompt and `ids` as one array, (rows, keys), and which of its cells may not be looked at.
 
-        None where one of them was not kept.
+        As many as `most_rows` says; None where one of them was not kept.
         """
-        if self._head != (site, head) or not self._given:
+        many = most_rows(self.prompt + len(ids), keys)
+        if self._head != (site, head) or len(self._given) + len(ids) < many:
             return None
         rows = [self._rows.get(ids[: i + 1]) for i in range(len(ids))]
         kept = [row for row in rows if row is not None]
-        return _whole([*self._given, *kept]) if len(kept) == len(ids) else None
+        return _whole([*self._given, *kept][-many:], keys) if len(kept) == len(ids) else None
 
     def _keep(self, rows: np.ndarray, first: int, ids: tuple[int, ...]) -> None:
-        """Rows (queries, keys) of the tokens from place `first` of prompt and `ids` on."""
+        """Rows (rows, keys) of the tokens from place `first` of prompt and `ids` on."""
         kept = [row[: np.flatnonzero(row != _SHUT).max(initial=0) + 1].copy() for row in rows]
-        if first == 0:
-            self._given = kept[: self.prompt]
+        if first < self.prompt:
+            self._given = kept[: self.prompt - first]
         for place, row in enumerate(kept, first - self.prompt + 1):
             if place > 0:
                 self._rows[ids[:place]] = row
                 self._bytes += row.nbytes
 
 
-def _whole(rows: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray | None]:
-    array = np.full((len(rows), max(len(row) for row in rows)), _SHUT, np.float32)
+def _whole(rows: list[np.ndarray], keys: int) -> tuple[np.ndarray, np.ndarray | None]:
+    array = np.full((len(rows), keys), _SHUT, np.float32)
     for i, row in enumerate(rows):
         array[i, : len(row)] = row
     masked = array == _SHUT

@@ -25,7 +25,7 @@ from models.decoding import written_text
 from models.errors import InputError
 from models.filling import Filling
 from models.interventions import Intervention
-from models.kept_rows import KeptRows
+from models.kept_rows import KeptRows, most_rows
 from models.model import Model
 from models.requests import Cancelled, ShouldStop
 from models.side_by_side import Drawing, Search
@@ -177,26 +177,31 @@ class Writing:
 
     def rows(self, request: DecodeRowsRequest, should_stop: ShouldStop) -> DecodeRowsView:
         asked = request.ids[:-1]  # what had been read when the last one was chosen
-        kept = self._rows.triangle(request.site, request.head, asked)
+        words = [token.word for token in self._encoded.tokens]
+        words += [self.model.piece_label(id_).lstrip("␣") or "␣" for id_ in asked]
+        source = [token.word for token in self._encoded.source]
+        queries = source if request.site.stack == "encoder" and source else words
+        keys = source if request.site.stack in ("encoder", "cross") and source else words
+        first = len(queries) - most_rows(len(queries), len(keys))
+        kept = self._rows.last_rows(request.site, request.head, asked, len(keys))
         if kept is not None:
             weights, masked = kept
         else:
-            trace = self._whole(asked, should_stop)
-            weights, masked = trace.weights(request.site, request.head), trace.masked(request.site, request.head)
+            trace, last = self._whole(asked, should_stop), slice(first, None)
+            weights, masked = (read(request.site, request.head, last) for read in (trace.weights, trace.masked))
             if request.site.stack != "encoder" and isinstance(self._run, CachedRun) and not self._run.reads_anew:
                 self._rows.look_at(request.site, request.head)
-                self._rows.keep_pass(weights, masked, asked)  # later steps go on from here
-        words = [token.word for token in self._encoded.tokens]
-        words += [self.model.piece_label(id_).lstrip("␣") or "␣" for id_ in asked]
-        source = tuple(token.word for token in self._encoded.source)
+                self._rows.keep_pass(weights, masked, first, asked)  # later steps go on from here
         weights.flags.writeable = False
         return DecodeRowsView(
             request=request,
             weights=weights,
             masked=masked,
-            queries=source if request.site.stack == "encoder" and source else tuple(words),
-            keys=source if request.site.stack in ("encoder", "cross") and source else tuple(words),
-            prompt=self.prompt,
+            queries=tuple(queries[first:]),
+            keys=tuple(keys),
+            first=first,
+            chose=-1 if queries is source else len(queries) - first - 1,
+            prompt=max(0, self.prompt - first),
             from_steps=kept is not None,
         )
 

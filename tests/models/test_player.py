@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from models import decode, kept_rows, run
+from models import attention, decode, kept_rows, run, values
 from models.decode_requests import (
     DecodeRowsRequest,
     DecodeRowsView,
@@ -18,6 +18,7 @@ from models.decode_requests import (
 )
 from models.decode_settings import DecodeSettings
 from models.engine import Engine
+from models.interventions import Mask
 from models.requests import LoadRequest
 from models.values import SiteRef
 from tests.models.asking import ask, failure_of, opened
@@ -203,6 +204,72 @@ def test_rows_assembled_from_steps_are_a_whole_passs_rows(gpt, story_gpt):
     earlier = rows(gpt, views[3].ids, text)
     assert earlier.from_steps
     np.testing.assert_array_equal(earlier.weights, view.weights[: len(earlier.weights), : len(earlier.weights)])
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_of_a_long_text_the_last_rows_are_shown_and_held(gpt, story_gpt, monkeypatch, kept):
+    """Held whole, one head of 32,768 tokens takes 4 GB."""
+    text = "Anna gave the dog to Tom and Tom gave the dog to"
+    prompt = [token.id for token in story_gpt.tokenize(text)]
+    monkeypatch.setattr(values, "LARGEST_WHOLE", 10)
+    monkeypatch.setattr(kept_rows, "LARGEST_WHOLE", 10)
+    if not kept:
+        monkeypatch.setattr(kept_rows, "MOST_BYTES", 10)
+    read: list[int] = []
+    weights = attention.weights
+
+    def counted(x, heads=None, rows=None, *more, **options):
+        found = weights(x, heads, rows, *more, **options)
+        if options.get("keys") is None:
+            read.append(found[0, 0].numel())
+        return found
+
+    monkeypatch.setattr(attention, "weights", counted)
+    views = played(gpt, 8, text, site=SITE, head=5)
+    for view in (views[-1], views[2], views[5]):
+        found = rows(gpt, view.ids, text)
+        tokens = [*prompt, *view.ids[:-1]]
+        shown = 100 // len(tokens)
+        assert found.weights.shape == (shown, len(tokens)) == (len(found.queries), len(found.keys))
+        assert (found.first, found.chose) == (len(tokens) - shown, shown - 1)
+        assert found.prompt == max(0, len(prompt) - found.first)
+        assert found.from_steps == kept
+        trace = run(story_gpt, tokens)
+        np.testing.assert_allclose(found.weights, weights(trace.at(SITE, 5), [5])[0, 0, -shown:], atol=1e-5, rtol=0)
+        np.testing.assert_array_equal(found.masked, trace.masked(SITE, 5)[-shown:])
+    assert read
+    assert max(read) <= 100
+
+
+def test_rows_whose_last_keys_are_hidden_are_as_wide_as_the_text(gpt, story_gpt):
+    text, edit = "Anna gave the dog to", (Mask("painted", cells=tuple((i, i, False) for i in range(1, 30))),)
+    views = played(gpt, 4, text, site=SITE, head=5, interventions=edit)
+    found = ask(gpt, DecodeRowsRequest(text=text, ids=views[-1].ids, site=SITE, head=5, interventions=edit))
+    tokens = [*(token.id for token in story_gpt.tokenize(text)), *views[-1].ids[:-1]]
+    trace = run(story_gpt, tokens, interventions=edit)
+    assert found.from_steps
+    np.testing.assert_allclose(found.weights, trace.weights(SITE, 5), atol=1e-5, rtol=0)
+    np.testing.assert_array_equal(found.masked, trace.masked(SITE, 5))
+
+
+@pytest.mark.parametrize("largest", [1024, 4])
+def test_the_row_of_the_mask_that_was_filled_is_told(monkeypatch, story_bert, largest):
+    monkeypatch.setattr(values, "LARGEST_WHOLE", largest)
+    monkeypatch.setattr(kept_rows, "LARGEST_WHOLE", largest)
+    engine, text = opened("story-bert"), "Tom [MASK] to the park. He [MASK] a dog."
+    site, ids = SiteRef("encoder", 3), ()
+    masked = text
+    for number in (1, 2):
+        view = step(engine, number, ids, text, site=site, head=5)
+        ids = view.ids
+        found = rows(engine, ids, text, site)
+        assert found.first + found.chose == view.place
+        trace = run(story_bert, masked)
+        here = trace.weights(site, 5)[view.place]
+        np.testing.assert_allclose(found.weights[found.chose], here, atol=1e-6, rtol=0)
+        assert found.queries[found.chose] == trace.tokens[view.place].word
+        assert len(found.queries) == (len(trace.tokens) if largest == 1024 else 1)
+        masked = view.text
 
 
 @pytest.mark.parametrize("site", [SiteRef("decoder", 2), SiteRef("cross", 1), SiteRef("encoder", 0)])

@@ -34,11 +34,27 @@ class AttentionPage(QWidget):
             return
         weights = view.weights
         self.map.set_values(weights, view.masked, view.queries, view.keys, 0, max(float(weights.max()), 1e-6))
-        self.map.set_selection(len(view.queries) - 1, int(weights[-1].argmax()))
-        written = len(view.queries) - view.prompt
-        source = (
-            f"{count(view.prompt, 'row')} of the prompt and {written} of written tokens, one a step"
-            if view.from_steps
-            else "All rows from one pass over the text"
-        )
-        say(self.note, f"The last row is where the head looked to choose this step's token. {source}.")
+        row = view.chose
+        self.map.set_selection(row, int(weights[row].argmax()) if row >= 0 else -1)
+        say(self.note, f"{_chooser(view)}{_extent(view)}.")
+
+
+def _chooser(view: DecodeRowsView) -> str:
+    """Which row a person should look at."""
+    if view.chose < 0:
+        return ""
+    is_last = view.chose == len(view.queries) - 1
+    which = "The last row" if is_last else f"The framed row “{view.queries[view.chose]}”"
+    return f"{which} is where the head looked to choose this step's token. "
+
+
+def _extent(view: DecodeRowsView) -> str:
+    """Which rows there are, and where they come from."""
+    rows, written = len(view.queries), len(view.queries) - view.prompt
+    some = rows < len(view.keys) and view.request.site.stack != "cross"
+    last = "The last " if some and view.chose in (-1, rows - 1) else ""
+    if view.from_steps:
+        return f"{last}{count(view.prompt, 'row')} of the prompt and {written} of written tokens, one a step"
+    if some:
+        return f"{last}{count(rows, 'row')}{'' if last else ' about it'}, from one pass over the text"
+    return "All rows from one pass over the text"

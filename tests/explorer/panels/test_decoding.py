@@ -766,6 +766,29 @@ def test_the_cache_is_told_in_tokens_and_bytes(qtbot, session, panel):
     )
 
 
+def test_the_picture_says_which_rows_it_has(qtbot, session, panel):
+    steps(qtbot, session, panel, 2)
+    press(qtbot, session, panel.tabs.button(ATTENTION))
+    view, page = session.state.results.decoded_rows, panel.attention
+    last = "The last row is where the head looked to choose this step's token. "
+    assert page.note.text() == last + "14 rows of the prompt and 1 of written tokens, one a step."
+
+    def note(**changes) -> str:
+        page.show_rows(replace(view, **changes), "Layer 5, head 5", "")
+        return page.note.text()
+
+    some = {"weights": view.weights[-3:], "masked": view.masked[-3:], "queries": view.queries[-3:], "first": 12}
+    assert (
+        note(**some, chose=2, prompt=2) == last + "The last 2 rows of the prompt and 1 of written tokens, one a step."
+    )
+    assert note(**some, chose=2, prompt=3, from_steps=False) == last + "The last 3 rows, from one pass over the text."
+    framed = f"The framed row “{view.queries[-2]}” is where the head looked to choose this step's token. "
+    assert note(**some, chose=1, prompt=3, from_steps=False) == framed + "3 rows about it, from one pass over the text."
+    assert page.map.selection[0] == 1
+    assert note(chose=-1, from_steps=False) == "All rows from one pass over the text."
+    assert page.map.selection == (-1, -1)
+
+
 def test_layers_that_look_through_a_window_are_told_apart(qtbot, session, panel):
     steps(qtbot, session, panel, 2)
     view = session.state.results.decoded
