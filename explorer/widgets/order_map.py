@@ -16,7 +16,7 @@ from explorer.widgets.themed import ThemedWidget
 
 _PAD = 6.0
 _LINKS = 36.0  # pixels across which a word is followed to its new place
-_FOLLOWED = 100  # places that a word may move to be followed; of one that went further both ends say which way
+_FOLLOWED = 60  # places that a word may move to be followed; of one that went further both ends say which way
 _WIDEST_WORD = 110.0
 _LEFT, _RIGHT, _MIDDLE = Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignRight, Qt.AlignmentFlag.AlignVCenter
 

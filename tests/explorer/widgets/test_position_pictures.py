@@ -319,7 +319,9 @@ def test_of_a_long_order_only_the_rows_in_sight_are_drawn_and_look_the_same(qtbo
         top, height = round(widget.sizeHint().height() * 320 / count), 200
         whole = widget.grab().toImage().copy(0, top, 420, height)
         drawn: list[float] = []
-        assert widget.grab(QRect(0, top, 420, height)).toImage() == whole
+        part = widget.grab(QRect(0, top, 420, height)).toImage()
+        off = np.subtract(*(np.frombuffer(image.constBits(), np.uint8).astype(int) for image in (part, whole)))
+        assert np.abs(off).max() <= 4  # clipped lines are smoothed a little otherwise
         with monkeypatch.context() as patch:
             patch.setattr(order_map, "distance_text", lambda value, drawn=drawn: str(drawn.append(value)))
             widget.grab(QRect(0, top, 420, height))
