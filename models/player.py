@@ -188,7 +188,8 @@ class Writing:
             weights, masked = kept
         else:
             trace, last = self._whole(asked, should_stop), slice(first, None)
-            weights, masked = (read(request.site, request.head, last) for read in (trace.weights, trace.masked))
+            weights = trace.weights(request.site, request.head, last)
+            masked = trace.masked(request.site, request.head, last)
             if request.site.stack != "encoder" and isinstance(self._run, CachedRun) and not self._run.reads_anew:
                 self._rows.look_at(request.site, request.head)
                 self._rows.keep_pass(weights, masked, first, asked)  # later steps go on from here

@@ -128,7 +128,7 @@ def flow(widths: Sequence[float], available: float, chip_height: float, spacing:
     line_of = np.repeat(np.arange(len(spans)), [end - first for first, end in spans])
     reach = np.concatenate([[0.0], np.cumsum(width + spacing.gap)])  # where each would begin on one endless line
     begins = np.array([reach[first] for first, _ in spans])
-    top = spacing.pad + gutter + line_of * (gutter + chip_height)
+    top = np.asarray(spacing.pad + gutter + line_of * (gutter + chip_height), np.float64)
     chips = ChipRects(spacing.margin + reach[:-1] - begins[line_of], top, width, chip_height)
     height = flow_height(len(spans), chip_height, spacing)
     return StripLayout(chips, spans, tuple(line_of.tolist()), gutter, available, height, spacing)

@@ -236,7 +236,7 @@ def test_of_a_long_text_the_last_rows_are_shown_and_held(gpt, story_gpt, monkeyp
         assert found.from_steps == kept
         trace = run(story_gpt, tokens)
         np.testing.assert_allclose(found.weights, weights(trace.at(SITE, 5), [5])[0, 0, -shown:], atol=1e-5, rtol=0)
-        np.testing.assert_array_equal(found.masked, trace.masked(SITE, 5)[-shown:])
+        np.testing.assert_array_equal(found.masked, trace.masked(SITE, 5, slice(-shown, None)))
     assert read
     assert max(read) <= 100
 
@@ -247,6 +247,7 @@ def test_rows_whose_last_keys_are_hidden_are_as_wide_as_the_text(gpt, story_gpt)
     found = ask(gpt, DecodeRowsRequest(text=text, ids=views[-1].ids, site=SITE, head=5, interventions=edit))
     tokens = [*(token.id for token in story_gpt.tokenize(text)), *views[-1].ids[:-1]]
     trace = run(story_gpt, tokens, interventions=edit)
+    assert isinstance(found, DecodeRowsView)
     assert found.from_steps
     np.testing.assert_allclose(found.weights, trace.weights(SITE, 5), atol=1e-5, rtol=0)
     np.testing.assert_array_equal(found.masked, trace.masked(SITE, 5))
@@ -257,8 +258,8 @@ def test_the_row_of_the_mask_that_was_filled_is_told(monkeypatch, story_bert, la
     monkeypatch.setattr(values, "LARGEST_WHOLE", largest)
     monkeypatch.setattr(kept_rows, "LARGEST_WHOLE", largest)
     engine, text = opened("story-bert"), "Tom [MASK] to the park. He [MASK] a dog."
-    site, ids = SiteRef("encoder", 3), ()
-    masked = text
+    site, masked = SiteRef("encoder", 3), text
+    ids: tuple[int, ...] = ()
     for number in (1, 2):
         view = step(engine, number, ids, text, site=site, head=5)
         ids = view.ids

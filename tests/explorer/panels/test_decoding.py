@@ -775,7 +775,7 @@ def test_the_picture_says_which_rows_it_has(qtbot, session, panel):
 
     def note(**changes) -> str:
         page.show_rows(replace(view, **changes), "Layer 5, head 5", "")
-        return page.note.text()
+        return str(page.note.text())
 
     some = {"weights": view.weights[-3:], "masked": view.masked[-3:], "queries": view.queries[-3:], "first": 12}
     assert (

@@ -314,7 +314,9 @@ def test_of_a_long_order_only_the_rows_in_sight_are_drawn_and_look_the_same(qtbo
     for places in (order, near):
         widget = OrderMap()
         qtbot.addWidget(widget)
-        widget.set_order([f"w{i}" for i in range(count)], places, [False] * count, [Measured("on", np.arange(count))])
+        widget.set_order(
+            [f"w{i}" for i in range(count)], places, [False] * count, [Measured("on", np.arange(count, dtype=float))]
+        )
         widget.resize(420, widget.sizeHint().height())
         top, height = round(widget.sizeHint().height() * 320 / count), 200
         whole = widget.grab().toImage().copy(0, top, 420, height)

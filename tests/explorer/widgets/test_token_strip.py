@@ -196,7 +196,7 @@ def test_the_area_follows_the_keyboard_and_not_the_pointer(area, qtbot):
 def test_a_token_asked_for_before_the_strip_is_laid_out_is_in_view_until_somebody_scrolls(area):
     def in_view(token: int) -> bool:
         rect = area.strip.chip_rect(token).toRect()
-        return area.strip.visibleRegion().boundingRect().contains(rect)
+        return bool(area.strip.visibleRegion().boundingRect().contains(rect))
 
     area.set_tokens([Chip(f"␣token{index}") for index in range(600)])
     area.show_token(599)
