@@ -92,7 +92,8 @@ EXPECTED = {
 def test_each_guard_fails_its_culprit(tmp_path: Path) -> None:
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "test_culprits.py").write_text(CULPRITS, encoding="utf-8")
-    shutil.copy(ROOT / "tests" / "conftest.py", tmp_path / "tests")
+    for name in ("conftest.py", "real_disks.py"):  # the latter is imported by the former
+        shutil.copy(ROOT / "tests" / name, tmp_path / "tests")
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     command = [sys.executable, "-m", "pytest", "-rA", "-p", "no:cacheprovider", "--color=no", "tests"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
