@@ -99,7 +99,7 @@ def title_of(path: Path) -> str:
     repository = path.parent.parent.name
     if path.parent.name == "snapshots" and repository.startswith("models--"):
         return repository.rsplit("--", 1)[-1]
-    return path.name
+    return path.name if path.name not in ("", "..") else path.resolve().name or str(path)  # ".", "..", "/"
 
 
 def read_card(folder: Path) -> Card:

@@ -30,6 +30,7 @@ from models.weight_files import JSON_BYTES, Tensors, header_length, parse_header
 
 TIMEOUT_SECONDS = 10.0  # for an answer to begin, and between two pieces of it
 
+_LICENCE = 80  # characters of its name; anything may stand in a model's card
 _NONE = Tensors({}, 0)
 
 
@@ -87,6 +88,7 @@ class HubEngine:
             files = tuple(self.cache.with_bytes_here(name, commit, file) for file in contents.files)
             ggufs = tuple(self.cache.with_bytes_here(name, commit, file) for file in contents.ggufs)
         licence = getattr(info.card_data, "license", None)
+        licence = " ".join(licence.split())[:_LICENCE] if isinstance(licence, str) else ""
         return HubListing(
             request=request,
             reference=name.reference,
@@ -95,7 +97,7 @@ class HubEngine:
             folder=str(self.cache.snapshot(name, commit)),
             cache=str(self.cache.folder),
             tensors=tensors,
-            licence=licence if isinstance(licence, str) else "",
+            licence=licence,
             safetensors=contents.safetensors,
             ggufs=ggufs,
             parts=contents.parts,

@@ -12,6 +12,7 @@ from models.gguf_names import is_named_gguf
 SCHEME = "hf://"
 _PART = r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,94}[A-Za-z0-9_])?"
 _REPOSITORY = re.compile(f"{_PART}(?:/{_PART})?")
+_PLACE = re.compile(r"[/~.\\]|[A-Za-z]:[/\\]")  # on a disk
 _REVISION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]{0,199}")
 _FILE_PART = r'[^/\\:<>"|?*\x00-\x1f\x7f]{1,200}'  # what every disk can hold
 _FILE = re.compile(f"(?:{_FILE_PART}/){{0,4}}{_FILE_PART}")
@@ -64,9 +65,15 @@ def parse(text: str) -> HubName:
         CheckpointError: it can be no name on a hub.
     """
     asked = text.strip()
+    shown = asked if len(asked) <= 100 else asked[:99] + "…"
     name = asked.removeprefix(SCHEME)
     if name.startswith(("http://", "https://")):
         name = _of_address(name)
+    if _PLACE.match(name):
+        raise CheckpointError(
+            f"“{shown}” is no name on a hub (owner/name). A folder or a GGUF file of this computer is opened by its place, "
+            "without hf://, or chosen with Folder or GGUF file."
+        )
     name, colon, file = name.partition(":")
     repository, _, revision = name.partition("@")
     sound = _REPOSITORY.fullmatch(repository) and ".." not in repository and "--" not in repository
@@ -74,12 +81,12 @@ def parse(text: str) -> HubName:
         sound = _REVISION.fullmatch(revision) and ".." not in revision
     if sound and colon and not is_sound_file(file):
         raise CheckpointError(
-            f"“{asked}” names no GGUF file. Write the file's whole name, as in owner/name:model-Q4_K_M.gguf, or "
+            f"“{shown}” names no GGUF file. Write the file's whole name, as in owner/name:model-Q4_K_M.gguf, or "
             "owner/name alone to see which there are."
         )
     if not sound:
         raise CheckpointError(
-            f"“{asked}” is no name on a hub. Write owner/name, as in openai-community/gpt2, owner/name@revision, or "
+            f"“{shown}” is no name on a hub. Write owner/name, as in openai-community/gpt2, owner/name@revision, or "
             "owner/name:file.gguf for one GGUF file."
         )
     return HubName(repository, revision, file)

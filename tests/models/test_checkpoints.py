@@ -573,3 +573,14 @@ def test_a_tokenizer_that_gives_no_number_for_its_longest_text(folder: Path, lon
     path = folder / "tokenizer_config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "model_max_length": longest}))
     assert len(open_checkpoint(folder).encode("Tom went").tokens) > 1
+
+
+def test_the_folder_where_the_program_was_started(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    assert describe(".").name == NAME
+    monkeypatch.chdir(folder.parent)
+    (folder / "inside").mkdir()
+    monkeypatch.chdir(folder / "inside")
+    assert describe("..").name == NAME
+    with pytest.raises(CheckpointError, match=r"^inside has no config\.json"):
+        describe(".")

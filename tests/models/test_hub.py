@@ -435,6 +435,15 @@ def test_a_size_that_is_none(engine: HubEngine, hub: Hub, monkeypatch: pytest.Mo
     refused(engine, LookUpRequest(text=REPOSITORY), "not as a hub does")
 
 
+@pytest.mark.parametrize(("licence", "shown"), [("a\n<b> " * 9999, ("a <b> " * 99)[:80]), ([5], ""), (None, "")])
+def test_a_licence_that_is_no_name(
+    engine: HubEngine, hub: Hub, licence: Any, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    info = {**hub.info(), "cardData": {"license": licence}}
+    monkeypatch.setattr(hub, "info", lambda: info)
+    assert listing_of(engine).licence == shown
+
+
 @pytest.mark.parametrize("etag", ["../../evil", "", "0" * 39, None, 5])
 def test_hash_that_is_none(engine: HubEngine, hub: Hub, etag: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     info = hub.info()

@@ -117,3 +117,17 @@ def test_a_snapshot_is_called_by_its_repository(tmp_path: Path) -> None:
     assert title_of(folder) == "tiny-model"
     assert read_card(folder).title == "tiny-model"
     assert title_of(tmp_path / "mine") == "mine"
+
+
+@pytest.mark.parametrize(
+    "place", ["/home/me/model", "~/model.gguf", "./model", "../model", "C:\\models\\mine", "hf:///tmp/x"]
+)
+def test_a_place_on_this_computer_is_told_from_a_name(place: str) -> None:
+    with pytest.raises(CheckpointError, match="is opened by its place"):
+        parse(place)
+
+
+def test_what_was_pasted_by_mistake_is_not_repeated_whole() -> None:
+    with pytest.raises(CheckpointError, match="is no name on a hub") as caught:
+        parse("x" * 9999)
+    assert len(str(caught.value)) < 300
