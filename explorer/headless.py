@@ -15,6 +15,7 @@ from models.results import Failure
 if TYPE_CHECKING:
     from models.decoding import DecodedStep
     from models.model import Model
+    from models.values import CheckpointInfo
 
 TIMEOUT_SECONDS = 300.0
 
@@ -55,14 +56,30 @@ def _write_weights(args: argparse.Namespace) -> str:
     engine = open_engine()
     forward = first_state(args, ViewOptions()).document.question.request
     loaded = engine.run(LoadRequest(reference=args.checkpoint, placement=placement_of(args), ticket=1), _never, _silent)
-    if isinstance(loaded, Loaded) and loaded.info.family == "vision" and not forward.picture:
-        forward = replace(forward, picture=default_picture(loaded.info.channels))
     if isinstance(loaded, Failure):
         return loaded.sentence
+    assert isinstance(loaded, Loaded)
+    unsuited = _unsuited(args, loaded.info)
+    if unsuited:
+        return unsuited
+    if loaded.info.family == "vision" and not forward.picture:
+        forward = replace(forward, picture=default_picture(loaded.info.channels))
     for request in (replace(forward, ticket=2), ExportRequest(run=2, path=args.weights, ticket=3)):
         result = engine.run(request, _never, _silent)
         if isinstance(result, Failure):
             return result.sentence
+    return ""
+
+
+def _unsuited(args: argparse.Namespace, info: CheckpointInfo) -> str:
+    """Which option gives the model something that it does not take; "" where all suit."""
+    if info.family == "vision":
+        if args.text is not None or args.target is not None or args.chat:
+            return f"{info.name} looks at pictures and reads no text. Give it a --picture instead."
+    elif args.picture:
+        return f"{info.name} reads text. Leave --picture out, or open a vision model, as with --checkpoint vit-cifar10."
+    elif args.target is not None and info.family != "seq2seq":
+        return f"{info.name} has no decoder beside its encoder that --target could speak for. Leave --target out."
     return ""
 
 
@@ -89,6 +106,9 @@ def _write_text(args: argparse.Namespace) -> str:
     last: DecodedStep | None = None
     try:
         model = open_checkpoint(args.checkpoint, device=args.device, dtype=args.dtype)
+        unsuited = _unsuited(args, model.info)
+        if unsuited:
+            return unsuited
         for step in decode(
             model, prompt, args.decode, **asdict(args.decode_settings), interventions=args.interventions
         ):
@@ -152,8 +172,9 @@ def _write_picture(args: argparse.Namespace) -> str:
     waker.start(20)  # with a time limit of its own processEvents would not sleep
     while not window.is_settled() and not deadline.hasExpired():
         app.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
-    notice = window.session.state.notice
+    loaded, notice = window.session.state.results.loaded, window.session.state.notice
     sentence = notice.text if notice is not None and notice.kind != "info" else ""
+    sentence = sentence or (_unsuited(args, loaded.info) if loaded is not None else "")
     if not sentence and not window.is_settled():
         sentence = f"The model did not answer within {TIMEOUT_SECONDS:.0f} seconds."
     sentence = sentence or save_picture(window.grab(), path)

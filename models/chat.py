@@ -81,6 +81,8 @@ def with_other_end(prompt: Prompt, old: str, new: str) -> Prompt:
 
 
 def _turn(place: int, message: Mapping[str, object]) -> Turn:
+    if not isinstance(message, Mapping):
+        raise InputError(f"Turn {place} is no table with “role” and “content”.")
     role, content = message.get("role"), message.get("content")
     if role not in ROLES:
         raise InputError(f"Turn {place} is by {role!r}; a turn is by one of {', '.join(ROLES)}.")

@@ -71,8 +71,8 @@ def parse(text: str) -> HubName:
         name = _of_address(name)
     if _PLACE.match(name):
         raise CheckpointError(
-            f"“{shown}” is no name on a hub (owner/name). A folder or a GGUF file of this computer is opened by its place, "
-            "without hf://, or chosen with Folder or GGUF file."
+            f"“{shown}” is no name on a hub (owner/name). A folder or a GGUF file of this computer is opened by its "
+            "place, without hf://, or chosen with Folder or GGUF file."
         )
     name, colon, file = name.partition(":")
     repository, _, revision = name.partition("@")

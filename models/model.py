@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -40,6 +41,16 @@ class Encoded:
     tokens: tuple[Token, ...]  # of the stack that predicts
     source: tuple[Token, ...] = ()  # of the encoder, in an encoder-decoder model
     picture: SeenPicture | None = None  # what a vision model looks at
+
+
+def _as_ids(given: list[Any]) -> list[int]:
+    """Whole numbers of any kind, numpy's say, as Python's own."""
+    try:
+        return [operator.index(id_) for id_ in given]
+    except TypeError as cause:
+        raise InputError(
+            "A list of ids has whole numbers, and a list of turns has tables with role and content."
+        ) from cause
 
 
 def _is_causal(info: CheckpointInfo) -> bool:
@@ -124,7 +135,10 @@ class Model:
                 refuses.
         """
         if not isinstance(text, (str, list, Chat)):
-            raise InputError(f"{self.info.name} reads text. Open a vision model to look at a picture.")
+            if isinstance(text, (Path, np.ndarray)):
+                raise InputError(f"{self.info.name} reads text. Open a vision model to look at a picture.")
+            given = f"not a {type(text).__name__}" + (": tolist() makes ids of it" if hasattr(text, "tolist") else "")
+            raise InputError(f"{self.info.name} reads text, a list of ids or a list of turns, {given}.")
         tokens = self.tokenize(text)
         self._check_known(tokens)
         ids = torch.tensor([[token.id for token in tokens]], device=self.device)  # (1, tokens)
@@ -167,6 +181,7 @@ class Model:
         if isinstance(text, Chat):
             return self._tokenize_chat(text)
         if isinstance(text, list):
+            text = _as_ids(text)
             self._check_ids(text, special)
             return self._labelled([self._token(id_) for id_ in text])
         if not text or (self.seq2seq and special and not text.strip()):  # after blanks alone a text can go on
@@ -281,6 +296,8 @@ class Model:
             with panics_raised():
                 encoding = self.tokenizer(safe, return_offsets_mapping=True, add_special_tokens=special, verbose=False)
                 prefix = self.tokenizer(self.info.prefix, add_special_tokens=False)["input_ids"] if special else []
+        except InputError:
+            raise  # in its own words
         except Exception as cause:  # whatever a tokenizer runs into: no [UNK] where it needs one, say
             raise InputError(
                 f"{self.info.name}'s tokenizer fails on this text ({brief(cause)}). Change the text, or open another "

@@ -5,7 +5,9 @@ A trace function looks at every line of a template and at all that it hands out.
 
 from __future__ import annotations
 
+import faulthandler
 import json
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -70,11 +72,13 @@ def serve() -> None:
     """Render what stdin asks for, a request a line, until it ends. An empty line says that all is imported."""
     from transformers.utils.chat_template_utils import render_jinja_template
 
-    say = sys.stdout.buffer
+    say, nowhere = sys.stdout.buffer, open(os.devnull, "w")  # a program without a console has no standard error
     say.write(b"\n")
     say.flush()
     for line in sys.stdin.buffer:
         asked = json.loads(line)
+        # where nobody ends it from outside, because the program is gone, an operation without end ends here
+        faulthandler.dump_traceback_later(asked["ends"], exit=True, file=nowhere)
         try:
             with within_limits(asked["seconds"], asked["written"]):
                 rendered: Any = render_jinja_template(
@@ -86,6 +90,7 @@ def serve() -> None:
             answer = ("text", rendered[0][0])  # of (texts, places of what an assistant generates)
         except TemplateError as error:
             answer = (type(error).__name__.lower(), str(error)[:MOST_SAID])
+        faulthandler.cancel_dump_traceback_later()
         say.write(json.dumps(answer).encode() + b"\n")
         say.flush()
 

@@ -58,6 +58,7 @@ class TemplateProcess:
             "special": special,
             "seconds": MOST_SECONDS,
             "written": MOST_WRITTEN,
+            "ends": MOST_SECONDS + 2 * _GRACE,
         }
         with self._lock:
             kind, said = self._answer(json.dumps(request).encode())

@@ -211,6 +211,13 @@ def test_a_picture_of_story_bert_with_odd_bytes_in_the_text(tmp_path):
     assert (image.width(), image.height()) == (1440, 900)
 
 
+def test_no_picture_of_a_model_that_does_not_take_what_it_was_given(tmp_path):
+    done = run("--png", str(tmp_path / "a.png"), "--checkpoint", "vit-quickdraw", "--text", "Tom")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "vit-quickdraw looks at pictures and reads no text" in done.stderr
+    assert list(tmp_path.glob("*.png")) == []
+
+
 def test_a_picture_that_can_not_be_taken_says_why():
     done = run("--png", "a.png", "--checkpoint", str(ROOT / "resources"))
     assert done.returncode == 1
@@ -328,6 +335,27 @@ def test_text_that_can_not_be_written_is_one_sentence_and_exit_code_1(capsys, ar
     assert words in err
     assert out == ""
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("way", [["--weights", "a.npz"], ["--decode", "3"]])
+@pytest.mark.parametrize(
+    ("checkpoint", "given", "words"),
+    [
+        ("story-gpt", ["--picture", "sample:coffee"], "story-gpt reads text. Leave --picture out"),
+        ("story-gpt", ["--target", "Tom"], "Leave --target out"),
+        ("vit-quickdraw", ["--text", "Tom"], "vit-quickdraw looks at pictures and reads no text"),
+        ("vit-quickdraw", ["--chat"], "vit-quickdraw looks at pictures and reads no text"),
+    ],
+)
+def test_what_the_model_does_not_take_is_not_passed_over(tmp_path, monkeypatch, capsys, way, checkpoint, given, words):
+    if "--target" in given and "--decode" in way:
+        words = "Give one of them"
+    monkeypatch.chdir(tmp_path)
+    assert main(["--checkpoint", checkpoint, *given, *way]) == 1
+    out, err = capsys.readouterr()
+    assert words in err
+    assert out == ""
+    assert list(tmp_path.glob("a.*")) == []
 
 
 def test_a_target_decides_the_weights(tmp_path):

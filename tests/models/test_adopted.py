@@ -241,7 +241,8 @@ def test_a_tokenizer_that_lacks_a_character_gets_a_sentence():
     model = adopt(Writer(), (lambda text: [ids[c] for c in text], lambda given: "".join("abc"[i] for i in given)))
     assert len(run(model, "cab").tokens) == 3
     with pytest.raises(
-        InputError, match=r"encode failed on this text: there is no 'ñ'. Leave out what it does not know"
+        InputError,
+        match=r"^The tokenizer's encode failed on this text: there is no 'ñ'. Leave out what it does not know",
     ):
         run(model, "año")
 

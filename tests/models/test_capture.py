@@ -113,6 +113,9 @@ def test_token_ids_run_as_they_are(story_gpt: Model) -> None:
     text = run(story_gpt, tiny.SENTENCE)
     ids = run(story_gpt, [token.id for token in text.tokens])
     assert np.array_equal(ids.logits, text.logits)
+    of_numpy = run(story_gpt, list(np.array([token.id for token in text.tokens])))
+    assert of_numpy.tokens == ids.tokens
+    assert all(type(token.id) is int for token in of_numpy.tokens)
     assert [t.label for t in ids.tokens] == [t.label for t in text.tokens]
     assert all(token.text == "" for token in ids.tokens)
 
@@ -130,9 +133,15 @@ def test_one_token(story_gpt: Model) -> None:
         ([0] * 513, "513 tokens; story-gpt takes 512"),
         ([9000], "no token 9000"),
         ([-1], "no token -1"),
+        ([1.5], "A list of ids has whole numbers"),
+        (["Tom"], "A list of ids has whole numbers"),
+        ([{"role": "user", "content": "Hi"}, 5], "Turn 2 is no table"),
+        (torch.tensor([1]), r"not a Tensor: tolist\(\) makes ids of it"),
+        (b"Tom", "reads text, a list of ids or a list of turns, not a bytes"),
+        (None, "not a NoneType"),
     ],
 )
-def test_token_ids_that_can_not_run(story_gpt: Model, ids: list[int], words: str) -> None:
+def test_what_can_not_run(story_gpt: Model, ids: Any, words: str) -> None:
     with pytest.raises(InputError, match=words):
         run(story_gpt, ids)
 
