@@ -72,7 +72,7 @@ def serve() -> None:
     """Render what stdin asks for, a request a line, until it ends. An empty line says that all is imported."""
     from transformers.utils.chat_template_utils import render_jinja_template
 
-    say, nowhere = sys.stdout.buffer, open(os.devnull, "w")  # a program without a console has no standard error
+    say, nowhere = sys.stdout.buffer, os.open(os.devnull, os.O_WRONLY)  # standard error is none without a console
     say.write(b"\n")
     say.flush()
     for line in sys.stdin.buffer:
