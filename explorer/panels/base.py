@@ -19,7 +19,7 @@ from explorer.theme import LIGHT, Theme
 from explorer.widgets.card import Card
 from models.requests import CompareRequest, HeadRequest, Request, RowRequest
 from models.results import HeadView, Ran, RowView
-from models.values import CheckpointInfo, Site
+from models.values import CheckpointInfo, Site, Token
 
 _LONGEST = 40  # characters of one token in a sentence
 _BYTES = re.compile("‹([0-9A-F]{2}(?:·[0-9A-F]{2})*)›")
@@ -209,6 +209,21 @@ def _site_words(ran: Ran, site: Site) -> tuple[tuple[str, ...], tuple[str, ...]]
         for tokens, count in sides
     )
     return queries, keys
+
+
+def site_texts(ran: Ran, site: Site) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What each query and each key of `site` adds to the run's texts, with the white space before it."""
+    queries, keys = (_texts(tokens) for tokens in site_tokens(ran, site))
+    return queries, keys
+
+
+def _texts(tokens: tuple[Token, ...]) -> tuple[str, ...]:
+    texts, end = [], 0
+    for token in tokens:
+        gap = " " if token.start > end else ""  # what no token covers, between two of them, is white space
+        texts.append(gap + token.text if token.start >= end else "")  # bytes of one character all cover it
+        end = max(end, token.end)
+    return tuple(texts)
 
 
 def predicting_position(state: State, ran: Ran) -> int:

@@ -11,7 +11,16 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QKeySequence, QShortcut, QStandardItemModel
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
 
-from explorer.panels.base import NO_HEADS, Panel, head_name, site_words, token_word, wanted_comparison, wanted_head
+from explorer.panels.base import (
+    NO_HEADS,
+    Panel,
+    head_name,
+    site_texts,
+    site_words,
+    token_word,
+    wanted_comparison,
+    wanted_head,
+)
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import PaintCells, SelectCell, SelectKey, SelectQuery, SetView
 from explorer.session.session import Session
@@ -21,6 +30,7 @@ from explorer.widgets.card import Card
 from explorer.widgets.colour_bar import ColourBar
 from explorer.widgets.map_tools import MapTools
 from explorer.widgets.tile_map import TileMap
+from explorer.widgets.token_search import TokenSearch
 from models.requests import AtlasRequest, Request, TilesRequest
 from models.results import AtlasView, CompareView, HeadView, Ran, TilesView
 from models.values import Site, SiteRef, Tile, top_level
@@ -253,7 +263,7 @@ class HeadMapPanel(Panel):
             self.map.value_name = "weight / max" if name.scale_rows else ""
             self.map.set_map(name, rows, columns, name.pooling)
             self.map.cache.keep_only(lambda kept: isinstance(kept, MapName) and kept.run == name.run)
-            self.tools.search.set_words(rows, columns)
+            self.tools.search.set_tokens(*map(TokenSearch, (rows, columns), site_texts(ran, site)))
         self.map.set_backdrop(thumbnail)
         table = sequential(state.document.view.colour_map)
         if table is not self._table:

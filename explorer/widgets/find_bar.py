@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QSpinBox, QToolButton, QWidget
+
+from explorer.widgets.token_search import TokenSearch
 
 _SIDES = (("query", "Go to the row of the token: where it looks"), ("key", "Go to its column: who looks at it"))
 
@@ -35,14 +35,17 @@ class FindBar(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._words: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())  # of the queries, of the keys; lower case
+        self._tokens = (TokenSearch(), TokenSearch())  # of the queries, of the keys
         self._matches: list[int] = []
         self._at = -1  # which match was gone to last
         self.field = _Field()
         self.field.setPlaceholderText("Find a token")
         self.field.setClearButtonEnabled(True)
         self.field.setAccessibleName("Find a token")
-        self.field.setToolTip("Part of a token (Ctrl+F). Enter goes to the next place, Shift+Enter to the one before.")
+        self.field.setToolTip(
+            "Part of a token, or words that take several (Ctrl+F). "
+            "Enter goes to the next place, Shift+Enter to the one before."
+        )
         self.field.textChanged.connect(self._search)
         self.field.stepped.connect(self.step)
         self.back = self._button(Qt.ArrowType.UpArrow, "The place before (Shift+Enter)", -1)
@@ -70,11 +73,10 @@ class FindBar(QWidget):
             row.addWidget(widget)
         self._search()
 
-    def set_words(self, queries: Sequence[str], keys: Sequence[str]) -> None:
-        """What the tokens say that look, and that are looked at."""
-        words = (tuple(word.lower() for word in queries), tuple(word.lower() for word in keys))
-        if words != self._words:
-            self._words = words
+    def set_tokens(self, queries: TokenSearch, keys: TokenSearch) -> None:
+        """The tokens that look, and those that are looked at."""
+        if [(t.words, t.texts) for t in (queries, keys)] != [(t.words, t.texts) for t in self._tokens]:
+            self._tokens = (queries, keys)
             self._search()
         self._set_range()
 
@@ -87,7 +89,7 @@ class FindBar(QWidget):
 
     @property
     def matches(self) -> tuple[int, ...]:
-        """The positions whose token has the text in it."""
+        """The positions whose token has the text in it, or where it begins if it takes several."""
         return tuple(self._matches)
 
     def step(self, by: int) -> None:
@@ -111,8 +113,8 @@ class FindBar(QWidget):
         return side
 
     @property
-    def _those(self) -> tuple[str, ...]:
-        return self._words[0 if self._side == "query" else 1]
+    def _those(self) -> TokenSearch:
+        return self._tokens[0 if self._side == "query" else 1]
 
     def _change_side(self) -> None:
         self._search()
@@ -125,8 +127,7 @@ class FindBar(QWidget):
         self.position.blockSignals(False)
 
     def _search(self) -> None:
-        text = self.field.text().strip().lower()
-        self._matches = [i for i, word in enumerate(self._those) if text in word] if text else []
+        self._matches = self._those.places(self.field.text())
         self._at = -1
         for button in (self.back, self.on):
             button.setEnabled(bool(self._matches))

@@ -102,6 +102,17 @@ def test_a_token_is_found_by_keyboard(window: MainWindow, trace: Trace) -> None:
     np.testing.assert_allclose(row.weights, trace.weights(site, selection.head, [selection.query])[0], atol=1e-6)
 
 
+def test_words_of_several_tokens_are_found(window: MainWindow, text: str, trace: Trace) -> None:
+    panel = panel_of(window, HeadMapPanel)
+    first, second = trace.tokens[700], trace.tokens[701]
+    wanted = text[first.start : second.end].strip()
+    panel.tools.search.field.setText(wanted)
+    starts = [at for at in range(len(text)) if text[at : at + len(wanted)].lower() == wanted.lower()]
+    places = {next(i for i, token in enumerate(trace.tokens) if token.start <= at < token.end) for at in starts}
+    assert 700 in places
+    assert set(panel.tools.search.matches) == places
+
+
 def test_every_thumbnail_comes(window: MainWindow, trace: Trace) -> None:
     view = window.session.state.results.atlas
     assert view is not None

@@ -10,6 +10,7 @@ from explorer.theme import sequential
 from explorer.widgets.find_bar import FindBar
 from explorer.widgets.map_tools import MapTools
 from explorer.widgets.mini_map import MiniMap
+from explorer.widgets.token_search import TokenSearch
 from tests.explorer.widgets.pictures import rendered
 from tests.explorer.widgets.pointer import move_pointer
 
@@ -21,7 +22,7 @@ KEYS = ["one", "Tom", "two"]
 def find(qtbot) -> FindBar:
     bar = FindBar()
     qtbot.addWidget(bar)
-    bar.set_words(QUERIES, KEYS)
+    bar.set_tokens(TokenSearch(QUERIES), TokenSearch(KEYS))
     bar.set_place(3, 1)
     bar.show()
     return bar
@@ -99,8 +100,28 @@ def test_nothing_to_step_through(find, chosen):
 
 def test_other_words_are_searched_anew(find, qtbot):
     qtbot.keyClicks(find.field, "tom")
-    find.set_words(["Tom"] * 4, KEYS)
+    find.set_tokens(TokenSearch(["Tom"] * 4), TokenSearch(KEYS))
     assert find.count.text() == "4"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "places"),
+    [
+        ("software", (1, 7)),
+        ("free soft", (0, 6)),
+        ("ee  so", (0, 6)),
+        ("ware is", (2,)),
+        ("W", (2, 5, 8)),
+        ("⏎", (5,)),
+        ("freesoft", ()),
+    ],
+)
+def test_words_of_several_tokens_are_found_where_they_begin(find, qtbot, wanted, places):
+    labels = ["free", "So", "ftware", "is", "it", "⏎W", "Free", "soft", "ware"]
+    texts = ["free", " So", "ftware", " is", " it", "\nW", " Free", " soft", "ware"]
+    find.set_tokens(TokenSearch(labels, texts), TokenSearch(KEYS))
+    find.field.setText(wanted)
+    assert find.matches == places
 
 
 # --------------------------------------------------------------------------- the overview
