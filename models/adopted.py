@@ -31,7 +31,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from models import attention
+from models import attention, mixing
 from models.attention import AttentionInputs
 from models.capture import IMPLEMENTATION, Recorder, active, recording
 from models.catalogue import HANDED_OVER
@@ -95,7 +95,7 @@ def attend(
     recorder = active()
     if recorder is not None:
         x = recorder.keep(module, x, "decoder" if causal or _hides_the_future(x) else "encoder")
-    return attention.output(x)
+    return mixing.output(x)
 
 
 def _of_four(t: Tensor | None) -> Tensor | None:

@@ -9,28 +9,22 @@ For one head, with query q_i, key k_j, value v_j (row vectors):
              Z_i = sum_j exp(s_ij) [+ exp(sink)]
     output   o_i = sum_j w_ij v_j
 
-Any part of the weights is computed from the kept inputs when somebody looks at it. Outputs of up to `EXACT_KEYS` keys
-are computed in the order of transformers' eager attention and equal it bit for bit; longer ones go through torch's
-fused kernel, which never builds the weights and agrees to rounding (but for the devices in `UNTRUSTED`).
+Any part of the weights is computed from the kept inputs when somebody looks at it. Outputs (`models.mixing`) of up to
+`EXACT_KEYS` keys are computed in the order of transformers' eager attention and equal it bit for bit; longer ones go
+through torch's fused kernel, which never builds the weights and agrees to rounding (but on devices in `UNTRUSTED`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from models.masks import GROUP, RowMask, settled
-from models.values import is_long
+from models.masks import RowMask, settled
 
 Rows = slice | list[int] | None
-
-# Bound here: while a borrowed module runs, the name in F is answered by `models.adopted`, which asks us.
-_fused = F.scaled_dot_product_attention
 
 # Beyond this many keys building the weights costs more than the fused kernel (measured: 1.05 at 512, 1.3 at 1,024).
 EXACT_KEYS = 512
@@ -38,15 +32,6 @@ EXACT_KEYS = 512
 # Devices whose fused kernel is not used: in half precision that of MPS lets a causal query look at later keys, and says
 # nothing of it (pytorch issues 195910, 174861, pull requests 169222, 184180). What is shown must be what was computed.
 UNTRUSTED = frozenset({"mps"})
-
-# Weights or cells of a mask held at once while mixing values: what a processor's cache takes of a short text's and of
-# a long one's; more on a device, where each block costs launches.
-_CACHE_BLOCK = 1 << 19
-_ROWS_BLOCK = 1 << 21
-_DEVICE_BLOCK = 1 << 26
-
-# Fewer rows than this do not keep the fused kernel busy.
-_LEAST_ROWS = 128
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,7 +84,7 @@ def scores(
         raise ValueError("This model gives its weights alone: the scores that they were made of are not seen.")
     s = _products(x, heads, rows, out, keys)
     if x.bias is not None:
-        s += _take(x.bias, heads, rows, keys)
+        s += take(x.bias, heads, rows, keys)
     if x.softcap is not None:
         s = s.div_(x.softcap).tanh_() * x.softcap  # a new tensor: tanh's gradient needs its own result
     if x.mask is not None and x.mask.dtype != torch.bool:
@@ -111,16 +96,16 @@ def _products(
     x: AttentionInputs, heads: list[int] | None, rows: Rows, out: Tensor | None, keys: slice | None
 ) -> Tensor:
     """scale * q_i . k_j, (batch, heads, rows, keys) float32."""
-    query = _take(x.query, heads, rows).float()  # (batch, heads, rows, head_dim)
+    query = take(x.query, heads, rows).float()  # (batch, heads, rows, head_dim)
     plain = x.keys <= EXACT_KEYS or x.factors is not None or query.requires_grad or x.key.requires_grad
     if plain or (out is not None and not out.is_contiguous()):
-        key = _shared(x.key, x, heads)
+        key = shared(x.key, x, heads)
         key = key if keys is None else key[:, :, keys]
         s = torch.matmul(query, key.float().mT, out=out)  # (batch, heads, rows, keys)
         return s.mul_(x.scale if x.factors is None else _scales(x, heads))
     # A long text is read and written at the speed of memory. The product scales as it goes, and query heads that share
     # a key are rows of one product, so that no key is copied.
-    key = x.key if heads is None else _shared(x.key, x, heads)
+    key = x.key if heads is None else shared(x.key, x, heads)
     key = (key if keys is None else key[:, :, keys]).float().flatten(0, 1)  # (batch * key heads, keys, head_dim)
     s = torch.empty(*query.shape[:3], key.shape[1], device=query.device) if out is None else out
     product = s.view(len(key), -1, key.shape[1])
@@ -133,8 +118,8 @@ def added_bias(
 ) -> Tensor:
     """What an added mask says beside its "not here": 0 in most models, the slopes of ALiBi in some."""
     assert x.mask is not None
-    added = _take(x.mask, heads, rows, keys)
-    return added.masked_fill(added <= _blocked_below(x.mask), 0.0)
+    added = take(x.mask, heads, rows, keys)
+    return added.masked_fill(added <= blocked_below(x.mask), 0.0)
 
 
 def blocked(
@@ -142,13 +127,13 @@ def blocked(
 ) -> Tensor | None:
     """Which keys each query may not look at: bool, broadcasts to (batch, heads, rows, keys); None where all may be."""
     if x.given is not None:
-        shut = _take(x.given, heads, rows, keys) == 0  # exactly: such a model says no more of what may not be looked at
+        shut = take(x.given, heads, rows, keys) == 0  # exactly: such a model says no more of what may not be looked at
         return shut if bool(shut.any()) else None
     if isinstance(x.mask, RowMask) and _always_open(x, x.mask, heads, rows, keys) == range(x.keys)[keys or slice(None)]:
         return None
     if x.mask is not None:
-        mask = _take(x.mask, heads, rows, keys)
-        return ~mask if mask.dtype == torch.bool else mask <= _blocked_below(mask)
+        mask = take(x.mask, heads, rows, keys)
+        return ~mask if mask.dtype == torch.bool else mask <= blocked_below(mask)
     if x.causal:
         return _is_later(x, rows, keys)[None, None]
     return None
@@ -222,7 +207,7 @@ def weights(
     keys that may not be looked at from any of `rows` (see `reach`).
     """
     if x.given is not None:
-        return _take(x.given, heads, rows, keys).float()
+        return take(x.given, heads, rows, keys).float()
     s, shut = masked_scores(x, heads, rows, out, keys)
     if x.sinks is not None:
         sink = x.sinks.float() if heads is None else x.sinks[heads].float()
@@ -238,117 +223,7 @@ def weights(
     return w
 
 
-def output(x: AttentionInputs) -> Tensor:
-    """Each head's mix of values, (batch, heads, queries, value_dim), in the inputs' dtype."""
-    needs_weights = x.softcap is not None or x.sinks is not None  # the fused kernel can do neither
-    exact = x.keys <= EXACT_KEYS and x.query.dtype == torch.float32
-    if needs_weights or exact or x.query.device.type in UNTRUSTED:
-        return _mixed(x)
-    return _by_rows(x, _fused_part, 1) if isinstance(x.mask, RowMask) else _fused_mix(x)
-
-
-def _fused_mix(x: AttentionInputs) -> Tensor:
-    """As `output`, by torch's fused kernel."""
-    mask, causal = x.mask, x.causal
-    if mask is not None and mask.dtype != torch.bool:
-        # the lowest number only says "not here" beside a higher one: a row that holds nothing else would become a mean
-        mask = mask.masked_fill(mask <= _blocked_below(mask), -torch.inf)
-    if x.bias is not None:
-        shut = blocked(x)
-        bias = x.bias if shut is None else x.bias.masked_fill(shut, -torch.inf)
-        mask, causal = (bias if mask is None or mask.dtype == torch.bool else bias + mask), False
-    query = x.query if x.factors is None else x.query * x.factors[:, None, None].to(x.query.dtype)
-    return _fused(
-        query,
-        _shared(x.key, x, None),
-        _shared(x.value, x, None),
-        attn_mask=mask,
-        is_causal=causal,
-        scale=x.scale,
-    )
-
-
-def _mixed(x: AttentionInputs) -> Tensor:
-    """Weights times values, a few heads at a time so that their weights stay in the cache; of a long text some rows."""
-    if is_long(x.queries, x.keys) and not _wants_gradient(x):
-        return _by_rows(x, _mix_part, x.query.shape[0] * x.heads)
-    step = max(1, _CACHE_BLOCK // (x.query.shape[0] * x.queries * x.keys))
-    if step >= x.heads:
-        return _mix(x, None)
-    if _wants_gradient(x):
-        return torch.cat([_mix(x, [head]) for head in range(x.heads)], dim=1)
-    # the same room for all of them: fresh memory for each costs a tenth of the time
-    batch, device = x.query.shape[0], x.query.device
-    scratch = torch.empty(batch, step, x.queries, x.keys, device=device)
-    mixed = torch.empty(batch, x.heads, x.queries, x.value.shape[-1], device=device, dtype=x.value.dtype)
-    for start in range(0, x.heads, step):
-        stop = min(start + step, x.heads)
-        _mix(x, list(range(start, stop)), scratch[:, : stop - start], mixed[:, start:stop])
-    return mixed
-
-
-def _by_rows(
-    x: AttentionInputs, mix: Callable[[AttentionInputs, list[int] | None, slice, slice], Tensor], held: int
-) -> Tensor:
-    """As `output`, some rows at a time with the keys that they may look at: a window of w keys costs n x w, not n x n.
-
-    `mix` gives some heads' and rows' output from some keys; it holds `held` numbers for each of these cells.
-    """
-    mixed = x.value.new_zeros(*x.query.shape[:3], x.value.shape[-1])
-    for heads in x.mask.heads_alike() if isinstance(x.mask, RowMask) else (None,):
-        for rows in _row_blocks(x, heads, held):
-            keys = reach(x, heads, rows)
-            if keys.start < keys.stop:
-                mixed[:, slice(None) if heads is None else heads, rows] = mix(x, heads, rows, keys)
-    return mixed
-
-
-def _row_blocks(x: AttentionInputs, heads: list[int] | None, held: int) -> Iterator[slice]:
-    """Runs of rows, many enough to fill the kernel, so few that what they do not share costs little beside it."""
-    room = _ROWS_BLOCK if x.query.device.type == "cpu" else _DEVICE_BLOCK
-    start = 0
-    while start < x.queries:
-        first = reach(x, heads, slice(start, start + 1))
-        width = max(1, first.stop - first.start)
-        step = max(_LEAST_ROWS, width // 4 // GROUP * GROUP)  # part of a group reaches as far as all of it
-        while step > 1 and held * step * (width + step) > room:
-            step //= 2
-        yield slice(start, min(start + step, x.queries))
-        start += step
-
-
-def _mix_part(x: AttentionInputs, heads: list[int] | None, rows: slice, keys: slice) -> Tensor:
-    return weights(x, heads, rows, keys=keys).to(x.value.dtype) @ _shared(x.value[:, :, keys], x, heads)
-
-
-def _fused_part(x: AttentionInputs, heads: list[int] | None, rows: slice, keys: slice) -> Tensor:
-    shut = blocked(x, heads, rows, keys)
-    chosen = slice(None) if heads is None else heads
-    part = replace(
-        x,
-        query=_take(x.query, heads, rows),
-        key=_shared(x.key[:, :, keys], x, heads),
-        value=_shared(x.value[:, :, keys], x, heads),
-        mask=None if shut is None else ~shut,
-        bias=None if x.bias is None else _take(x.bias, heads, rows, keys),
-        factors=None if x.factors is None else x.factors[chosen],
-    )
-    return _fused_mix(part)
-
-
-def _mix(
-    x: AttentionInputs, heads: list[int] | None, scratch: Tensor | None = None, out: Tensor | None = None
-) -> Tensor:
-    w = weights(x, heads, out=scratch).to(x.value.dtype)
-    return torch.matmul(w, _shared(x.value, x, heads), out=out)
-
-
-def _wants_gradient(x: AttentionInputs) -> bool:
-    parts = (x.query, x.key, x.value, x.bias, x.mask, x.sinks)
-    return torch.is_grad_enabled() and any(part is not None and part.requires_grad for part in parts)
-
-
-def _take(t: Tensor, heads: list[int] | None, rows: Rows, keys: slice | None = None) -> Tensor:
+def take(t: Tensor, heads: list[int] | None, rows: Rows, keys: slice | None = None) -> Tensor:
     """Heads (dim 1), rows (dim 2) and keys (dim 3) of `t`; a dimension of size 1 is broadcast, so left as it is."""
     if isinstance(t, RowMask):
         return t.block(heads, rows, keys)
@@ -362,10 +237,10 @@ def _take(t: Tensor, heads: list[int] | None, rows: Rows, keys: slice | None = N
     return t
 
 
-def _shared(t: Tensor, x: AttentionInputs, heads: list[int] | None) -> Tensor:
+def shared(t: Tensor, x: AttentionInputs, heads: list[int] | None) -> Tensor:
     """Keys or values, one for each query head: (batch, heads, keys, dim)."""
     if heads is not None:
-        return _take(t, [head // x.group for head in heads], None)
+        return take(t, [head // x.group for head in heads], None)
     return t if x.group == 1 else t.repeat_interleave(x.group, dim=1)
 
 
@@ -404,6 +279,6 @@ def _scales(x: AttentionInputs, heads: list[int] | None) -> Tensor:
     return (x.scale * factors)[:, None, None]  # (heads, 1, 1)
 
 
-def _blocked_below(mask: Tensor) -> float:
+def blocked_below(mask: Tensor) -> float:
     """Added masks say "not here" by the dtype's lowest number (or -inf); half of it parts it from any bias."""
     return torch.finfo(mask.dtype).min / 2

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 from transformers import AttentionInterface, AttentionMaskInterface
 
-from models import attention
+from models import mixing
 from models.attention import AttentionInputs
 from models.chat import Prompt
 from models.edits import Rules, edited
@@ -146,7 +146,7 @@ def attention_forward(
     recorder = active()
     if recorder is not None:
         x = recorder.keep(module, x)
-    return attention.output(x).transpose(1, 2).contiguous(), None
+    return mixing.output(x).transpose(1, 2).contiguous(), None
 
 
 AttentionInterface.register(IMPLEMENTATION, attention_forward)

@@ -16,6 +16,7 @@ other way about:
 
 which to first order is w_j +- 2 w_j (1 - w_j) D where all D are alike; and w'_j is rounded itself, by u w'_j. Scores
 of 60, as T5's unscaled ones are, have D = 0.7 in bfloat16: no fixed tolerance would do for them and for scores of 1.
+Two computations in float32, in two orders of adding, may part by 4 w_j (1 - w_j) D, at most D.
 An output o = sum_j w_j v_j moves by no more than its weights do, and by 2 u sum_j w_j |v_j|: parts of the sum, and o.
 """
 
@@ -30,6 +31,7 @@ from torch import Tensor
 from models import attention
 from models.attention import AttentionInputs, Rows
 
+_SINGLE_UNIT = 2**-24
 _SINGLE = 2**-20  # of a weight: what float32 itself, in which the reference is computed, may be off by
 
 
@@ -42,6 +44,7 @@ class Bounds:
     high: Tensor
     unit: float  # u
     smallest: float  # how far numbers next to 0 lie apart; float32's exponential may end there too
+    in_single: float  # the largest D in float32 of a key that is looked at
 
     def share_of_weights(self, theirs: Tensor) -> float:
         """The largest share of what rounding explains that `theirs` (rows, keys) makes use of; beyond 1 it is wrong."""
@@ -79,6 +82,7 @@ def bounds(x: AttentionInputs, head: int, rows: Rows, weights: Tensor) -> Bounds
         high=high * (1 + more) + smallest,
         unit=unit,
         smallest=smallest,
+        in_single=float((off * (weights > 0)).max()) * _SINGLE_UNIT / unit,
     )
 
 

@@ -22,7 +22,7 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import eager_mask
 
-from models import attention
+from models import attention, mixing
 from models.capture import IMPLEMENTATION
 from models.errors import ExplorerError
 from models.mask_interface import mask_where_looked_at
@@ -31,6 +31,7 @@ from models.model import Model
 from models.requests import Cancelled
 from models.rounding import bounds, share_of_inputs
 from models.trace import Trace
+from models.values import TOLERANCE
 
 # Rows of every head that are compared in a long text.
 ROWS = 64
@@ -133,6 +134,7 @@ class Beside:
     sampled: bool  # on some rows, where no mask is made that holds every query and key
     worst: dict[int, float] = field(default_factory=dict)  # largest difference of a weight at each site, in float32
     rounding: float = 0.0  # largest share of what rounding explains
+    tolerance: float = TOLERANCE  # of `worst`: of scores beyond 80 float32 itself rounds more away
 
     def attend(
         self, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, **options: Any
@@ -141,7 +143,7 @@ class Beside:
         x = self.trace.inputs[site]
         pairs = ((query, x.query), (key, x.key), (value, x.value))
         shares = [share_of_inputs(theirs, ours) for theirs, ours in pairs]
-        output = attention.output(x)  # (1, heads, queries, value_dim)
+        output = mixing.output(x)  # (1, heads, queries, value_dim)
         rows = sampled_rows(x.queries) if self.sampled else None
         _, rounded = _some(module, x.query, x.key, x.value, mask, rows, options)
         single = {name: _float(option) for name, option in options.items()}
@@ -153,6 +155,7 @@ class Beside:
                 raise Cancelled
             worst = max(worst, largest(weights[0, head] - attention.weights(x, [head], rows)[0, 0]))
             room = bounds(x, head, rows, weights[0, head])
+            self.tolerance = max(self.tolerance, room.in_single)
             ours = output[0, head] if rows is None else output[0, head, rows]
             shares.append(room.share_of_weights(rounded[0, head]))
             shares.append(room.share_of_outputs(ours, exact[0, :, head], x.value[0, head // x.group]))

@@ -177,7 +177,7 @@ def _beside(report: TrustReport, rounding: float, dtype: str) -> str:
     )
     return (
         f"Layer by layer against {report.against}, given the queries and keys of this run{_extent(report)}. In float32 "
-        f"its weights differ by at most {report.weight_difference:.1e}; {report.tolerance:.0e} is allowed. In {dtype} "
+        f"its weights differ by at most {report.weight_difference:.1e}; {report.tolerance:.2g} is allowed. In {dtype} "
         f"its weights, and what this run went on with, are off by {rounding:.0%} of what rounding each step by up to "
         f"{UNIT_ROUNDOFFS[dtype]:.0e} of its size explains; 100% is allowed. Logits come out again to "
         f"{report.logit_difference:.1e} of the largest; {report.logit_tolerance:.0e} is allowed.{added_up}"

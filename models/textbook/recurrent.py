@@ -23,7 +23,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from models import attention
+from models import mixing
 from models.attention import AttentionInputs
 from models.textbook.scores import SCORES, Place
 
@@ -211,7 +211,7 @@ class RecurrentSeq2Seq(nn.Module):
             window = window | (distance.abs() > self.config.window)
             if self.place is not None:  # a Gaussian around the predicted place: its logarithm joins the scores
                 scores = scores - distance**2 / (2 * (self.config.window / 2) ** 2)
-        mixed = attention.output(_inputs(scores[:, None], window[:, None], writing.states))  # (batch, 1, 1, encoded)
+        mixed = mixing.output(_inputs(scores[:, None], window[:, None], writing.states))  # (batch, 1, 1, encoded)
         return replace(writing, scores=scores, window=window, context=mixed[:, 0, 0], written=writing.written + 1)
 
     def _centre(self, writing: Writing) -> Tensor:

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-from models import attention, pooling
+from models import attention, mixing, pooling
 from tests.models.inputs import CASES, HEADS, LOWEST, Explicit, added, make, random_inputs, random_mask
 
 
@@ -22,7 +22,7 @@ def test_equals_the_formula(case: str) -> None:
     weights = attention.weights(x)[0].numpy()
     np.testing.assert_allclose(attention.scores(x)[0].numpy(), explicit.scores, atol=1e-5)
     np.testing.assert_allclose(weights, explicit.weights, atol=1e-6)
-    np.testing.assert_allclose(attention.output(x)[0].numpy(), explicit.output, atol=1e-5)
+    np.testing.assert_allclose(mixing.output(x)[0].numpy(), explicit.output, atol=1e-5)
     assert (weights[~explicit.open] == 0).all()
     shut = attention.blocked(x)
     found = np.zeros_like(explicit.open) if shut is None else shut[0].expand(explicit.open.shape).numpy()
@@ -89,7 +89,7 @@ def test_row_that_may_look_at_nothing(keys: int, as_numbers: bool, biased: bool)
     mask[:, :, 3] = False
     bias = torch.randn(1, HEADS, keys, keys) if biased else None
     x = random_inputs(keys, keys, mask=added(mask) if as_numbers else mask, bias=bias)
-    weights, output = attention.weights(x), attention.output(x)
+    weights, output = attention.weights(x), mixing.output(x)
     assert (weights[:, :, 3] == 0).all()
     assert (output[:, :, 3] == 0).all()
     assert weights.isfinite().all()
@@ -102,7 +102,7 @@ def test_half_precision_weights_are_float32() -> None:
     x = make("causal")
     half = replace(x, query=x.query.half(), key=x.key.half(), value=x.value.half())
     assert attention.weights(half).dtype == torch.float32
-    assert attention.output(half).dtype == torch.float16
+    assert mixing.output(half).dtype == torch.float16
     np.testing.assert_allclose(attention.weights(half)[0].numpy(), Explicit(x).weights, atol=5e-3)
 
 
@@ -129,7 +129,7 @@ def test_bit_identical_to_eager(length: int, case: str, family: str) -> None:
     mask = None if shut is None else torch.zeros(shut.shape).masked_fill(shut, LOWEST)
     output, weights = eager_of(family)(module(), x.query, x.key, x.value, mask, scaling=x.scale)
     assert torch.equal(attention.weights(x), weights)
-    assert torch.equal(attention.output(x), output.transpose(1, 2))
+    assert torch.equal(mixing.output(x), output.transpose(1, 2))
 
 
 @pytest.mark.parametrize("length", [3, 200, 512])
@@ -140,7 +140,7 @@ def test_bit_identical_to_eager_grouped(length: int) -> None:
     mask = torch.zeros(shut.shape).masked_fill(shut, LOWEST)
     output, weights = eager_of("llama")(module(num_key_value_groups=2), x.query, x.key, x.value, mask, scaling=x.scale)
     assert torch.equal(attention.weights(x), weights)
-    assert torch.equal(attention.output(x), output.transpose(1, 2))
+    assert torch.equal(mixing.output(x), output.transpose(1, 2))
 
 
 def test_bit_identical_to_eager_with_soft_cap() -> None:
@@ -150,7 +150,7 @@ def test_bit_identical_to_eager_with_soft_cap() -> None:
         module(num_key_value_groups=1), x.query, x.key, x.value, added(x.mask), scaling=x.scale, softcap=1.5
     )
     assert torch.equal(attention.weights(x), weights)
-    assert torch.equal(attention.output(x), output.transpose(1, 2))
+    assert torch.equal(mixing.output(x), output.transpose(1, 2))
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -159,7 +159,7 @@ def test_long_inputs_agree_with_their_weights(case: str) -> None:
     x = make(case, length, length)
     value = x.value.repeat_interleave(x.group, dim=1)
     explicit = attention.weights(x).double() @ value.double()
-    torch.testing.assert_close(attention.output(x).double(), explicit, atol=1e-5, rtol=0)
+    torch.testing.assert_close(mixing.output(x).double(), explicit, atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
@@ -176,8 +176,8 @@ def test_where_the_fused_kernel_is_not_trusted_the_weights_that_are_shown_are_mi
     value = x.value.repeat_interleave(x.group, dim=1)
     explicit = attention.weights(x).double() @ value.double()
     monkeypatch.setattr(attention, "UNTRUSTED", {"cpu"})
-    monkeypatch.setattr(attention, "_fused", broken)
-    found = attention.output(x)
+    monkeypatch.setattr(mixing, "_fused", broken)
+    found = mixing.output(x)
     assert found.dtype == dtype
     close = 1e-5 if dtype == torch.float32 else 2**-8 * 3 * float(value.abs().max())  # a rounded weight, and the sum
     torch.testing.assert_close(found.double(), explicit, atol=close, rtol=0)
@@ -186,6 +186,6 @@ def test_where_the_fused_kernel_is_not_trusted_the_weights_that_are_shown_are_mi
 @pytest.mark.parametrize("case", ["causal", "everything"])
 def test_heads_in_parts_equal_heads_at_once(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     x = make(case, 30, 30)
-    whole = attention.output(x)
-    monkeypatch.setattr(attention, "_CACHE_BLOCK", 3 * 30 * 30)  # three heads, then one
-    torch.testing.assert_close(attention.output(x), whole, atol=1e-6, rtol=0)
+    whole = mixing.output(x)
+    monkeypatch.setattr(mixing, "_CACHE_BLOCK", 3 * 30 * 30)  # three heads, then one
+    torch.testing.assert_close(mixing.output(x), whole, atol=1e-6, rtol=0)

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from models import attention
+from models import attention, mixing
 from models.attention import AttentionInputs
 from tests.models.inputs import DIM, HEADS, make, random_inputs, random_mask
 
@@ -65,10 +65,10 @@ def test_gradient_equals_the_formulas(
 ) -> None:
     x = make(case)
     if in_parts:
-        monkeypatch.setattr(attention, "_CACHE_BLOCK", 1)
+        monkeypatch.setattr(mixing, "_CACHE_BLOCK", 1)
     ours, theirs = following(x, wanted, torch.float32), following(x, wanted, torch.float64)
     toward = torch.randn(1, HEADS, x.queries, DIM, generator=torch.Generator().manual_seed(9))
-    (attention.output(ours) * toward).sum().backward()
+    (mixing.output(ours) * toward).sum().backward()
     (explicit_output(theirs) * toward).sum().backward()
     for name in PARTS:
         part, other = getattr(ours, name), getattr(theirs, name)
@@ -83,7 +83,7 @@ def test_gradient_past_a_row_that_may_look_at_nothing() -> None:
     mask = random_mask(6, 6)
     mask[:, :, 2] = False
     x = following(random_inputs(6, 6, mask=mask), PARTS, torch.float32)
-    attention.output(x).square().sum().backward()
+    mixing.output(x).square().sum().backward()
     assert x.query.grad is not None
     assert x.query.grad.isfinite().all()
     assert (x.query.grad[:, :, 2] == 0).all()
@@ -92,7 +92,7 @@ def test_gradient_past_a_row_that_may_look_at_nothing() -> None:
 
 def test_no_gradient_no_graph() -> None:
     x = make("causal")
-    assert not attention.output(x).requires_grad
+    assert not mixing.output(x).requires_grad
     tracked = following(x, PARTS, torch.float32)
     with torch.no_grad():
-        assert not attention.output(tracked).requires_grad
+        assert not mixing.output(tracked).requires_grad

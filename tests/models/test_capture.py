@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-from models import attention, run
+from models import mixing, run
 from models.attention import AttentionInputs
 from models.capture import Recorder, active
 from models.errors import InputError
@@ -189,7 +189,7 @@ def test_nothing_is_kept_outside_a_run(story_gpt: Model, monkeypatch: pytest.Mon
 def test_run_is_called_off_between_blocks(story_gpt: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     computed: list[AttentionInputs] = []
     polls: list[None] = []
-    real = attention.output
+    real = mixing.output
 
     def counted(x: AttentionInputs) -> torch.Tensor:
         computed.append(x)
@@ -199,7 +199,7 @@ def test_run_is_called_off_between_blocks(story_gpt: Model, monkeypatch: pytest.
         polls.append(None)
         return len(polls) > 3
 
-    monkeypatch.setattr(attention, "output", counted)
+    monkeypatch.setattr(mixing, "output", counted)
     with pytest.raises(Cancelled):
         run(story_gpt, tiny.SENTENCE, should_stop=stop_after_three)
     assert len(computed) == 4

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from models import attention, masks, values
+from models import attention, masks, mixing, values
 from models.atlas import AtlasInParts
 from models.attention import AttentionInputs
 from models.masks import Places, RowMask, Rule, held, places
@@ -190,11 +190,11 @@ def test_outputs_are_those_of_the_whole_mask(
     expected = (attention.weights(held_whole).double() @ value).float()
     monkeypatch.setattr(values, "LARGEST_WHOLE", 1)
     monkeypatch.setattr(attention, "EXACT_KEYS", exact)
-    monkeypatch.setattr(attention, "_LEAST_ROWS", 16)
-    monkeypatch.setattr(attention, "_ROWS_BLOCK", HEADS * 40 * LENGTH)
-    torch.testing.assert_close(attention.output(x), expected, atol=5e-6, rtol=2e-6)  # scores of 40, rounded twice
+    monkeypatch.setattr(mixing, "_LEAST_ROWS", 16)
+    monkeypatch.setattr(mixing, "_ROWS_BLOCK", HEADS * 40 * LENGTH)
+    torch.testing.assert_close(mixing.output(x), expected, atol=5e-6, rtol=2e-6)  # scores of 40, rounded twice
     if not exact and extra in ("plain", "grouped", "scaled"):
-        torch.testing.assert_close(attention.output(x), attention._fused_mix(held_whole), atol=2e-6, rtol=2e-6)
+        torch.testing.assert_close(mixing.output(x), mixing._fused_mix(held_whole), atol=2e-6, rtol=2e-6)
 
 
 def test_every_row_of_a_batch_has_its_own_padding(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,8 +209,8 @@ def test_every_row_of_a_batch_has_its_own_padding(monkeypatch: pytest.MonkeyPatc
     x = replace(x, query=torch.cat([x.query, x.query]), key=torch.cat([x.key] * 2), value=torch.cat([x.value] * 2))
     lazy = RowMask([Rule(cells, LENGTH, LENGTH, CPU)], batch=2)
     torch.testing.assert_close(
-        attention.output(replace(x, mask=lazy)),
-        attention._fused_mix(replace(x, mask=lazy.block())),
+        mixing.output(replace(x, mask=lazy)),
+        mixing._fused_mix(replace(x, mask=lazy.block())),
         atol=2e-6,
         rtol=2e-6,
     )
@@ -225,7 +225,7 @@ def test_gradients_pass(monkeypatch: pytest.MonkeyPatch) -> None:
             query = x.query.clone().requires_grad_()
             with monkeypatch.context() as fused:
                 fused.setattr(attention, "EXACT_KEYS", 0)
-                attention.output(replace(x, query=query)).square().sum().backward()
+                mixing.output(replace(x, query=query)).square().sum().backward()
             found.append(query.grad)
         torch.testing.assert_close(found[-2], found[-1], atol=1e-4, rtol=1e-5)
 

@@ -266,7 +266,7 @@ def test_a_fused_kernel_that_is_not_trusted_is_no_reference_either(
 
     model = tiny_model(kind)
     monkeypatch.setattr(attention, "UNTRUSTED", {"cpu"})
-    for name in ("models.attention._fused", "models.trust_layers.sdpa_attention_forward"):
+    for name in ("models.mixing._fused", "models.trust_layers.sdpa_attention_forward"):
         monkeypatch.setattr(name, broken)
     found = compared(model, tiny.SENTENCE)
     assert found.rows == 5

@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from models import attention, open_checkpoint, run, trust, trust_layers, values
+from models import attention, mixing, open_checkpoint, run, trust, trust_layers, values
 from models.attention import AttentionInputs
 from models.capture import IMPLEMENTATION, Recorder
 from models.engine import Engine
@@ -97,8 +97,8 @@ def test_every_family_holds(
                 if length == "long":
                     treat_as_long(patch)
                 found = compared(model, text)
-            assert found.tolerance == 1e-5
-            assert found.weight_difference < 1e-6
+            assert 1e-5 <= found.tolerance < 3e-4
+            assert found.weight_difference < found.tolerance
             assert found.logit_difference == 0.0
             assert found.rounding is not None
             assert found.rounding < 1
@@ -155,7 +155,8 @@ def test_scores_that_are_not_scaled_hold(
     largest = max(float(attention.scores(x).abs().max()) for x in trace.inputs)
     assert largest > 50
     found = compare_with_eager(model, model.encode(text, target_for(model)), trace)
-    assert found.weight_difference < 5e-6
+    assert found.tolerance == pytest.approx(max(1e-5, 2 * 2**-24 * largest), rel=0.3)
+    assert found.weight_difference < found.tolerance
     assert found.rounding is not None
     assert 0.2 < found.rounding < 1
     assert holds(found)
@@ -172,7 +173,8 @@ def test_large_scores_of_a_long_text_hold_in_float32(
         treat_as_long(monkeypatch)
     model = wide("t5", "float32", seed)
     found = compared(model, " ".join([tiny.SENTENCE] * 8))
-    assert found.weight_difference < 5e-6
+    assert found.tolerance < 3e-5
+    assert found.weight_difference < found.tolerance
     assert found.end_to_end is not None
     assert 1e-5 < found.end_to_end < 1e-3
     assert found.rounding is not None
@@ -185,9 +187,9 @@ def test_an_error_is_no_rounding_in_float32(
     wide: Callable[[str, str, int], Model], monkeypatch: pytest.MonkeyPatch, error: str
 ) -> None:
     monkeypatch.setattr(attention, "EXACT_KEYS", 50)
-    model, change, output = wide("t5", "float32", 0), ERRORS[error][0], attention.output
+    model, change, output = wide("t5", "float32", 0), ERRORS[error][0], mixing.output
     text = " ".join([tiny.SENTENCE] * 8)
-    monkeypatch.setattr(attention, "output", lambda x: output(change(x)))
+    monkeypatch.setattr(mixing, "output", lambda x: output(change(x)))
     assert not holds(compared(model, text))
     monkeypatch.setattr(trust, "_ADDED_UP", math.inf)
     found = compared(model, text)  # by the layers alone
@@ -264,9 +266,9 @@ def test_an_error_is_seen_wherever_it_is_made(
     assert not holds(compared(model, tiny.SENTENCE, changed))
 
     # in what the run goes on with alone
-    output = attention.output
+    output = mixing.output
     with monkeypatch.context() as patch:
-        patch.setattr(attention, "output", lambda x: output(change(x)))
+        patch.setattr(mixing, "output", lambda x: output(change(x)))
         assert not holds(compared(model, tiny.SENTENCE))
 
     # in both, as where the model was misunderstood
@@ -286,10 +288,10 @@ def test_an_error_is_seen_among_large_scores(
     wide: Callable[[str, str, int], Model], monkeypatch: pytest.MonkeyPatch, error: str, dtype: str
 ) -> None:
     """Where rounding explains most: in the outputs alone, which no float32 stands beside."""
-    model, change, output = wide("t5", dtype, 0), ERRORS[error][0], attention.output
-    monkeypatch.setattr(attention, "output", lambda x: output(change(x)))
+    model, change, output = wide("t5", dtype, 0), ERRORS[error][0], mixing.output
+    monkeypatch.setattr(mixing, "output", lambda x: output(change(x)))
     found = compared(model, tiny.SENTENCE)
-    assert found.weight_difference < 1e-6
+    assert found.weight_difference < found.tolerance < 3e-5
     assert found.rounding is not None
     assert found.rounding > 1.5
 
