@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QProgressBar, QPushButton, QSizePolicy, QWidget
 
+from explorer.cell_steps import counted
 from explorer.device_menu import DeviceMenu
 from explorer.panels.trust import TrustStrip
 from explorer.session.hover import Hover
@@ -160,8 +161,8 @@ def facts(state: State) -> str:
     shapes = {(stack.layers, stack.heads, stack.key_heads) for stack in loaded.info.stacks if stack.stack != "cross"}
     parts = []
     for layers, heads, key_heads in sorted(shapes):
-        grouped = f" sharing {key_heads} keys" if key_heads != heads else ""
-        parts.append(f"{layers} layers × {heads} heads{grouped}")
+        grouped = f" sharing {counted(key_heads, 'key')}" if key_heads != heads else ""
+        parts.append(f"{counted(layers, 'layer')} × {counted(heads, 'head')}{grouped}")
     if ran is not None:
         limit = f" of {loaded.info.context:,}" if loaded.info.context is not None else ""
         count = f"{len(ran.source):,} + {len(ran.tokens):,}" if ran.source else f"{len(ran.tokens):,}"

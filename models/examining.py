@@ -5,6 +5,7 @@ No pickle is ever loaded and no code that comes with a checkpoint is ever run.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -45,6 +46,8 @@ from models.tokenizer_checks import misfit_of, panics_raised
 from models.values import AUTO, CheckpointInfo, Placement
 from models.weight_files import TOKENIZERS, Tensors, adapter, brief, check_sizes, read_headers, read_json, wrong_count
 from models.whole_files import not_written
+
+_SURROGATE = re.compile("[\ud800-\udfff]")  # what Python makes of a byte that is no text
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,12 @@ def find(reference: str) -> Path:
             f"There is no checkpoint called “{reference}”: it is neither a shipped one nor a folder nor a GGUF file. "
             "Choose a folder that holds config.json and model.safetensors, or write hf://owner/name for one of Hugging "
             "Face."
+        )
+    if _SURROGATE.search(str(path)):
+        shown = _SURROGATE.sub("\ufffd", str(path))
+        raise CheckpointError(
+            f"“{shown}” has bytes in its name that are no text (no UTF-8), and the libraries that read it want text. "
+            "Rename it."
         )
     return path
 

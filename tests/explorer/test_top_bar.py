@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtCore import Qt
 
@@ -80,6 +82,13 @@ def test_facts_of_the_model_and_the_run(bar, session):
     session.arrive(answers.ran())
     assert bar.facts.text() == "8 layers × 8 heads  ·  4 of 512 tokens"
     assert facts(session.state) == bar.facts.toolTip()
+
+
+def test_one_layer_of_one_head_is_not_several(bar, session):
+    loaded = answers.loaded()
+    one = replace(loaded.info.stacks[0], layers=1, heads=2, key_heads=1)
+    session.arrive(replace(loaded, info=replace(loaded.info, stacks=(one,))))
+    assert bar.facts.text() == "1 layer × 2 heads sharing 1 key"
 
 
 def test_short_work_is_not_announced_and_long_work_is(bar, session, qtbot):

@@ -8,6 +8,7 @@ import pickle
 import resource
 import shutil
 import struct
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -584,3 +585,11 @@ def test_the_folder_where_the_program_was_started(folder: Path, monkeypatch: pyt
     assert describe("..").name == NAME
     with pytest.raises(CheckpointError, match=r"^inside has no config\.json"):
         describe(".")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names of files are text")
+def test_a_folder_whose_name_is_no_text(folder: Path) -> None:
+    odd = folder.with_name(os.fsdecode(b"bad\xff"))
+    folder.rename(odd)
+    with pytest.raises(CheckpointError, match=r"bad\ufffd” has bytes in its name that are no text.*Rename it"):
+        open_checkpoint(odd)
