@@ -158,7 +158,9 @@ class Model:
         strange = [token.id for token in tokens if not 0 <= token.id < known]
         if known and strange:
             advice = (
-                "Give the tokenizer that it was trained with, or vocabulary=" if self.info.borrowed else "Give others"
+                "Give the tokenizer that it was trained with, or vocabulary="
+                if self.info.borrowed
+                else "Its tokenizer is another model's: fetch both again"  # ids that were given were looked at before
             )
             raise InputError(f"{self.info.name} knows {known:,} tokens, and {strange[0]:,} is none of them. {advice}.")
 

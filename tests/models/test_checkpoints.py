@@ -593,3 +593,15 @@ def test_a_folder_whose_name_is_no_text(folder: Path) -> None:
     folder.rename(odd)
     with pytest.raises(CheckpointError, match=r"bad\ufffd” has bytes in its name that are no text.*Rename it"):
         open_checkpoint(odd)
+
+
+def test_a_token_around_a_text_that_the_model_does_not_know(folder: Path) -> None:
+    template = [{"SpecialToken": {"id": "X", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]
+    pair = [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 0}}]
+    special = {"X": {"id": "X", "ids": [9999], "tokens": ["X"]}}
+    change_tokenizer(
+        folder,
+        post_processor={"type": "TemplateProcessing", "single": template, "pair": pair, "special_tokens": special},
+    )
+    with pytest.raises(InputError, match=r"330 tokens, and 9,999 is none of them\. Its tokenizer is another model's"):
+        open_checkpoint(folder).encode("Tom went")
