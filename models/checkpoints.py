@@ -127,6 +127,11 @@ def _weights(examined: Examined, device: torch.device | None, dtype: torch.dtype
     assert isinstance(module, torch.nn.Module)
     broken = [name for name, p in module.named_parameters() if not p.is_meta and not bool(torch.isfinite(p).all())]
     if broken:
+        if dtype == torch.float16 and not any(bool(module.get_parameter(name).isnan().any()) for name in broken):
+            raise CheckpointError(
+                f"{title} does not fit into float16, which ends at 65,504: {len(broken)} of its tensors hold larger "
+                f"values, {broken[0]}{_layer_of(broken[0])} first. Choose bfloat16 or float32."
+            )
         raise CheckpointError(
             f"{title} is broken: {len(broken)} of its tensors hold values that are no numbers (NaN or infinite), "
             f"{broken[0]}{_layer_of(broken[0])} first. Every figure would be meaningless, so the model was not opened."

@@ -440,6 +440,20 @@ def test_broken_folder(engine: Engine, folder: Path, name: str) -> None:
     assert_refused(engine, str(folder), *words)
 
 
+def test_values_that_float16_has_no_room_for_are_no_damage(folder: Path) -> None:
+    name = "transformer.h.1.mlp.c_fc.weight"
+    with_value(folder, name, 1e6, slice(3, 4))
+    with pytest.raises(CheckpointError) as refused:
+        open_checkpoint(folder, dtype="float16")
+    for words in (NAME, "does not fit into float16", "1 of its tensors", f"{name} in layer 1", "Choose bfloat16"):
+        assert words in str(refused.value)
+    assert "broken" not in str(refused.value)
+    assert open_checkpoint(folder, dtype="bfloat16").info.stacks
+    with_nan(folder, name)
+    with pytest.raises(CheckpointError, match="is broken"):
+        open_checkpoint(folder, dtype="float16")
+
+
 @pytest.mark.parametrize("architectures", ["GPT2LMHeadModel", {"a": 1}, 5, [], [None], None])
 def test_architecture_that_is_not_named(folder: Path, architectures: Any) -> None:
     change_config(folder, architectures=architectures)
