@@ -123,6 +123,7 @@ def _examine_folder(reference: str, path: Path, listing: HubListing | None) -> E
     if not (path / "config.json").is_file() and (path / "adapter_config.json").is_file():
         raise adapter(title_of(path))
     raw = read_json(path / "config.json", "Choose the folder that holds the model's config.json.")
+    check_sizes(path)
     title = title_of(path)
     if "auto_map" in raw:
         raise CheckpointError(
@@ -342,8 +343,6 @@ def open_tokenizer(examined: Examined) -> tuple[Any, CheckpointInfo]:
         CheckpointError: none, a broken one, or one that belongs to another model.
     """
     folder, title, info = examined.folder, examined.title, examined.info
-    if not info.gguf:
-        check_sizes(folder)
     if not info.gguf and not any((folder / name).is_file() for name in TOKENIZERS):
         raise no_tokenizer(title)
     try:

@@ -19,6 +19,11 @@ from models.errors import CheckpointError
 JSON_BYTES = 16 << 20  # an index of a very large model has some MB
 _HEADER_BYTES = 16 << 20  # some 130,000 tensors; the format would take 100 MB, which Python reads for half a minute
 _TEXT_BYTES = 200 << 20  # what stands beside the weights; the largest vocabularies have some 40 MB
+_SETTINGS = (
+    *("generation_config.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
+    *("preprocessor_config.json", "processor_config.json", "video_preprocessor_config.json", "adapter_config.json"),
+)
+"""What is read as a config is: Python makes a gigabyte of 50 MB of empty lists."""
 _TEXTS = (".json", ".txt", ".model", ".jinja")
 _NAME = 255  # bytes of a file's name on common disks
 _BITS = {
@@ -212,10 +217,12 @@ def _too_many(config: dict[str, Any]) -> str:
 
 def check_sizes(folder: Path) -> None:
     """Raises CheckpointError where a file that stands beside the weights is too large to be one."""
-    for path in sorted(folder.iterdir()):
-        if path.suffix in _TEXTS and path.is_file() and path.stat().st_size > _TEXT_BYTES:
+    beside = (*folder.iterdir(), *folder.glob("additional_chat_templates/*"))
+    for path in sorted(path for path in beside if path.suffix in _TEXTS and path.is_file()):
+        most = JSON_BYTES if path.name in _SETTINGS or path.suffix == ".jinja" else _TEXT_BYTES
+        if path.stat().st_size > most:
             raise CheckpointError(
-                f"{path} is larger than {_TEXT_BYTES >> 20} MB; no such file is. It was not read. Fetch it again."
+                f"{path} is larger than {most >> 20} MB; no such file is. It was not read. Fetch it again."
             )
 
 

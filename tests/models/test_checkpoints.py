@@ -256,6 +256,13 @@ def enlarge(path: Path, megabytes: int = 16) -> None:
         file.truncate((megabytes << 20) + 1)
 
 
+def written(path: Path) -> Path:
+    """An empty file at `path`, in place of what was there."""
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(b"")
+    return path
+
+
 def larger_tokenizer(folder: Path) -> None:
     tokenizer = AutoTokenizer.from_pretrained(folder)
     tokenizer.add_tokens([f"new{i}" for i in range(5)])
@@ -397,6 +404,18 @@ BROKEN: dict[str, tuple[Break, tuple[str, ...]]] = {
     "tokenizer empty": (lambda f: (f / "tokenizer.json").write_text("{}"), (NAME, "tokenizer", "Fetch it again")),
     "tokenizer cut short": (lambda f: cut_short(f / "tokenizer.json"), (NAME, "tokenizer", "Fetch it again")),
     "tokenizer huge": (lambda f: enlarge(f / "tokenizer.json", 200), (NAME, "larger than 200 MB", "Fetch it again")),
+    "settings of the tokenizer huge": (
+        lambda f: enlarge(f / "tokenizer_config.json"),
+        (NAME, "tokenizer_config.json", "larger than 16 MB"),
+    ),
+    "settings of writing huge": (
+        lambda f: enlarge(written(f / "generation_config.json")),
+        (NAME, "generation_config.json", "larger than 16 MB"),
+    ),
+    "one of several templates huge": (
+        lambda f: enlarge(written(f / "additional_chat_templates" / "tools.jinja")),
+        (NAME, "tools.jinja", "larger than 16 MB"),
+    ),
     "tokenizer's settings a list": (
         lambda f: (f / "tokenizer_config.json").write_text("[]"),
         (NAME, "tokenizer", "not built as it should be", "Fetch it again"),
@@ -619,3 +638,8 @@ def test_a_token_around_a_text_that_the_model_does_not_know(folder: Path) -> Non
     )
     with pytest.raises(InputError, match=r"330 tokens, and 9,999 is none of them\. Its tokenizer is another model's"):
         open_checkpoint(folder).encode("Tom went")
+
+
+def test_what_training_left_beside_the_weights_may_be_large(folder: Path) -> None:
+    enlarge(written(folder / "trainer_state.json"))
+    assert describe(str(folder)).parameters
