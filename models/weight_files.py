@@ -18,7 +18,9 @@ from models.errors import CheckpointError
 
 JSON_BYTES = 16 << 20  # an index of a very large model has some MB
 _HEADER_BYTES = 16 << 20  # some 130,000 tensors; the format would take 100 MB, which Python reads for half a minute
-_TEXT_BYTES = 200 << 20  # what stands beside the weights; the largest vocabularies have some 40 MB
+_TEXT_BYTES = (
+    64 << 20
+)  # what stands beside the weights; the largest vocabularies have some 40 MB, and Python reads them whole
 _SETTINGS = (
     *("generation_config.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
     *("preprocessor_config.json", "processor_config.json", "video_preprocessor_config.json", "adapter_config.json"),

@@ -403,7 +403,7 @@ BROKEN: dict[str, tuple[Break, tuple[str, ...]]] = {
     "tokenizer no JSON": (lambda f: (f / "tokenizer.json").write_text("{"), (NAME, "tokenizer", "Fetch it again")),
     "tokenizer empty": (lambda f: (f / "tokenizer.json").write_text("{}"), (NAME, "tokenizer", "Fetch it again")),
     "tokenizer cut short": (lambda f: cut_short(f / "tokenizer.json"), (NAME, "tokenizer", "Fetch it again")),
-    "tokenizer huge": (lambda f: enlarge(f / "tokenizer.json", 200), (NAME, "larger than 200 MB", "Fetch it again")),
+    "tokenizer huge": (lambda f: enlarge(f / "tokenizer.json", 64), (NAME, "larger than 64 MB", "Fetch it again")),
     "settings of the tokenizer huge": (
         lambda f: enlarge(f / "tokenizer_config.json"),
         (NAME, "tokenizer_config.json", "larger than 16 MB"),
