@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import singledispatch
 from typing import Any
 
-from explorer.session.defaults import default_selection, followed_query
+from explorer.session.defaults import END, default_selection, followed_query, last_token
 from explorer.session.intents import Place, SetTarget, SetText
 from explorer.session.state import Listed, Notice, Question, Results, Selection, State, clamped, site_of, site_tokens
 from explorer.session.talking import as_text, with_prompt
@@ -152,6 +152,8 @@ def _selection_after(state: State, ran: Ran) -> Selection:
         default = default_selection(ran, state.document.checkpoint)
         selection = replace(selection, site=default.site, head=default.head)
     site = site_of(ran, selection.site)
+    if selection.query == END:
+        selection = replace(selection, query=last_token(ran))
     in_source = site is not None and site_tokens(ran, site)[0] is not ran.tokens  # its queries are the encoder's
     if before is not None and not state.restored and not in_source:
         selection = replace(selection, query=followed_query(selection.query, before, ran))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from explorer.session.state import Selection, clamped, site_of
+from models.interventions import MOST
 from models.results import Ran
 from models.values import SiteRef
 
@@ -58,6 +59,10 @@ def settled(selection: Selection, ran: Ran, checkpoint: str = "") -> Selection:
         default = default_selection(ran, checkpoint)
         selection = replace(selection, site=default.site, head=default.head)
     return clamped(selection, ran)
+
+
+END = MOST
+"""As a query: the end of a text, however long it turns out to be."""
 
 
 def last_token(ran: Ran) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from explorer.session.defaults import settled
+from explorer.session.defaults import END, last_token, settled
 from explorer.session.intents import (
     OpenCheckpoint,
     Place,
@@ -36,6 +36,9 @@ def _(intent: Place, state: State) -> State:
         return state
     # of the same checkpoint the text, the selection and what was changed mean the same there
     same = reference == state.document.checkpoint
+    selection, ran = state.document.selection, state.ran
+    if same and ran is not None and ran.text != state.document.prompt and selection.query == last_token(ran):
+        state = state.with_document(selection=replace(selection, query=END))  # what has not run yet has an end too
     state = broken_off(state)  # a load calls off what was asked for
     state = without_notice(state.with_document(checkpoint=reference), {"load", *TEXT_LANES})
     state = _with_loading(state, reference)

@@ -63,6 +63,18 @@ def test_a_load_that_breaks_off_the_saving_of_weights_says_so(running, intent):
     assert after(opened, SetText("Another text.")).notice is None
 
 
+@pytest.mark.parametrize(("chosen", "then"), [(3, 7), (1, 1)])
+@pytest.mark.parametrize("framed", [False, True])
+def test_a_selection_at_the_end_stays_there_when_another_text_runs_in_another_place(chosen, then, framed):
+    """A text that has no room is pasted, and the smaller format that is offered is chosen."""
+    text, shift = "Tom and Anna went to the park today", int(framed)
+    start = after(State(), answers.loaded(), answers.ran(framed=framed), SelectCell(chosen + shift, 1))
+    placed = after(start, SetText(text), Place(GPU))
+    assert placed.selection.query == chosen + shift + (1 if framed and chosen == 3 else 0)  # within what is on screen
+    opened = after(placed, Arrived(answers.loaded(placement=GPU)))
+    assert after(opened, Arrived(answers.ran(2, text, framed=framed))).selection.query == then + shift
+
+
 def test_choosing_what_is_chosen_does_nothing(running):
     assert after(running, Place(running.placement)) is running
 
