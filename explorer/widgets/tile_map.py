@@ -30,6 +30,7 @@ class TileMap(PaintableHeatMap):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.cache = TileCache()
+        self.is_brief = False  # for a narrow map, beside which it is said what a square stands for
         self._name: Hashable = None
         self._pooling: Literal["max", "mean"] = "max"
         self._signed = False
@@ -160,12 +161,15 @@ class TileMap(PaintableHeatMap):
             return self._cell_parts(query, key, None if np.isnan(value) else value)
         looks, looked_at = f"“{self._row_labels[query]}”", f"“{self._column_labels[key]}”"
         # in pieces, since a long one is cut in its middle
-        around = [(f"{cell} × {cell} ", "text_dim"), ("around ", "text_dim")]
+        around = [("around ", "text_dim")]
+        if not self.is_brief:
+            around.insert(0, (f"{cell} × {cell} ", "text_dim"))
         cell_name = [(looks, "query"), (", ", "text_dim"), (looked_at, "key"), (": ", "text_dim")]
         if np.isnan(value):
             return [*around, *cell_name, ("all masked", "text")]
         how = "largest change" if self._signed else f"{_POOLED[self._pooling]} {self.value_name}".rstrip()
-        return [(f"{how} of ", "text_dim"), *around, *cell_name, (value_text(value), "text")]
+        of = [] if self.is_brief else [(f"{how} of ", "text_dim")]
+        return [*of, *around, *cell_name, (value_text(value), "text")]
 
     # painting
 

@@ -181,6 +181,7 @@ def test_masks_show_before_and_after_in_squares_and_rows_exactly(
     assert [label.text().split()[0] for label in panel.effect.numbers.rows[1][1:]] == top
     assert change.note.text() == f"A square is the largest change of {view.cell} × {view.cell} weights."
     assert view.cell == 8
+    assert change.map.readout(1200, 301).startswith("around “")  # the panel is narrow, and the note says the rest
     square = (slice(1200, 1208), slice(296, 304))
     panel.area.ensureWidgetVisible(change.map)
     for which, values in ((CHANGE, whole[1] - whole[0]), (BEFORE, whole[0])):

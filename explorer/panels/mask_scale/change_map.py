@@ -35,6 +35,7 @@ class ChangeMap(QWidget):
         self.map = TileMap()
         self.map.setAccessibleName("Map of changes")
         self.map.wheel_zooms = False
+        self.map.is_brief = True  # the note says it
         self.map.setMinimumWidth(160)  # a panel beside large text is narrow, and never scrolls sideways
         self.bar = ColourBar("change")
         self.map.map_span_changed.connect(self.bar.set_span)

@@ -8,6 +8,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor
 
 from explorer.widgets import cell_image
+from explorer.widgets.number_text import value_text
 from explorer.widgets.tile_cache import Sight, TileCache, ancestor, composed, level_for
 from explorer.widgets.tile_map import TileMap
 from models.values import TILE, Tile
@@ -297,6 +298,8 @@ def test_a_signed_map_is_coloured_as_far_below_as_above(qtbot):
     readout = widget.readout(5 * TOP.cell, 3 * TOP.cell)
     assert readout.startswith(f"largest change of {TOP.cell} × {TOP.cell} around ")
     assert readout.endswith("−0.600")
+    widget.is_brief = True  # as beside a note that says what a square is
+    assert widget.readout(80, 30) == f"around “80”, “30”: {value_text(float(change[80 // TOP.cell, 30 // TOP.cell]))}"
     widget.set_map("before", words, words, high=0.75)
     widget.add_tile("before", TOP, np.abs(change))
     assert widget._range == (0, 0.75)  # as it was told, so that two maps can be compared
