@@ -27,6 +27,7 @@ _SETTINGS = (
 )
 """What is read as a config is: Python makes a gigabyte of 50 MB of empty lists."""
 _TEXTS = (".json", ".txt", ".model", ".jinja")
+_UNREAD = "trainer_state.json"  # transformers writes a line of it for every step of training
 _NAME = 255  # bytes of a file's name on common disks
 _BITS = {
     **dict.fromkeys(("BOOL", "U8", "I8", "F8_E5M2", "F8_E4M3", "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ"), 8),
@@ -220,7 +221,8 @@ def _too_many(config: dict[str, Any]) -> str:
 def check_sizes(folder: Path) -> None:
     """Raises CheckpointError where a file that stands beside the weights is too large to be one."""
     beside = (*folder.iterdir(), *folder.glob("additional_chat_templates/*"))
-    for path in sorted(path for path in beside if path.suffix in _TEXTS and path.is_file()):
+    read = (path for path in beside if path.suffix in _TEXTS and path.name != _UNREAD)
+    for path in sorted(path for path in read if path.is_file()):
         most = JSON_BYTES if path.name in _SETTINGS or path.suffix == ".jinja" else _TEXT_BYTES
         if path.stat().st_size > most:
             raise CheckpointError(
