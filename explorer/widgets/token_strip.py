@@ -84,6 +84,7 @@ class TokenStrip(ThemedWidget):
         self._dims_special = True
         self._widths: list[float] | None = None
         self._layout: StripLayout | None = None
+        self._line_counts: dict[int, int] = {}  # by width: a layout asks for the same few again and again
         self._arcs: list[tuple[int, QPainterPath]] | None = None
 
     @property
@@ -102,6 +103,7 @@ class TokenStrip(ThemedWidget):
         self._hover = self._within(self._hover)
         self._weights, self._source, self._shades = None, -1, None
         self._widths = None
+        self._line_counts = {}
         self._drop_layout()
 
     def set_room(self, room: Room) -> bool:
@@ -113,6 +115,7 @@ class TokenStrip(ThemedWidget):
         if spacing == self._spacing:
             return False
         self._spacing = spacing
+        self._line_counts = {}
         self._drop_layout()
         return True
 
@@ -183,7 +186,9 @@ class TokenStrip(ThemedWidget):
 
     def lines_for(self, width: int) -> int:
         """How many lines a strip of this width has."""
-        return line_count(self._measured(), width, self._spacing)
+        if width not in self._line_counts:
+            self._line_counts[width] = line_count(self._measured(), width, self._spacing)
+        return self._line_counts[width]
 
     def height_of(self, lines: int) -> float:
         """How high so many lines are."""
@@ -228,6 +233,7 @@ class TokenStrip(ThemedWidget):
 
     def _look_changed(self) -> None:
         self._widths = None
+        self._line_counts = {}
         self._drop_layout()
         super()._look_changed()
 

@@ -210,3 +210,22 @@ def test_a_token_asked_for_before_the_strip_is_laid_out_is_in_view_until_somebod
     QApplication.processEvents()
     assert in_view(0)
     assert not in_view(599)
+
+
+def test_lines_are_counted_anew_when_tokens_room_or_letters_change(strip, qtbot):
+    def fresh() -> int:
+        other = TokenStrip()
+        qtbot.addWidget(other)
+        other.setFont(strip.font())
+        other.set_tokens(strip._tokens)
+        return other.lines_for(300)
+
+    few = strip.lines_for(300)
+    strip.set_tokens([Chip(f"␣token{index}") for index in range(60)])
+    many = strip.lines_for(300)
+    assert many == fresh() > few
+    assert strip.lines_for(900) < many
+    font = strip.font()
+    font.setPointSizeF(2 * font.pointSizeF())
+    strip.setFont(font)
+    assert strip.lines_for(300) == fresh() > many
