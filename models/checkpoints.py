@@ -7,6 +7,7 @@ weight is read.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import replace
@@ -103,6 +104,7 @@ def _weights(examined: Examined, device: torch.device | None, dtype: torch.dtype
                 attn_implementation="eager" if info.weights_only else IMPLEMENTATION,
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,  # they are refused below, in a sentence that names one
+                adapter_kwargs={"subfolder": os.devnull},  # where one lies beside them, peft would put it on them
                 **(_unpacked() if info.gguf else {}),
                 **examined.source,
                 **options,

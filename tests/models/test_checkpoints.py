@@ -75,6 +75,15 @@ def assert_refused(engine: Engine, reference: str, *words: str) -> None:
 # --------------------------------------------------------------------------- what opens
 
 
+def test_an_adapter_beside_whole_weights_is_not_put_on_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As transformers does where peft is installed, of a file that nobody looked into."""
+    expected = run(open_checkpoint(folder), "a b").logits
+    (folder / "adapter_config.json").write_text(json.dumps({"peft_type": "LORA", "base_model_name_or_path": "/else"}))
+    for module in ("transformers.models.auto.auto_factory", "transformers.integrations.peft"):
+        monkeypatch.setattr(f"{module}.is_peft_available", lambda: True)
+    np.testing.assert_array_equal(run(open_checkpoint(folder), "a b").logits, expected)
+
+
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped(name: str) -> None:
     model = open_checkpoint(name)
