@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QKeySequence, QShortcut, QStandardItemModel
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from explorer.panels.base import (
     NO_HEADS,
@@ -45,6 +45,8 @@ _SCALE_TIP = "What the colours show: the weights, each row or column divided by 
 _SCOPES = {"head": "in this head", "layer": "in every head of this layer", "everywhere": "in every head"}
 _ONLY_WHOLE = "Weights, or each row divided by its largest. Columns are shown up to 1,024 tokens, changes in Masks."
 _MOST_TILES = 32  # asked for at once
+_FEWEST, _SOME = 2_000, 0.02  # of fewer weights each one can be looked at; the share above which a map is not dark
+_BRIGHTER = "Nearly all is faint · Show each row by its largest"
 _WAITING = "The weights of the selected head appear here when the model has run."
 
 
@@ -109,6 +111,12 @@ class HeadMapPanel(Panel):
             self.scale.addItem(label, choice)
             self.scale.setItemData(i, meaning, Qt.ItemDataRole.ToolTipRole)
         self.scale.activated.connect(lambda i: self.dispatch(SetView("normalisation", self.scale.itemData(i))))
+        self.brighter = QPushButton(_BRIGHTER)
+        self.brighter.setToolTip(
+            "A few weights, often those of the first rows, are so large that all others look alike."
+        )
+        self.brighter.clicked.connect(lambda: self.dispatch(SetView("normalisation", "row")))
+        self.brighter.hide()
         body = QWidget()
         row = QHBoxLayout(body)
         row.setContentsMargins(0, 0, 0, 0)
@@ -123,6 +131,7 @@ class HeadMapPanel(Panel):
         parts.setSpacing(6)
         parts.addWidget(self.tools)
         parts.addWidget(body, 1)
+        parts.addWidget(self.brighter, 0, Qt.AlignmentFlag.AlignLeft)
         self.card.set_content(whole)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -130,6 +139,7 @@ class HeadMapPanel(Panel):
         self._shown: tuple[HeadView | CompareView | None, Normalisation] = (None, "none")
         self._table = sequential()
         self._values: np.ndarray | None = None  # (queries, keys) as coloured; None of a long text
+        self._judged: tuple[np.ndarray | None, bool] = (None, False)  # values, and whether they are faint
         self._map_name: MapName | None = None  # of a long text, while its map is shown
         self._taken: TilesView | None = None
         self._renders = False
@@ -163,6 +173,7 @@ class HeadMapPanel(Panel):
             self._render_weights(state)
         self._renders = False
         self.tools.setVisible(self.map.is_tiled)
+        self._offer_brighter(how == "none")
         self.find_key.setEnabled(self.map.is_tiled)
         self.map.set_selection(selection.query, selection.key)
         self.card.set_title(head_name(state) if state.site is not None else self.title)
@@ -173,6 +184,13 @@ class HeadMapPanel(Panel):
             self.card.set_subtitle(f"drag to {options.painting} cells {_SCOPES[options.edit_scope]}")
         else:
             self.card.set_subtitle(f"where “{word}” looks" if word and state.site is not None else "")
+
+    def _offer_brighter(self, as_they_are: bool) -> None:
+        """Say what to do about a dark map of the weights as they are."""
+        values = self.map.overview() if self.map.is_tiled else self._values
+        if as_they_are and values is not self._judged[0]:
+            self._judged = values, is_faint(values)
+        self.brighter.setVisible(as_they_are and values is not None and self._judged[1])
 
     def _render_weights(self, state: State) -> None:
         no_heads = state.ran is not None and not state.ran.sites
@@ -198,7 +216,8 @@ class HeadMapPanel(Panel):
             high = float(self._values.max(initial=0.0)) or 1.0
         low = -high if isinstance(view, CompareView) else 0.0
         rows, columns = site_words(ran, site)
-        self.map.value_name = "changed by" if isinstance(view, CompareView) else ""
+        scaled = "" if how == "none" else _SCALES[how][2]
+        self.map.value_name = "changed by" if isinstance(view, CompareView) else scaled
         self.map.set_colour_map(table)
         self.map.set_values(self._values, masked, rows, columns, low, high)
         self.bar.show()
@@ -354,6 +373,14 @@ def normalised(weights: np.ndarray, how: Normalisation) -> np.ndarray:
     largest = weights.max(axis=1 if how == "row" else 0, keepdims=True)
     scaled: np.ndarray = np.divide(weights, largest, out=np.zeros_like(weights), where=largest > 0)
     return scaled
+
+
+def is_faint(values: np.ndarray | None) -> bool:
+    """Whether hardly any of these weights is a tenth of the largest: their map is dark. NaN and 0 are masked."""
+    if values is None:
+        return False
+    seen = values[values > 0]
+    return len(seen) >= _FEWEST and float(np.mean(seen > seen.max() / 10)) < _SOME
 
 
 def _shows_change(state: State) -> bool:

@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QStyle, QStyleOptionComboBox
 
-from explorer.panels.head_map import HeadMapPanel, normalised
+from explorer.panels.head_map import HeadMapPanel, is_faint, normalised
 from explorer.session.hover import Pointed
 from explorer.session.intents import Busy, SelectCell, SelectHead, SetView
 from explorer.session.state import State
@@ -50,6 +50,43 @@ def test_it_wants_the_selected_head(panel, session):
     assert session.asked == [HeadRequest(run=1, site=SiteRef("decoder", 5), head=5)]
     session.dispatch(SelectHead(SiteRef("decoder", 2), 1))
     assert session.asked[-1] == HeadRequest(run=1, site=SiteRef("decoder", 2), head=1)
+
+
+def falling(tokens: int = 80) -> np.ndarray:
+    """Rows that share their weight evenly: of many tokens all but the first rows are faint."""
+    return np.tril(np.ones((tokens, tokens), np.float32)) / np.arange(1, tokens + 1, dtype=np.float32)[:, None]
+
+
+def test_a_dark_map_offers_rows_by_their_largest(qtbot, panel, session):
+    session.arrive(view())
+    assert not panel.brighter.isVisible()
+    session.arrive(answers.ran(run=2, text="so " * 80), view(run=2, weights=falling()))
+    assert panel.brighter.isVisible()
+    qtbot.mouseClick(panel.brighter, Qt.MouseButton.LeftButton)
+    assert session.state.document.view.normalisation == "row"
+    assert panel.scale.currentText() == "Rows / max"
+    assert ": weight / max 1" in panel.map.readout(79, 3)  # no weight, and called none
+    assert not panel.brighter.isVisible()
+    session.dispatch(SetView("normalisation", "none"))
+    assert panel.brighter.isVisible()
+    assert ": 0.0125" in panel.map.readout(79, 3)
+    session.arrive(answers.loaded())  # nothing to show, nothing to say
+    assert not panel.brighter.isVisible()
+
+
+@pytest.mark.parametrize(
+    ("values", "faint"),
+    [
+        (falling(), True),
+        (falling(40), False),  # few enough to look at
+        (np.where(falling() > 0, falling(), np.nan), True),
+        (falling() * np.arange(1, 81)[:, None], False),
+        (np.eye(80, dtype=np.float32) + 0.2, False),
+        (None, False),
+    ],
+)
+def test_what_counts_as_dark(values, faint):
+    assert is_faint(values) is faint
 
 
 def test_without_weights_there_is_no_range_to_show(panel, session):
