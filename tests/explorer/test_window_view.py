@@ -194,7 +194,7 @@ def test_scaling_by_row_divides_each_row_by_its_largest_weight(window):
     settle(window)
     weights = window.session.state.results.head.weights
     ratio = float(weights[13, 1] / weights[13].max())
-    assert panel.map.readout(13, 1) == f"“to” looks at “Tom”: {ratio:.3f}"
+    assert panel.map.readout(13, 1) == f"“to” looks at “Tom”: weight / max {ratio:.3f}"
     assert all(colour_of_cell(window, row, int(weights[row].argmax())) == tuple(sequential()[255]) for row in range(14))
 
 
