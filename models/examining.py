@@ -36,7 +36,7 @@ from models.families import (
     vocabulary_of,
     weights_only,
 )
-from models.gguf_files import is_gguf, missing_packages, parts_only, read_gguf
+from models.gguf_files import collecting_later, is_gguf, missing_packages, parts_only, read_gguf
 from models.given import most_tokens
 from models.hub_requests import HubListing
 from models.memory import check_fits
@@ -187,7 +187,8 @@ def _examine_gguf(reference: str, path: Path) -> Examined:
             f"{path.name} holds no tokenizer, so no text can be read. Open another file of the model."
         )
     try:
-        config = AutoConfig.from_pretrained(path.parent, gguf_file=path.name, local_files_only=True)
+        with collecting_later():
+            config = AutoConfig.from_pretrained(path.parent, gguf_file=path.name, local_files_only=True)
     except Exception as cause:
         if header.architecture in GGUF_SUPPORTED_ARCHITECTURES:  # then it is the numbers
             raise CheckpointError(

@@ -5,8 +5,10 @@ The layout is that of version 2 and 3 of https://github.com/ggml-org/ggml/blob/m
 
 from __future__ import annotations
 
+import gc
 import re
 import struct
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -76,23 +78,50 @@ def missing_packages() -> str:
 
 
 @contextmanager
-def reading_once() -> Iterator[None]:
-    """Let transformers share one reader of a GGUF file.
+def collecting_later() -> Iterator[None]:
+    """Let Python not look for cycles while some hundred thousand objects come, as the reader of a GGUF file makes them.
 
-    It makes a new one for the config, the tokenizer and the weights, and each takes seconds over a large vocabulary.
+    It would look through all of them again and again, and let no other thread run meanwhile: the window's neither.
+    """
+    global _later, _collects
+    with _lock:
+        _collects = gc.isenabled() if _later == 0 else _collects
+        _later += 1
+        gc.disable()
+    try:
+        yield
+    finally:
+        with _lock:
+            _later -= 1
+            if _later == 0 and _collects:
+                gc.enable()
+
+
+_lock = threading.Lock()
+_later = 0  # how many threads are within `collecting_later`
+_collects = True  # whether Python looked for cycles before the first of them
+
+
+@contextmanager
+def reading_once() -> Iterator[None]:
+    """Let transformers share one reader of a GGUF file, and one table of its tensors' names.
+
+    It makes a new reader for the config, the tokenizer and the weights, each of which takes seconds over a large
+    vocabulary, and a new table for each of a model's modules.
     """
     if find_spec("gguf") is None:
         yield
         return
     import gguf
 
-    names = vars(gguf)
-    reader = names["GGUFReader"]
-    names["GGUFReader"] = cache(reader)
-    try:
-        yield
-    finally:
-        names["GGUFReader"] = reader
+    names, shared = vars(gguf), ("GGUFReader", "get_tensor_name_map")
+    own = {name: names[name] for name in shared}
+    with collecting_later():
+        names |= {name: cache(function) for name, function in own.items()}
+        try:
+            yield
+        finally:
+            names |= own  # the reader is gone before cycles are looked for again
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -88,10 +89,52 @@ def test_read_once(sound: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             made.append(str(path))
             super().__init__(path, *args)
 
+    tables: list[Any] = []
+    table = gguf.get_tensor_name_map
+
+    def counted(*args: Any) -> Any:
+        tables.append(args)
+        return table(*args)
+
     monkeypatch.setattr(gguf, "GGUFReader", Counted)
+    monkeypatch.setattr(gguf, "get_tensor_name_map", counted)
     open_checkpoint(sound)
     assert made == [str(sound)]
+    assert len(tables) == 1
     assert gguf.GGUFReader is Counted
+    assert gguf.get_tensor_name_map is counted
+
+
+def test_no_other_thread_waits_for_cycles_to_be_looked_for(sound: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    collects: list[bool] = []
+
+    class Watched(gguf.GGUFReader):
+        def __init__(self, path: str, *args: Any) -> None:
+            collects.append(gc.isenabled())
+            super().__init__(path, *args)
+
+    monkeypatch.setattr(gguf, "GGUFReader", Watched)
+    description_of(DescribeRequest(reference=str(sound)))
+    open_checkpoint(sound)
+    assert collects == [False, False]
+    assert gc.isenabled()
+
+
+def test_cycles_are_looked_for_again_when_the_last_thread_is_done() -> None:
+    first, second = gguf_files.collecting_later(), gguf_files.collecting_later()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert not gc.isenabled()
+    second.__exit__(None, None, None)
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        with gguf_files.collecting_later():
+            pass
+        assert not gc.isenabled()  # as it was found
+    finally:
+        gc.enable()
 
 
 def test_described_before_it_is_opened(sound: Path, tiny_folder: TinyFolder) -> None:
