@@ -99,10 +99,7 @@ def _products(
     query = take(x.query, heads, rows).float()  # (batch, heads, rows, head_dim)
     plain = x.keys <= EXACT_KEYS or x.factors is not None or query.requires_grad or x.key.requires_grad
     if plain or (out is not None and not out.is_contiguous()):
-        key = shared(x.key, x, heads)
-        key = key if keys is None else key[:, :, keys]
-        s = torch.matmul(query, key.float().mT, out=out)  # (batch, heads, rows, keys)
-        return s.mul_(x.scale if x.factors is None else _scales(x, heads))
+        return _unscaled(x, heads, rows, out, keys).mul_(x.scale if x.factors is None else _scales(x, heads))
     # A long text is read and written at the speed of memory. The product scales as it goes, and query heads that share
     # a key are rows of one product, so that no key is copied.
     key = x.key if heads is None else shared(x.key, x, heads)
@@ -111,6 +108,15 @@ def _products(
     product = s.view(len(key), -1, key.shape[1])
     torch.baddbmm(product, query.reshape(len(key), -1, key.shape[2]), key.mT, beta=0, alpha=x.scale, out=product)
     return s
+
+
+def _unscaled(
+    x: AttentionInputs, heads: list[int] | None, rows: Rows, out: Tensor | None, keys: slice | None
+) -> Tensor:
+    """q_i . k_j, (batch, heads, rows, keys) float32."""
+    key = shared(x.key, x, heads)
+    key = key if keys is None else key[:, :, keys]
+    return torch.matmul(take(x.query, heads, rows).float(), key.float().mT, out=out)
 
 
 def added_bias(
@@ -170,6 +176,12 @@ def masked_scores(
 
     And what a mask shuts, as in `blocked`; None too where every row is known to look at something.
     """
+    if x.keys <= EXACT_KEYS and _is_causal_alone(x):
+        # one pass over what the cache holds: the product is rounded as by itself, since 0 or -inf is added to it
+        s = _unscaled(x, heads, rows, out, keys)
+        later = _future_table(x.queries, x.keys, s.device)
+        later = later[slice(None) if rows is None else rows][:, slice(None) if keys is None else keys]
+        return torch.add(later, s, alpha=x.scale, out=None if s.requires_grad else s), None
     s = scores(x, heads, rows, out, keys)
     if isinstance(x.mask, RowMask) and (inner := _always_open(x, x.mask, heads, rows, keys)):
         # what all rows may look at is not touched, only what lies to its sides
@@ -242,6 +254,11 @@ def shared(t: Tensor, x: AttentionInputs, heads: list[int] | None) -> Tensor:
     if heads is not None:
         return take(t, [head // x.group for head in heads], None)
     return t if x.group == 1 else t.repeat_interleave(x.group, dim=1)
+
+
+def _is_causal_alone(x: AttentionInputs) -> bool:
+    """Whether scale and future are all that is done to a product before the softmax."""
+    return x.causal and all(part is None for part in (x.mask, x.bias, x.softcap, x.factors, x.given))
 
 
 def _hide_future(s: Tensor, x: AttentionInputs, rows: Rows, keys: slice | None) -> None:

@@ -1,15 +1,18 @@
 """How long a step of the scale slider and a painted cell take, until the map and the bars are repainted.
 
-    QT_QPA_PLATFORM=offscreen python -m tests.benchmarks.interventions [tokens]
+    python -m tests.benchmarks.interventions [tokens]
 
 Prints the median and the worst of each. The slider is dragged at 30 steps a second by a pointer that does not wait.
 """
 
 from __future__ import annotations
 
+import os
 import statistics
 import sys
 import time
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 from PySide6.QtCore import QCoreApplication, QEventLoop, QPoint, Qt
 from PySide6.QtTest import QTest
