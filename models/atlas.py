@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from torch import Tensor
 
 from models.attention import AttentionInputs
-from models.capture import never
+from models.in_parts import InParts
 from models.masks import RowMask
 from models.pooling import PooledHeads, Pooling, stream
-from models.requests import Cancelled
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,7 +23,7 @@ class Atlas:
     done: float = 1.0  # the share of all weights that was computed; what is not there yet is NaN
 
 
-class AtlasInParts:
+class AtlasInParts(InParts):
     """The atlas of some sites. `advance` computes more of it, `picture` shows how far it is."""
 
     def __init__(self, inputs: Sequence[AttentionInputs], size: int, how: Pooling = "max") -> None:
@@ -39,44 +38,27 @@ class AtlasInParts:
         self._cell = max(cells, default=1)
         self._row_error = 0.0
         self._begun: tuple[int, PooledHeads] | None = None  # the site that is computed, and how far it is
-        self._done, self._all = 0, sum(_work(x) for x in inputs)
-        self._blocks = self._run(inputs, size, how)
+        self._inputs, self._size, self._how = inputs, size, how
+        super().__init__(sum(_work(x) for x in inputs))
         self._ended = not inputs
-
-    @property
-    def is_whole(self) -> bool:
-        return self._ended
 
     @property
     def done(self) -> float:
         """The share that is computed, 1 at the end."""
-        return 1.0 if self._ended else self._done / self._all
-
-    def advance(self, weights: float = float("inf"), should_stop: Callable[[], bool] = never) -> None:
-        """Compute at least so many weights more, or all that are left.
-
-        Raises:
-            Cancelled: `should_stop()` was true between two blocks of rows. What was computed stays.
-        """
-        target = self._done + weights
-        while not self._ended and self._done < target:
-            if should_stop():
-                raise Cancelled
-            self._ended = next(self._blocks, None) is None
+        return 1.0 if self._ended else self._did / self.work
 
     def picture(self) -> Atlas:
         """A copy of what is there. Waits for the device."""
         self._fetch()
         return Atlas(self._images.copy(), self._mean.copy(), self._row_error, self._cell, self.done)
 
-    def _run(self, inputs: Sequence[AttentionInputs], size: int, how: Pooling) -> Iterator[bool]:
-        for i, x in enumerate(inputs):
+    def _run(self) -> Iterator[int]:
+        for i, x in enumerate(self._inputs):
             rows = 0
-            for part in stream(x, size, None, how):
+            for part in stream(x, self._size, None, self._how):
                 self._begun = i, part
-                self._done += _work(x, rows, part.rows)
+                yield _work(x, rows, part.rows)
                 rows = part.rows
-                yield True
             self._fetch()
             self._begun = None
 

@@ -179,9 +179,7 @@ def masked_scores(
     if x.keys <= EXACT_KEYS and _is_causal_alone(x):
         # one pass over what the cache holds: the product is rounded as by itself, since 0 or -inf is added to it
         s = _unscaled(x, heads, rows, out, keys)
-        later = _future_table(x.queries, x.keys, s.device)
-        later = later[slice(None) if rows is None else rows][:, slice(None) if keys is None else keys]
-        return torch.add(later, s, alpha=x.scale, out=None if s.requires_grad else s), None
+        return torch.add(_future(x, rows, keys), s, alpha=x.scale, out=None if s.requires_grad else s), None
     s = scores(x, heads, rows, out, keys)
     if isinstance(x.mask, RowMask) and (inner := _always_open(x, x.mask, heads, rows, keys)):
         # what all rows may look at is not touched, only what lies to its sides
@@ -267,8 +265,7 @@ def _hide_future(s: Tensor, x: AttentionInputs, rows: Rows, keys: slice | None) 
     As torch's kernel has it, the first query sees the first key only.
     """
     if x.keys <= EXACT_KEYS:  # in the cache; one run of memory
-        table = _future_table(x.queries, x.keys, s.device)
-        s += table[slice(None) if rows is None else rows][:, slice(None) if keys is None else keys]
+        s += _future(x, rows, keys)
         return
     wanted = range(x.keys) if keys is None else range(x.keys)[keys]
     first = range(x.queries)[rows].start if isinstance(rows, slice) else 0
@@ -282,6 +279,12 @@ def _is_later(x: AttentionInputs, rows: Rows, keys: slice | None = None) -> Tens
     device = x.query.device
     i = torch.arange(x.queries, device=device)[slice(None) if rows is None else rows]
     return torch.arange(x.keys, device=device)[slice(None) if keys is None else keys] > i[:, None]
+
+
+def _future(x: AttentionInputs, rows: Rows, keys: slice | None) -> Tensor:
+    """Added to causal scores of a short text, (rows, keys): 0 up to the query's own place, -inf beyond."""
+    table = _future_table(x.queries, x.keys, x.query.device)
+    return table[slice(None) if rows is None else rows][:, slice(None) if keys is None else keys]
 
 
 @lru_cache(maxsize=2)

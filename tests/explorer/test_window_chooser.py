@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import huggingface_hub
 import pytest
 from huggingface_hub import constants
 from PySide6.QtCore import Qt
@@ -22,7 +21,7 @@ from models.hub import HubEngine
 from tests.explorer.real_window import opened_window, press, settle, wait_until
 from tests.models import tiny
 from tests.models.gguf_maker import gguf_of
-from tests.models.hub_server import REPOSITORY, Hub, serving
+from tests.models.hub_server import REPOSITORY, Hub, reached
 
 
 @pytest.fixture
@@ -54,12 +53,10 @@ def ggufs_on_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hu
 
 @contextmanager
 def hub_of(source: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(cache))
-    with serving(source) as hub:
+    with reached(source, monkeypatch) as hub:
         monkeypatch.setattr("models.hub.HubEngine", lambda: HubEngine(hub.address, cache))
         yield hub
-    huggingface_hub.close_session()
 
 
 def chooser(window: MainWindow) -> CheckpointDialog:

@@ -12,6 +12,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+import huggingface_hub
+import pytest
+from huggingface_hub import constants
+
 REPOSITORY = "someone/tiny-model"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 LARGE = 2000  # bytes: larger files are kept apart and named by their SHA-256
@@ -173,3 +177,12 @@ def serving(folder: Path) -> Iterator[Hub]:
         hub.shutdown()
         hub.server_close()
         thread.join()
+
+
+@contextmanager
+def reached(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    """A hub that huggingface_hub may be asked for; tests are offline otherwise. Its connections end with it."""
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    with serving(folder) as hub:
+        yield hub
+    huggingface_hub.close_session()

@@ -27,7 +27,7 @@ from models.requests import Cancelled, Request
 from models.results import Failure, Result
 from tests.models import hub_server
 from tests.models.asking import never, silent
-from tests.models.hub_server import COMMIT, REPOSITORY, Handler, Hub, serving
+from tests.models.hub_server import COMMIT, REPOSITORY, Handler, Hub, reached
 
 TinyFolder = Callable[[str], Path]
 
@@ -45,10 +45,8 @@ def source(tiny_folder: TinyFolder, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def hub(source: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    with serving(source) as hub:
+    with reached(source, monkeypatch) as hub:
         yield hub
-    huggingface_hub.close_session()
 
 
 @pytest.fixture

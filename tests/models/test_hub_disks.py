@@ -6,7 +6,6 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import huggingface_hub
 import pytest
 from huggingface_hub import constants
 from transformers import GPT2Config, GPT2LMHeadModel
@@ -20,7 +19,7 @@ from models.results import Failure, Result
 from tests.models import hub_server
 from tests.models.asking import never, silent
 from tests.models.gguf_maker import gguf_of
-from tests.models.hub_server import REPOSITORY, Hub, serving
+from tests.models.hub_server import REPOSITORY, Hub, reached
 from tests.real_disks import Disk
 
 TinyFolder = Callable[[str], Path]
@@ -35,10 +34,8 @@ def hub(tiny_folder: TinyFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     model = GPT2LMHeadModel(GPT2Config(n_embd=128, n_layer=1, n_head=4, n_positions=64, vocab_size=330))
     model.save_pretrained(source)
     gguf_of(tiny_folder("llama"), source / GGUF)
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    with serving(source) as hub:
+    with reached(source, monkeypatch) as hub:
         yield hub
-    huggingface_hub.close_session()
 
 
 @pytest.fixture

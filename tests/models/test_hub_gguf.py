@@ -6,7 +6,6 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import huggingface_hub
 import pytest
 from huggingface_hub import constants
 
@@ -23,7 +22,7 @@ from models.results import Failure, Result
 from tests.models import hub_server
 from tests.models.asking import never, silent
 from tests.models.gguf_maker import gguf_of
-from tests.models.hub_server import COMMIT, REPOSITORY, Hub, serving
+from tests.models.hub_server import COMMIT, REPOSITORY, Hub, reached
 from tests.real_disks import Disk
 
 TinyFolder = Callable[[str], Path]
@@ -52,10 +51,8 @@ def source(made: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def hub(source: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    with serving(source) as hub:
+    with reached(source, monkeypatch) as hub:
         yield hub
-    huggingface_hub.close_session()
 
 
 @pytest.fixture
