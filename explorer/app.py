@@ -15,10 +15,10 @@ from typing import Any, get_args
 from explorer import __version__
 from explorer.session.state import Document, Listed, Notice, State, ViewOptions
 from explorer.session.talking import as_chat
-from models.decode_settings import DecodeSettings, Strategy
-from models.interventions import Intervention, Scale, is_neutral, parse_mask
-from models.template_limits import ARGUMENT, serve
-from models.values import BEST, UNIT_ROUNDOFFS, Placement
+from models.protocol.decoding_settings import DecodeSettings, Strategy
+from models.protocol.interventions import Intervention, Scale, is_neutral, parse_mask
+from models.protocol.values import BEST, UNIT_ROUNDOFFS, Placement
+from models.text.template_limits import ARGUMENT, serve
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -162,7 +162,7 @@ def _run_window(args: argparse.Namespace) -> int:
     from PySide6.QtWidgets import QApplication
 
     from explorer import settings as remembered
-    from explorer.window import MainWindow
+    from explorer.window.window import MainWindow
 
     _log_to_file()
     app = QApplication(sys.argv[:1])
@@ -203,8 +203,8 @@ def placement_of(args: argparse.Namespace) -> Placement:
 
 
 def example_of(checkpoint: str) -> str:
-    from models.catalogue import folder_of, read_card
-    from models.errors import CheckpointError
+    from models.files.catalogue import folder_of, read_card
+    from models.protocol.errors import CheckpointError
 
     try:
         return read_card(folder_of(checkpoint)).example

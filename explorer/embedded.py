@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication
 from explorer import settings as remembered
 from explorer.compute.worker import open_engine
 from explorer.session.state import Document, State
-from explorer.window import MainWindow
+from explorer.window.window import MainWindow
 
 _windows: set[MainWindow] = set()
 """Open ones: nobody else may hold them."""
@@ -49,7 +49,7 @@ def open(  # the name that a person writes: explorer.open(model, tokenizer)
         name, family, forward, context, vocabulary: for a module of your own, see `models.adopt`.
 
     Raises:
-        models.errors.CheckpointError: nothing of the module could be shown; the sentence says why.
+        models.protocol.errors.CheckpointError: nothing of the module could be shown; the sentence says why.
         TypeError: a module without a tokenizer, or a checkpoint with what only a module needs.
     """
     if isinstance(model, (str, Path)):

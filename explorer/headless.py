@@ -10,12 +10,12 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from models.results import Failure
+from models.protocol.results import Failure
 
 if TYPE_CHECKING:
-    from models.decoding import DecodedStep
-    from models.model import Model
-    from models.values import CheckpointInfo
+    from models.decoding.decode import DecodedStep
+    from models.forward.model import Model
+    from models.protocol.values import CheckpointInfo
 
 TIMEOUT_SECONDS = 300.0
 
@@ -49,9 +49,9 @@ def _write_weights(args: argparse.Namespace) -> str:
     from explorer.app import first_state, placement_of
     from explorer.compute.worker import open_engine
     from explorer.session.state import ViewOptions
-    from models.requests import ExportRequest, LoadRequest
-    from models.results import Loaded
-    from models.sample_pictures import default_picture
+    from models.files.sample_pictures import default_picture
+    from models.protocol.requests import ExportRequest, LoadRequest
+    from models.protocol.results import Loaded
 
     engine = open_engine()
     forward = first_state(args, ViewOptions()).document.question.request
@@ -96,11 +96,11 @@ def _write_text(args: argparse.Namespace) -> str:
     from explorer.app import first_state
     from explorer.language import foreign_remark
     from explorer.session.state import ViewOptions
-    from models.chat import plain_text
-    from models.checkpoints import open_checkpoint
-    from models.decoding import decode
-    from models.devices import is_out_of_memory
-    from models.errors import NO_MEMORY, ExplorerError
+    from models.decoding.decode import decode
+    from models.files.devices import is_out_of_memory
+    from models.opening.open import open_checkpoint
+    from models.protocol.chat import plain_text
+    from models.protocol.errors import NO_MEMORY, ExplorerError
 
     prompt = first_state(args, ViewOptions()).document.prompt
     last: DecodedStep | None = None
@@ -128,7 +128,7 @@ def _write_text(args: argparse.Namespace) -> str:
 
 def _unended(model: Model, last: DecodedStep | None, steps: int) -> str:
     """Where the text stops, and one would not expect it there."""
-    from models.choosing import end_ids
+    from models.decoding.choosing import end_ids
 
     name, family, context = model.info.name, model.info.family, model.info.context
     ids = last.ids if last is not None else ()
@@ -154,10 +154,10 @@ def _write_picture(args: argparse.Namespace) -> str:
     from PySide6.QtWidgets import QApplication
 
     from explorer.app import first_state
-    from explorer.saving import save_picture
     from explorer.session.state import ViewOptions
     from explorer.settings import Settings
-    from explorer.window import SMALLEST, MainWindow
+    from explorer.window.saving import save_picture
+    from explorer.window.window import SMALLEST, MainWindow
 
     if width < SMALLEST.width() or height < SMALLEST.height():
         return f"The window does not fit into {args.size}. It needs {SMALLEST.width()}x{SMALLEST.height()} at least."

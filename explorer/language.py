@@ -9,7 +9,7 @@ import re
 from functools import cache, lru_cache
 
 from explorer.paths import resource
-from models.values import CheckpointInfo
+from models.protocol.values import CheckpointInfo
 
 NAMES = {
     "en": "English",

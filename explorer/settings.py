@@ -12,7 +12,7 @@ import platformdirs
 
 from explorer.session.state import ThemeName, ViewOptions
 from explorer.theme import SEQUENTIAL_MAPS
-from models.whole_files import write_whole
+from models.files.whole_files import write_whole
 
 log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@
     trace = run(model, "Tom and Anna went to the park. Anna gave the ball to")
     trace.weights(trace.sites[5], head=5)[-1]         # where the last token looks, (keys,)
 
-The names are loaded on first use, so that `models.requests` can be imported without torch.
+The names are loaded on first use, so that `models.protocol.requests` can be imported without torch.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from models.adopted import adopt as adopt
-    from models.adopted import attend as attend
-    from models.capture import run as run
-    from models.chat import Chat as Chat
-    from models.checkpoints import open_checkpoint as open_checkpoint
-    from models.decoding import decode as decode
-    from models.model import Model as Model
-    from models.trace import Trace as Trace
+    from models.decoding.decode import decode as decode
+    from models.forward.adopted import adopt as adopt
+    from models.forward.adopted import attend as attend
+    from models.forward.capture import run as run
+    from models.forward.model import Model as Model
+    from models.forward.trace import Trace as Trace
+    from models.opening.open import open_checkpoint as open_checkpoint
+    from models.protocol.chat import Chat as Chat
 
 _HOMES = {
-    "Chat": "models.chat",
-    "adopt": "models.adopted",
-    "attend": "models.adopted",
-    "open_checkpoint": "models.checkpoints",
-    "run": "models.capture",
-    "decode": "models.decoding",
-    "Trace": "models.trace",
-    "Model": "models.model",
+    "Chat": "models.protocol.chat",
+    "adopt": "models.forward.adopted",
+    "attend": "models.forward.adopted",
+    "open_checkpoint": "models.opening.open",
+    "run": "models.forward.capture",
+    "decode": "models.decoding.decode",
+    "Trace": "models.forward.trace",
+    "Model": "models.forward.model",
 }
 
 __all__ = ["Chat", "Model", "Trace", "adopt", "attend", "decode", "open_checkpoint", "run"]

@@ -20,7 +20,7 @@ def loaded_by(statement: str) -> set[str]:
     return set(done.stdout.split())
 
 
-@pytest.mark.parametrize("module", ["explorer.window", "models.requests", "models"])
+@pytest.mark.parametrize("module", ["explorer.window.window", "models.protocol.requests", "models"])
 def test_import_loads_no_torch(module: str) -> None:
     loaded = loaded_by(f"import {module}")
     assert module in loaded
@@ -28,7 +28,7 @@ def test_import_loads_no_torch(module: str) -> None:
 
 
 def test_models_loads_no_qt() -> None:
-    loaded = loaded_by("import models.engine, models.capture, models.checkpoints")
+    loaded = loaded_by("import models.engine.engine, models.forward.capture, models.opening.open")
     assert "torch" in loaded
     assert not any(name.split(".")[0] in ("PySide6", "shiboken6", "pyqtgraph", "explorer") for name in loaded)
 

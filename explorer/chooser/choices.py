@@ -8,8 +8,8 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QListWidget, QListWidgetItem, QWidget
 
-from models.catalogue import shipped
-from models.hub_names import SCHEME, is_hub
+from models.files.catalogue import shipped
+from models.files.names import SCHEME, is_hub
 
 ROOM = 12  # pixels above and below a line together
 _REFERENCE = Qt.ItemDataRole.UserRole

@@ -16,7 +16,7 @@ from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.settings import Settings
 from explorer.theme import Theme
-from models.describe_requests import DescribeRequest
+from models.protocol.describing import DescribeRequest
 
 
 class Chooser(QObject):

@@ -18,21 +18,21 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from explorer.chooser.checkpoint_view import CheckpointView
 from explorer.chooser.choices import Choices
+from explorer.chooser.drops import checkpoint_in
 from explorer.chooser.gguf_list import GgufList
 from explorer.chooser.hub_box import HubBox
 from explorer.chooser.hub_client import HubClient
-from explorer.drops import checkpoint_in
 from explorer.theme import Theme
 from explorer.widgets.card import Card
-from explorer.widgets.checkpoint_view import CheckpointView
 from explorer.widgets.elided_label import ElidedLabel
 from explorer.widgets.page import wrapped
-from models.describe_requests import Described
-from models.hub_cache import cache_location
-from models.hub_names import SCHEME, is_hub
-from models.hub_requests import HubListing
-from models.memory import in_bytes
+from models.files.hub_cache import cache_location
+from models.files.memory import in_bytes
+from models.files.names import SCHEME, is_hub
+from models.protocol.describing import Described
+from models.protocol.hub import HubListing
 
 SIZE = QSize(1100, 660)
 LIST_WIDTH = 330

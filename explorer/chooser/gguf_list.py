@@ -6,10 +6,10 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHeaderView, QLabel, QTreeWidget, QTreeWidgetItem, QVBoxLayout, QWidget
 
 from explorer.widgets.page import wrapped
-from models.gguf_names import FEWEST_BITS, suggested
-from models.hub_names import parse
-from models.hub_requests import HubFile, HubListing
-from models.memory import in_bytes
+from models.files.gguf_names import FEWEST_BITS, suggested
+from models.files.memory import in_bytes
+from models.files.names import parse
+from models.protocol.hub import HubFile, HubListing
 
 MOST_ROWS, FEWEST_ROWS = 5, 3  # on screen at once
 _FRAME = 16  # pixels of the list that are no rows

@@ -9,14 +9,14 @@ from PySide6.QtCore import QObject, Signal, Slot
 from explorer.compute.bridge import Bridge
 from explorer.compute.quiet_import import quiet_import
 from explorer.compute.worker import EngineLike
-from models.hub_requests import FetchRequest, HubFetched, HubListing, LookUpRequest
-from models.results import Failure, Progress, Result
+from models.protocol.hub import FetchRequest, HubFetched, HubListing, LookUpRequest
+from models.protocol.results import Failure, Progress, Result
 
 
 def open_hub() -> EngineLike:
     """The real one. Imported in its thread: huggingface_hub takes a moment."""
     with quiet_import():
-        from models.hub import HubEngine
+        from models.hub.look_up import HubEngine
 
     return HubEngine()
 

@@ -6,7 +6,7 @@ import threading
 from dataclasses import replace
 from typing import TypeVar
 
-from models.requests import ForwardRequest, LoadRequest, Request, TrustRequest
+from models.protocol.requests import ForwardRequest, LoadRequest, Request, TrustRequest
 
 RequestT = TypeVar("RequestT", bound=Request)
 

@@ -11,11 +11,11 @@ from typing import Any, Protocol, cast
 
 from explorer.compute.mailbox import Mailbox
 from explorer.compute.quiet_import import quiet_import
-from models.decode_requests import DecodeRowsRequest, DecodeSamplesRequest, DecodeStepRequest
-from models.describe_requests import DescribeRequest
-from models.hub_requests import FetchRequest, LookUpRequest
-from models.quality_requests import QualityRequest
-from models.requests import (
+from models.protocol.decoding import DecodeRowsRequest, DecodeSamplesRequest, DecodeStepRequest
+from models.protocol.describing import DescribeRequest
+from models.protocol.hub import FetchRequest, LookUpRequest
+from models.protocol.quality import QualityRequest
+from models.protocol.requests import (
     AlignmentRequest,
     AtlasRequest,
     Cancelled,
@@ -38,7 +38,7 @@ from models.requests import (
     TrustRequest,
     VarianceRequest,
 )
-from models.results import Failure, Progress, Result
+from models.protocol.results import Failure, Progress, Result
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +76,7 @@ ACTIVITIES: dict[type[Request], str] = {
 
 
 class EngineLike(Protocol):
-    """What answers requests: `models.engine.Engine`, or anything that behaves like it."""
+    """What answers requests: `models.engine.engine.Engine`, or anything that behaves like it."""
 
     def run(
         self,
@@ -94,7 +94,7 @@ def open_engine(adopted: Sequence[object] = ()) -> EngineLike:
     `adopted` are models from `models.adopt`, to be opened by their references.
     """
     with quiet_import():
-        from models.engine import Engine
+        from models.engine.engine import Engine
 
     return Engine(cast("Sequence[Any]", adopted))
 

@@ -17,9 +17,9 @@ from explorer.session.session import Session
 from explorer.session.state import State, site_tokens
 from explorer.theme import LIGHT, Theme
 from explorer.widgets.card import Card
-from models.requests import CompareRequest, HeadRequest, Request, RowRequest
-from models.results import HeadView, Ran, RowView
-from models.values import CheckpointInfo, Site, Token
+from models.protocol.requests import CompareRequest, HeadRequest, Request, RowRequest
+from models.protocol.results import HeadView, Ran, RowView
+from models.protocol.values import CheckpointInfo, Site, Token
 
 _LONGEST = 40  # characters of one token in a sentence
 _BYTES = re.compile("‹([0-9A-F]{2}(?:·[0-9A-F]{2})*)›")

@@ -14,13 +14,14 @@ from explorer.session.defaults import END, default_selection, followed_query, la
 from explorer.session.intents import Place, SetTarget, SetText
 from explorer.session.state import Listed, Notice, Question, Results, Selection, State, clamped, site_of, site_tokens
 from explorer.session.talking import as_text, with_prompt
-from models.chat import plain_text
-from models.decode_requests import DecodeRowsView, DecodeSamplesView, DecodeStepView
-from models.describe_requests import Described, DescribeRequest
-from models.interventions import Mask, Positions
-from models.quality_requests import QualityRequest, QualityView
-from models.requests import ExportRequest, ForwardRequest, LoadRequest
-from models.results import (
+from models.files.sample_pictures import default_picture
+from models.protocol.chat import plain_text
+from models.protocol.decoding import DecodeRowsView, DecodeSamplesView, DecodeStepView
+from models.protocol.describing import Described, DescribeRequest
+from models.protocol.interventions import Mask, Positions
+from models.protocol.quality import QualityRequest, QualityView
+from models.protocol.requests import ExportRequest, ForwardRequest, LoadRequest
+from models.protocol.results import (
     AlignmentView,
     AtlasView,
     CellView,
@@ -44,8 +45,7 @@ from models.results import (
     TrustReport,
     VarianceView,
 )
-from models.sample_pictures import default_picture
-from models.values import CheckpointInfo, Placement
+from models.protocol.values import CheckpointInfo, Placement
 
 # where the views are kept that speak of one run, and have no rule but that
 _VIEWS: dict[type[Result], str] = {

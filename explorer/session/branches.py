@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from models.decode_settings import DecodeSettings
+from models.protocol.decoding_settings import DecodeSettings
 
 ROOT = 0
 """The prompt."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from explorer.session.branches import Branches
-from models.decode_settings import MOST_SAMPLES, DecodeSettings, Strategy
-from models.values import CheckpointInfo
+from models.protocol.decoding_settings import MOST_SAMPLES, DecodeSettings, Strategy
+from models.protocol.values import CheckpointInfo
 
 MOST_STEPS = 1000
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from explorer.session.state import Selection, clamped, site_of
-from models.interventions import MOST
-from models.results import Ran
-from models.values import SiteRef
+from models.protocol.interventions import MOST
+from models.protocol.results import Ran
+from models.protocol.values import SiteRef
 
 DEFAULT_HEADS: dict[str, tuple[SiteRef, int]] = {
     # Finds the name that is not the giver: on the example it looks from " to" back to "Tom", the word the model says.

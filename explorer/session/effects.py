@@ -15,8 +15,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from explorer.session.state import State
-from models.requests import ForwardRequest, LoadRequest, Request, TrustRequest
-from models.results import Ran
+from models.protocol.requests import ForwardRequest, LoadRequest, Request, TrustRequest
+from models.protocol.results import Ran
 
 
 def initial_requests(state: State) -> tuple[Request, ...]:

@@ -14,11 +14,11 @@ from explorer.session.branches import MOST_NODES, ROOT, Branches, Node
 from explorer.session.decoding import Decoding
 from explorer.session.state import Document, Listed, Selection, ViewOptions
 from explorer.theme import SEQUENTIAL_MAPS
-from models.chat import MOST_TURNS, Role, Turn
-from models.decode_settings import DecodeSettings
-from models.interventions import MOST, Cell, Intervention, Mask, MaskKind, PositionMode, Positions, Scale
-from models.values import SiteRef
-from models.whole_files import not_written, write_whole
+from models.files.whole_files import not_written, write_whole
+from models.protocol.chat import MOST_TURNS, Role, Turn
+from models.protocol.decoding_settings import DecodeSettings
+from models.protocol.interventions import MOST, Cell, Intervention, Mask, MaskKind, PositionMode, Positions, Scale
+from models.protocol.values import SiteRef
 
 VERSION = 4  # 1 had no branches, 2 no conversations, 3 not how the model is to write
 LARGEST = 4 << 20

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, Signal
 
-from models.values import SiteRef
+from models.protocol.values import SiteRef
 
 
 @dataclass(frozen=True, slots=True)

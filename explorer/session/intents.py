@@ -12,13 +12,13 @@ from typing import ClassVar
 from explorer.session.branches import ROOT
 from explorer.session.decoding import Decoding
 from explorer.session.state import Document, Notice
-from models.chat import Turn
-from models.decode_requests import DecodeSamplesRequest, DecodeStepRequest
-from models.decode_settings import Strategy
-from models.interventions import Intervention
-from models.quality_requests import QualityRequest
-from models.results import Result
-from models.values import Placement, SiteRef
+from models.protocol.chat import Turn
+from models.protocol.decoding import DecodeSamplesRequest, DecodeStepRequest
+from models.protocol.decoding_settings import Strategy
+from models.protocol.interventions import Intervention
+from models.protocol.quality import QualityRequest
+from models.protocol.results import Result
+from models.protocol.values import Placement, SiteRef
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from explorer.session.intents import (
 )
 from explorer.session.rules import another_text, rule
 from explorer.session.state import Listed, State
-from models.interventions import Intervention, Mask, is_neutral, same_slot
+from models.protocol.interventions import Intervention, Mask, is_neutral, same_slot
 
 
 @rule.register

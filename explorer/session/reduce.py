@@ -13,7 +13,7 @@ from explorer.session.arrivals import arrive
 from explorer.session.intents import Arrived, Busy, Intent, Measure, Show
 from explorer.session.rules import broken_off, rule, without_notice
 from explorer.session.state import State
-from models.quality_requests import QualityRequest
+from models.protocol.quality import QualityRequest
 
 _LASTING_LANES = frozenset({"load", "forward"})
 """Lanes whose notices stay until the checkpoint or the text is another one, whatever else is done."""

@@ -13,9 +13,9 @@ from explorer.session.history import History
 from explorer.session.intents import Arrived, Intent, RestoreDocument
 from explorer.session.reduce import reduce
 from explorer.session.state import Document, State
-from models.decode_requests import DecodeSamplesView, DecodeStepView
-from models.requests import Request
-from models.results import Stepped
+from models.protocol.decoding import DecodeSamplesView, DecodeStepView
+from models.protocol.requests import Request
+from models.protocol.results import Stepped
 
 
 class Session(QObject):

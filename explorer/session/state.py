@@ -8,13 +8,13 @@ from typing import Literal
 from explorer.session.branches import Branches
 from explorer.session.decoding import Decoding
 from explorer.session.writing import Asked, Origin, Writing, with_tree
-from models.chat import Chat, Prompt, Turn
-from models.decode_requests import DecodeRowsView, DecodeSamplesView, DecodeStepView
-from models.describe_requests import Described
-from models.interventions import Cell, Intervention, Mask, applies, precedence
-from models.quality_requests import QualityRequest, QualityView
-from models.requests import ForwardRequest
-from models.results import (
+from models.protocol.chat import Chat, Prompt, Turn
+from models.protocol.decoding import DecodeRowsView, DecodeSamplesView, DecodeStepView
+from models.protocol.describing import Described
+from models.protocol.interventions import Cell, Intervention, Mask, applies, precedence
+from models.protocol.quality import QualityRequest, QualityView
+from models.protocol.requests import ForwardRequest
+from models.protocol.results import (
     AlignmentView,
     AtlasView,
     CellView,
@@ -34,7 +34,7 @@ from models.results import (
     TrustReport,
     VarianceView,
 )
-from models.values import DEFAULT_PLACEMENT, Placement, Site, SiteRef, Token
+from models.protocol.values import DEFAULT_PLACEMENT, Placement, Site, SiteRef, Token
 
 Normalisation = Literal["none", "row", "column", "difference"]
 ThemeName = Literal["system", "light", "dark"]

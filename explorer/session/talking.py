@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from explorer.session.state import Document
-from models.chat import Chat, Prompt, Turn
+from models.protocol.chat import Chat, Prompt, Turn
 
 
 def as_chat(document: Document) -> Document:

@@ -19,8 +19,8 @@ from explorer.session.intents import (
 from explorer.session.rules import TEXT_LANES, another_text, broken_off, rule, without_notice
 from explorer.session.state import Document, Notice, State
 from explorer.session.talking import as_chat, as_text, with_prompt
-from models.chat import MOST_TURNS, Chat
-from models.requests import ExportRequest
+from models.protocol.chat import MOST_TURNS, Chat
+from models.protocol.requests import ExportRequest
 
 
 @rule.register

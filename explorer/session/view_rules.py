@@ -8,7 +8,7 @@ from typing import Literal, get_args, get_origin, get_type_hints
 from explorer.session.intents import SelectCell, SelectHead, SelectKey, SelectQuery, SetView
 from explorer.session.rules import rule
 from explorer.session.state import State, ViewOptions, clamped, site_of
-from models.values import SiteRef
+from models.protocol.values import SiteRef
 
 _VIEW_TYPES = get_type_hints(ViewOptions)
 

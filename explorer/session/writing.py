@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from explorer.session.branches import Branches
-from models.chat import Prompt
-from models.decode_requests import DecodeSamplesRequest, DecodeSamplesView, DecodeStepRequest, DecodeStepView
-from models.interventions import Intervention
+from models.protocol.chat import Prompt
+from models.protocol.decoding import DecodeSamplesRequest, DecodeSamplesView, DecodeStepRequest, DecodeStepView
+from models.protocol.interventions import Intervention
 
 Origin = tuple[str, Prompt, str | None, tuple[Intervention, ...]]
 """What a tree of branches belongs to: a checkpoint, its text and target, and what is changed while it writes."""

@@ -23,8 +23,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from models import mixing
-from models.attention import AttentionInputs
+from models.attention import output as mixing
+from models.attention.attention import AttentionInputs
 from models.textbook.scores import SCORES, Place
 
 ScoreKind = Literal["none", "bahdanau", "dot", "general", "concat"]

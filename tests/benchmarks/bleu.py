@@ -15,7 +15,7 @@ from pathlib import Path
 from sacrebleu.metrics.bleu import BLEU
 
 from models import decode, open_checkpoint
-from models.quality import reference_streams
+from models.quality.measurement import reference_streams
 from models.training.prepare_translation import Pair, read_pairs, split
 
 SENTENCES = 500

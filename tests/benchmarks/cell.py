@@ -18,13 +18,13 @@ from PySide6.QtWidgets import QApplication
 
 from explorer import theme
 from explorer.compute.bridge import Bridge, connect
-from explorer.panels.cell import CellPanel
+from explorer.panels.cell.panel import CellPanel
 from explorer.session.hover import Hover
 from explorer.session.intents import SelectCell, SelectHead
 from explorer.session.session import Session
 from explorer.session.state import Document, State
-from models.requests import CellRequest
-from models.values import SiteRef
+from models.protocol.requests import CellRequest
+from models.protocol.values import SiteRef
 
 SENTENCE = "Tom and Anna went to the park. Anna gave the ball to"
 MOVES = 200

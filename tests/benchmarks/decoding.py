@@ -15,8 +15,8 @@ from typing import Any
 import torch
 
 from models import decode, open_checkpoint
-from models.choosing import end_ids
-from models.model import Model
+from models.decoding.choosing import end_ids
+from models.forward.model import Model
 from tests.models.sentences import ENGLISH, STORIES
 
 TOKENS = 200

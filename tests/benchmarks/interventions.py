@@ -20,7 +20,7 @@ from PySide6.QtWidgets import QApplication
 
 from explorer.session.intents import SetView
 from explorer.session.state import Document, Selection
-from models.values import SiteRef
+from models.protocol.values import SiteRef
 from tests.explorer.panels.masks_host import Host, opened_host
 from tests.explorer.real_window import EXAMPLE
 from tests.explorer.widgets.pointer import move_pointer

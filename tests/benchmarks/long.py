@@ -27,14 +27,14 @@ import torch
 import transformers
 
 from models import open_checkpoint, run
-from models.atlas import AtlasInParts
-from models.capture import IMPLEMENTATION, Recorder, recording
-from models.devices import label_of
-from models.held_run import A_MOMENT, A_MOMENT_ON_A_DEVICE
-from models.model import Model
-from models.tiles import HeadTiles
-from models.trace import Trace
-from models.values import TILE, Tile, top_level
+from models.attention.atlas import AtlasInParts
+from models.attention.tiles import HeadTiles
+from models.engine.current_run import A_MOMENT, A_MOMENT_ON_A_DEVICE
+from models.files.devices import label_of
+from models.forward.capture import IMPLEMENTATION, Recorder, recording
+from models.forward.model import Model
+from models.forward.trace import Trace
+from models.protocol.values import TILE, Tile, top_level
 from tests.benchmarks.checkpoints import gpt2_small, llama, text_of
 from tests.benchmarks.forward import machine
 

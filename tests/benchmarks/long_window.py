@@ -10,12 +10,12 @@ from pathlib import Path
 
 from PySide6.QtWidgets import QApplication
 
-from explorer.panels.head_atlas import HeadAtlasPanel
-from explorer.panels.head_map import HeadMapPanel
+from explorer.panels.head_atlas.panel import HeadAtlasPanel
+from explorer.panels.head_map.panel import HeadMapPanel
 from explorer.session.state import Document, State
 from explorer.settings import Settings
-from explorer.window import MainWindow
-from models.results import AtlasView, Ran, Result
+from explorer.window.window import MainWindow
+from models.protocol.results import AtlasView, Ran, Result
 from tests.benchmarks.window import Heartbeat, Paints, panel_of, wait_until
 
 ZOOMS = (2.0, 4.0, 8.0, 30.0)

@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from explorer.paths import resource
-from models.catalogue import DATE_MODELS, RECURRENT_TRANSLATORS, TRANSFORMER_TRANSLATOR
-from models.quality import measure
-from models.quality_requests import QualityScore
+from models.files.catalogue import DATE_MODELS, RECURRENT_TRANSLATORS, TRANSFORMER_TRANSLATOR
+from models.protocol.quality import QualityScore
+from models.quality.measurement import measure
 
 
 def row(name: str, sentences: int, scores: Sequence[QualityScore]) -> str:

@@ -110,8 +110,8 @@ Way = Callable[[], tuple[int, float]]  # bytes kept, and seconds where not all o
 
 def ours(folder: Path, tokens: int, _tool: str) -> Way:
     from models import open_checkpoint, run
-    from models.tiles import HeadTiles
-    from models.values import Tile, top_level
+    from models.attention.tiles import HeadTiles
+    from models.protocol.values import Tile, top_level
     from tests.benchmarks.checkpoints import text_of
 
     model = open_checkpoint(folder)

@@ -12,15 +12,15 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
 from explorer.panels.base import Panel
-from explorer.panels.head_atlas import HeadAtlasPanel
-from explorer.panels.head_map import HeadMapPanel
-from explorer.panels.next_token import NextTokenPanel
+from explorer.panels.head_atlas.panel import HeadAtlasPanel
+from explorer.panels.head_map.panel import HeadMapPanel
+from explorer.panels.next_token.panel import NextTokenPanel
 from explorer.session.intents import OpenCheckpoint, RestoreDocument, Show
 from explorer.session.state import Document, Selection, State
 from explorer.settings import Settings
-from explorer.window import MainWindow
-from models.requests import Request
-from models.values import SiteRef
+from explorer.window.window import MainWindow
+from models.protocol.requests import Request
+from models.protocol.values import SiteRef
 
 EXAMPLE = "Tom and Anna went to the park. Anna gave the ball to"
 START = Document(

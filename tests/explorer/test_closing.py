@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication
 from explorer.session.intents import OpenCheckpoint, SetText
 from explorer.session.state import Document, State
 from explorer.settings import Settings
-from explorer.window import MainWindow
+from explorer.window.window import MainWindow
 from tests.explorer.real_window import EXAMPLE, destroy, look_put_back, opened_window, settle, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -68,7 +68,8 @@ def assert_ended_well(done: subprocess.CompletedProcess[str]) -> None:
     "condition",
     [
         "True",
-        "'torch' in sys.modules and not hasattr(sys.modules.get('models.engine'), 'Engine')",  # in the middle of it
+        "'torch' in sys.modules and not hasattr(sys.modules.get('models.engine.engine'), 'Engine')",
+        # in the middle of it
         "self.session.state.ran is not None",
     ],
     ids=["before anything", "while torch is imported", "when the first run is shown"],

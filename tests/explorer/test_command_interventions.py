@@ -8,7 +8,7 @@ import pytest
 import models
 from explorer.app import _parser, first_state, interventions_of, main
 from explorer.session.state import Listed, ViewOptions
-from models.interventions import Mask, Scale
+from models.protocol.interventions import Mask, Scale
 
 TEXT = "Tom and Anna went to the park."
 

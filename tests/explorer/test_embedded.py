@@ -13,8 +13,8 @@ import explorer
 from explorer import embedded
 from explorer.session.intents import OpenCheckpoint
 from explorer.session.state import Results
-from explorer.window import MainWindow
-from models.errors import CheckpointError
+from explorer.window.window import MainWindow
+from models.protocol.errors import CheckpointError
 from tests.explorer.real_window import destroy, look_put_back
 from tests.models.own_modules import CHARACTERS, HEADS, Blind, Writer
 

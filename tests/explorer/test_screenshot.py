@@ -16,13 +16,13 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 import models
 from explorer import theme as themes
-from explorer.panels.head_atlas import HeadAtlasPanel
-from explorer.panels.head_map import HeadMapPanel
-from explorer.panels.next_token import NextTokenPanel
+from explorer.panels.head_atlas.panel import HeadAtlasPanel
+from explorer.panels.head_map.panel import HeadMapPanel
+from explorer.panels.next_token.panel import NextTokenPanel
 from explorer.session.intents import Show
 from explorer.session.state import Notice
 from explorer.theme import DARK, LIGHT, Theme, sequential
-from explorer.window import MainWindow
+from explorer.window.window import MainWindow
 from tests.explorer.real_window import EXAMPLE, back_to_start, opened_window, panel_of
 from tests.explorer.widgets.pictures import rgb
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from models.engine import Engine
-from models.requests import ForwardRequest, HeadRequest, LoadRequest, Request
-from models.results import Failure, HeadView, Loaded, Ran, Result
-from models.values import SiteRef
+from models.engine.engine import Engine
+from models.protocol.requests import ForwardRequest, HeadRequest, LoadRequest, Request
+from models.protocol.results import Failure, HeadView, Loaded, Ran, Result
+from models.protocol.values import SiteRef
 
 SITE = SiteRef("decoder", 3)
 

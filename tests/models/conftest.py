@@ -10,8 +10,8 @@ import pytest
 import transformers
 
 from models import open_checkpoint
-from models.engine import Engine
-from models.model import Model
+from models.engine.engine import Engine
+from models.forward.model import Model
 from tests import pretend_device
 from tests.models import tiny
 from tests.models.asking import opened

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 
 from models import run
-from models.model import Model
-from models.trace import Trace
-from models.values import SiteRef
+from models.forward.model import Model
+from models.forward.trace import Trace
+from models.protocol.values import SiteRef
 from tests.models import tiny
 
 TARGET = "La casa tiene tres puertas"

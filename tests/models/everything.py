@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from models.decode_requests import (
+from models.engine.engine import Engine
+from models.protocol.decoding import (
     DecodeRowsRequest,
     DecodeSamplesRequest,
     DecodeSamplesView,
     DecodeStepRequest,
     DecodeStepView,
 )
-from models.decode_settings import DecodeSettings
-from models.engine import Engine
-from models.interventions import Intervention, Mask, Positions, Scale
-from models.requests import (
+from models.protocol.decoding_settings import DecodeSettings
+from models.protocol.interventions import Intervention, Mask, Positions, Scale
+from models.protocol.requests import (
     AlignmentRequest,
     AtlasRequest,
     CellRequest,
@@ -39,8 +39,8 @@ from models.requests import (
     TrustRequest,
     VarianceRequest,
 )
-from models.results import Failure, Loaded, Ran, Result
-from models.values import Placement, SiteRef, Tile
+from models.protocol.results import Failure, Loaded, Ran, Result
+from models.protocol.values import Placement, SiteRef, Tile
 from tests.models import tiny
 from tests.models.asking import ask
 

@@ -23,10 +23,10 @@ def taken(kind: str) -> int:
 def main(folder: str) -> dict[str, Any]:
     import resource
 
-    from models import devices
-    from models.engine import Engine
-    from models.requests import ForwardRequest, HeadRequest, LoadRequest
-    from models.results import Failure, HeadView, Loaded, Ran
+    from models.engine.engine import Engine
+    from models.files import devices
+    from models.protocol.requests import ForwardRequest, HeadRequest, LoadRequest
+    from models.protocol.results import Failure, HeadView, Loaded, Ran
     from tests.models.asking import SITE, never, silent
 
     engine, hard = Engine(), resource.getrlimit(resource.RLIMIT_AS)[1]

@@ -12,7 +12,7 @@ import transformers
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
 
-from models.model import Model
+from models.forward.model import Model
 
 SENTENCE = "Tom and Anna went to the park. Anna gave the ball to"
 CORPUS = [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from explorer.panels.decoding.side_by_side import Drawn
 from explorer.session.state import State
-from models.decode_requests import DecodeSamplesRequest, DecodeStepRequest
-from models.decode_settings import DecodeSettings
+from models.protocol.decoding import DecodeSamplesRequest, DecodeStepRequest
+from models.protocol.decoding_settings import DecodeSettings
 
 
 def step_request(

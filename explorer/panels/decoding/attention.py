@@ -5,9 +5,9 @@ from __future__ import annotations
 from PySide6.QtWidgets import QWidget
 
 from explorer.panels.decoding.layout import column, count, plain, say
-from explorer.widgets.heat_map import HeatMap
+from explorer.widgets.heat_map.heat_map import HeatMap
 from explorer.widgets.page import wrapped
-from models.decode_requests import Beam, DecodeRowsView
+from models.protocol.decoding import Beam, DecodeRowsView
 
 _MAP_HEIGHT = 300
 

@@ -7,9 +7,9 @@ import math
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QLineEdit, QPushButton, QWidget
 
+from explorer.panels.decoding.branch_list import BranchList, BranchRow
 from explorer.panels.decoding.layout import column, count, dim, log_text, plain, row
 from explorer.session.branches import Branches, Segment, outline
-from explorer.widgets.branch_list import BranchList, BranchRow
 from explorer.widgets.number_text import MINUS
 from explorer.widgets.page import wrapped
 

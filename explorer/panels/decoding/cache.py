@@ -6,10 +6,10 @@ from collections import Counter
 
 from PySide6.QtWidgets import QWidget
 
+from explorer.panels.decoding.cache_view import CacheBar, CacheView
 from explorer.panels.decoding.layout import column, count, say
-from explorer.widgets.cache_view import CacheBar, CacheView
 from explorer.widgets.page import wrapped
-from models.decode_requests import DecodeStepView
+from models.protocol.decoding import DecodeStepView
 
 
 class CachePage(QWidget):

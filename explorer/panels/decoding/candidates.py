@@ -8,12 +8,12 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from explorer.panels.base import byte_note
+from explorer.panels.decoding.beam_tree import BeamNode, BeamTree
+from explorer.panels.decoding.filter_bars import FilterBars
 from explorer.panels.decoding.layout import column, log_text, say
 from explorer.panels.decoding.stages import StageButtons, cuts_text, overview, stage_rows, stage_text, threshold
-from explorer.widgets.beam_tree import BeamNode, BeamTree
-from explorer.widgets.filter_bars import FilterBars
 from explorer.widgets.page import wrapped
-from models.decode_requests import Beam, DecodeStepView
+from models.protocol.decoding import Beam, DecodeStepView
 
 _IN_SIGHT = 5
 

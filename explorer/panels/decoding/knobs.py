@@ -13,7 +13,7 @@ from explorer.session.decoding import Decoding
 from explorer.widgets.flow_layout import FlowLayout
 from explorer.widgets.page import wrapped
 from explorer.widgets.segments import Segments
-from models.decode_settings import DecodeSettings, Strategy
+from models.protocol.decoding_settings import DecodeSettings, Strategy
 
 STRATEGIES: tuple[Strategy, ...] = ("greedy", "sample", "beam")
 _BUTTONS = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 
-from explorer.widgets.heat_map import HeatMap
+from explorer.widgets.heat_map.heat_map import HeatMap
 from explorer.widgets.number_text import MINUS
 
 

@@ -20,9 +20,9 @@ from explorer.panels.decoding.work import (
 from explorer.session.branches import MOST_NODES, ROOT, Branches, Node
 from explorer.session.session import Session
 from explorer.session.state import State
-from models.chat import Prompt, with_other_end
-from models.decode_requests import Beam, DecodeStepRequest, DecodeStepView
-from models.decode_settings import DecodeSettings
+from models.protocol.chat import Prompt, with_other_end
+from models.protocol.decoding import Beam, DecodeStepRequest, DecodeStepView
+from models.protocol.decoding_settings import DecodeSettings
 
 _FULL = f"The branches of this text hold {MOST_NODES:,} tokens, the most that are kept. Delete one to go on."
 

@@ -16,10 +16,10 @@ from explorer.session.intents import AskSamples, AskStep, DeleteBranch, GoToNode
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.session.writing import TEXTS_KEPT, Origin
-from models.chat import Prompt
-from models.decode_requests import DecodeSamplesRequest, DecodeSamplesView, DecodeStepRequest, DecodeStepView
-from models.decode_settings import DecodeSettings
-from models.interventions import Intervention
+from models.protocol.chat import Prompt
+from models.protocol.decoding import DecodeSamplesRequest, DecodeSamplesView, DecodeStepRequest, DecodeStepView
+from models.protocol.decoding_settings import DecodeSettings
+from models.protocol.interventions import Intervention
 
 
 class DecodePlayer(LookedAt):

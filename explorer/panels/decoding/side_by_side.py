@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from explorer.session.branches import ROOT, Branches
-from models.decode_requests import Beam, DecodeSamplesView, DecodeStepView
-from models.decode_settings import DecodeSettings
+from models.protocol.decoding import Beam, DecodeSamplesView, DecodeStepView
+from models.protocol.decoding_settings import DecodeSettings
 
 
 @dataclass(frozen=True)

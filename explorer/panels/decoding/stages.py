@@ -8,12 +8,12 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from explorer.panels.base import byte_note
+from explorer.panels.decoding.filter_bars import FilterRow
 from explorer.panels.decoding.layout import count
-from explorer.widgets.filter_bars import FilterRow
 from explorer.widgets.number_text import percent_text
 from explorer.widgets.segments import Segments
-from models.decode_requests import DecodeStepView, Stage
-from models.decode_settings import DecodeSettings
+from models.protocol.decoding import DecodeStepView, Stage
+from models.protocol.decoding_settings import DecodeSettings
 
 # in the order in which they act
 FILTERS = ("repetition penalty", "no repeated n-gram", "temperature", "top-k", "top-p", "min-p")

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
+from explorer.panels.decoding.branch_list import BranchList, BranchRow
 from explorer.panels.decoding.layout import column, log_text, plain, say
 from explorer.panels.decoding.side_by_side import SideText
-from explorer.widgets.branch_list import BranchList, BranchRow
 from explorer.widgets.number_text import MINUS
 from explorer.widgets.page import wrapped
-from models.decode_settings import DecodeSettings
+from models.protocol.decoding_settings import DecodeSettings
 
 _BEAMS = "Beams, the best first{}. Pick one to look at:"
 _SAMPLES = "Samples, each with its own draws. Pick one to look at:"

@@ -10,9 +10,9 @@ from explorer.panels.decoding.layout import log_text
 from explorer.panels.decoding.side_by_side import Drawn, best_of, followed
 from explorer.session.branches import Branches, Node
 from explorer.widgets.number_text import MINUS, percent_text
-from models.decode_requests import Beam, DecodeStepRequest, DecodeStepView
-from models.decode_settings import DecodeSettings
-from models.interventions import Intervention, describe
+from models.protocol.decoding import Beam, DecodeStepRequest, DecodeStepView
+from models.protocol.decoding_settings import DecodeSettings
+from models.protocol.interventions import Intervention, describe
 
 READY = "Press Step to let the model write one token, or Play."
 ENDINGS = {

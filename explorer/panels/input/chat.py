@@ -5,12 +5,12 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
+from explorer.panels.input.turn_list import TurnList
+from explorer.panels.input.turn_mark import TurnLegend
 from explorer.session.intents import SayInTurn, SetChat, SetTurns, Show
 from explorer.session.state import Notice, State
 from explorer.widgets.segments import Segments
-from explorer.widgets.turn_list import TurnList
-from explorer.widgets.turn_mark import TurnLegend
-from models.chat import MOST_TURNS
+from models.protocol.chat import MOST_TURNS
 
 
 class ChatParts(QObject):

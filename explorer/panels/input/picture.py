@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from explorer.panels.input.picture_input import PictureInput
 from explorer.session.state import State
-from explorer.widgets.picture_input import PictureInput
-from models.sample_pictures import samples, title_of_picture
-from models.values import SeenPicture
+from models.files.sample_pictures import samples, title_of_picture
+from models.protocol.values import SeenPicture
 
 
 class PictureRow(PictureInput):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from explorer.language import foreign_remark
 from explorer.panels.base import byte_note, shortened
+from explorer.panels.input.token_strip import Chip
 from explorer.session.state import State
-from explorer.widgets.token_strip import Chip
-from models.chat import plain_text
-from models.values import Token
+from models.protocol.chat import plain_text
+from models.protocol.values import Token
 
 
 def word_span(tokens: tuple[Token, ...], position: int) -> tuple[int, int]:

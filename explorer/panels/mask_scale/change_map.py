@@ -9,10 +9,10 @@ from explorer.panels.mask_scale.knobs import said
 from explorer.session.hover import Pointed
 from explorer.theme import ColourTable, diverging, sequential
 from explorer.widgets.colour_bar import ColourBar
+from explorer.widgets.heat_map.tile_map import TileMap
 from explorer.widgets.segments import Segments
-from explorer.widgets.tile_map import TileMap
-from models.results import CompareView
-from models.values import Tile, top_level
+from models.protocol.results import CompareView
+from models.protocol.values import Tile, top_level
 
 CHANGE, BEFORE, AFTER = range(3)
 

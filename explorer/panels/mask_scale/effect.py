@@ -10,12 +10,12 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QVBoxLayout, QWidget
 
 from explorer.panels.mask_scale.change_map import ChangeMap
 from explorer.panels.mask_scale.knobs import heading, said
+from explorer.panels.mask_scale.paired_bars import PairedBars, PairedRow
 from explorer.session.hover import Pointed
 from explorer.session.state import State
 from explorer.theme import sequential
 from explorer.widgets.number_text import percent_text, value_text
-from explorer.widgets.paired_bars import PairedBars, PairedRow
-from models.results import CompareView, Ran
+from models.protocol.results import CompareView, Ran
 
 Words = tuple[list[str], list[str]]
 """What the queries and the keys of a site are called."""

@@ -16,10 +16,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from explorer.panels.mask_scale.log_slider import LogSlider, SliderMark
 from explorer.widgets.flow_layout import FlowLayout
-from explorer.widgets.log_slider import LogSlider, SliderMark
 from explorer.widgets.number_text import value_text
-from models.interventions import MOST, WINDOW_MEANS, Mask, MaskKind
+from models.protocol.interventions import MOST, WINDOW_MEANS, Mask, MaskKind
 
 _SCOPES = {"head": "This head", "layer": "This layer", "everywhere": "Everywhere"}
 

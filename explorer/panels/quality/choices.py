@@ -11,8 +11,8 @@ from explorer.panels.base import shortened
 from explorer.paths import resource
 from explorer.widgets.flow_layout import FlowLayout
 from explorer.widgets.segments import Segments
-from models.catalogue import DATE_MODELS, RECURRENT_TRANSLATORS, TRANSFORMER_TRANSLATOR
-from models.quality_requests import QualityRequest
+from models.files.catalogue import DATE_MODELS, RECURRENT_TRANSLATORS, TRANSFORMER_TRANSLATOR
+from models.protocol.quality import QualityRequest
 
 TRANSLATION, DATES = range(2)
 OURS, FILE = range(2)

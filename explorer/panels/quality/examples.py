@@ -11,7 +11,7 @@ from explorer.panels.quality.words import Style
 from explorer.theme import LIGHT, Theme
 from explorer.widgets.flow_layout import FlowLayout
 from explorer.widgets.page import wrapped
-from models.quality_requests import QualityBin, QualityExample
+from models.protocol.quality import QualityBin, QualityExample
 
 
 class ExamplesView(QWidget):

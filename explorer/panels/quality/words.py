@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from explorer.widgets.length_plot import FEW, LengthBin, LengthLine, Mark
+from explorer.panels.quality.length_plot import FEW, LengthBin, LengthLine, Mark
 from explorer.widgets.number_text import value_text
-from models.quality_requests import QualityPart, QualityRequest, QualityScore, QualityView
+from models.protocol.quality import QualityPart, QualityRequest, QualityScore, QualityView
 
 BLEU, EXACT, LOG_P = range(3)
 MEASURES = (

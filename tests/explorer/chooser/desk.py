@@ -10,7 +10,7 @@ from PySide6.QtTest import QTest
 
 from explorer.chooser.dialog import CheckpointDialog
 from explorer.chooser.hub_client import HubClient
-from models.hub_requests import HubListing
+from models.protocol.hub import HubListing
 from tests.explorer.chooser.fake_hub import FakeHub, described
 from tests.explorer.real_window import destroy, look_put_back, press
 

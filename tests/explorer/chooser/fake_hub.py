@@ -6,12 +6,12 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 
-from models.describe_requests import Described, DescribeRequest
-from models.hub_requests import FetchRequest, HubFetched, HubFile, HubListing, LookUpRequest
-from models.requests import Cancelled, Request
-from models.results import Failure, Result
-from models.values import Capability, CheckpointInfo, StackInfo
-from models.weight_files import Tensors
+from models.files.weight_files import Tensors
+from models.protocol.describing import Described, DescribeRequest
+from models.protocol.hub import FetchRequest, HubFetched, HubFile, HubListing, LookUpRequest
+from models.protocol.requests import Cancelled, Request
+from models.protocol.results import Failure, Result
+from models.protocol.values import Capability, CheckpointInfo, StackInfo
 
 
 class FakeHub:

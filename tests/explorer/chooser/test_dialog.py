@@ -14,8 +14,8 @@ from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QLabel
 from explorer import theme as themes
 from explorer.chooser.dialog import CheckpointDialog
 from explorer.theme import DARK, LIGHT
-from models.catalogue import SHIPPED
-from models.hub_requests import FetchRequest
+from models.files.catalogue import SHIPPED
+from models.protocol.hub import FetchRequest
 from tests.explorer.chooser.desk import Desk, opened_desk
 from tests.explorer.chooser.fake_hub import FakeHub, described
 from tests.explorer.real_window import press

@@ -10,7 +10,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from explorer.chooser.gguf_list import GgufList
-from models.hub_requests import FetchRequest, HubFile
+from models.protocol.hub import FetchRequest, HubFile
 from tests.explorer.chooser.desk import Desk, opened_desk
 from tests.explorer.chooser.fake_hub import FakeHub
 from tests.explorer.real_window import press

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from explorer.chooser.hub_client import HubClient
-from models.hub_requests import FetchRequest, LookUpRequest
+from models.protocol.hub import FetchRequest, LookUpRequest
 from tests.explorer.chooser.fake_hub import FakeHub
 
 

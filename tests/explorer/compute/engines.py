@@ -9,8 +9,16 @@ from typing import NoReturn
 
 import numpy as np
 
-from models.requests import Cancelled, ForwardRequest, HeadRequest, LoadRequest, Request, StepRequest, TrustRequest
-from models.results import HeadView, Result
+from models.protocol.requests import (
+    Cancelled,
+    ForwardRequest,
+    HeadRequest,
+    LoadRequest,
+    Request,
+    StepRequest,
+    TrustRequest,
+)
+from models.protocol.results import HeadView, Result
 from tests.explorer.session import answers
 
 ShouldStop = Callable[[], bool]

@@ -14,9 +14,9 @@ from explorer.compute.bridge import Bridge, connect
 from explorer.compute.worker import EngineLike
 from explorer.session.intents import OpenCheckpoint, SetText
 from explorer.session.session import Session
-from models.requests import AtlasRequest, ForwardRequest, HeadRequest, LoadRequest, Request, StepRequest
-from models.results import Failure, HeadView, Loaded, Progress, Ran, Result
-from models.values import SiteRef
+from models.protocol.requests import AtlasRequest, ForwardRequest, HeadRequest, LoadRequest, Request, StepRequest
+from models.protocol.results import Failure, HeadView, Loaded, Progress, Ran, Result
+from models.protocol.values import SiteRef
 from tests.explorer.compute.engines import GatedEngine, QuickEngine, Report, ShouldStop
 
 MakeBridge = Callable[[Callable[[], EngineLike]], Bridge]

@@ -6,8 +6,16 @@ from itertools import pairwise
 import pytest
 
 from explorer.compute.mailbox import Mailbox
-from models.requests import AtlasRequest, ForwardRequest, HeadRequest, LoadRequest, Request, StepRequest, TrustRequest
-from models.values import SiteRef
+from models.protocol.requests import (
+    AtlasRequest,
+    ForwardRequest,
+    HeadRequest,
+    LoadRequest,
+    Request,
+    StepRequest,
+    TrustRequest,
+)
+from models.protocol.values import SiteRef
 
 
 @pytest.fixture

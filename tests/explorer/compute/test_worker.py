@@ -12,9 +12,13 @@ import pytest
 from explorer.compute import worker as worker_module
 from explorer.compute.mailbox import Mailbox
 from explorer.compute.worker import ACTIVITIES, EngineLike, Worker
-from models import decode_requests, describe_requests, hub_requests, quality_requests, requests
-from models.requests import Cancelled, ForwardRequest, LoadRequest, Request
-from models.results import Failure, Loaded, Progress, Ran, Result
+from models.protocol import decoding as decode_requests
+from models.protocol import describing as describe_requests
+from models.protocol import hub as hub_requests
+from models.protocol import quality as quality_requests
+from models.protocol import requests
+from models.protocol.requests import Cancelled, ForwardRequest, LoadRequest, Request
+from models.protocol.results import Failure, Loaded, Progress, Ran, Result
 from tests.explorer.compute.engines import GatedEngine, QuickEngine, Report, ShouldStop
 from tests.explorer.session import answers
 
@@ -253,5 +257,7 @@ def test_a_worker_that_never_started_is_stopped_at_once():
 
 
 def test_torch_is_not_imported_until_the_engine_is_made():
-    code = "import sys, explorer.compute.bridge; sys.exit('torch' in sys.modules or 'models.engine' in sys.modules)"
+    code = (
+        "import sys, explorer.compute.bridge; sys.exit('torch' in sys.modules or 'models.engine.engine' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

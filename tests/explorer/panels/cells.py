@@ -10,9 +10,9 @@ import numpy as np
 from explorer.session.intents import SelectCell, SelectHead
 from explorer.session.session import Session
 from explorer.session.state import State
-from models.requests import CellRequest
-from models.results import CellView, Ran
-from models.values import Candidate, SiteRef
+from models.protocol.requests import CellRequest
+from models.protocol.results import CellView, Ran
+from models.protocol.values import Candidate, SiteRef
 from tests.explorer.session.answers import after, loaded, ran
 
 SITE = SiteRef("decoder", 5)

@@ -9,9 +9,9 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from explorer.compute.bridge import Bridge, connect
 from explorer.panels.base import Panel
-from explorer.panels.head_map import HeadMapPanel
-from explorer.panels.mask_scale import MaskScalePanel
-from explorer.panels.next_token import NextTokenPanel
+from explorer.panels.head_map.panel import HeadMapPanel
+from explorer.panels.mask_scale.panel import MaskScalePanel
+from explorer.panels.next_token.panel import NextTokenPanel
 from explorer.session.hover import Hover
 from explorer.session.session import Session
 from explorer.session.state import Document, State

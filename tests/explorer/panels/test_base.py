@@ -17,14 +17,14 @@ from explorer.panels.base import (
     wanted_comparison,
     wanted_head,
 )
-from explorer.panels.cell import CellPanel
-from explorer.panels.mask_scale import MaskScalePanel
+from explorer.panels.cell.panel import CellPanel
+from explorer.panels.mask_scale.panel import MaskScalePanel
 from explorer.session.intents import OpenCheckpoint, SelectHead, SelectQuery, Show
 from explorer.session.state import Notice, State
 from explorer.widgets.card import Card
-from models.requests import HeadRequest, LoadRequest, Request
-from models.results import Loaded
-from models.values import SiteRef
+from models.protocol.requests import HeadRequest, LoadRequest, Request
+from models.protocol.results import Loaded
+from models.protocol.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 

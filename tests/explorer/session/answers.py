@@ -10,8 +10,8 @@ from explorer.session.branches import GREEDY, Branches
 from explorer.session.intents import Arrived, Intent
 from explorer.session.reduce import reduce
 from explorer.session.state import Document, State
-from models.chat import Prompt, plain_text
-from models.decode_requests import (
+from models.protocol.chat import Prompt, plain_text
+from models.protocol.decoding import (
     DecodeSamplesRequest,
     DecodeSamplesView,
     DecodeStepRequest,
@@ -19,9 +19,9 @@ from models.decode_requests import (
     Ending,
     Offer,
 )
-from models.decode_settings import DecodeSettings
-from models.quality_requests import QualityPart, QualityRequest, QualityScore, QualityView
-from models.requests import (
+from models.protocol.decoding_settings import DecodeSettings
+from models.protocol.quality import QualityPart, QualityRequest, QualityScore, QualityView
+from models.protocol.requests import (
     AlignmentRequest,
     AtlasRequest,
     CompareRequest,
@@ -35,7 +35,7 @@ from models.requests import (
     StepRequest,
     TrustRequest,
 )
-from models.results import (
+from models.protocol.results import (
     AlignmentView,
     AtlasView,
     CompareView,
@@ -51,7 +51,7 @@ from models.results import (
     Stepped,
     TrustReport,
 )
-from models.values import (
+from models.protocol.values import (
     DEFAULT_PLACEMENT,
     Candidate,
     CheckpointInfo,

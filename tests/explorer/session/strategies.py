@@ -41,13 +41,13 @@ from explorer.session.intents import (
 )
 from explorer.session.state import Document, Notice, Selection
 from explorer.session.writing import Origin, Writing
-from models.chat import ROLES, Turn
-from models.decode_requests import DecodeStepRequest
-from models.decode_settings import DecodeSettings, Strategy
-from models.interventions import Mask, Scale
-from models.requests import ForwardRequest, LoadRequest, StepRequest
-from models.results import Result
-from models.values import SiteRef
+from models.protocol.chat import ROLES, Turn
+from models.protocol.decoding import DecodeStepRequest
+from models.protocol.decoding_settings import DecodeSettings, Strategy
+from models.protocol.interventions import Mask, Scale
+from models.protocol.requests import ForwardRequest, LoadRequest, StepRequest
+from models.protocol.results import Result
+from models.protocol.values import SiteRef
 from tests.explorer.session import answers
 
 

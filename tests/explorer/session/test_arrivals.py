@@ -18,11 +18,11 @@ from explorer.session.intents import (
     SetText,
 )
 from explorer.session.state import Document, Notice, Selection, State
-from models.describe_requests import Described, DescribeRequest
-from models.interventions import Positions, Scale
-from models.requests import ForwardRequest, LoadRequest, RecurrentRequest
-from models.results import Failure, RecurrentView, Result
-from models.values import SiteRef
+from models.protocol.describing import Described, DescribeRequest
+from models.protocol.interventions import Positions, Scale
+from models.protocol.requests import ForwardRequest, LoadRequest, RecurrentRequest
+from models.protocol.results import Failure, RecurrentView, Result
+from models.protocol.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.session.answers import after
 

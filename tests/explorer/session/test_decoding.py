@@ -9,7 +9,7 @@ from explorer.session.decoding import Decoding, strategy_of
 from explorer.session.intents import SetDecoding, SetStrategy, SetText
 from explorer.session.session import Session
 from explorer.session.state import Document, State
-from models.decode_settings import DecodeSettings
+from models.protocol.decoding_settings import DecodeSettings
 from tests.explorer.session import answers
 from tests.explorer.session.answers import after
 

@@ -4,7 +4,7 @@ import pytest
 
 from explorer.session.defaults import default_selection, followed_query, last_token
 from explorer.session.state import Selection
-from models.values import SiteRef
+from models.protocol.values import SiteRef
 from tests.explorer.session import answers
 
 

@@ -15,8 +15,8 @@ from explorer.session.intents import (
 )
 from explorer.session.reduce import reduce
 from explorer.session.state import Document, State
-from models.requests import ForwardRequest, LoadRequest, Request, TrustRequest
-from models.results import Result
+from models.protocol.requests import ForwardRequest, LoadRequest, Request, TrustRequest
+from models.protocol.results import Result
 from tests.explorer.session import answers
 
 

@@ -16,10 +16,10 @@ from explorer.session.branches import MOST_NODES, Branches
 from explorer.session.decoding import Decoding
 from explorer.session.state import Document, Listed, Normalisation, Selection, ViewOptions
 from explorer.theme import SEQUENTIAL_MAPS
-from models.chat import MOST_TURNS, ROLES, Turn
-from models.decode_settings import MOST_SEED, DecodeSettings, Strategy
-from models.interventions import WINDOW_MEANS, Mask, MaskKind, Positions, Scale
-from models.values import SiteRef
+from models.protocol.chat import MOST_TURNS, ROLES, Turn
+from models.protocol.decoding_settings import MOST_SEED, DecodeSettings, Strategy
+from models.protocol.interventions import WINDOW_MEANS, Mask, MaskKind, Positions, Scale
+from models.protocol.values import SiteRef
 
 
 def tree(actions: list[tuple[str, int, float, DecodeSettings, bool, str]]) -> Branches:

@@ -7,8 +7,8 @@ import pytest
 from explorer.session.branches import Branches
 from explorer.session.history import CHARACTERS, MERGE_SECONDS, NODES, STEPS, History
 from explorer.session.state import Document, Selection
-from models.chat import Turn
-from models.values import SiteRef
+from models.protocol.chat import Turn
+from models.protocol.values import SiteRef
 
 
 class Clock:

@@ -19,9 +19,9 @@ from explorer.session.intents import (
 )
 from explorer.session.session import Session
 from explorer.session.state import Listed, Question, State
-from models.interventions import Intervention, Mask, Positions, Scale
-from models.requests import ForwardRequest
-from models.values import SiteRef
+from models.protocol.interventions import Intervention, Mask, Positions, Scale
+from models.protocol.requests import ForwardRequest
+from models.protocol.values import SiteRef
 from tests.explorer.session import answers
 
 SITE = SiteRef("decoder", 5)

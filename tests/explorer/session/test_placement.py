@@ -9,9 +9,9 @@ import pytest
 from explorer.session.effects import effects, initial_requests
 from explorer.session.intents import Arrived, Busy, Intent, OpenCheckpoint, Place, SelectCell, SetText
 from explorer.session.state import Document, Notice, State
-from models.requests import ExportRequest, ForwardRequest, HeadRequest, LoadRequest
-from models.results import Failure
-from models.values import BEST, Placement, SiteRef
+from models.protocol.requests import ExportRequest, ForwardRequest, HeadRequest, LoadRequest
+from models.protocol.results import Failure
+from models.protocol.values import BEST, Placement, SiteRef
 from tests.explorer.session import answers
 from tests.explorer.session.answers import after
 

@@ -30,8 +30,8 @@ from explorer.session.intents import (
 from explorer.session.reduce import reduce
 from explorer.session.state import Document, Notice, Selection, State, ViewOptions
 from explorer.session.writing import TEXTS_KEPT
-from models.requests import LoadRequest
-from models.values import SiteRef
+from models.protocol.requests import LoadRequest
+from models.protocol.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.session.answers import after
 from tests.explorer.session.strategies import intents

@@ -29,9 +29,9 @@ from explorer.session.intents import (
 from explorer.session.session import Session
 from explorer.session.state import Document, State
 from explorer.session.writing import TEXTS_KEPT
-from models.interventions import Scale
-from models.requests import ForwardRequest, HeadRequest, LoadRequest, TrustRequest
-from models.values import SiteRef
+from models.protocol.interventions import Scale
+from models.protocol.requests import ForwardRequest, HeadRequest, LoadRequest, TrustRequest
+from models.protocol.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.session.strategies import intents
 

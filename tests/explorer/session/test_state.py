@@ -3,8 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from explorer.session.state import Document, Results, Selection, State, clamped
-from models.results import Ran
-from models.values import Site, SiteRef
+from models.protocol.results import Ran
+from models.protocol.values import Site, SiteRef
 from tests.explorer.session import answers
 
 FIRST = SiteRef("decoder", 0)

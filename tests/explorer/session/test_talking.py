@@ -10,9 +10,9 @@ from explorer.session.intents import Arrived, OpenCheckpoint, SayInTurn, SetChat
 from explorer.session.reduce import reduce
 from explorer.session.session import Session
 from explorer.session.state import Document, Notice, State
-from models.chat import MOST_TURNS, Chat, Prompt, Turn
-from models.requests import ForwardRequest, StepRequest
-from models.results import Failure
+from models.protocol.chat import MOST_TURNS, Chat, Prompt, Turn
+from models.protocol.requests import ForwardRequest, StepRequest
+from models.protocol.results import Failure
 from tests.explorer.session import answers
 
 TURNS = (Turn("system", "Be brief."), Turn("user", "Who is Tom?"), Turn("assistant", "A boy."))

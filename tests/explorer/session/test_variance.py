@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from explorer.session.state import State
-from models.experiments import measure
-from models.requests import VarianceRequest
-from models.results import VarianceView
-from models.values import HeadScores, SiteRef
+from models.protocol.requests import VarianceRequest
+from models.protocol.results import VarianceView
+from models.protocol.values import HeadScores, SiteRef
+from models.views.variance import measure
 from tests.explorer.session import answers
 
 EXPERIMENT = measure(1, 4, 1.0, 0)

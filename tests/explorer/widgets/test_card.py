@@ -6,8 +6,8 @@ import pytest
 from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton
 
+from explorer.panels.next_token.bar_list import BarList
 from explorer.theme import DARK
-from explorer.widgets.bar_list import BarList
 from explorer.widgets.card import Card
 
 

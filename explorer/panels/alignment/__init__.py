@@ -1,0 +1,1 @@
+"""Align: translation, ribbons from each word to the words that it was written from."""

@@ -1,0 +1,267 @@
+"""Which source words the decoder looked at as it wrote each target word: cross-attention as ribbons and a table."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel, QPushButton, QStackedWidget, QVBoxLayout, QWidget
+
+from explorer.panels.alignment.ribbons import Ribbons
+from explorer.panels.base import Panel, shortened, site_words
+from explorer.session.defaults import default_selection
+from explorer.session.hover import NOTHING, Hover, Pointed
+from explorer.session.intents import OpenCheckpoint, SelectCell, SelectHead, SelectKey, SelectQuery
+from explorer.session.session import Session
+from explorer.session.state import State
+from explorer.widgets.card import Card
+from explorer.widgets.number_text import percent_text
+from explorer.widgets.page import invitation, scrolling, wrapped
+from explorer.widgets.segments import Segments
+from explorer.widgets.weight_table import WeightCell, WeightRow, WeightTable
+from models.protocol.requests import AlignmentRequest, Request
+from models.protocol.results import AlignmentView, Ran
+from models.protocol.values import CheckpointInfo
+
+TRANSLATOR = "en-es"
+_WRITTEN = TRANSLATOR.replace("-", "\N{NON-BREAKING HYPHEN}")  # in a sentence its name stays on one line
+HEAD, LAYER, ALL = range(3)
+NEXT = "⟨next⟩"
+"""What the last row is called: it writes a word that does not stand in the target."""
+
+_CHOICES = (
+    ("This head", "The weights of the selected cross-attention head"),
+    ("Layer mean", "The mean over the heads of the selected cross-attention layer"),
+    ("All heads", "The mean over every cross-attention head of the model"),
+)
+_INVITATION = (
+    f" Open {_WRITTEN}, which translates English into Spanish, to see which English words it looked at as it wrote "
+    "each Spanish word."
+)
+_ONE_TEXT = "This model reads one text, and an alignment needs two." + _INVITATION
+_NO_ATTENTION = "This model has no attention from its target to its source: no weights say what belongs together."
+_EMPTY = "The ribbons between source and target appear here when the model has run."
+_OTHER_STACK = (
+    "The selected head looks within one sentence, so this is the mean over all cross-attention heads. Choose one under "
+    "Cross in All heads, or click a word here."
+)
+_READING = (
+    "A reading of the weights: where the model looked most as it wrote a word, not why it chose it. The weights that "
+    "wrote a word are those of the row before it, since each position predicts the next word."
+)
+_LISTED = 3  # source words named in the sentence
+_LEAST = 0.05
+
+
+class AlignmentPanel(Panel):
+    name = "alignment"
+    title = "Align"
+    hint = "Which words of the source the model looked at as it wrote each word of the target, and how likely that was."
+
+    @classmethod
+    def suits(cls, info: CheckpointInfo) -> bool:
+        return info.family == "seq2seq"
+
+    def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
+        super().__init__(session, hover, parent)
+        self._mode = HEAD
+        self._shown: AlignmentView | None = None
+        self.modes = Segments(_CHOICES, "Which heads")
+        self.modes.chosen.connect(self.show_mode)
+        self.note = wrapped(_OTHER_STACK, "dim")
+        self.sentence = wrapped(role="title")
+        self.ribbons = Ribbons()
+        self.ribbons.set_empty_text(_EMPTY)
+        self.ribbons.target_selected.connect(self._on_target)
+        self.ribbons.source_selected.connect(self._on_source)
+        self.ribbons.hovered.connect(self._on_hovered)
+        self.heading = QLabel("Word by word")
+        self.heading.setProperty("role", "title")
+        self.table = WeightTable(("likely · weight",), "written", "looked most at")
+        self.table.row_selected.connect(self._on_row)
+        self.reading = wrapped(_READING, "dim")
+        self.explanation = wrapped(role="dim")
+        self.explanation.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.open_button = QPushButton(f"Open {TRANSLATOR}")
+        self.open_button.setProperty("role", "primary")
+        self.open_button.clicked.connect(lambda: self.dispatch(OpenCheckpoint(TRANSLATOR)))
+        self.pages = QStackedWidget()
+        self.pages.addWidget(invitation(self.explanation, self.open_button))
+        self.pages.addWidget(scrolling(self._page()))
+        self.card = Card("Alignment")
+        self.card.set_content(self.pages)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.card)
+
+    def _page(self) -> QWidget:
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(0, 2, 6, 4)
+        column.setSpacing(8)
+        parts = (self.modes, self.note, self.sentence, self.ribbons, self.heading, self.table, self.reading)
+        for part in parts:
+            column.addWidget(part)
+        column.addStretch(1)
+        return page
+
+    # what it shows
+
+    def show_mode(self, mode: int) -> None:
+        """One head, the mean over its layer, or over all heads."""
+        self._mode = mode
+        self.modes.choose(self._mode_of(self.session.state))
+        if self.isVisible():
+            self._refresh()
+
+    def _mode_of(self, state: State) -> int:
+        """The mode that can be shown: without a cross-attention head selected there is only the mean over all."""
+        return self._mode if _looks_across(state) else ALL
+
+    def wants(self, state: State) -> Request | None:
+        ran, site, view = state.ran, state.site, state.results.alignment
+        if ran is None or not _aligns(ran):
+            return None
+        mode = self._mode_of(state)
+        ref = site.ref if site is not None and mode != ALL else None
+        head = state.selection.head if mode == HEAD else None
+        if view is not None and (view.run, view.site, view.head) == (ran.run, ref, head):
+            return None
+        return AlignmentRequest(run=ran.run, site=ref, head=head)
+
+    def render_state(self, state: State, old: State | None) -> None:
+        loaded, view, ran = state.results.loaded, state.results.alignment, state.ran
+        nothing_across = loaded is not None and all(stack.stack != "cross" for stack in loaded.info.stacks)
+        self.pages.setCurrentIndex(0 if nothing_across else 1)
+        two_texts = loaded is not None and loaded.info.family == "seq2seq"
+        self.explanation.setText(_NO_ATTENTION + _INVITATION if two_texts else _ONE_TEXT)
+        self.open_button.setEnabled(state.loading is None)
+        across = _looks_across(state)
+        self.modes.choose(self._mode_of(state))
+        for mode in (HEAD, LAYER):
+            self.modes.button(mode).setEnabled(across)
+        self.note.setVisible(ran is not None and not across)
+        if view is None or ran is None:
+            self._show_nothing()
+            return
+        if view.run != ran.run:
+            return  # the last picture stays until the new one is here
+        if view is not self._shown:
+            self._show(view, ran)
+        target, source = (state.selection.query, state.selection.key) if across else (-1, -1)
+        self.ribbons.set_selection(target, source)
+        self.table.set_row(target)
+        self.sentence.setText(sentence(view.weights, *words(ran), target) + _chance(view.likelihoods, target))
+        self.sentence.setVisible(bool(self.sentence.text()))
+
+    def _show_nothing(self) -> None:
+        self._shown = None
+        self.ribbons.set_alignment(None, (), ())
+        self.table.set_rows(())
+        self.card.set_subtitle("")
+        for part in (self.sentence, self.heading, self.table, self.reading):
+            part.hide()
+
+    def _show(self, view: AlignmentView, ran: Ran) -> None:
+        self._shown = view
+        sources, targets = words(ran)
+        self.ribbons.set_alignment(view.weights, sources, targets)
+        best = view.weights.argmax(axis=1)
+        self.table.set_rows(
+            [
+                WeightRow(
+                    name=target,
+                    value=f"← {sources[source]}",
+                    cells=(WeightCell(float(weights[source]), f"{weights[source]:.2f}", _likely(likelihood)),),
+                    tooltip=f"“{target}” was written with {weights[source]:.6f} of the weight on “{sources[source]}”"
+                    + (f"; the model gave it {_likely(likelihood)}" if _likely(likelihood) else ""),
+                )
+                for target, source, weights, likelihood in zip(
+                    targets, best, view.weights, view.likelihoods.tolist(), strict=True
+                )
+            ]
+        )
+        self.card.set_subtitle(view.description)
+        for part in (self.heading, self.table, self.reading):
+            part.show()
+
+    def render_hover(self, pointed: Pointed) -> None:
+        if _looks_across(self.session.state):
+            self.ribbons.set_hover(pointed.query, pointed.key)
+
+    # what a person does
+
+    def _on_hovered(self, target: int, source: int) -> None:
+        if _looks_across(self.session.state):
+            self.hover.point(NOTHING if target < 0 and source < 0 else Pointed(query=target, key=source))
+
+    def _on_target(self, target: int) -> None:
+        self._select_across()
+        self.dispatch(SelectQuery(target))
+
+    def _on_source(self, source: int) -> None:
+        self._select_across()
+        self.dispatch(SelectKey(source))
+
+    def _on_row(self, row: int) -> None:
+        if self._shown is not None:
+            best = int(self._shown.weights[row].argmax())
+            self._select_across()
+            self.dispatch(SelectCell(row, best))
+
+    def _select_across(self) -> None:
+        """Select a cross-attention head, so that a word of either text can be selected."""
+        state = self.session.state
+        if state.ran is None or _looks_across(state):
+            return
+        default = default_selection(state.ran, state.document.checkpoint)
+        across = [site.ref for site in state.ran.sites if site.stack == "cross"]
+        site, head = (default.site, default.head) if default.site in across else (across[-1], 0)
+        if site is not None:
+            self._mode = ALL  # what is on screen stays
+            self.dispatch(SelectHead(site, head))
+
+
+def _aligns(ran: Ran) -> bool:
+    return any(site.stack == "cross" for site in ran.sites)
+
+
+def _looks_across(state: State) -> bool:
+    return state.site is not None and state.site.stack == "cross"
+
+
+def words(ran: Ran) -> tuple[list[str], list[str]]:
+    """The source's words, and for each row of an alignment the word that it wrote: the one after the row's own."""
+    site = next(site for site in ran.sites if site.stack == "cross")
+    targets, sources = site_words(ran, site)
+    return sources, [*targets[1:], NEXT]
+
+
+def sentence(weights: np.ndarray, sources: list[str], targets: list[str], target: int) -> str:
+    """ "The weights with which the model wrote “gato”: 81 % on “cat”, 7 % on “is”."; "" for no target word."""
+    if not 0 <= target < len(targets):
+        return ""
+    row = weights[target]
+    named = [int(i) for i in np.argsort(-row, kind="stable")[:_LISTED] if row[i] >= _LEAST]
+    if not named:
+        largest = float(row.max())
+        return f"{_begins(targets[target])} are spread thin: {100 * largest:.0f} % on one word at most."
+    listed = ", ".join(f"{100 * row[i]:.0f} % on “{shortened(sources[i])}”" for i in named)
+    return f"{_begins(targets[target])}: {listed}."
+
+
+def _chance(likelihoods: np.ndarray, target: int) -> str:
+    """ " It was 83 % likely." of the word that row `target` wrote; "" where it wrote none."""
+    known = 0 <= target < len(likelihoods) and not np.isnan(likelihoods[target])
+    return f" It was {_likely(float(likelihoods[target]))} likely." if known else ""
+
+
+def _likely(likelihood: float) -> str:
+    return "" if math.isnan(likelihood) else percent_text(likelihood)
+
+
+def _begins(target: str) -> str:
+    if target == NEXT:
+        return "The weights with which the model writes what comes next"
+    return f"The weights with which the model wrote “{target}”"

@@ -1,0 +1,1 @@
+"""Cell: one cell's arithmetic, from q and k to the weight, the write and its effect on a logit."""

@@ -1,0 +1,253 @@
+"""One cell of the selected head: from two tokens' vectors to one weight, and on to a logit."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QScrollArea,
+    QSizePolicy,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from explorer.panels.base import Panel, shortened, site_words
+from explorer.panels.cell import recurrent_steps
+from explorer.panels.cell.cell_steps import explained_steps, row_remark
+from explorer.panels.cell.row_bars import FEW, HEADINGS, RowBars
+from explorer.panels.cell.step_list import StepList
+from explorer.panels.cell.vector_bars import VectorBars
+from explorer.session.hover import NOTHING, Hover, Pointed
+from explorer.session.intents import SelectKey
+from explorer.session.session import Session
+from explorer.session.state import State, site_of
+from explorer.widgets.card import Card
+from explorer.widgets.elided_label import ElidedLabel
+from explorer.widgets.number_text import percent_text
+from models.protocol.requests import CellRequest, Request
+from models.protocol.results import CellView, Ran
+from models.protocol.values import Candidate, Site
+
+_EMPTY = "The arithmetic of the selected cell appears here when the model has run."
+_NO_CELLS = "This model attends to nothing, so it has no cells. See its hidden states under Hidden."
+_HOW = "Choose a step to read its meaning. The row is further down."
+
+
+class CellPanel(Panel):
+    name = "cell"
+    title = "Cell"
+    hint = "One attention weight, step by step: from query and key to the weight, and on to the next token's logit."
+    needs_scores = True
+
+    def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
+        super().__init__(session, hover, parent)
+        self._shown: CellView | None = None
+        self._query = ""  # what the token that looks is called
+        self._target: int | None = None  # the token whose logit is looked at; None for the likeliest
+        self._candidates: tuple[tuple[Candidate, ...], int | None] = ((), None)
+        self._meanings: tuple[str, ...] = ()
+        self._make_widgets()
+        content = QWidget()
+        column = QVBoxLayout(content)
+        column.setContentsMargins(0, 0, 6, 0)
+        column.setSpacing(6)
+        heading = ElidedLabel("Dimension by dimension")
+        heading.setProperty("role", "dim")
+        heading.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        column.addLayout(_line(heading, self.by_size))
+        column.addWidget(self.vectors)
+        column.addWidget(self.how)
+        column.addWidget(self.steps)
+        column.addWidget(self.target_line)
+        column.addWidget(self.reason)
+        column.addSpacing(6)
+        column.addLayout(_line(self.row_heading, self.all_keys))
+        column.addWidget(self.row)
+        column.addStretch(1)
+        scroll = QScrollArea()
+        scroll.setWidget(content)
+        scroll.setWidgetResizable(True)
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        full = QWidget()
+        self.rows = QVBoxLayout(full)
+        self.rows.setContentsMargins(0, 0, 0, 0)
+        self.rows.setSpacing(8)
+        self.rows.addWidget(scroll, 1)
+        self.rows.addWidget(self.meaning)
+        self.empty = _dim(_EMPTY)
+        self.empty.setWordWrap(True)
+        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.pages = QStackedWidget()
+        self.pages.addWidget(self.empty)
+        self.pages.addWidget(full)
+        self.card = Card("One cell")
+        self.card.set_content(self.pages)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(self.card)
+
+    def _make_widgets(self) -> None:
+        self.by_size = QCheckBox("Largest first")
+        self.by_size.setToolTip(
+            "Order the dimensions by the size of their product, so that what made the score is first"
+        )
+        self.vectors = VectorBars()
+        self.by_size.toggled.connect(self.vectors.set_sorted)
+        self.steps = StepList()
+        self.steps.step_selected.connect(self._explain)
+        self.target = QComboBox()
+        self.target.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.target.setAccessibleName("Next token whose logit is looked at")
+        self.target.setToolTip("The next token on whose logit the direct effect is computed")
+        self.target.activated.connect(self._choose_target)
+        label = _dim("Direct effect on the logit of")
+        label.setBuddy(self.target)
+        self.target_line = QWidget()
+        line = _line(label, self.target)
+        line.setContentsMargins(0, 0, 0, 0)
+        self.target_line.setLayout(line)
+        self.reason = _dim("")
+        self.reason.setWordWrap(True)
+        self.row_heading = _dim("")
+        self.row_heading.setWordWrap(True)
+        self.all_keys = QCheckBox("All keys")
+        self.all_keys.setToolTip(f"List every key of the row, not only the {FEW} with the largest weights")
+        self.row = RowBars()
+        self.all_keys.toggled.connect(self._list_all)
+        self.row.key_selected.connect(lambda key: self.dispatch(SelectKey(key)))
+        self.row.hovered.connect(self._on_hovered)
+        self.how = _dim(_HOW)
+        self.how.setWordWrap(True)
+        self.meaning = _dim("")
+        self.meaning.setWordWrap(True)
+        self.meaning.hide()
+
+    # what it shows
+
+    def wants(self, state: State) -> Request | None:
+        ran, site, chosen, view = state.ran, state.site, state.selection, state.results.cell
+        if ran is None or site is None:
+            return None
+        request = CellRequest(
+            run=ran.run, site=site.ref, head=chosen.head, query=chosen.query, key=chosen.key, target=self._target
+        )
+        return None if view is not None and _asks_the_same(view.request, request) else request
+
+    def render_state(self, state: State, old: State | None) -> None:
+        if old is not None and old.results.loaded is not state.results.loaded:
+            self._target = None  # a token of another vocabulary
+        view, ran = state.results.cell, state.ran
+        if view is None or ran is None:
+            self._shown = None
+            self.empty.setText(_EMPTY if ran is None or ran.sites else _NO_CELLS)
+            self.pages.setCurrentIndex(0)
+            self.card.set_subtitle("")
+            return
+        site = site_of(ran, view.site)
+        if view is self._shown or view.run != ran.run or site is None:
+            return  # the last cell stays until the new one is here
+        self._shown = view
+        self.pages.setCurrentIndex(1)
+        self._show(view, ran, site)
+
+    def _show(self, view: CellView, ran: Ran, site: Site) -> None:
+        queries, keys = site_words(ran, site)
+        query, key = queries[view.query], keys[view.key]
+        self.card.set_subtitle(f"“{query}” looks at “{key}”")
+        score = view.recurrent
+        if score is None:
+            self.vectors.set_vectors(view.q, view.k, view.products, query, key)
+            explained = explained_steps(view, site, query, key)
+        else:
+            say = partial(recurrent_steps.dimension_sentence, score)
+            self.vectors.set_rows(recurrent_steps.vector_rows(score, query, key), say)
+            explained = recurrent_steps.recurrent_steps(view, score)
+        self.row.set_headings(HEADINGS if score is None else recurrent_steps.HEADINGS)
+        self.steps.set_steps([each.step for each in explained])
+        self._meanings = tuple(each.meaning for each in explained)
+        self._explain(self.steps.current)
+        self._show_candidates(view)
+        self.all_keys.setVisible(len(keys) > FEW)
+        self.row.set_row(view.row_raw, view.row_scores, view.row_masked, view.row_weights, keys, view.key)
+        self._query = query
+        self._say_of_row()
+
+    def _show_candidates(self, view: CellView) -> None:
+        self.target_line.setVisible(view.effect is not None)
+        self.reason.setVisible(view.effect is None)
+        self.reason.setText(view.effect_note)
+        if (view.candidates, view.target) == self._candidates:
+            return
+        self._candidates = (view.candidates, view.target)
+        self.target.clear()
+        for candidate in view.candidates:
+            self.target.addItem(f"{shortened(candidate.label)}   {percent_text(candidate.probability)}", candidate.id)
+        if view.target is not None and self.target.findData(view.target) < 0:
+            self.target.addItem(
+                shortened(view.target_label), view.target
+            )  # chosen elsewhere, and not among the likeliest here
+        self.target.setCurrentIndex(self.target.findData(view.target))
+
+    def _explain(self, step: int) -> None:
+        """Say below the steps what the chosen one means; the steps get the whole height while none is chosen."""
+        chosen = 0 <= step < len(self._meanings)
+        text = self._meanings[step] if chosen else ""
+        if text == self.meaning.text():
+            return
+        self.meaning.setText(text)
+        self.meaning.setVisible(chosen)
+        self.rows.activate()
+        self.steps.show_current()  # the explanation may have come over it
+
+    def render_hover(self, pointed: Pointed) -> None:
+        here = self._shown is not None and pointed.query in (-1, self._shown.query)
+        self.row.set_hover(pointed.key if here else -1)
+
+    # what a person does
+
+    def _choose_target(self, index: int) -> None:
+        self._target = self.target.itemData(index)
+        self._refresh()
+
+    def _list_all(self, everything: bool) -> None:
+        self.row.set_all(everything)
+        self._say_of_row()
+
+    def _say_of_row(self) -> None:
+        if self._shown is not None:
+            self.row_heading.setText(row_remark(self._shown, self._query, len(self.row.shown)))
+
+    def _on_hovered(self, key: int) -> None:
+        shown = self._shown
+        self.hover.point(Pointed(query=shown.query, key=key) if shown is not None and key >= 0 else NOTHING)
+
+
+def _asks_the_same(answered: Request, request: CellRequest) -> bool:
+    return isinstance(answered, CellRequest) and (
+        (answered.run, answered.site, answered.head, answered.query, answered.key, answered.target)
+        == (request.run, request.site, request.head, request.query, request.key, request.target)
+    )
+
+
+def _dim(text: str) -> QLabel:
+    label = QLabel(text)
+    label.setProperty("role", "dim")
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    return label
+
+
+def _line(left: QWidget, right: QWidget) -> QHBoxLayout:
+    line = QHBoxLayout()
+    line.setSpacing(8)
+    line.addWidget(left, 1)
+    line.addWidget(right)
+    return line

@@ -1,0 +1,1 @@
+"""All heads, as thumbnails in one colour range."""

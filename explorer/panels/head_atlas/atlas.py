@@ -1,0 +1,265 @@
+"""All heads at once: one thumbnail a head, all coloured over the same range, so that they may be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QFontMetricsF,
+    QImage,
+    QKeyEvent,
+    QMouseEvent,
+    QMoveEvent,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import QWidget
+
+from explorer.panels.head_atlas.atlas_layout import GAP, MEAN_GAP, SMALLEST, AtlasLayout
+from explorer.panels.head_atlas.atlas_paint import EDGE, LABEL_GAP, AtlasPainter, draw_sheet
+from explorer.theme import ColourTable, sequential
+from explorer.widgets import cell_image
+from explorer.widgets.themed import ThemedWidget
+
+_NOWHERE = (-1, -1)
+_ARROWS = {
+    Qt.Key.Key_Up: (-1, 0),
+    Qt.Key.Key_Down: (1, 0),
+    Qt.Key.Key_Left: (0, -1),
+    Qt.Key.Key_Right: (0, 1),
+}
+
+
+class HeadAtlas(ThemedWidget):
+    """Layers down, heads across; a click or the arrows choose a head.
+
+    Inside a QScrollArea the labels of the columns and the caption stay in view.
+    """
+
+    head_selected = Signal(int, int)  # row, column
+    hovered = Signal(int, int)  # row, column; -1, -1 off the heads
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("All heads", parent)
+        self.setAccessibleDescription("Arrow keys choose a head.")
+        self.setMouseTracking(True)
+        self._codes: cell_image.Codes | None = None  # (rows, columns, height, width)
+        self._means: cell_image.Codes | None = None  # (rows, height, width)
+        self._mean_values: NDArray[np.float32] | None = None  # (rows, height, width)
+        self._row_labels: tuple[str, ...] = ()
+        self._column_labels: tuple[str, ...] = ()
+        self._axis_names = ("layer", "head")
+        self._high = 1.0
+        self._table = sequential()
+        self._badges: dict[tuple[int, int], str] = {}
+        self._selection = _NOWHERE
+        self._hover = _NOWHERE
+        self._picture: QImage | None = None
+        self._layout = AtlasLayout.fit(1, 1, False, 0, 0, 0, 0)
+
+    # what to show
+
+    def set_images(
+        self,
+        images: NDArray[np.float32] | None,
+        row_labels: Sequence[str],
+        column_labels: Sequence[str],
+        high: float,
+    ) -> None:
+        """Show images (rows, columns, height, width), coloured from 0 to high; NaN cells stay empty.
+
+        None shows the empty text. Raises ValueError when the labels do not match the images.
+        """
+        if images is not None and (images.ndim != 4 or images.shape[:2] != (len(row_labels), len(column_labels))):
+            raise ValueError(
+                f"The images have shape {images.shape}, the labels name {len(row_labels)} rows "
+                f"and {len(column_labels)} columns."
+            )
+        self._high = high
+        self._row_labels, self._column_labels = tuple(row_labels), tuple(column_labels)
+        self._codes = cell_image.encode(images, 0.0, high) if images is not None and images.size else None
+        if self._mean_values is not None:
+            self._means = cell_image.encode(self._mean_values, 0.0, high)
+        self._selection = self._head_at(self._selection)
+        self._hover = self._head_at(self._hover)
+        self._lay_out()
+
+    def set_mean_column(self, images: NDArray[np.float32] | None) -> None:
+        """Show the mean of each row's heads, (rows, height, width), in a last column that cannot be selected."""
+        self._mean_values = images
+        self._means = None if images is None else cell_image.encode(images, 0.0, self._high)
+        self._lay_out()
+
+    def set_badges(self, badges: Mapping[tuple[int, int], str]) -> None:
+        """Name some heads, by (row, column)."""
+        if dict(badges) != self._badges:
+            self._badges = dict(badges)
+            self.update()
+
+    def set_axis_names(self, row: str, column: str) -> None:
+        """What a row and a column are called in the caption: "layer" and "head" unless told otherwise."""
+        self._axis_names = (row, column)
+        self.update()
+
+    def set_colour_map(self, table: ColourTable) -> None:
+        """Colour by another table, (256, 3) uint8, from 0 to high."""
+        self._table = table
+        self._picture = None
+        self.update()
+
+    def set_selection(self, row: int, column: int) -> None:
+        """Frame a head; -1, -1 for none. Emits nothing."""
+        if self._head_at((row, column)) != self._selection:
+            self._selection = self._head_at((row, column))
+            self.update()
+
+    def set_hover(self, row: int, column: int) -> None:
+        """Frame a head pointed at elsewhere; -1, -1 for none. Emits nothing."""
+        if self._head_at((row, column)) != self._hover:
+            self._hover = self._head_at((row, column))
+            self.update()
+
+    @property
+    def selection(self) -> tuple[int, int]:
+        """The selected (row, column), or (-1, -1)."""
+        return self._selection
+
+    def head_rect(self, row: int, column: int) -> QRectF:
+        """Where a head's thumbnail lies."""
+        return self._layout.rect(row, column)
+
+    def head_name(self, row: int, column: int) -> str:
+        """What the caption says of a head: "layer 5, head 3", and its badge if it has one."""
+        if not 0 <= row < len(self._row_labels):
+            return ""
+        layer = f"{self._axis_names[0]} {self._row_labels[row]}"
+        if column == len(self._column_labels):
+            return f"{layer}, mean of its {self._axis_names[1]}s"
+        badge = self._badges.get((row, column), "")
+        return f"{layer}, {self._axis_names[1]} {self._column_labels[column]}" + (f": {badge}" if badge else "")
+
+    def _holds(self, head: tuple[int, int]) -> bool:
+        """Whether there is such a head; the column of means holds none."""
+        in_grid = 0 <= head[0] < len(self._row_labels) and 0 <= head[1] < len(self._column_labels)
+        return in_grid and self._codes is not None
+
+    def _head_at(self, head: tuple[int, int]) -> tuple[int, int]:
+        return head if self._holds(head) else _NOWHERE
+
+    # geometry
+
+    def sizeHint(self) -> QSize:
+        return self._size_with(44)
+
+    def minimumSizeHint(self) -> QSize:
+        return self._size_with(SMALLEST)
+
+    def _size_with(self, thumb: int) -> QSize:
+        left, top, bottom = self._margins()
+        mean = self._means is not None
+        across, down = len(self._column_labels) + int(mean), len(self._row_labels)
+        width = left + max(4, across) * (thumb + GAP) + MEAN_GAP * mean + EDGE
+        return QSize(round(width), round(top + max(3, down) * (thumb + GAP) + bottom))
+
+    def _margins(self) -> tuple[float, float, float]:
+        """Room for the row labels, the column labels, and the caption."""
+        metrics = QFontMetricsF(self.font())
+        widest = max((metrics.horizontalAdvance(label) for label in self._row_labels), default=0.0)
+        return round(EDGE + widest + LABEL_GAP), round(metrics.height() + 8), round(metrics.height() + 12)
+
+    def _lay_out(self) -> None:
+        left, top, bottom = self._margins()
+        room = (self.width() - left - EDGE, self.height() - top - bottom)
+        has_mean = self._means is not None
+        self._layout = AtlasLayout.fit(len(self._row_labels), len(self._column_labels), has_mean, left, top, *room)
+        self._picture = None
+        self.updateGeometry()
+        self.update()
+
+    def _look_changed(self) -> None:
+        self._lay_out()
+        super()._look_changed()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._lay_out()
+
+    def moveEvent(self, event: QMoveEvent) -> None:
+        super().moveEvent(event)
+        self.update()  # scrolled: labels and caption keep to the visible part
+
+    def _visible_part(self) -> QRectF:
+        shown = self.visibleRegion().boundingRect()
+        return QRectF(self.rect() if shown.isEmpty() else shown)
+
+    # painting
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        if self._codes is None:
+            self._draw_empty_text(painter)
+        else:
+            ratio = self.devicePixelRatioF()
+            if self._picture is None or self._picture.devicePixelRatio() != ratio:
+                colours = cell_image.colours(self._table, 0.0, self._high)
+                self._picture = draw_sheet(self._layout, self._codes, self._means, colours, ratio)
+            artist = AtlasPainter(self._theme, self.font(), self.bold_font(), self._layout, self._visible_part())
+            artist.draw_tiles(painter, QRectF(event.rect()))
+            painter.drawImage(QPointF(self._layout.left, self._layout.top), self._picture)
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            if self._hover not in (_NOWHERE, self._selection):
+                artist.draw_hover_frame(painter, *self._hover)
+            if self._selection != _NOWHERE:
+                artist.draw_selection_frame(painter, *self._selection)
+            artist.draw_badges(painter, {head: text for head, text in self._badges.items() if self._holds(head)})
+            artist.draw_labels(painter, self._row_labels, self._column_labels, self._selection)
+            named = self._selection if self._hover == _NOWHERE else self._hover
+            artist.draw_caption(painter, self.head_name(*named), f"0 to {self._high:.3g}", self.height())
+        self._draw_focus_ring(painter)
+
+    # pointer and keyboard
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton:
+            self._choose(self._layout.at(event.position()))
+        else:
+            event.ignore()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        head = self._layout.at(event.position())
+        self.setToolTip("" if self._codes is None else self.head_name(*head))
+        self._point_at(head)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self._point_at(_NOWHERE)
+
+    def _point_at(self, head: tuple[int, int]) -> None:
+        if self._head_at(head) != self._hover:
+            self.set_hover(*head)
+            self.hovered.emit(*self._hover)
+
+    def _choose(self, head: tuple[int, int]) -> None:
+        if self._head_at(head) not in (_NOWHERE, self._selection):
+            self.set_selection(*head)
+            self.head_selected.emit(*head)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        modifiers = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
+        step = _ARROWS.get(Qt.Key(event.key()))
+        if self._codes is None or step is None or modifiers != Qt.KeyboardModifier.NoModifier:
+            event.ignore()
+            return
+        rows, columns = self._codes.shape[:2]
+        row, column = self._selection
+        if self._selection == _NOWHERE:
+            head = (0, 0)
+        else:
+            head = (min(max(row + step[0], 0), rows - 1), min(max(column + step[1], 0), columns - 1))
+        self._choose(head)
+        around = self._layout.top  # what the fixed labels and caption would cover
+        self._keep_visible(self._layout.rect(*head).adjusted(-GAP, -around, GAP, around))

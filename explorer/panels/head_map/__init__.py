@@ -1,0 +1,1 @@
+"""Head: the selected head's weights."""

@@ -1,0 +1,387 @@
+"""The selected head's weights as a map: who looks at whom, and how much."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+import numpy as np
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QKeySequence, QShortcut, QStandardItemModel
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+
+from explorer.panels.base import (
+    NO_HEADS,
+    Panel,
+    head_name,
+    site_texts,
+    site_words,
+    token_word,
+    wanted_comparison,
+    wanted_head,
+)
+from explorer.panels.head_map.map_tools import MapTools
+from explorer.panels.head_map.token_search import TokenSearch
+from explorer.session.hover import NOTHING, Hover, Pointed
+from explorer.session.intents import PaintCells, SelectCell, SelectKey, SelectQuery, SetView
+from explorer.session.session import Session
+from explorer.session.state import Normalisation, State, site_of
+from explorer.theme import diverging, sequential
+from explorer.widgets.card import Card
+from explorer.widgets.colour_bar import ColourBar
+from explorer.widgets.heat_map.tile_map import TileMap
+from models.protocol.requests import AtlasRequest, Request, TilesRequest
+from models.protocol.results import AtlasView, CompareView, HeadView, Ran, TilesView
+from models.protocol.values import Site, SiteRef, Tile, top_level
+
+_SCALES: dict[Normalisation, tuple[str, str, str]] = {  # as listed, in full, and beside the colours
+    "none": ("Weights", "Weights as they are", "weight"),
+    "row": ("Rows / max", "Each row by its largest", "weight / max"),
+    "column": ("Columns / max", "Each column by its largest", "weight / max"),
+    "difference": ("Change", "Change by interventions", "change"),
+}
+_SCALE_TIP = "What the colours show: the weights, each row or column divided by its largest, or what changed"
+_SCOPES = {"head": "in this head", "layer": "in every head of this layer", "everywhere": "in every head"}
+_ONLY_WHOLE = "Weights, or each row divided by its largest. Columns are shown up to 1,024 tokens, changes in Masks."
+_MOST_TILES = 32  # asked for at once
+_FEWEST, _SOME = 2_000, 0.02  # of fewer weights each one can be looked at; the share above which a map is not dark
+_BRIGHTER = "Nearly all is faint · Show each row by its largest"
+_WAITING = "The weights of the selected head appear here when the model has run."
+
+
+Pooled = Literal["max", "mean"]
+
+
+class _ScaleBox(QComboBox):
+    """As wide as what is chosen, so that the title beside it has room; the open list shows every text whole."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.currentIndexChanged.connect(self.updateGeometry)
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
+    def sizeHint(self) -> QSize:
+        metrics, hint = self.fontMetrics(), super().sizeHint()
+        widest = max((metrics.horizontalAdvance(self.itemText(i)) for i in range(self.count())), default=0)
+        return QSize(hint.width() - widest + metrics.horizontalAdvance(self.currentText()), hint.height())
+
+    def offer(self, choices: Sequence[str]) -> None:
+        """Grey all choices but these."""
+        model = self.model()
+        assert isinstance(model, QStandardItemModel)
+        for i in range(self.count()):
+            model.item(i).setEnabled(self.itemData(i) in choices)
+
+    def showPopup(self) -> None:
+        self.view().setMinimumWidth(super().sizeHint().width())
+        super().showPopup()
+
+
+class HeadMapPanel(Panel):
+    name = "map"
+    title = "Head"
+    hint = "One head's attention weights: rows are the tokens that look, columns the tokens that are looked at."
+
+    def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
+        super().__init__(session, hover, parent)
+        self.map = TileMap()
+        self.map.set_empty_text(_WAITING)
+        self.map.cell_selected.connect(lambda query, key: self.dispatch(SelectCell(query, key)))
+        self.map.hovered.connect(self._on_hovered)
+        self.map.stroke_painted.connect(self._on_stroke)
+        self.map.brush_dropped.connect(lambda: self.dispatch(SetView("painting", "off")))
+        self.bar = ColourBar()
+        self.bar.hide()  # a range without values would be made up
+        self.map.map_span_changed.connect(self.bar.set_span)
+        self.map.view_changed.connect(self._on_view_changed)
+        self.tools = MapTools()
+        self.tools.search.chosen.connect(self.go_to)
+        self.tools.overview.moved.connect(self.map.centre_on)
+        self.tools.pooling_chosen.connect(lambda how: self.dispatch(SetView("pooling", how)))
+        self.tools.hide()
+        self.find_key = QShortcut(QKeySequence.StandardKey.Find, self, self.tools.search.field.setFocus)
+        self.find_key.setEnabled(False)
+        self.scale = _ScaleBox()
+        self.scale.setAccessibleName("Scaling of the colours")
+        self.scale.setToolTip(_SCALE_TIP)
+        for i, (choice, (label, meaning, _)) in enumerate(_SCALES.items()):
+            self.scale.addItem(label, choice)
+            self.scale.setItemData(i, meaning, Qt.ItemDataRole.ToolTipRole)
+        self.scale.activated.connect(lambda i: self.dispatch(SetView("normalisation", self.scale.itemData(i))))
+        self.brighter = QPushButton(_BRIGHTER)
+        self.brighter.setToolTip(
+            "A few weights, often those of the first rows, are so large that all others look alike."
+        )
+        self.brighter.clicked.connect(lambda: self.dispatch(SetView("normalisation", "row")))
+        self.brighter.hide()
+        body = QWidget()
+        row = QHBoxLayout(body)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(8)
+        row.addWidget(self.map, 1)
+        row.addWidget(self.bar)
+        self.card = Card(self.title)
+        self.card.add_control(self.scale)
+        whole = QWidget()
+        parts = QVBoxLayout(whole)
+        parts.setContentsMargins(0, 0, 0, 0)
+        parts.setSpacing(6)
+        parts.addWidget(self.tools)
+        parts.addWidget(body, 1)
+        parts.addWidget(self.brighter, 0, Qt.AlignmentFlag.AlignLeft)
+        self.card.set_content(whole)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.card)
+        self._shown: tuple[HeadView | CompareView | None, Normalisation] = (None, "none")
+        self._table = sequential()
+        self._values: np.ndarray | None = None  # (queries, keys) as coloured; None of a long text
+        self._judged: tuple[np.ndarray | None, bool] = (None, False)  # values, and whether they are faint
+        self._map_name: MapName | None = None  # of a long text, while its map is shown
+        self._taken: TilesView | None = None
+        self._renders = False
+
+    def go_to(self, side: str, position: int) -> None:
+        """Select a query or a key by its position, and bring it into the middle of a long text's map."""
+        before = self.session.state.selection
+        self.dispatch(SelectQuery(position) if side == "query" else SelectKey(position))
+        selection = self.session.state.selection
+        if self.map.is_tiled and (selection != before or (selection.query, selection.key) == self.map.selection):
+            self.map.go_to_cell(selection.query, selection.key)
+
+    def wants(self, state: State) -> Request | None:
+        if state.site is not None and state.site.is_long:
+            return self._wanted_tiles(state)
+        wanted = wanted_head(state)
+        return wanted_comparison(state) if wanted is None and _shows_change(state) else wanted
+
+    def render_state(self, state: State, old: State | None) -> None:
+        options, selection = state.document.view, state.selection
+        is_long = state.site is not None and state.site.is_long
+        how = options.normalisation if not is_long or options.normalisation == "row" else "none"
+        self.scale.setCurrentIndex(self.scale.findData(how))
+        self.scale.offer(("none", "row") if is_long else tuple(_SCALES))
+        self.scale.setToolTip(_ONLY_WHOLE if is_long else _SCALE_TIP)
+        self._renders = True
+        self._take_tiles(state)
+        if is_long:
+            self._render_tiles(state)
+        else:
+            self._render_weights(state)
+        self._renders = False
+        self.tools.setVisible(self.map.is_tiled)
+        self._offer_brighter(how == "none")
+        self.find_key.setEnabled(self.map.is_tiled)
+        self.map.set_selection(selection.query, selection.key)
+        self.card.set_title(head_name(state) if state.site is not None else self.title)
+        word = token_word(state, selection.query)
+        self.map.set_brush(options.painting)
+        self.map.set_painted(state.painted_cells)
+        if options.painting != "off":
+            self.card.set_subtitle(f"drag to {options.painting} cells {_SCOPES[options.edit_scope]}")
+        else:
+            self.card.set_subtitle(f"where “{word}” looks" if word and state.site is not None else "")
+
+    def _offer_brighter(self, as_they_are: bool) -> None:
+        """Say what to do about a dark map of the weights as they are."""
+        values = self.map.overview() if self.map.is_tiled else self._values
+        if as_they_are and values is not self._judged[0]:
+            self._judged = values, is_faint(values)
+        self.brighter.setVisible(as_they_are and values is not None and self._judged[1])
+
+    def _render_weights(self, state: State) -> None:
+        no_heads = state.ran is not None and not state.ran.sites
+        self.map.set_empty_text(NO_HEADS if no_heads else _WAITING)
+        results, ran, how = state.results, state.ran, state.document.view.normalisation
+        view: HeadView | CompareView | None = results.comparison if _shows_change(state) else results.head
+        table = diverging() if _shows_change(state) else sequential(state.document.view.colour_map)
+        if (view, how) == self._shown and table is self._table:
+            return
+        if view is None or ran is None:
+            self._shown, self._table, self._values, self._map_name = (view, how), table, None, None
+            self.map.set_values(None, None, (), (), 0.0, 1.0)
+            self.bar.hide()
+            return
+        site = site_of(ran, view.site)
+        if view.run != ran.run or site is None:
+            return  # the last picture stays until the new one is here
+        self._shown, self._table, self._map_name = (view, how), table, None
+        if isinstance(view, CompareView):
+            self._values, masked, high = view.difference, None, view.largest_difference or 1.0
+        else:
+            self._values, masked = normalised(view.weights, how), view.masked
+            high = float(self._values.max(initial=0.0)) or 1.0
+        low = -high if isinstance(view, CompareView) else 0.0
+        rows, columns = site_words(ran, site)
+        scaled = "" if how == "none" else _SCALES[how][2]
+        self.map.value_name = "changed by" if isinstance(view, CompareView) else scaled
+        self.map.set_colour_map(table)
+        self.map.set_values(self._values, masked, rows, columns, low, high)
+        self.bar.show()
+        self.bar.set_colour_map(table)
+        self.bar.set_range(low, high)
+        self.bar.set_label(_SCALES[how][2])
+
+    def render_hover(self, pointed: Pointed) -> None:
+        self.map.set_hover(pointed.query, pointed.key)
+        if self.map.is_tiled:
+            known = self.map.value_at(pointed.query, pointed.key)
+            self.bar.set_marker(None if known is None or np.isnan(known[0]) else known[0])
+            return
+        values = self._values
+        inside = values is not None and 0 <= pointed.query < values.shape[0] and 0 <= pointed.key < values.shape[1]
+        self.bar.set_marker(float(values[pointed.query, pointed.key]) if inside and values is not None else None)
+
+    # of a long text
+
+    def _take_tiles(self, state: State) -> None:
+        """Hand what has come to the map, which keeps it."""
+        view = state.results.tiles
+        if view is None or view is self._taken:
+            return
+        self._taken = view
+        for tile, values in view.tiles:
+            self.map.add_tile(
+                MapName(view.run, view.site, view.head, _pooled(view.pooling), view.scale_rows), tile, values
+            )
+
+    def _wanted_tiles(self, state: State) -> TilesRequest | None:
+        name, site = _name_of(state), state.site
+        if name is None or site is None:
+            return None
+        if self.map.is_tiled and name == self._map_name:
+            missing = self.map.missing()
+        else:  # its overview first: until it is here the last map stays
+            top = Tile(top_level(site.queries, site.keys), 0, 0)
+            missing = [] if self.map.cache.has(name, top) else [top]
+        if not missing:
+            return None
+        asked = self._asked
+        is_coming = isinstance(asked, TilesRequest) and TilesRequest.lane in state.busy and _of(asked) == name
+        if isinstance(asked, TilesRequest) and is_coming and not set(asked.tiles).isdisjoint(missing):
+            return asked  # calling it off at every step of a drag would leave nothing to show
+        tiles = tuple(missing[:_MOST_TILES])
+        run, ref, head, pooling, scale_rows = name
+        return TilesRequest(run=run, site=ref, head=head, tiles=tiles, pooling=pooling, scale_rows=scale_rows)
+
+    def _render_tiles(self, state: State) -> None:
+        name, ran, site = _name_of(state), state.ran, state.site
+        if name is None or ran is None or site is None:
+            return
+        top = Tile(top_level(site.queries, site.keys), 0, 0)
+        thumbnail = _thumbnail(state, ran, site)
+        if name != self._map_name:
+            shows_something = self.map.is_tiled or self._values is not None
+            if shows_something and thumbnail is None and not self.map.cache.has(name, top):
+                return  # the last picture stays until there is one of the new head
+            self._map_name, self._shown, self._values = name, (None, "none"), None
+            rows, columns = site_words(ran, site)
+            self.map.value_name = "weight / max" if name.scale_rows else ""
+            self.map.set_map(name, rows, columns, name.pooling)
+            self.map.cache.keep_only(lambda kept: isinstance(kept, MapName) and kept.run == name.run)
+            self.tools.search.set_tokens(*map(TokenSearch, (rows, columns), site_texts(ran, site)))
+        self.map.set_backdrop(thumbnail)
+        table = sequential(state.document.view.colour_map)
+        if table is not self._table:
+            self._table = table
+            self.map.set_colour_map(table)
+            self.bar.set_colour_map(table)
+        self.tools.search.set_place(state.selection.query, state.selection.key)
+        self._show_part()
+
+    def _on_view_changed(self) -> None:
+        if self.map.is_tiled and self.isVisible() and not self._renders:
+            self._show_part()
+            self._refresh()  # the view may lack tiles now
+
+    def _show_part(self) -> None:
+        """What follows the zoom: the overview's frame, the range of the colours, and what a square stands for."""
+        name = self._map_name
+        if name is None or not self.map.is_tiled:
+            return
+        self.tools.overview.set_picture(self.map.overview(), self.map.high, self._table)
+        self.tools.overview.set_part(self.map.part())
+        self.tools.show_detail(name.pooling, 1 << self.map.level)
+        self.bar.show()
+        self.bar.set_colour_map(self._table)
+        self.bar.set_range(0.0, self.map.high)
+        self.bar.set_label(_SCALES["row" if name.scale_rows else "none"][2])
+
+    def _on_stroke(self, cells: tuple[tuple[int, int], ...]) -> None:
+        self.dispatch(PaintCells(cells, allow=self.session.state.document.view.painting == "allow"))
+
+    def _on_hovered(self, query: int, key: int) -> None:
+        self.hover.point(Pointed(query=query, key=key) if query >= 0 else NOTHING)
+
+
+class MapName(NamedTuple):
+    """Which map of a long text: of a run, a head, and how its weights are pooled."""
+
+    run: int
+    site: SiteRef
+    head: int
+    pooling: Pooled
+    scale_rows: bool
+
+
+def _name_of(state: State) -> MapName | None:
+    ran, site = state.ran, state.site
+    if ran is None or site is None:
+        return None
+    return MapName(ran.run, site.ref, state.selection.head, state.document.view.pooling, _scales_rows(state))
+
+
+def _scales_rows(state: State) -> bool:
+    return state.document.view.normalisation == "row"
+
+
+def _of(asked: TilesRequest) -> MapName:
+    return MapName(asked.run, asked.site, asked.head, _pooled(asked.pooling), asked.scale_rows)
+
+
+def _pooled(name: str) -> Pooled:
+    return "mean" if name == "mean" else "max"
+
+
+def _thumbnail(state: State, ran: Ran, site: Site) -> np.ndarray | None:
+    """The head's picture among all heads, (down, across), once it is whole and pooled as the map is."""
+    view = state.results.atlas
+    if view is None or (view.run, view.pooling) != (ran.run, state.document.view.pooling) or _scales_rows(state):
+        return None
+    cell = -(-max(site.queries, site.keys) // view.request.size) if isinstance(view.request, AtlasRequest) else 1
+    size = (-(-site.queries // cell), -(-site.keys // cell))
+    return _cut_out(view, ran.sites.index(site), state.selection.head, size)
+
+
+@lru_cache(maxsize=2)  # asked for at each change of the state
+def _cut_out(view: AtlasView, site: int, head: int, size: tuple[int, int]) -> np.ndarray | None:
+    picture = view.images[site, head, : size[0], : size[1]]
+    if np.isnan(picture).any():
+        return None
+    # a weight is exactly 0 where the mask hides every key, and tiles have a NaN there
+    marked: np.ndarray = np.where(picture == 0, np.float32(np.nan), picture)
+    return marked
+
+
+def normalised(weights: np.ndarray, how: Normalisation) -> np.ndarray:
+    """(queries, keys) weights divided by the largest of their row or column; a row or column of zeros stays so."""
+    if how in ("none", "difference"):
+        return weights
+    largest = weights.max(axis=1 if how == "row" else 0, keepdims=True)
+    scaled: np.ndarray = np.divide(weights, largest, out=np.zeros_like(weights), where=largest > 0)
+    return scaled
+
+
+def is_faint(values: np.ndarray | None) -> bool:
+    """Whether hardly any of these weights is a tenth of the largest: their map is dark. NaN and 0 are masked."""
+    if values is None:
+        return False
+    seen = values[values > 0]
+    return len(seen) >= _FEWEST and float(np.mean(seen > seen.max() / 10)) < _SOME
+
+
+def _shows_change(state: State) -> bool:
+    return state.document.view.normalisation == "difference"

@@ -1,0 +1,82 @@
+"""Chooses what a vision model looks at: a sample, or a file of one's own; and shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from explorer.panels.input.patch_view import PatchView
+from explorer.widgets.page import wrapped
+
+
+class PictureInput(QWidget):
+    """The picture, the same with where one token looks, and beside them what to look at instead."""
+
+    chosen = Signal(str)  # the reference of a picture
+    open_asked = Signal()
+    patch_selected = Signal(int)
+    patch_hovered = Signal(int)  # -1 when the pointer leaves
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.view, self.weights = PatchView(), PatchView()
+        self.weights.setAccessibleName("Where the token looks")
+        self.weights.setToolTip("The stronger the colour, the more the selected token looks at a patch.")
+        self.samples = QComboBox()
+        self.samples.setAccessibleName("Picture")
+        self.samples.setToolTip("What the model looks at")
+        self.samples.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.samples.activated.connect(self._on_chosen)
+        self.open_button = QPushButton("Open picture…")
+        self.open_button.setToolTip("Choose a picture of your own; a file can be dropped on the window too")
+        self.open_button.clicked.connect(self.open_asked)
+        title = QLabel("Picture")
+        title.setProperty("role", "title")
+        title.setBuddy(self.samples)
+        self.facts = wrapped(role="dim")
+        choose = QHBoxLayout()
+        choose.setSpacing(10)
+        for widget in (title, self.samples, self.open_button):
+            choose.addWidget(widget)
+        choose.addStretch(1)
+        side = QVBoxLayout()
+        side.addLayout(choose)
+        side.addWidget(self.facts)
+        side.addStretch(1)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(14)
+        for view in (self.view, self.weights):
+            row.addWidget(view, 0, Qt.AlignmentFlag.AlignTop)
+            view.patch_selected.connect(self.patch_selected)
+            view.hovered.connect(self.patch_hovered)
+        row.addLayout(side, 1)
+
+    def set_picture(self, pixels: NDArray[np.uint8] | None, rows: int = 0, columns: int = 0) -> None:
+        """What the model sees, (height, width, 3), in patches; None before it has run."""
+        for view in (self.view, self.weights):
+            view.set_picture(pixels, rows, columns)
+
+    def set_selection(self, query: int, key: int) -> None:
+        for view in (self.view, self.weights):
+            view.set_selection(query, key)
+
+    def set_hover(self, patch: int) -> None:
+        for view in (self.view, self.weights):
+            view.set_hover(patch)
+
+    def set_choices(self, choices: Sequence[tuple[str, str]], current: str) -> None:
+        """Offer (reference, title) of each picture, `current` among them."""
+        known = [(self.samples.itemData(i), self.samples.itemText(i)) for i in range(self.samples.count())]
+        if list(choices) != known:
+            self.samples.clear()
+            for reference, title in choices:
+                self.samples.addItem(title, reference)
+        self.samples.setCurrentIndex(self.samples.findData(current))
+
+    def _on_chosen(self, index: int) -> None:
+        self.chosen.emit(self.samples.itemData(index))

@@ -1,0 +1,389 @@
+"""The tokens as chips, with arcs from the token that looks to those it looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QFontMetricsF,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPainterPath,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from explorer.panels.input.token_strip_layout import Spacing, StripLayout, flow, flow_height, line_count
+from explorer.panels.input.turn_mark import draw_turn_line, turn_ground
+from explorer.widgets.themed import ThemedWidget
+
+LEAST_WEIGHT = 0.01  # arcs below this weight are not drawn
+ChipRole = Literal["", "ok", "warning", "error", "key", "query"]
+Selects = Literal["both", "query", "key"]
+
+Room = Literal["tall", "low", "none"]
+
+_SPACINGS: dict[Room, Spacing] = {
+    "tall": Spacing(),
+    "low": Spacing(tall_gutter=Spacing.low_gutter),
+    "none": Spacing(tall_gutter=4.0, low_gutter=4.0),
+}
+_WIDEST_CHIP = 220.0
+_NARROWEST_CHIP = 24.0
+_DARKEST = 0.48  # of a shade: the text upon it stays legible
+_SIDE = 10.0  # between a chip's frame and its text
+
+
+@dataclass(frozen=True)
+class Chip:
+    """One token: what it says, what its tooltip adds, and a theme colour for a line along its foot.
+
+    `turn` is the role of who said it, in a conversation.
+    """
+
+    label: str
+    tooltip: str = ""
+    special: bool = False
+    role: ChipRole = ""
+    turn: str = ""
+
+
+class TokenStrip(ThemedWidget):
+    """Chips that wrap over lines, in a height that follows the width.
+
+    Click or Left and Right choose the query; Shift+click, right click or Shift+Left and Shift+Right choose the key.
+    """
+
+    token_selected = Signal(int)  # the query
+    key_selected = Signal(int)
+    hovered = Signal(int)  # the token under the pointer; -1 when it leaves
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("Tokens", parent)
+        self.setAccessibleDescription("Left and Right choose the query, with Shift the key.")
+        self.setMouseTracking(True)
+        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+        self._tokens: tuple[Chip, ...] = ()
+        self._query, self._key, self._hover = -1, -1, -1
+        self._weights: NDArray[np.float32] | None = None  # (tokens,)
+        self._source = -1
+        self._shades: NDArray[np.float32] | None = None  # (tokens,)
+        self._selects: Selects = "both"
+        self._spacing = Spacing()
+        self._dims_special = True
+        self._widths: list[float] | None = None
+        self._layout: StripLayout | None = None
+        self._line_counts: dict[int, int] = {}  # by width: a layout asks for the same few again and again
+        self._arcs: list[tuple[int, QPainterPath]] | None = None
+
+    @property
+    def count(self) -> int:
+        """How many tokens are shown."""
+        return len(self._tokens)
+
+    # what to show
+
+    def set_tokens(self, tokens: Sequence[Chip]) -> None:
+        """Show these tokens; arcs belong to the tokens they were given for and go."""
+        if tuple(tokens) == self._tokens:
+            return
+        self._tokens = tuple(tokens)
+        self._query, self._key = self._within(self._query), self._within(self._key)
+        self._hover = self._within(self._hover)
+        self._weights, self._source, self._shades = None, -1, None
+        self._widths = None
+        self._line_counts = {}
+        self._drop_layout()
+
+    def set_room(self, room: Room) -> bool:
+        """How much room arcs have above the chips; whether that is new.
+
+        "low" gives a single line of chips no more than each of several lines has, "none" is for a strip without arcs.
+        """
+        spacing = _SPACINGS[room]
+        if spacing == self._spacing:
+            return False
+        self._spacing = spacing
+        self._line_counts = {}
+        self._drop_layout()
+        return True
+
+    def set_selects(self, selects: Selects) -> None:
+        """What may be chosen here: one of two texts may hold all the queries, the other all the keys."""
+        self._selects = selects
+
+    def set_selection(self, query: int, key: int) -> None:
+        """Frame the query and the key in their accents; -1 for none. Emits nothing."""
+        query, key = self._within(query), self._within(key)
+        if (query, key) != (self._query, self._key):
+            touched = {self._query, self._key, query, key}
+            self._query, self._key = query, key
+            for chip in touched:
+                self._update_chip(chip)
+
+    def set_hover(self, token: int) -> None:
+        """Light up a token pointed at elsewhere; -1 for none. Emits nothing."""
+        token = self._within(token)
+        if token != self._hover:
+            old, self._hover = self._hover, token
+            self._update_chip(old)
+            self._update_chip(token)
+
+    def set_shades(self, weights: NDArray[np.float32] | None) -> None:
+        """Fill each chip in the key's accent by its weight, (tokens,) between 0 and 1; None fills none.
+
+        For weights from a token of another strip. Raises ValueError when there is not one weight a token.
+        """
+        if weights is not None and weights.shape != (len(self._tokens),):
+            raise ValueError(f"There are {len(self._tokens)} tokens, the weights have shape {weights.shape}.")
+        self._shades = weights
+        self.update()
+
+    def set_arcs(self, weights: NDArray[np.float32] | None, source: int) -> None:
+        """Draw an arc from `source` to every token, (tokens,) weights between 0 and 1; None draws none.
+
+        Raises ValueError when there is not one weight a token.
+        """
+        if weights is not None and weights.shape != (len(self._tokens),):
+            raise ValueError(f"There are {len(self._tokens)} tokens, the weights have shape {weights.shape}.")
+        self._weights, self._source = weights, self._within(source)
+        self._arcs = None
+        self.update()
+
+    def set_dim_special(self, dim: bool) -> None:
+        """Draw special tokens, and the arcs to them, fainter than the others."""
+        if dim != self._dims_special:
+            self._dims_special = dim
+            self.update()
+
+    # geometry
+
+    def sizeHint(self) -> QSize:
+        width = max(self.width(), 480)
+        return QSize(width, self.heightForWidth(width))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(160, self.heightForWidth(max(self.width(), 160)))
+
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        if self._layout is not None and self._layout.width == width:
+            return round(self._layout.height)
+        return round(self.height_of(self.lines_for(width)))
+
+    def lines_for(self, width: int) -> int:
+        """How many lines a strip of this width has."""
+        if width not in self._line_counts:
+            self._line_counts[width] = line_count(self._measured(), width, self._spacing)
+        return self._line_counts[width]
+
+    def height_of(self, lines: int) -> float:
+        """How high so many lines are."""
+        return flow_height(lines, self._chip_height(), self._spacing)
+
+    def chip_rect(self, token: int) -> QRectF:
+        """Where a token's chip lies; an empty rectangle when there is no such token."""
+        return self._placed().chips[token] if 0 <= token < len(self._tokens) else QRectF()
+
+    def token_at(self, position: QPointF) -> int:
+        """The token under a position, or -1."""
+        return self._placed().chip_at(position)
+
+    def _placed(self) -> StripLayout:
+        if self._layout is None:
+            self._layout = self.flow_for(self.width())
+        return self._layout
+
+    def flow_for(self, width: int) -> StripLayout:
+        """Where the chips would lie in a strip of this width."""
+        if self._layout is not None and self._layout.width == width:
+            return self._layout
+        return flow(self._measured(), width, self._chip_height(), self._spacing)
+
+    def _measured(self) -> list[float]:
+        """The width of each chip."""
+        if self._widths is None:
+            metrics = QFontMetricsF(self.font())
+            # each label once: a long text has far more tokens than words
+            texts = {label: metrics.horizontalAdvance(label) + 2 * _SIDE for label in {t.label for t in self._tokens}}
+            self._widths = [min(_WIDEST_CHIP, max(_NARROWEST_CHIP, texts[token.label])) for token in self._tokens]
+        return self._widths
+
+    def _chip_height(self) -> float:
+        return QFontMetricsF(self.font()).height() + 12
+
+    def _drop_layout(self) -> None:
+        self._layout = None
+        self._arcs = None
+        self.updateGeometry()
+        self.update()
+
+    def _look_changed(self) -> None:
+        self._widths = None
+        self._line_counts = {}
+        self._drop_layout()
+        super()._look_changed()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self._drop_layout()
+
+    def _within(self, token: int) -> int:
+        return token if 0 <= token < len(self._tokens) else -1
+
+    def _update_chip(self, token: int) -> None:
+        if token >= 0:
+            self.update(self.chip_rect(token).toAlignedRect().adjusted(-4, -4, 4, 4))
+
+    # painting
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        if not self._tokens:
+            self._draw_empty_text(painter)
+        else:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            exposed = QRectF(event.rect())
+            self._draw_arcs(painter, exposed)
+            layout = self._placed()
+            for line in layout.lines_within(exposed):
+                for token in range(*layout.lines[line]):
+                    if layout.chips[token].adjusted(-4, -4, 4, 4).intersects(exposed):
+                        self._draw_chip(painter, token, layout.chips[token])
+        self._draw_focus_ring(painter)
+
+    def _draw_chip(self, painter: QPainter, token: int, rect: QRectF) -> None:
+        chip, theme = self._tokens[token], self._theme
+        frame, width = QColor(theme.border), 1.0
+        if token == self._query:
+            frame, width = QColor(theme.query), 2.0
+        elif token == self._key:
+            frame, width = QColor(theme.key), 2.0
+        elif token == self._hover:
+            frame = QColor(theme.border_strong)
+        inset = width / 2
+        painter.setPen(QPen(frame, width))
+        painter.setBrush(QColor(theme.surface_hover if token == self._hover else theme.surface_alt))
+        painter.drawRoundedRect(rect.adjusted(inset, inset, -inset, -inset), 6, 6)
+        if chip.turn:
+            painter.setBrush(turn_ground(theme, chip.turn))
+            painter.drawRoundedRect(rect.adjusted(inset, inset, -inset, -inset), 6, 6)
+            draw_turn_line(painter, theme, chip.turn, rect.left() + 6, rect.right() - 6, rect.bottom() - 4)
+            painter.setPen(QPen(frame, width))
+        if self._shades is not None:
+            shade = QColor(theme.key)
+            shade.setAlphaF(_DARKEST * min(1.0, float(self._shades[token])) ** 0.7)
+            painter.setBrush(shade)
+            painter.drawRoundedRect(rect.adjusted(inset, inset, -inset, -inset), 6, 6)
+        if token == self._query == self._key:  # looks at itself: the key's frame inside the query's
+            painter.setPen(QPen(QColor(theme.key), 1.5))
+            painter.drawRoundedRect(rect.adjusted(3.5, 3.5, -3.5, -3.5), 4, 4)
+        if chip.role:
+            painter.setPen(QPen(QColor(getattr(theme, chip.role)), 2.0))
+            painter.drawLine(QPointF(rect.left() + 7, rect.bottom() - 4), QPointF(rect.right() - 7, rect.bottom() - 4))
+        painter.setPen(QColor(theme.text_dim if chip.special and self._dims_special else theme.text))
+        painter.setFont(self.font())
+        room = rect.width() - 2 * _SIDE + 1
+        label = QFontMetricsF(self.font()).elidedText(chip.label, Qt.TextElideMode.ElideRight, room)
+        painter.drawText(rect, Qt.AlignmentFlag.AlignCenter, label)
+
+    def _draw_arcs(self, painter: QPainter, exposed: QRectF) -> None:
+        if self._weights is None or self._source < 0:
+            return
+        if self._arcs is None:
+            strong = [int(token) for token in np.argsort(self._weights) if self._weights[token] >= LEAST_WEIGHT]
+            self._arcs = [(token, self._placed().arc(self._source, token)) for token in strong]
+        painter.save()
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        for token, path in self._arcs:
+            if path.controlPointRect().adjusted(-3, -3, 3, 3).intersects(exposed):
+                weight = min(1.0, float(self._weights[token]))
+                colour = QColor(self._theme.query)
+                strength = 0.16 + 0.84 * weight**0.5
+                colour.setAlphaF(strength * (0.4 if self._dims_special and self._tokens[token].special else 1.0))
+                painter.setPen(QPen(colour, 0.8 + 4.2 * weight, c=Qt.PenCapStyle.FlatCap))
+                painter.drawPath(path)
+        painter.restore()
+
+    # pointer and keyboard
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        token = self.token_at(event.position())
+        if token < 0:
+            event.ignore()
+        elif event.button() == Qt.MouseButton.RightButton or (
+            event.button() == Qt.MouseButton.LeftButton and event.modifiers() & Qt.KeyboardModifier.ShiftModifier
+        ):
+            self._choose_key(token)
+        elif event.button() == Qt.MouseButton.LeftButton:
+            self._choose_query(token)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        self._point_at(self.token_at(event.position()))
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self._point_at(-1)
+
+    def _point_at(self, token: int) -> None:
+        if token != self._hover:
+            self.set_hover(token)
+            self.setToolTip(self._tokens[token].tooltip if token >= 0 else "")
+            self.hovered.emit(token)
+
+    def _choose_query(self, token: int) -> None:
+        if self._selects == "key":
+            self._choose_key(token)
+        elif token != self._query:
+            self.set_selection(token, self._key)
+            self.token_selected.emit(token)
+
+    def _choose_key(self, token: int) -> None:
+        if self._selects == "query":
+            self._choose_query(token)
+        elif token != self._key:
+            self.set_selection(self._query, token)
+            self.key_selected.emit(token)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        modifiers = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
+        moves_key = modifiers == Qt.KeyboardModifier.ShiftModifier
+        current = self._key if self._selects == "key" or (moves_key and self._selects == "both") else self._query
+        target = self._target(Qt.Key(event.key()), current)
+        if target is None or not (moves_key or modifiers == Qt.KeyboardModifier.NoModifier):
+            event.ignore()
+            return
+        if moves_key:
+            self._choose_key(target)
+        else:
+            self._choose_query(target)
+        self._keep_visible(self.chip_rect(target))
+
+    def _target(self, key: Qt.Key, current: int) -> int | None:
+        """Where a key leads from a token; None when it leads nowhere."""
+        last = len(self._tokens) - 1
+        if last < 0:
+            return None
+        if key == Qt.Key.Key_Left:
+            return max(0, current - 1)
+        if key == Qt.Key.Key_Right:
+            return min(last, current + 1)
+        if key in (Qt.Key.Key_Up, Qt.Key.Key_Down):
+            return self._placed().neighbour(max(0, current), 1 if key == Qt.Key.Key_Down else -1)
+        if key == Qt.Key.Key_Home:
+            return 0
+        return last if key == Qt.Key.Key_End else None

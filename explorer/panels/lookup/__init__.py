@@ -1,0 +1,1 @@
+"""Lookup: attention as a soft dictionary."""

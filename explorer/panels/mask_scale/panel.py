@@ -1,0 +1,199 @@
+"""Change the mask or the scale of a head, a layer or the whole model, and see what the model answers."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFrame, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
+
+from explorer.panels.base import Panel, head_name, site_words, wanted_comparison
+from explorer.panels.mask_scale.effect import EffectView
+from explorer.panels.mask_scale.intervention_list import InterventionList, ListedText
+from explorer.panels.mask_scale.knobs import MaskKnobs, ScaleKnobs, ScopeChooser, heading
+from explorer.session.hover import NOTHING, Hover, Pointed
+from explorer.session.intents import (
+    ClearInterventions,
+    PutIntervention,
+    RemoveIntervention,
+    SelectCell,
+    SetView,
+    Show,
+    SwitchIntervention,
+)
+from explorer.session.session import Session
+from explorer.session.state import Notice, State
+from explorer.widgets.card import Card
+from explorer.widgets.page import wrapped
+from models.protocol.interventions import (
+    Intervention,
+    Mask,
+    MaskKind,
+    Scale,
+    applies,
+    describe,
+    factor_at,
+    in_force,
+    same_slot,
+)
+from models.protocol.requests import CompareRequest, ForwardRequest, HeadRequest, PredictionRequest, Request
+from models.protocol.values import CheckpointInfo
+
+_SHOWN_LANES = frozenset({ForwardRequest.lane, HeadRequest.lane, PredictionRequest.lane, CompareRequest.lane})
+"""What a step of the slider must have repainted before the next one is asked for."""
+
+_UNCHANGED = "Nothing is changed: this is the model as trained. Choose a mask, paint cells or drag the scale."
+_TEXTBOOK = (
+    "Masks and scales are for transformers. A recurrent model looks at the whole source, or through a window of its "
+    "own, and its scores are not scaled. Open story\N{NON-BREAKING HYPHEN}gpt to change what a head may look at."
+)
+
+
+class MaskScalePanel(Panel):
+    name = "masks"
+    title = "Masks"
+    hint = "Change what tokens may look at, or how sharply, and see the weights, the loss and the next token change."
+    needs_scores = True
+
+    @classmethod
+    def suits(cls, info: CheckpointInfo) -> bool:
+        return not info.textbook
+
+    def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
+        super().__init__(session, hover, parent)
+        self.scope_chooser = ScopeChooser()
+        self.scope_chooser.chosen.connect(lambda scope: self.dispatch(SetView("edit_scope", scope)))
+        self.mask_knobs = MaskKnobs()
+        self.mask_knobs.chosen.connect(self._put_mask)
+        self.mask_knobs.brush_chosen.connect(lambda brush: self.dispatch(SetView("painting", brush)))
+        self.scale_knobs = ScaleKnobs()
+        self.scale_knobs.chosen.connect(self._put_scale)
+        self.scale_knobs.released.connect(self._flush_scale)
+        self.list = InterventionList()
+        self.list.set_empty_text(_UNCHANGED)
+        self.list.switched.connect(lambda index, on: self.dispatch(SwitchIntervention(index, on)))
+        self.list.removed.connect(lambda index: self.dispatch(RemoveIntervention(index)))
+        self.list.cleared.connect(lambda: self.dispatch(ClearInterventions()))
+        self.effect = EffectView()
+        self.effect.change.map.cell_selected.connect(lambda query, key: self.dispatch(SelectCell(query, key)))
+        self.effect.change.map.hovered.connect(
+            lambda query, key: self.hover.point(Pointed(query=query, key=key) if query >= 0 else NOTHING)
+        )
+        body = QWidget()
+        column = QVBoxLayout(body)
+        column.setContentsMargins(0, 0, 8, 0)
+        column.setSpacing(10)
+        for part in (
+            self.scope_chooser,
+            self.mask_knobs,
+            self.scale_knobs,
+            heading("Interventions"),
+            self.list,
+            self.effect,
+        ):
+            column.addWidget(part)
+        column.addStretch(1)
+        self.area = QScrollArea()
+        self.area.setWidget(body)
+        self.area.setWidgetResizable(True)
+        self.area.setFrameShape(QFrame.Shape.NoFrame)
+        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.card = Card("Mask and scale")
+        self.refusal = wrapped(_TEXTBOOK, "dim")
+        self.refusal.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.pages = QStackedWidget()
+        self.pages.addWidget(self.area)
+        self.pages.addWidget(self.refusal)
+        self.card.set_content(self.pages)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(self.card)
+        self._waiting: float | None = None  # the newest factor of a drag, while the one before is being shown
+
+    def wants(self, state: State) -> Request | None:
+        return wanted_comparison(state)
+
+    # what the knobs do
+
+    def _put_mask(self, kind: MaskKind, window: int | None) -> None:
+        site, head = self.session.state.edit_scope
+        try:
+            value = Mask(kind, window=window, site=site, head=head)
+        except ValueError as error:
+            self.dispatch(Show(Notice("warning", str(error))))
+            self._render_knobs(self.session.state)  # back to what is in force
+            return
+        self.dispatch(PutIntervention(value))
+
+    def _put_scale(self, factor: float) -> None:
+        """A step that comes while the last one is still being shown waits; the newest takes its place."""
+        if self.scale_knobs.is_dragging and _is_being_shown(self.session.state):
+            self._waiting = factor
+            return
+        self._waiting = None
+        site, head = self.session.state.edit_scope
+        self.dispatch(PutIntervention(Scale(factor, site=site, head=head)))
+
+    def _flush_scale(self) -> None:
+        """The drag has ended: its last step waits for nothing."""
+        if self._waiting is not None:
+            self._put_scale(self._waiting)
+
+    # what it shows
+
+    def render_state(self, state: State, old: State | None) -> None:
+        loaded = state.results.loaded
+        self.pages.setCurrentIndex(1 if loaded is not None and loaded.info.textbook else 0)
+        self.card.set_subtitle("" if state.site is None else head_name(state))
+        self._render_knobs(state)
+        if old is None or state.document.interventions != old.document.interventions:
+            self.list.set_rows([ListedText(describe(i.value), i.on) for i in state.document.interventions])
+        self.effect.show_state(state, site_words(state.ran, state.site) if state.ran and state.site else ([], []))
+        if self._waiting is not None and not _is_being_shown(state):
+            self._put_scale(self._waiting)
+
+    def _render_knobs(self, state: State) -> None:
+        view = state.document.view
+        site, head = state.edit_scope
+        self.scope_chooser.show_scope(view.edit_scope)
+        mask = _in_slot(state, Mask("trained", site=site, head=head))
+        scale = _in_slot(state, Scale(1, site=site, head=head))
+        self.mask_knobs.show_mask(mask if isinstance(mask, Mask) else None, view.painting, _elsewhere(state))
+        comparison = state.results.comparison
+        if comparison is not None and comparison.site == state.selection.site:
+            self.scale_knobs.show_trained(comparison.scale, comparison.head_dim)
+        if self._waiting is None and not self.scale_knobs.is_dragging:
+            self.scale_knobs.show_factor(scale.factor if isinstance(scale, Scale) else 1.0, _factor_elsewhere(state))
+
+    def render_hover(self, pointed: Pointed) -> None:
+        self.effect.show_hover(pointed)
+
+
+def _is_being_shown(state: State) -> bool:
+    """Whether the last step of the slider is on its way to the screen. Of a long text the first part is enough."""
+    view, ran = state.results.comparison, state.ran
+    begun = view is not None and ran is not None and view.run == ran.run and state.up_to_date
+    return not state.busy.isdisjoint(_SHOWN_LANES - {CompareRequest.lane} if begun else _SHOWN_LANES)
+
+
+def _in_slot(state: State, probe: Intervention) -> Intervention | None:
+    """The intervention that is on where `probe` would go."""
+    values = [i.value for i in state.document.interventions if i.on and same_slot(i.value, probe)]
+    return values[-1] if values else None
+
+
+def _factor_elsewhere(state: State) -> float:
+    """What the scales of other scopes multiply the selected head's scores by."""
+    if state.site is None:
+        return 1.0
+    values = [i.value for i in state.document.interventions if i.on and isinstance(i.value, Scale)]
+    others = [value for value in values if (value.site, value.head) != state.edit_scope]
+    return factor_at(others, state.site, state.selection.head)
+
+
+def _elsewhere(state: State) -> tuple[str, ...]:
+    """The masks of other scopes that act at the selected head too."""
+    site, head, scope = state.site, state.selection.head, state.edit_scope
+    if site is None:
+        return ()
+    masks = [i.value for i in state.document.interventions if i.on and isinstance(i.value, Mask)]
+    here = in_force(mask for mask in masks if applies(mask, site) and mask.head in (None, head))
+    return tuple(describe(mask) for mask in here if (mask.site, mask.head) != scope)

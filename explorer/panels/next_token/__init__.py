@@ -1,0 +1,1 @@
+"""Next: the likeliest tokens."""

@@ -1,0 +1,131 @@
+"""What the model says: its likeliest tokens at the selected position, or at every mask."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+
+from explorer.panels.base import Panel, byte_note, predicting_position
+from explorer.panels.next_token.bar_list import BarGroup, BarList, BarRow
+from explorer.session.hover import Hover
+from explorer.session.session import Session
+from explorer.session.state import State
+from explorer.widgets.card import Card
+from explorer.widgets.number_text import MINUS, percent_text
+from models.protocol.requests import PredictionRequest, Request
+from models.protocol.results import Ran
+from models.protocol.values import Candidate, Prediction
+
+_EMPTY = "The model's likeliest tokens appear here when it has run."
+_CLASSLESS = "This model gives vectors, not classes: it has no output head."
+_WORDLESS = "This model gives vectors, not words: it has no output head."
+
+
+class NextTokenPanel(Panel):
+    name = "next"
+    title = "Next"
+    hint = "The tokens that the model finds likeliest, with probability, logit and rank."
+
+    def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
+        super().__init__(session, hover, parent)
+        self.bars = BarList()
+        scroll = QScrollArea()
+        scroll.setWidget(self.bars)
+        scroll.setWidgetResizable(True)
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        self.card = Card("Next token")
+        self.card.set_content(scroll)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.card)
+
+    def wants(self, state: State) -> Request | None:
+        ran, view = state.ran, state.results.prediction
+        if ran is None or not _has_words(state):
+            return None
+        positions = _positions(state, ran)
+        request = PredictionRequest(run=ran.run, positions=positions, top=state.document.view.top)
+        if view is not None and isinstance(view.request, PredictionRequest):
+            asked = view.request
+            if (asked.run, asked.positions, asked.top) == (request.run, request.positions, request.top):
+                return None
+        return request
+
+    def render_state(self, state: State, old: State | None) -> None:
+        view, ran = state.results.prediction, state.ran
+        masked = _is_masked(state)
+        self.card.set_title("Masked tokens" if masked else "Next token" if not _names(state) else "What it sees")
+        self.bars.set_empty_text(_EMPTY if _has_words(state) else _CLASSLESS if _names(state) else _WORDLESS)
+        if view is None or ran is None or not _has_words(state):
+            self.bars.set_groups(())
+            self.card.set_subtitle("")
+            return
+        if view.run != ran.run or (old is not None and view is old.results.prediction):
+            return
+        groups = [_group(prediction, ran, masked) for prediction in view.predictions]
+        if len(groups) == 1:
+            self.bars.set_rows(groups[0].rows)  # its heading stands in the card's title
+        else:
+            self.bars.set_groups(groups)
+        self.card.set_subtitle(_subtitle(view.predictions, ran, masked))
+
+
+def _is_masked(state: State) -> bool:
+    loaded = state.results.loaded
+    return loaded is not None and loaded.info.family == "masked"
+
+
+def _names(state: State) -> bool:
+    """Whether it names what a picture shows."""
+    loaded = state.results.loaded
+    return loaded is not None and loaded.info.family == "vision"
+
+
+def _has_words(state: State) -> bool:
+    loaded = state.results.loaded
+    return loaded is None or (loaded.info.family != "encoder" and not (_names(state) and not loaded.info.vocabulary))
+
+
+def _positions(state: State, ran: Ran) -> tuple[int, ...]:
+    if ran.seen is not None:
+        return (0,)  # the same at every position
+    return ran.masks if ran.masks else (predicting_position(state, ran),)
+
+
+def _subtitle(predictions: tuple[Prediction, ...], ran: Ran, masked: bool) -> str:
+    if len(predictions) != 1:
+        return f"at each of {len(predictions)} masks"
+    return _heading(predictions[0], ran, masked)
+
+
+def _heading(prediction: Prediction, ran: Ran, masked: bool) -> str:
+    if ran.seen is not None:
+        return f"the picture as a whole · entropy {prediction.entropy:.2f} bits"
+    word = ran.tokens[prediction.position].word
+    place = f"{'at' if masked else 'after'} “{word}”, position {prediction.position}"
+    return f"{place} · entropy {prediction.entropy:.2f} bits"
+
+
+def _group(prediction: Prediction, ran: Ran, masked: bool) -> BarGroup:
+    rows = [_row(candidate, prediction.actual) for candidate in prediction.candidates]
+    actual = prediction.actual
+    if actual is not None and all(actual.id != candidate.id for candidate in prediction.candidates):
+        rows.append(_row(actual, actual))
+    return BarGroup(_heading(prediction, ran, masked), tuple(rows))
+
+
+def _signed(number: float, decimals: int) -> str:
+    return f"{number:.{decimals}f}".replace("-", MINUS)
+
+
+def _row(candidate: Candidate, actual: Candidate | None) -> BarRow:
+    stands = actual is not None and actual.id == candidate.id
+    p = candidate.probability
+    return BarRow(
+        label=candidate.label,
+        value=p,
+        text=percent_text(p),
+        detail=f"logit {_signed(candidate.logit, 2)} · rank {candidate.rank:,}" + (" · in the text" if stands else ""),
+        emphasis=stands,
+        tooltip=f"“{candidate.piece}”, id {candidate.id}: probability {p:.6g}, "
+        f"logit {_signed(candidate.logit, 4)}, rank {candidate.rank:,}{byte_note(candidate.label)}",
+    )

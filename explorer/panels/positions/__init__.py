@@ -1,0 +1,1 @@
+"""Positions: how the model tells places apart."""

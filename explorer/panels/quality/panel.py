@@ -1,0 +1,199 @@
+"""Quality against sentence length: the bottleneck falls where attention holds, on sentences no model was trained on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtWidgets import QFileDialog, QProgressBar, QPushButton, QVBoxLayout, QWidget
+
+from explorer.panels.base import Panel
+from explorer.panels.quality.choices import DATES, TRANSLATION, QualityChoices
+from explorer.panels.quality.examples import ExamplesView
+from explorer.panels.quality.length_plot import LengthPlot
+from explorer.panels.quality.words import (
+    BLEU,
+    EXACT,
+    MEASURES,
+    account,
+    bins_of,
+    conclusion,
+    lines_of,
+    noun_of,
+    progress_text,
+    styles,
+    table,
+    titles_of,
+    y_range,
+)
+from explorer.session.hover import Hover
+from explorer.session.intents import Measure, SetText, Show
+from explorer.session.session import Session
+from explorer.session.state import Notice, State
+from explorer.widgets.card import Card
+from explorer.widgets.page import scrolling, wrapped
+from explorer.widgets.segments import Segments
+from models.files.catalogue import DATE_MODELS, TRANSFORMER_TRANSLATOR
+from models.files.whole_files import not_written, write_whole
+from models.protocol.quality import QualityRequest, QualityView
+from models.protocol.values import CheckpointInfo
+
+_EMPTY = (
+    "Press Run. The models translate sentences that none of them was trained on, short ones first, and the plot grows. "
+    "The model that is open stays open."
+)
+_EMPTY_DATES = "Press Run. The models rewrite dates that none of them was trained on, and the plot grows."
+_HOW = "Click a point, or use the arrow keys, to read sentences of that length."
+
+
+class QualityPanel(Panel):
+    name = "quality"
+    title = "Length"
+    hint = "How well sentences are translated, short to long, with attention and without: where the bottleneck falls."
+
+    @classmethod
+    def suits(cls, info: CheckpointInfo) -> bool:
+        return info.textbook or info.reference == TRANSFORMER_TRANSLATOR
+
+    def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
+        super().__init__(session, hover, parent)
+        self._view: QualityView | None = None
+        self._is_reading = False  # a point was chosen since the last run
+        self.choices = QualityChoices()
+        self.run = QPushButton("Run")
+        self.run.setProperty("role", "primary")
+        self.run.setToolTip("Translate all sentences with each of the models, from the beginning")
+        self.stop = QPushButton("Stop")
+        self.stop.setToolTip("Stop measuring; what is measured stays")
+        self.progress = QProgressBar()
+        self.progress.setTextVisible(False)
+        self.progress.setFixedHeight(6)
+        self.status = wrapped(role="dim")
+        self.measure = Segments(MEASURES, "What is measured")
+        self.choices.add(self.measure)
+        self.plot = LengthPlot("Quality over the length of the sentence")
+        self.conclusion, self.account, self.how = wrapped(role="title"), wrapped(role="dim"), wrapped(_HOW, "dim")
+        self.examples = ExamplesView()
+        self.save = QPushButton("Save…")
+        self.save.setToolTip("Save the figures as a table (CSV)")
+        self._build()
+        self.run.clicked.connect(self._run)
+        self.stop.clicked.connect(lambda: self.dispatch(Measure(None)))
+        self.choices.changed.connect(self._draw)
+        self.measure.chosen.connect(lambda _: self._draw())
+        self.plot.bin_chosen.connect(lambda _: self._on_bin())
+        self.examples.used.connect(lambda text: self.dispatch(SetText(text)))
+        self.save.clicked.connect(self._save)
+        self._draw()
+
+    def _build(self) -> None:
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(0, 2, 6, 4)
+        column.setSpacing(8)
+        for widget in (self.choices, self.status, self.progress):
+            column.addWidget(widget)
+        column.addWidget(self.plot, 1)
+        for label in (self.examples, self.conclusion, self.how, self.account):
+            column.addWidget(label)
+        self.card = Card("Quality and length")
+        for button in (self.run, self.stop, self.save):
+            self.card.add_control(button)
+        self._area = scrolling(page)
+        self._area.verticalScrollBar().rangeChanged.connect(lambda _low, _high: self._bring_examples())
+        self.card.set_content(self._area)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(self.card)
+
+    # what it shows
+
+    def render_state(self, state: State, old: State | None) -> None:
+        loaded = state.results.loaded
+        if loaded is not None and (old is None or loaded is not old.results.loaded) and self.suits(loaded.info):
+            self.choices.choose_task(DATES if loaded.info.reference in DATE_MODELS else TRANSLATION)
+            self._draw()
+        self._show_progress(state)
+        view = state.results.quality
+        before, self._view = self._view, view
+        if view is not before and (view is None or before is None or view.bins != before.bins or view.parts):
+            self._draw()
+
+    def _show_progress(self, state: State) -> None:
+        measuring, view = state.measuring is not None, state.results.quality
+        label = next((p.label for p in state.progress if p.request.lane == QualityRequest.lane), "")
+        self.status.setText(progress_text(view, measuring, label))
+        self.status.setVisible(bool(self.status.text()))
+        self.run.setEnabled(not measuring)
+        self.stop.setEnabled(measuring)
+        self.progress.setVisible(measuring)
+        self.progress.setRange(0, view.total if view is not None else 0)
+        if view is not None:
+            self.progress.setValue(view.done)
+
+    @property
+    def _shown(self) -> QualityView | None:
+        """The measurement, where it is of the task that is chosen."""
+        view = self._view
+        if view is None or bool(view.request.pairs) != (self.choices.task.current == TRANSLATION):
+            return None
+        return view
+
+    def _draw(self) -> None:
+        view, dates = self._shown, self.choices.task.current == DATES
+        self.measure.button(BLEU).setEnabled(not dates)
+        if dates and self.measure.current == BLEU:
+            self.measure.choose(EXACT)
+        measure = self.measure.current
+        self.plot.set_empty_text(_EMPTY_DATES if dates else _EMPTY)
+        lines = lines_of(view, measure) if view is not None else ()
+        bins = bins_of(view) if view is not None else ()
+        titles = titles_of(view, measure) if view is not None else ("", "")
+        nouns = (view.unit, noun_of(view)) if view is not None else ("", "")
+        self.plot.set_lines(bins, lines, y_range(lines, measure), titles, nouns)
+        trained = [words for words in view.trained_to if words is not None] if view is not None else []
+        longest = min(trained, default=None)
+        self.plot.set_limit(longest, f"trained up to {longest} words")
+        self.conclusion.setText(conclusion(view, measure) if view is not None else "")
+        self.conclusion.setVisible(bool(self.conclusion.text()))
+        self.account.setText(account(view, measure) if view is not None else "")
+        self.how.setVisible(view is not None and bool(view.bins) and self.plot.chosen is None)
+        self.save.setEnabled(view is not None and bool(view.bins))
+        self._show_examples()
+
+    def _show_examples(self) -> None:
+        view, chosen = self._shown, self.plot.chosen
+        bin_ = view.bins[chosen] if view is not None and chosen is not None else None
+        self.examples.set_bin(bin_, styles(view) if view is not None else (), view.unit if view is not None else "")
+        self.how.setVisible(view is not None and bool(view.bins) and chosen is None)
+
+    # what a person does
+
+    def _on_bin(self) -> None:
+        self._show_examples()
+        self._is_reading = True
+        self._bring_examples()
+
+    def _bring_examples(self) -> None:
+        """Scroll to the sentence that is read, also when the layout has made room for it, which it does in steps."""
+        if self._is_reading:
+            self._area.ensureWidgetVisible(self.examples, 0, 4)
+
+    def _run(self) -> None:
+        self._is_reading = False
+        loaded = self.session.state.results.loaded
+        own = loaded is not None and loaded.info.textbook and not loaded.info.shipped
+        self.dispatch(Measure(self.choices.request(loaded.info.reference if own and loaded is not None else None)))
+
+    def _save(self) -> None:
+        view = self._shown
+        if view is None:
+            return
+        path, _ = QFileDialog.getSaveFileName(self, "Save the table", "quality.csv", "Table (*.csv)")
+        if not path:
+            return
+        try:
+            write_whole(Path(path), table(view).encode())
+        except OSError as error:
+            self.dispatch(Show(Notice("error", not_written("The table", Path(path), error))))
+        else:
+            self.dispatch(Show(Notice("info", f"The table is saved: {path}.")))

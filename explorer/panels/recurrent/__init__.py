@@ -1,0 +1,1 @@
+"""Hidden: states, scores and context of a recurrent model."""

@@ -1,0 +1,201 @@
+"""Where attention came from: the hidden states of a recurrent model, and how its decoder looks back at them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QPushButton, QStackedWidget, QVBoxLayout, QWidget
+
+from explorer.panels.base import Panel, shortened
+from explorer.panels.recurrent.state_columns import Band, Lane, StateColumns
+from explorer.session.hover import NOTHING, Hover, Pointed
+from explorer.session.intents import OpenCheckpoint, SelectKey, SelectQuery
+from explorer.session.session import Session
+from explorer.session.state import State
+from explorer.widgets.card import Card
+from explorer.widgets.number_text import value_text
+from explorer.widgets.page import invitation, scrolling, wrapped
+from models.protocol.requests import RecurrentRequest, Request
+from models.protocol.results import Ran, RecurrentView
+from models.protocol.values import CheckpointInfo
+
+EXAMPLE = "dates-bahdanau"
+_WRITTEN = EXAMPLE.replace("-", "\N{NON-BREAKING HYPHEN}")
+_TRANSFORMER = (
+    "This model is a transformer: it has no state that is carried from word to word. Attention was invented for "
+    f"recurrent models. Open {_WRITTEN}, which rewrites dates, to see their hidden states and how the first attention "
+    "looked back at them."
+)
+_WAITING = "The hidden states appear here when the model has run."
+_HOW = "Click a column, or use the arrow keys, to go to another step or source token."
+_SCORES = {
+    "none": "no attention",
+    "bahdanau": "additive attention",
+    "dot": "dot attention",
+    "general": "general attention",
+    "concat": "concat attention",
+}
+_SCOPES = {"global": "", "monotonic": ", local (monotonic)", "predictive": ", local (predictive)"}
+_EXPLAINED = {
+    "none": "The bottleneck (Cho et al. 2014): the encoder reads the whole source into one vector, and that is all the "
+    "decoder knows of it, at every step.",
+    "bahdanau": "Bahdanau et al. 2015: before each step the decoder's state scores every encoder state. Softmax makes "
+    "the scores weights, and their mixture, the context c, goes into the decoder.",
+    "luong": "Luong et al. 2015: after each step the decoder's state scores every encoder state. Softmax makes the "
+    "scores weights, and their mixture, the context c, is joined to the state to choose the next token.",
+}
+_DIRECTIONS = ("forward →", "backward ←")
+
+
+class RecurrentPanel(Panel):
+    name = "recurrent"
+    title = "Hidden"
+    hint = "The hidden states of a recurrent model, step by step, and how its attention looks back at them."
+
+    @classmethod
+    def suits(cls, info: CheckpointInfo) -> bool:
+        return info.textbook
+
+    def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
+        super().__init__(session, hover, parent)
+        self._shown: RecurrentView | None = None
+        self._at: tuple[int, int] | None = None
+        self.sentence = wrapped(role="title")
+        self.encoder_heading = wrapped(role="dim")
+        self.encoder = StateColumns("Encoder states, a column a source token", "key")
+        self.encoder.column_selected.connect(lambda key: self.dispatch(SelectKey(key)))
+        self.encoder.hovered.connect(self._on_key)
+        self.decoder_heading = wrapped(role="dim")
+        self.decoder = StateColumns("Decoder states, a column a step", "query")
+        self.decoder.column_selected.connect(lambda query: self.dispatch(SelectQuery(query)))
+        self.decoder.hovered.connect(self._on_query)
+        self.colours = wrapped(role="dim")
+        self.explained = wrapped()
+        self.note = wrapped(_TRANSFORMER, "dim")
+        self.note.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.open_button = QPushButton(f"Open {EXAMPLE}")
+        self.open_button.setProperty("role", "primary")
+        self.open_button.clicked.connect(lambda: self.dispatch(OpenCheckpoint(EXAMPLE)))
+        self.pages = QStackedWidget()
+        self.pages.addWidget(invitation(self.note, self.open_button))
+        self.pages.addWidget(scrolling(self._page()))
+        self.card = Card("Hidden states")
+        self.card.set_content(self.pages)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.card)
+
+    def _page(self) -> QWidget:
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(0, 2, 6, 4)
+        column.setSpacing(8)
+        parts = (self.sentence, self.encoder_heading, self.encoder, self.decoder_heading, self.decoder)
+        for part in (*parts, self.colours, self.explained, wrapped(_HOW, "dim")):
+            column.addWidget(part)
+        column.addStretch(1)
+        return page
+
+    # what it shows
+
+    def wants(self, state: State) -> Request | None:
+        ran, view = state.ran, state.results.recurrent
+        if ran is None or not _is_recurrent(state):
+            return None
+        return None if view is not None and view.run == ran.run else RecurrentRequest(run=ran.run)
+
+    def render_state(self, state: State, old: State | None) -> None:
+        view, ran = state.results.recurrent, state.ran
+        if view is None or ran is None:
+            self._shown = None
+            recurrent = _is_recurrent(state) or state.results.loaded is None
+            self.note.setText(_WAITING if recurrent else _TRANSFORMER)
+            self.open_button.setVisible(not recurrent)
+            self.pages.setCurrentIndex(0)
+            self.card.set_subtitle("")
+            return
+        if view.run != ran.run:
+            return  # the last states stay until the new ones are here
+        at = state.selection.query, state.selection.key
+        if view is not self._shown or at != self._at:
+            self._shown, self._at = view, at
+            self.pages.setCurrentIndex(1)
+            self._show(view, ran, *at)
+
+    def _show(self, view: RecurrentView, ran: Ran, query: int, key: int) -> None:
+        sources, targets = ([shortened(token.word) for token in side] for side in (ran.source, ran.tokens))
+        query, key = min(query, len(targets) - 1), min(key, len(sources) - 1)
+        both = "bidirectional " if len(view.encoder) == 2 else ""
+        self.card.set_subtitle(f"{both}{view.cell.upper()}, {_SCORES[view.score]}{_SCOPES[view.scope]}")
+        width = view.states.shape[1]
+        high = max(float(np.abs(part).max(initial=0.0)) for part in (*view.encoder, view.states, view.contexts)) or 1.0
+        self._show_encoder(view, sources, targets[query], query, key, high)
+        self._show_decoder(view, targets, query, high)
+        self.sentence.setText(step_sentence(view, sources, targets, query))
+        self.encoder_heading.setText(
+            f"Encoder: a column a source token, {' and '.join(str(len(e[0])) for e in view.encoder)} units"
+        )
+        self.decoder_heading.setText(f"Decoder: a column a step, {width} units. Named by the token that goes in")
+        self.colours.setText(f"Colours: blue {value_text(-high)}, pale 0, red {value_text(high)}.")
+        self.explained.setText(_EXPLAINED.get(view.score, _EXPLAINED["luong"]))
+
+    def _show_encoder(
+        self, view: RecurrentView, sources: list[str], target: str, query: int, key: int, high: float
+    ) -> None:
+        bands = [Band(name, values) for name, values in zip(_DIRECTIONS, view.encoder, strict=False)]
+        lanes, say = [], _named(sources)
+        if view.scores is not None and view.weights is not None and view.masked is not None:
+            e, shut, weights = view.scores[query], view.masked[query], view.weights[query]
+            lanes = [Lane("score e", e, shut, "text_dim"), Lane("weight", weights, shut)]
+
+            def say(j: int) -> str:
+                if shut[j]:
+                    return f"“{sources[j]}”: outside of the window"
+                return (
+                    f"“{target}” to “{sources[j]}”: e {value_text(float(e[j]))}, weight {value_text(float(weights[j]))}"
+                )
+
+        self.encoder.set_columns(sources, bands, lanes, high, say)
+        self.encoder.set_selected(key if lanes else -1)
+
+    def _show_decoder(self, view: RecurrentView, targets: list[str], query: int, high: float) -> None:
+        one = len(view.contexts) == 1 and view.score == "none"
+        contexts = np.repeat(view.contexts, len(targets), axis=0) if one else view.contexts
+        note = "one for all" if one else "Σ weight h"
+        bands = [Band("context c", contexts, note), Band("state s", view.states)]
+        self.decoder.set_columns(targets, bands, (), high, _named(targets, "step"))
+        self.decoder.set_selected(query)
+
+    def render_hover(self, pointed: Pointed) -> None:
+        self.encoder.set_hover(pointed.key)
+        self.decoder.set_hover(pointed.query)
+
+    # what a person does
+
+    def _on_key(self, key: int) -> None:
+        query = self._at[0] if self._at is not None else -1
+        self.hover.point(Pointed(query=query, key=key) if key >= 0 and self.encoder.lanes else NOTHING)
+
+    def _on_query(self, query: int) -> None:
+        self.hover.point(Pointed(query=query) if query >= 0 else NOTHING)
+
+
+def step_sentence(view: RecurrentView, sources: list[str], targets: list[str], query: int) -> str:
+    """ "Step 7 of 11: “0” goes in, “3” comes out. It looks most at “r” (0.771)." """
+    after = f"“{targets[query + 1]}” comes out" if query + 1 < len(targets) else "what comes next ends the target"
+    said = f"Step {query + 1} of {len(targets)}: “{targets[query]}” goes in, {after}."
+    if view.weights is None:
+        words = f"all {len(sources)} source tokens"
+        return f"{said} Of {words} the decoder has one vector of {view.contexts.shape[1]} numbers."
+    best = int(np.argmax(view.weights[query]))
+    return f"{said} It looks most at “{sources[best]}” ({value_text(float(view.weights[query, best]))})."
+
+
+def _named(words: list[str], what: str = "token") -> Callable[[int], str]:
+    return lambda column: f"{what} {column + 1} of {len(words)}: “{words[column]}”"
+
+
+def _is_recurrent(state: State) -> bool:
+    return state.results.loaded is not None and state.results.loaded.info.textbook

@@ -1,0 +1,1 @@
+"""The trust strip: whether the figures on screen can be believed."""

@@ -1,0 +1,1 @@
+"""Variance: why scores are divided by the square root of d."""

@@ -1,0 +1,322 @@
+"""Why scores are divided by the square root of d: the textbooks' experiment, live, and the selected head beside it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtWidgets import (
+    QDoubleSpinBox,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QSlider,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+from explorer.panels.base import Panel, head_name
+from explorer.panels.variance.curve_plot import Curve, CurvePlot
+from explorer.panels.variance.softmax_bars import MOST_BARS, SoftmaxBars
+from explorer.session.hover import Hover
+from explorer.session.session import Session
+from explorer.session.state import State
+from explorer.widgets.card import Card
+from explorer.widgets.number_text import value_text
+from explorer.widgets.page import scrolling, wrapped
+from models.protocol.requests import Request, VarianceRequest
+from models.protocol.results import VarianceView
+from models.protocol.values import CheckpointInfo, Experiment, HeadScores
+
+UNSCALED, SCALED = 0, 1
+_ROLES = ("query", "bar")
+_NAMES = ("q·k", "q·k / √d")
+_FIRST_DIMENSION = 64
+_RECURRENT = "The open model is recurrent: its scores are not scaled, so there is no head of it in the plot."
+_PAUSE = 60  # ms without a change of the numbers before they are drawn anew
+
+
+class VariancePanel(Panel):
+    name = "variance"
+    title = "Variance"
+    hint = "Why attention divides by √d: random vectors of growing size, what softmax makes of them, and a real head."
+
+    @classmethod
+    def suits(cls, info: CheckpointInfo) -> bool:
+        return not info.textbook
+
+    def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
+        super().__init__(session, hover, parent)
+        self._view: VarianceView | None = None
+        self.deviation = QDoubleSpinBox()
+        self.deviation.setRange(0.1, 4.0)
+        self.deviation.setSingleStep(0.1)
+        self.deviation.setDecimals(2)
+        self.deviation.setValue(1.0)
+        self.batch = _spin(1, 4096, 64)
+        self.tokens = _spin(2, 4096, 32)
+        self.seed = _spin(0, 999_999, 0)
+        self.again = QPushButton("Draw again")
+        self.again.setToolTip("Draw other random numbers: the next seed")
+        self.again.clicked.connect(self.seed.stepUp)
+        self.refusal = wrapped(role="mark")
+        self.refusal.hide()
+        self.law = CurvePlot("dimension d of q and k", "variance of q·k", log_y=True)
+        self.measured = wrapped()
+        self.real = wrapped()
+        self.slider = QSlider(Qt.Orientation.Horizontal)
+        self.slider.setAccessibleName("Dimension d")
+        self.slider.setToolTip("The d whose softmax is drawn")
+        self.slider.setPageStep(1)
+        self.at = QLabel()
+        self.at.setProperty("role", "title")
+        self.bars = tuple(SoftmaxBars(name, role) for name, role in zip(_NAMES, _ROLES, strict=True))
+        self.largest = CurvePlot("dimension d", "largest weight")
+        self.entropy = CurvePlot("dimension d", "entropy, bits")
+        self.gradient = CurvePlot("dimension d", "gradient norm")
+        self.saturation = wrapped()
+        self._pause = QTimer(self)
+        self._pause.setSingleShot(True)
+        self._pause.setInterval(_PAUSE)
+        self._pause.timeout.connect(self._on_numbers)
+        for box in (self.deviation, self.batch, self.tokens, self.seed):
+            box.valueChanged.connect(lambda _value: self._pause.start())
+        self.slider.valueChanged.connect(self._show_dimension)
+        for plot in (self.law, self.largest, self.entropy, self.gradient):
+            plot.marker_moved.connect(self._on_marker)
+        self.card = Card(self.title)
+        self.card.set_subtitle("why scores are divided by √d")
+        self.card.add_control(self.again)
+        self.card.set_content(scrolling(self._page()))
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.card)
+
+    # the page
+
+    def _page(self) -> QWidget:
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(0, 2, 6, 4)
+        column.setSpacing(8)
+        column.addWidget(
+            wrapped(
+                "q·k adds up d products. For random q and k its variance grows as m⁴ d, so long vectors give large "
+                "scores, and softmax then picks one key and stops learning. Dividing by √d keeps the variance at m⁴."
+            )
+        )
+        column.addLayout(self._numbers())
+        column.addWidget(self.refusal)
+        column.addWidget(self.law)
+        column.addWidget(self.measured)
+        column.addWidget(self.real)
+        column.addWidget(_heading("What softmax makes of it"))
+        row = QHBoxLayout()
+        row.setSpacing(10)
+        row.addWidget(self.at)
+        row.addWidget(self.slider, 1)
+        column.addLayout(row)
+        bars = QHBoxLayout()
+        bars.setSpacing(8)
+        for bar in self.bars:
+            bars.addWidget(bar)
+        column.addLayout(bars)
+        column.addWidget(self.saturation)
+        for plot in (self.largest, self.entropy, self.gradient):
+            plot.set_height(150)
+            column.addWidget(plot)
+        column.addWidget(
+            wrapped(
+                "Gradient norm: ‖diag(p) − p pᵀ‖, the Frobenius norm of softmax's Jacobian. Law: Vaswani et al. 2017, "
+                "section 3.2.1, footnote 4. Each dot is the mean over B rows of T keys.",
+                "dim",
+            )
+        )
+        column.addStretch(1)
+        return page
+
+    def _numbers(self) -> QGridLayout:
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(8)
+        grid.setVerticalSpacing(2)
+        fields: tuple[tuple[str, str, QWidget], ...] = (
+            ("std m", "Standard deviation m of every component", self.deviation),
+            ("rows B", "How many rows (batch entries) are drawn", self.batch),
+            ("keys T", "How many keys each row has", self.tokens),
+            ("seed", "The same seed draws the same numbers", self.seed),
+        )
+        for index, (text, tooltip, box) in enumerate(fields):
+            label = QLabel(text)
+            label.setProperty("role", "dim")
+            label.setBuddy(box)
+            box.setToolTip(tooltip)
+            box.setAccessibleName(tooltip)
+            box.setMinimumWidth(56)
+            grid.addWidget(label, 0, index)
+            grid.addWidget(box, 1, index)
+            grid.setColumnStretch(index, 1)
+        return grid
+
+    # what it asks for
+
+    def request(self, state: State) -> VarianceRequest:
+        """The experiment with the numbers as they stand, and the selected head where one ran."""
+        ran, site = state.ran, state.site
+        asked = VarianceRequest(
+            batch=self.batch.value(),
+            tokens=self.tokens.value(),
+            deviation=round(self.deviation.value(), 2),
+            seed=self.seed.value(),
+        )
+        if ran is None or site is None:
+            return asked
+        return replace(asked, run=ran.run, site=site.ref, head=state.selection.head)
+
+    def wants(self, state: State) -> Request | None:
+        request, view = self.request(state), state.results.variance
+        if state.results.loaded is None or request.refusal():
+            return None  # opening a checkpoint calls off whatever else was asked
+        if view is not None and replace(view.request, ticket=0) == request:
+            return None
+        return request
+
+    def _on_numbers(self) -> None:
+        refusal = self.request(self.session.state).refusal()
+        self.refusal.setText(refusal)
+        self.refusal.setVisible(bool(refusal))
+        if self.isVisible():
+            self._refresh()
+
+    # what it shows
+
+    def render_state(self, state: State, old: State | None) -> None:
+        view = state.results.variance
+        if view is None:
+            return  # the last experiment stays until the next one is here
+        if view is not self._view:
+            is_new = self._view is None or view.experiment is not self._view.experiment
+            self._view = view
+            if is_new:
+                self._show_experiment(view.experiment)
+            self._show_law(view.experiment, view.head, head_name(state))
+        loaded = state.results.loaded
+        unseen = "" if loaded is None else _RECURRENT if loaded.info.textbook else _unseen(loaded.info)
+        self.real.setText(unseen or _real_text(view.head, head_name(state)))
+
+    def _show_law(self, experiment: Experiment, head: HeadScores | None, name: str) -> None:
+        d = experiment.dimensions
+        curves = [
+            Curve(d, experiment.law, "key", "line", "law m⁴ d", label_at=-4, anchor=(0.0, -0.15)),
+            Curve(d, experiment.variance, "text", "dots", "measured", label_at=4, anchor=(1.05, 1.15)),
+        ]
+        if head is not None and head.variance > 0:
+            at = np.array([head.head_dim]), np.array([head.variance])
+            curves.append(Curve(*at, "query", "diamond", name[0].lower() + name[1:]))
+        ys = np.concatenate([curve.y for curve in curves])
+        self.law.set_curves(curves, (float(ys.min()), 4 * float(ys.max())))  # room for a name above
+
+    def _show_experiment(self, experiment: Experiment) -> None:
+        d = experiment.dimensions
+        if self.slider.maximum() != len(d) - 1:
+            self.slider.setRange(0, len(d) - 1)
+            self.slider.setValue(int(np.argmin(np.abs(d - _FIRST_DIMENSION))))
+        for plot, values, top in (
+            (self.largest, experiment.largest, 1.0),
+            (self.entropy, experiment.entropy, float(experiment.entropy.max())),
+            (self.gradient, experiment.gradient, float(experiment.gradient.max())),
+        ):
+            plot.set_curves(_pair(d, values, top), (0.0, 1.2 * top))
+        self._show_dimension()
+
+    def _show_dimension(self) -> None:
+        if self._view is None:
+            return
+        e, at = self._view.experiment, self.slider.value()
+        d = int(e.dimensions[at])
+        self.at.setText(f"d = {d:,}")
+        for plot in (self.law, self.largest, self.entropy, self.gradient):
+            plot.set_marker(float(d))
+        for i, bar in enumerate(self.bars):
+            row = e.rows[i, at]
+            bar.set_weights(row, _figures(e, i, at))
+        more = (
+            f" The {MOST_BARS} heaviest of {e.rows.shape[2]:,} keys are drawn." if e.rows.shape[2] > MOST_BARS else ""
+        )
+        self.saturation.setText(f"Bars: one row's weights, largest first. Figures: means over all rows.{more}")
+        off = float(e.variance[at] / e.law[at]) - 1
+        error = float(e.standard_error[at] / e.law[at])
+        self.measured.setText(
+            f"d = {d:,}: measured variance {value_text(float(e.variance[at]))}, law {value_text(float(e.law[at]))}; "
+            f"{_signed_percent(off)} off, where chance allows about ±{100 * error:.1f} %."
+        )
+
+    def _on_marker(self, x: float) -> None:
+        if self._view is not None:
+            distance = np.abs(np.log(self._view.experiment.dimensions) - math.log(max(x, 1e-9)))
+            self.slider.setValue(int(np.argmin(distance)))
+            self._show_dimension()  # the line jumps back to a d that was measured
+
+
+def _pair(d: np.ndarray, values: np.ndarray, top: float) -> list[Curve]:
+    """The unscaled and the scaled curve, named above; the lower one below itself where there is room for that."""
+    at = -3
+    lower = int(np.argmin(values[:, at]))
+    has_room = values[lower, at] > 0.35 * top
+    return [
+        Curve(
+            d,
+            values[i],
+            _ROLES[i],
+            label=_NAMES[i],
+            label_at=at,
+            anchor=(0.5, -0.2 if i == lower and has_room else 1.2),
+        )
+        for i in (UNSCALED, SCALED)
+    ]
+
+
+def _figures(e: Experiment, scaled: int, at: int) -> tuple[str, ...]:
+    return (
+        f"largest {value_text(float(e.largest[scaled, at]))}",
+        f"entropy {value_text(float(e.entropy[scaled, at]))} bits",
+        f"gradient {value_text(float(e.gradient[scaled, at]))}",
+    )
+
+
+def _real_text(head: HeadScores | None, name: str) -> str:
+    if head is None:
+        return "The selected head appears in the plot when the model has run."
+    scaled = head.scaled_variance
+    return (
+        f"{name} on this text: d = {head.head_dim}, {head.cells:,} allowed cells. q·k has variance "
+        f"{value_text(head.variance)} (standard deviation {value_text(head.deviation)}); times the scale "
+        f"{value_text(head.scale)} it is {value_text(scaled)}. Independent components as large as these would give "
+        f"{value_text(head.independent)}: a trained head is no random draw."
+    )
+
+
+def _unseen(info: CheckpointInfo) -> str:
+    return f"There is no head of the open model in the plot: {info.weights_only}" if info.weights_only else ""
+
+
+def _signed_percent(share: float) -> str:
+    sign = "+" if share >= 0 else "−"
+    return f"{sign}{abs(100 * share):.1f} %"
+
+
+def _spin(low: int, high: int, value: int) -> QSpinBox:
+    box = QSpinBox()
+    box.setRange(low, high)
+    box.setValue(value)
+    box.setKeyboardTracking(False)  # a number half typed is not drawn
+    return box
+
+
+def _heading(text: str) -> QLabel:
+    label = QLabel(text)
+    label.setProperty("role", "title")
+    return label

@@ -1,0 +1,1 @@
+"""Weights as a map: whole, or in tiles."""

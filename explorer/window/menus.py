@@ -1,0 +1,200 @@
+"""The window's menus: every action with its key, in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from PySide6.QtGui import QAction, QActionGroup, QKeySequence
+from PySide6.QtWidgets import QMenu
+
+from explorer.session.intents import SelectHead, SetView
+from explorer.session.state import State
+from explorer.theme import SEQUENTIAL_MAPS
+from explorer.window.help import show_about, show_help
+
+if TYPE_CHECKING:
+    from explorer.window.window import MainWindow
+
+
+def build_menus(window: MainWindow) -> dict[str, QAction]:
+    """Fill the menu bar; the actions by name, so that others can trigger and tests can find them."""
+    actions: dict[str, QAction] = {}
+    for title, fill in (("&File", _file), ("&Edit", _edit), ("&Run", _run), ("&View", _view), ("&Help", _help)):
+        menu = window.menuBar().addMenu(title)
+        menu.setToolTipsVisible(True)
+        fill(window, menu, actions)
+    return actions
+
+
+def _add(
+    menu: QMenu,
+    actions: dict[str, QAction],
+    name: str,
+    text: str,
+    keys: str | list[str] | QKeySequence.StandardKey,
+    run: Callable[[], object],
+    tip: str = "",
+) -> QAction:
+    action = menu.addAction(text)
+    if isinstance(keys, list):
+        action.setShortcuts([QKeySequence(key) for key in keys])
+    elif keys:
+        action.setShortcut(QKeySequence(keys))
+    action.setToolTip(tip or text.replace("&", ""))
+    action.triggered.connect(lambda _checked=False: run())
+    actions[name] = action
+    return action
+
+
+def _file(window: MainWindow, menu: QMenu, actions: dict[str, QAction]) -> None:
+    tip = "Shipped ones, those opened lately, a folder, a GGUF file, or a name on Hugging Face"
+    _add(menu, actions, "open", "&Open a checkpoint…", "Ctrl+O", window.choose_checkpoint, tip)
+    _add(menu, actions, "open_session", "Open a &session…", "Ctrl+Shift+O", window.open_session)
+    look = _add(menu, actions, "open_picture", "Open a p&icture…", "Ctrl+Shift+P", window.open_picture)
+    look.setToolTip("For a vision model to look at")
+
+    def enable(_old: State | None, new: State) -> None:
+        loaded = new.results.loaded
+        look.setEnabled(loaded is not None and loaded.info.family == "vision")
+
+    window.session.changed.connect(enable)
+    enable(None, window.session.state)
+    menu.addSeparator()
+    tip = "The checkpoint's name, the text, its branches, the selection and the interventions"
+    _add(menu, actions, "save_session", "&Save the session…", "Ctrl+S", window.save_session, tip)
+    _add(menu, actions, "picture", "Save a &picture of the window…", "Ctrl+Shift+S", window.save_picture)
+    _add(menu, actions, "weights", "Save all &weights…", "Ctrl+Shift+W", window.save_weights, "As arrays, for NumPy")
+    menu.addSeparator()
+    _add(menu, actions, "quit", "&Quit", "Ctrl+Q", window.close)
+
+
+def _edit(window: MainWindow, menu: QMenu, actions: dict[str, QAction]) -> None:
+    session = window.session
+    undo = _add(menu, actions, "undo", "&Undo", "Ctrl+Z", session.undo, "Take back the last change")
+    redo = _add(menu, actions, "redo", "&Redo", ["Ctrl+Y", "Ctrl+Shift+Z"], session.redo)
+    menu.addSeparator()
+    _add(menu, actions, "focus", "Edit the &input", "Ctrl+L", window.input.focus_text)
+
+    def enable() -> None:
+        undo.setEnabled(session.can_undo)
+        redo.setEnabled(session.can_redo)
+
+    session.history_changed.connect(enable)
+    enable()
+
+
+def _run(window: MainWindow, menu: QMenu, actions: dict[str, QAction]) -> None:
+    panel, trust = window.input, window.top_bar.trust
+    _add(menu, actions, "run", "&Run the model", "Ctrl+R", panel.run_model, "Run the model on the input again")
+    _add(menu, actions, "step", "&Step: let it write one token", ["Ctrl+Return", "Ctrl+Enter"], panel.step)
+    _add(menu, actions, "mask", "&Mask the selected word", "Ctrl+M", panel.mask_word, "For models that fill in masks")
+    menu.addSeparator()
+    _add(menu, actions, "trust", "&Compare with the model's own attention", "Ctrl+T", trust.measure)
+    menu.addSeparator()
+    for name, text, keys, layers, heads in (
+        ("layer_down", "Layer &below", "Alt+Down", 1, 0),
+        ("layer_up", "Layer &above", "Alt+Up", -1, 0),
+        ("head_next", "&Next head", "Alt+Right", 0, 1),
+        ("head_previous", "&Previous head", "Alt+Left", 0, -1),
+    ):
+        _add(menu, actions, name, text, keys, partial(_walk, window, layers, heads))
+
+
+def _walk(window: MainWindow, layers: int, heads: int) -> None:
+    """Select a neighbouring head; at the edge nothing happens."""
+    state = window.session.state
+    if state.ran is None or state.site is None:
+        return
+    place = state.ran.sites.index(state.site) + layers
+    if 0 <= place < len(state.ran.sites):
+        site = state.ran.sites[place]
+        head = min(state.selection.head, site.heads - 1) + heads
+        if 0 <= head < site.heads:
+            window.session.dispatch(SelectHead(site.ref, head))
+
+
+def _view(window: MainWindow, menu: QMenu, actions: dict[str, QAction]) -> None:
+    panels = menu.addMenu("&Panels")
+    for name, dock in window.dock_host.docks.items():
+        actions[f"panel_{name}"] = dock.toggleViewAction()
+        panels.addAction(dock.toggleViewAction())
+    show = menu.addMenu("&Go to")
+    for number, (name, dock) in enumerate(window.dock_host.docks.items(), start=1):
+        key = f"Ctrl+{number}" if number <= 9 else ""
+        _add(show, actions, f"show_{name}", dock.windowTitle(), key, partial(window.dock_host.raise_panel, name))
+    _add(menu, actions, "reset", "&Reset the layout", "", window.reset_layout, "Put every panel back in its place")
+    menu.addSeparator()
+    _choices(
+        menu.addMenu("&Theme"),
+        actions,
+        "theme",
+        {"system": "As the desktop", "light": "Light", "dark": "Dark"},
+        window.theme_name,
+        window.set_theme_name,
+    )
+    _choices_of_view(window, menu.addMenu("&Colours"), actions, "colour_map", {n: n for n in SEQUENTIAL_MAPS})
+    pooled = {"max": "The largest weight of each square", "mean": "The mean weight of each square"}
+    _choices_of_view(window, menu.addMenu("Thumbnails of &long texts"), actions, "pooling", pooled)
+    _switch(window, menu, actions, "mean_column", "&Mean over heads beside each layer")
+    _switch(window, menu, actions, "dim_special", "&Dim special tokens")
+    menu.addSeparator()
+    _add(menu, actions, "larger", "&Larger text", ["Ctrl++", "Ctrl+="], lambda: window.scale_text(1.125))
+    _add(menu, actions, "smaller", "&Smaller text", "Ctrl+-", lambda: window.scale_text(1 / 1.125))
+    _add(menu, actions, "normal", "&Normal text", "Ctrl+0", lambda: window.scale_text(0))
+    full = menu.addAction("&Full screen")
+    full.setShortcut(QKeySequence("F11"))
+    full.setCheckable(True)
+    full.toggled.connect(window.set_full_screen)
+    actions["full"] = full
+
+
+def _choices(
+    menu: QMenu,
+    actions: dict[str, QAction],
+    name: str,
+    choices: dict[str, str],
+    chosen: str,
+    choose: Callable[..., object],
+) -> None:
+    group = QActionGroup(menu)
+    for value, text in choices.items():
+        action = menu.addAction(text)
+        action.setCheckable(True)
+        action.setChecked(value == chosen)
+        action.triggered.connect(lambda _checked=False, value=value: choose(value))
+        group.addAction(action)
+        actions[f"{name}_{value}"] = action
+
+
+def _choices_of_view(
+    window: MainWindow, menu: QMenu, actions: dict[str, QAction], option: str, choices: dict[str, str]
+) -> None:
+    def choose(value: str) -> None:
+        window.session.dispatch(SetView(option, value))
+
+    def follow(_old: State | None, new: State) -> None:
+        actions[f"{option}_{getattr(new.document.view, option)}"].setChecked(True)
+
+    _choices(menu, actions, option, choices, "", choose)
+    window.session.changed.connect(follow)
+    follow(None, window.session.state)
+
+
+def _switch(window: MainWindow, menu: QMenu, actions: dict[str, QAction], option: str, text: str) -> None:
+    action = menu.addAction(text)
+    action.setCheckable(True)
+    action.triggered.connect(lambda on: window.session.dispatch(SetView(option, on)))
+
+    def follow(_old: State | None, new: State) -> None:
+        action.setChecked(getattr(new.document.view, option))
+
+    window.session.changed.connect(follow)
+    follow(None, window.session.state)
+    actions[option] = action
+
+
+def _help(window: MainWindow, menu: QMenu, actions: dict[str, QAction]) -> None:
+    _add(menu, actions, "help", "&How to read this", "F1", lambda: show_help(window))
+    _add(menu, actions, "about", "&About Attention Explorer", "", lambda: show_about(window))

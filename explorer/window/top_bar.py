@@ -1,0 +1,170 @@
+"""The line at the top: which checkpoint is open, facts about the run, work in progress, and whether to trust it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QProgressBar, QPushButton, QSizePolicy, QWidget
+
+from explorer.panels.cell.cell_steps import counted
+from explorer.panels.trust.panel import TrustStrip
+from explorer.session.hover import Hover
+from explorer.session.intents import OpenCheckpoint, Show
+from explorer.session.session import Session
+from explorer.session.state import Notice, State
+from explorer.widgets.elided_label import ElidedLabel
+from explorer.window.device_menu import DeviceMenu
+from models.files.catalogue import HANDED_OVER, shipped
+from models.protocol.requests import ExportRequest
+
+_NAME, _LONG_NAME = 15, 20  # characters of a checkpoint's name that a narrow and a wide bar have room for
+_MARGIN = 24  # beside the names in the list
+PATIENCE = 300  # ms: what is done sooner is not announced
+_ROOMY = 1100  # pixels: a narrower bar has no room for a bar of progress beside a button
+MENU_WIDTH = 240  # pixels: the name of a file may be long
+
+
+class TopBar(QWidget):
+    open_asked = Signal()
+
+    def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.session = session
+        self.menu = QComboBox()
+        self.menu.setAccessibleName("Checkpoint")
+        self.menu.setToolTip("The model that is open: shipped ones first, then folders opened lately")
+        # long names are elided in the bar, not in the list
+        self.menu.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.menu.setMinimumContentsLength(_NAME)
+        self.menu.setMaximumWidth(MENU_WIDTH)
+        self.menu.activated.connect(self._on_chosen)
+        self.open_button = QPushButton("Open…")
+        self.open_button.setToolTip("Open another checkpoint: a folder, a GGUF file, or one of Hugging Face (Ctrl+O)")
+        self.open_button.clicked.connect(self.open_asked)
+        self.facts = ElidedLabel()
+        self.facts.setProperty("role", "dim")
+        self.facts.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.devices = DeviceMenu(session)
+        self.doing = QLabel()
+        self.doing.setProperty("role", "dim")
+        self.progress = QProgressBar()
+        self.progress.setTextVisible(False)
+        self.progress.setFixedSize(110, 6)
+        self.cancel = QPushButton("Cancel")
+        self.cancel.setToolTip("Stop writing the weights. No file is left behind")
+        self.cancel.clicked.connect(self._on_cancelled)
+        self.trust = TrustStrip(session, hover)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 8, 12, 8)
+        row.setSpacing(12)
+        row.addWidget(self.menu)
+        row.addWidget(self.open_button)
+        row.addWidget(self.devices)
+        row.addWidget(self.facts, 1)
+        row.addWidget(self.doing)
+        row.addWidget(self.progress, 0, Qt.AlignmentFlag.AlignVCenter)
+        row.addWidget(self.cancel)
+        row.addWidget(self.trust)
+        self._recent: list[str] = []
+        self._cards = shipped()
+        self._patience = QTimer(self)
+        self._patience.setSingleShot(True)
+        self._patience.setInterval(PATIENCE)
+        self._patience.timeout.connect(self._show_work)
+        self._hide_work()
+        session.changed.connect(lambda _old, new: self.show_state(new))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.menu.setMinimumContentsLength(_LONG_NAME if self.width() >= _ROOMY else _NAME)
+
+    def set_recent(self, recent: list[str]) -> None:
+        """Folders opened lately, the last one first."""
+        self._recent = list(recent)
+        self.show_state(self.session.state)
+
+    def show_state(self, state: State) -> None:
+        self._fill_menu(state)
+        self.facts.setText(facts(state))
+        self.facts.setToolTip(self.facts.text())
+        if not state.busy:
+            self._patience.stop()
+            self._hide_work()
+        elif self.doing.isVisible():
+            self._show_work()
+        elif not self._patience.isActive():
+            self._patience.start()
+
+    def _fill_menu(self, state: State) -> None:
+        reference = state.document.checkpoint
+        entries = [(card.name, card.title, card.summary) for card in self._cards]
+        known = {name for name, _, _ in entries}
+        others = [r for r in dict.fromkeys([*self._recent, reference]) if r not in known]
+        wanted = [*(name for name, _, _ in entries), *others]
+        if wanted != [self.menu.itemData(i) for i in range(self.menu.count()) if self.menu.itemData(i)]:
+            self.menu.clear()
+            for name, title, summary in entries:
+                self.menu.addItem(title, name)
+                self.menu.setItemData(self.menu.count() - 1, summary, Qt.ItemDataRole.ToolTipRole)
+            if others:
+                self.menu.insertSeparator(self.menu.count())
+            for other in others:
+                self.menu.addItem(_short(other), other)
+                self.menu.setItemData(self.menu.count() - 1, other, Qt.ItemDataRole.ToolTipRole)
+            self.menu.view().setMinimumWidth(self.menu.view().sizeHintForColumn(0) + _MARGIN)
+        self.menu.setCurrentIndex(self.menu.findData(reference))
+
+    def _on_chosen(self, index: int) -> None:
+        reference = self.menu.itemData(index)
+        if reference and reference != self.session.state.document.checkpoint:
+            self.session.dispatch(OpenCheckpoint(reference))
+
+    def _show_work(self) -> None:
+        state = self.session.state
+        saving = next((p for p in state.progress if p.request.lane == ExportRequest.lane), None)
+        newest = saving or (state.progress[-1] if state.progress else None)
+        self.doing.setText(f"{newest.label} …" if newest is not None else "Working …")
+        fraction = newest.fraction if newest is not None else None
+        measured = state.results.quality
+        if newest is None and state.measuring is not None and measured is not None:  # many short requests
+            self.doing.setText("Measuring quality …")
+            fraction = measured.done / measured.total
+        self.progress.setRange(0, 0 if fraction is None else 1000)
+        if fraction is not None:
+            self.progress.setValue(round(1000 * fraction))
+        self.doing.show()
+        is_saving = ExportRequest.lane in state.busy
+        self.cancel.setVisible(is_saving)
+        self.progress.setVisible(not is_saving or self.width() >= _ROOMY)
+        if is_saving and not self.progress.isVisible() and fraction is not None:
+            self.doing.setText(f"{100 * fraction:.0f} % …")
+
+    def _on_cancelled(self) -> None:
+        self.session.call_off(ExportRequest.lane)
+        self.session.dispatch(Show(Notice("info", "Saving the weights was cancelled.")))
+
+    def _hide_work(self) -> None:
+        for part in (self.doing, self.progress, self.cancel):
+            part.hide()
+
+
+def _short(reference: str) -> str:
+    """The last part of a path, or the name of a model that was handed over."""
+    return reference.removeprefix(HANDED_OVER).rstrip("/\\").replace("\\", "/").rsplit("/", 1)[-1] or reference
+
+
+def facts(state: State) -> str:
+    """What the line says of the model and the run, like "8 layers × 8 heads · 14 of 512 tokens"."""
+    loaded, ran = state.results.loaded, state.ran
+    if loaded is None:
+        return ""
+    shapes = {(stack.layers, stack.heads, stack.key_heads) for stack in loaded.info.stacks if stack.stack != "cross"}
+    parts = []
+    for layers, heads, key_heads in sorted(shapes):
+        grouped = f" sharing {counted(key_heads, 'key')}" if key_heads != heads else ""
+        parts.append(f"{counted(layers, 'layer')} × {counted(heads, 'head')}{grouped}")
+    if ran is not None:
+        limit = f" of {loaded.info.context:,}" if loaded.info.context is not None else ""
+        count = f"{len(ran.source):,} + {len(ran.tokens):,}" if ran.source else f"{len(ran.tokens):,}"
+        parts.append(f"{count}{limit} tokens")
+    return "  ·  ".join(parts)

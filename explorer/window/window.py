@@ -1,0 +1,349 @@
+"""The main window: panels around one session, menus, theme and what is remembered between starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from PySide6.QtCore import QByteArray, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication, QPaintEvent
+from PySide6.QtWidgets import QApplication, QFileDialog, QMainWindow, QVBoxLayout, QWidget
+
+from explorer import settings as remembered
+from explorer import theme as themes
+from explorer.chooser.chooser import Chooser
+from explorer.chooser.drops import checkpoint_in, picture_in
+from explorer.compute.bridge import Bridge, connect
+from explorer.compute.worker import EngineLike, open_engine
+from explorer.panels.alignment.panel import AlignmentPanel
+from explorer.panels.base import Panel
+from explorer.panels.cell.panel import CellPanel
+from explorer.panels.decoding.panel import DecodingPanel
+from explorer.panels.head_atlas.panel import HeadAtlasPanel
+from explorer.panels.head_map.panel import HeadMapPanel
+from explorer.panels.input.panel import InputPanel
+from explorer.panels.lookup.panel import LookupPanel
+from explorer.panels.mask_scale.panel import MaskScalePanel
+from explorer.panels.next_token.panel import NextTokenPanel
+from explorer.panels.positions.panel import PositionsPanel
+from explorer.panels.quality.panel import QualityPanel
+from explorer.panels.recurrent.panel import RecurrentPanel
+from explorer.panels.variance.panel import VariancePanel
+from explorer.session import files
+from explorer.session.hover import Hover
+from explorer.session.intents import Intent, OpenCheckpoint, RestoreDocument, SetPicture, Show
+from explorer.session.session import Session
+from explorer.session.state import Notice, State, ThemeName
+from explorer.settings import LAYOUT_VERSION, Settings
+from explorer.widgets.notice_bar import NoticeBar
+from explorer.window.docks import DockHost
+from explorer.window.menus import build_menus
+from explorer.window.saving import save_picture
+from explorer.window.top_bar import TopBar
+from models.files.sample_pictures import SUFFIXES
+from models.protocol.requests import ExportRequest
+from models.protocol.results import Loaded
+
+PANELS: tuple[type[Panel], ...] = (
+    HeadAtlasPanel,
+    HeadMapPanel,
+    NextTokenPanel,
+    DecodingPanel,
+    AlignmentPanel,
+    CellPanel,
+    MaskScalePanel,
+    PositionsPanel,
+    LookupPanel,
+    VariancePanel,
+    RecurrentPanel,
+    QualityPanel,
+)
+"""In the order of their tabs."""
+
+STOP_SECONDS = 5.0
+UNSEEN = 1000  # ms: a window that is not painted by then, because it is covered, loads all the same
+SMALLEST = QSize(960, 600)
+FIRST = QSize(1440, 900)
+SESSION_FILTER = "Attention Explorer session (*.json)"
+
+
+class MainWindow(QMainWindow):
+    """Everything that one session shows. `start` sets the engine going once the window is up."""
+
+    closed = Signal()
+    """The window was closed, and its engine's thread has ended or was left to itself (`stopped`)."""
+
+    def __init__(
+        self,
+        state: State,
+        settings: Settings | None = None,
+        engine_factory: Callable[[], EngineLike] = open_engine,
+        remembers: bool = True,
+        theme_now: ThemeName | None = None,
+    ) -> None:
+        settings = settings or Settings()
+        base_points = QApplication.font().pointSizeF()
+        _set_font(base_points, settings.text_scale)  # before there are widgets, which else start with another one
+        super().__init__()
+        self._remembers = remembers
+        self._base_points = base_points
+        self._is_starting = False
+        self.stopped = False
+        """Whether the window was closed and its engine's thread has ended."""
+        self.settings = settings
+        self.theme_name: ThemeName = theme_now or self.settings.theme  # `theme_now` is for this start alone
+        self.setWindowTitle("Attention Explorer")
+        self.setMinimumSize(SMALLEST)
+        self.setAcceptDrops(True)
+        self.session = Session(state)
+        self.hover = Hover(self)
+        self.bridge = Bridge(engine_factory, self)
+        connect(self.session, self.bridge)
+
+        self.top_bar = TopBar(self.session, self.hover)
+        self.top_bar.open_asked.connect(self.choose_checkpoint)
+        self.chooser = Chooser(self.session, self.settings, parent=self)
+        self.chooser.recent_changed.connect(lambda: self.top_bar.set_recent(self.settings.recent))
+        self.notice_bar = NoticeBar()
+        self.notice_bar.action_triggered.connect(self._on_notice_action)
+        self.notice_bar.dismissed.connect(lambda: self.session.dispatch(Show(None)))
+        self.input = InputPanel(self.session, self.hover)
+        self.input.picture_asked.connect(self.open_picture)
+        self.dock_host = DockHost()
+        self.panels: tuple[Panel, ...] = tuple(kind(self.session, self.hover) for kind in PANELS)
+        for panel in self.panels:
+            self.dock_host.add(panel)
+        body = QWidget()
+        column = QVBoxLayout(body)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.top_bar)
+        inner = QVBoxLayout()
+        inner.setContentsMargins(10, 0, 10, 8)
+        inner.setSpacing(6)
+        inner.addWidget(self.notice_bar)
+        inner.addWidget(self.input)
+        inner.addWidget(self.dock_host, 1)
+        column.addLayout(inner, 1)
+        self.setCentralWidget(body)
+        self.menus = build_menus(self)
+
+        self.theme = themes.LIGHT
+        self.session.changed.connect(self._on_changed)
+        QGuiApplication.styleHints().colorSchemeChanged.connect(self._on_desktop_scheme)
+        self._restore()
+        self._apply_theme()
+        self.top_bar.set_recent(self.settings.recent)
+        self._show_notice(self.session.state)
+
+    def start(self) -> None:
+        """Begin to load, once what is on screen so far has been painted."""
+        self.input.focus_text()
+        self._is_starting = True
+        QTimer.singleShot(UNSEEN, self._begin)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self._is_starting:
+            QTimer.singleShot(0, self._begin)  # when this has reached the screen
+
+    def _begin(self) -> None:
+        if self._is_starting:
+            self._is_starting = False
+            self.session.start()
+
+    def is_settled(self) -> bool:
+        """Whether all that is visible shows the text in the input, or a sentence says why it can not."""
+        state = self.session.state
+        if self.bridge.busy or (state.results.loaded is None and state.notice is None):
+            return False
+        return state.notice is not None or (state.up_to_date and all(not panel.is_waiting() for panel in self.panels))
+
+    # what the menus and buttons do
+
+    def choose_checkpoint(self) -> None:
+        """Let the person choose a checkpoint, see what it is, and open it."""
+        self.chooser.show(self, self.theme)
+
+    def open_picture(self) -> None:
+        """Let the person choose what a vision model looks at."""
+        chosen = self.session.state.document.picture
+        folder = str(Path(chosen).parent) if Path(chosen).is_file() else str(Path.home())
+        endings = " ".join(f"*{suffix}" for suffix in sorted(SUFFIXES))
+        path, _ = QFileDialog.getOpenFileName(self, "Open a picture", folder, f"Pictures ({endings})")
+        if path:
+            self.look_at(path)
+
+    def look_at(self, path: str) -> None:
+        """Give a picture to the model, or say that it reads text."""
+        loaded = self.session.state.results.loaded
+        if loaded is not None and loaded.info.family == "vision":
+            self.session.dispatch(SetPicture(path))
+            return
+        sentence = f"{Path(path).name} is a picture, and the open model reads text. Open a vision model to look at it."
+        self.session.dispatch(
+            Show(Notice("info", sentence, action_label="Open vit-cifar10", action=OpenCheckpoint("vit-cifar10")))
+        )
+
+    def save_picture(self) -> None:
+        """Let the person save the window as a picture."""
+        path, _ = QFileDialog.getSaveFileName(self, "Save a picture of the window", "attention.png", "PNG (*.png)")
+        sentence = save_picture(self.grab(), Path(path)) if path else ""
+        if sentence:
+            self.session.dispatch(Show(Notice("error", sentence)))
+
+    def save_weights(self) -> None:
+        """Let the person save the weights of every head."""
+        ran = self.session.state.ran
+        if ran is None:
+            return
+        path, _ = QFileDialog.getSaveFileName(self, "Save all attention weights", "attention.npz", "NumPy (*.npz)")
+        if path:
+            self.session.request(ExportRequest(run=ran.run, path=path))
+
+    def save_session(self) -> None:
+        """Let the person save what they chose (not what was computed) as a session file."""
+        path, _ = QFileDialog.getSaveFileName(self, "Save the session", "attention.json", SESSION_FILTER)
+        if not path:
+            return
+        file = Path(path) if Path(path).suffix else Path(path).with_suffix(".json")
+        try:
+            files.save(self.session.state.document, file)
+        except ValueError as error:
+            self.session.dispatch(Show(Notice("error", str(error))))
+        else:
+            self.session.dispatch(Show(Notice("info", f"The session is saved: {file}.")))
+
+    def open_session(self) -> None:
+        """Let the person go back to a session that was saved. A file that is no session changes nothing."""
+        path, _ = QFileDialog.getOpenFileName(self, "Open a session", "", SESSION_FILTER)
+        if not path:
+            return
+        try:
+            document = files.load(Path(path))
+        except ValueError as error:
+            self.session.dispatch(Show(Notice("error", str(error))))
+            return
+        self.session.dispatch(Show(None))
+        self.session.dispatch(RestoreDocument(document))
+
+    def reset_layout(self) -> None:
+        self.dock_host.arrange(self.settings.text_scale)
+
+    def set_theme_name(self, name: ThemeName) -> None:
+        self.settings.theme = self.theme_name = name
+        self._apply_theme()
+
+    def scale_text(self, factor: float) -> None:
+        """Make all text larger or smaller; 0 sets it back."""
+        scale = 1.0 if factor == 0 else self.settings.text_scale * factor
+        self.settings.text_scale = min(2.0, max(0.75, scale))
+        self._apply_theme()
+        self.dock_host.set_text_scale(self.settings.text_scale)
+
+    def set_full_screen(self, full: bool) -> None:
+        self.showFullScreen() if full else self.showNormal()
+
+    # the state, and what is remembered
+
+    def _on_changed(self, old: State, new: State) -> None:
+        if new.notice != old.notice:
+            self._show_notice(new)
+        loaded = new.results.loaded
+        if loaded is not None and loaded is not old.results.loaded:
+            self.setWindowTitle(f"{loaded.info.name} - Attention Explorer")
+            self._show_what_suits(old.results.loaded, loaded)
+            if not loaded.info.shipped and not loaded.info.borrowed:
+                self.settings.recent = remembered.with_recent(self.settings.recent, loaded.info.reference)
+                self.top_bar.set_recent(self.settings.recent)
+
+    def _show_what_suits(self, before: Loaded | None, now: Loaded) -> None:
+        """Put away the panels that have nothing to show of this checkpoint, and bring out those that have.
+
+        Only where that changes: a panel that a person closed or opened stays so while it makes no difference.
+        """
+        for panel in self.panels:
+            suits = panel.suits(now.info)
+            if before is None or suits != panel.suits(before.info):
+                if before is None and suits:
+                    continue  # as the layout has it
+                self.dock_host.docks[panel.name].setVisible(suits)
+
+    def _show_notice(self, state: State) -> None:
+        notice = state.notice
+        if notice is None:
+            self.notice_bar.hide()
+        else:
+            self.notice_bar.show_notice(notice.kind, notice.text, notice.action_label)
+
+    def _on_notice_action(self) -> None:
+        notice = self.session.state.notice
+        if notice is not None and isinstance(notice.action, Intent):
+            self.session.dispatch(notice.action)
+
+    def _on_desktop_scheme(self, _scheme: Qt.ColorScheme) -> None:
+        self._apply_theme()
+
+    def _apply_theme(self) -> None:
+        dark = self.theme_name == "dark" or (
+            self.theme_name == "system" and QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark
+        )
+        self.theme = theme = themes.DARK if dark else themes.LIGHT
+        app = QApplication.instance()
+        if isinstance(app, QApplication):
+            _set_font(self._base_points, self.settings.text_scale)
+            themes.apply(app, theme)
+        for panel in (self.input, self.top_bar.trust, *self.panels):
+            panel.set_theme(theme)
+        self.dock_host.set_theme(theme)
+        self.notice_bar.set_theme(theme)
+        self.chooser.set_theme(theme)
+
+    def _restore(self) -> None:
+        room = self.screen().availableSize()
+        self.resize(FIRST.boundedTo(room).expandedTo(SMALLEST))  # a laptop's screen may be smaller
+        self.dock_host.arrange(self.settings.text_scale)
+        if self.settings.geometry:
+            self.restoreGeometry(QByteArray(self.settings.geometry))
+        if self.settings.layout_version == LAYOUT_VERSION:
+            self.dock_host.restore(self.settings.layout)
+
+    def _remember(self) -> None:
+        self.settings.geometry = bytes(self.saveGeometry().data())
+        self.settings.layout = self.dock_host.remembered()
+        self.settings.layout_version = LAYOUT_VERSION
+        self.settings.view = replace(self.session.state.document.view, painting="off")
+        remembered.save(self.settings)
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        if self._remembers:
+            self._remember()
+        self.hide()  # the thread may need a moment to stop: an import of torch can not be called off
+        fetched = self.chooser.stop(STOP_SECONDS)
+        self.stopped = self.bridge.stop(STOP_SECONDS) and fetched
+        super().closeEvent(event)
+        self.closed.emit()
+
+    # a folder or a file dropped on the window
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if checkpoint_in(event.mimeData()) is not None:
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        picture = picture_in(event.mimeData())
+        if picture is not None:
+            event.acceptProposedAction()
+            self.look_at(picture)
+            return
+        reference = checkpoint_in(event.mimeData())
+        if reference is not None:
+            event.acceptProposedAction()
+            self.session.dispatch(OpenCheckpoint(reference))
+
+
+def _set_font(base_points: float, scale: float) -> None:
+    font = QApplication.font()
+    font.setPointSizeF(max(themes.SMALLEST_FONT, base_points) * scale)
+    QApplication.setFont(font)

@@ -1,0 +1,140 @@
+"""Applies interventions to what an attention module was given. The attention function itself stays the one it is."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from models.attention import attention
+from models.attention.attention import AttentionInputs
+from models.attention.masks import Places, RowMask, Rule, places
+from models.protocol.interventions import Intervention, Mask, Positions, Scale, applies, in_force
+from models.protocol.values import Site, is_long
+
+Rules = dict[tuple[Hashable, ...], Rule]
+"""By what they were made of: layers that are masked alike share one, and look at its cells once."""
+
+
+def edited(
+    x: AttentionInputs,
+    site: Site,
+    interventions: Sequence[Intervention],
+    past: int = 0,
+    rules: Rules | None = None,
+) -> AttentionInputs:
+    """`x` with the interventions that apply at `site`; `x` itself where none does.
+
+    `past` is the place of the first query, which is not 0 where the tokens before it are in a cache. `rules` are those
+    that other sites of the same run left behind.
+    """
+    for item in interventions:
+        if isinstance(item, Positions):
+            if item.mode == "off" and x.bias is not None:
+                x = replace(x, bias=None)  # a learned bias by distance is a sense of order too
+        elif not applies(item, site) or (item.head is not None and item.head >= x.heads):
+            continue
+        elif isinstance(item, Scale):
+            x = replace(x, factors=_factors(x, item))
+    masks = [item for item in interventions if isinstance(item, Mask) and applies(item, site)]
+    first_key = past + x.queries - x.keys if past and site.stack == "decoder" else 0  # a sliding window has forgotten
+    return _masked(x, masks, past, first_key, {} if rules is None else rules) if masks else x
+
+
+def _factors(x: AttentionInputs, item: Scale) -> Tensor:
+    factors = torch.ones(x.heads, device=x.query.device) if x.factors is None else x.factors.clone()
+    if item.head is None:
+        factors *= item.factor
+    else:
+        factors[item.head] *= item.factor
+    return factors  # (heads,)
+
+
+def _masked(x: AttentionInputs, masks: list[Mask], past: int, first_key: int, made: Rules) -> AttentionInputs:
+    per_head = x.mask is not None and x.mask.shape[1] != 1
+    # the number is of a tensor that the rule keeps alive, so that it stays one's own
+    trained = (id(x.mask), x.causal, x.queries, x.keys, x.query.device, past, first_key)
+    rules: list[Rule] = []  # heads that are masked alike share one
+    of_head = []
+    for head in range(x.heads):
+        chain = tuple(in_force(item for item in masks if item.head in (None, head)))
+        key = (*trained, chain, head if per_head else None)
+        if key not in made:
+            made[key] = _rule(x, head, chain, past, first_key)
+        if made[key] not in rules:
+            rules.append(made[key])
+        of_head.append(rules.index(made[key]))
+    mask = RowMask(rules, of_head if len(rules) > 1 else (0,))
+    held = mask if is_long(x.queries, x.keys) else mask.block()
+    return replace(x, bias=_with_added(x), causal=False, mask=held)  # (1, heads or 1, queries, keys)
+
+
+def _rule(x: AttentionInputs, head: int, chain: Sequence[Mask], past: int, first_key: int) -> Rule:
+    """What `chain` makes of one head's trained mask."""
+    device = x.query.device
+
+    def cells(rows: Places, keys: slice) -> Tensor:
+        q = places(rows, device, past)[:, None]  # (rows, 1)
+        k = places(keys, device, first_key)[None]  # (1, keys)
+        if isinstance(x.mask, RowMask):  # without the table of what it reaches, which nobody needs any more
+            shut = ~x.mask.block([head], rows, keys)[0, 0]
+        else:
+            trained = attention.blocked(x, [head], rows, keys)
+            shut = torch.zeros((), dtype=torch.bool, device=device) if trained is None else trained[0, 0]
+        for item in chain:
+            if item.kind == "painted":
+                shut = _painted(item, shut.expand(len(q), k.shape[1]), rows, past, first_key + keys.start)
+            else:
+                shut = _shut(item, shut, q, k, x.keys)
+        return ~shut.expand(len(q), k.shape[1])[None, None]
+
+    return Rule(cells, x.queries, x.keys, device, () if x.mask is None else (x.mask,))
+
+
+def _shut(item: Mask, now: Tensor, q: Tensor, k: Tensor, keys: int) -> Tensor:
+    """Which cells are blocked under `item`, broadcasts to (rows, keys); `now` is the mask that it builds on.
+
+    `q` (rows, 1) and `k` (1, keys) are the places of queries and keys in the text; `keys` is how many there are in all.
+    """
+    n = item.window or 0
+    match item.kind:
+        case "none" | "full":
+            return torch.zeros_like(now)
+        case "causal":
+            return k > q
+        case "prefix":
+            return (k > q) & (k >= n)
+        case "padding":
+            return now | (k >= keys - n)
+        case "window":
+            return now | (k <= q - n) | (k >= q + n)
+        case "blocks":
+            return now | (q // n != k // n)
+        case _:  # as trained
+            return now
+
+
+def _painted(item: Mask, now: Tensor, rows: Places, past: int, first_key: int) -> Tensor:
+    """As `_shut` for single cells: those of `rows` from the key at place `first_key` on. now: (rows, keys)."""
+    listed = rows if isinstance(rows, list) else range(rows.start, rows.stop)
+    here: dict[int, list[int]] = {}
+    for i, row in enumerate(listed):
+        here.setdefault(past + row, []).append(i)
+    # of a cell named twice the last counts; those painted on a longer text are not here
+    cells = {(i, key - first_key): allow for query, key, allow in item.cells or () for i in here.get(query, ())}
+    cells = {(i, column): allow for (i, column), allow in cells.items() if 0 <= column < now.shape[1]}
+    shut = now.clone()
+    if cells:
+        at = torch.tensor(list(cells), device=now.device)  # (cells, 2)
+        shut[at[:, 0], at[:, 1]] = ~torch.tensor(list(cells.values()), device=now.device)
+    return shut
+
+
+def _with_added(x: AttentionInputs) -> Tensor | None:
+    """The position bias, with what an added mask carries beside its "not here": ALiBi puts its slopes there."""
+    if x.mask is None or x.mask.dtype == torch.bool:
+        return x.bias
+    added = attention.added_bias(x)
+    return added if x.bias is None else x.bias + added

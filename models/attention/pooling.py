@@ -1,0 +1,161 @@
+"""Many weights in few pixels: squares of a head's weights pooled to one number each, streamed over blocks of rows.
+
+A pixel is the largest or the mean of a square of `cell` x `cell` weights, the last ones of what is left. Softmax runs
+over whole rows, so a block is some rows with every key that they may look at; what a mask hides from all of a block's
+rows is not computed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from models.attention import attention
+from models.attention.attention import AttentionInputs
+
+Pooling = Literal["max", "mean"]
+
+# Weights held at once, in elements: 32 MB of float32, what a processor's last cache holds (64 MB took a third longer);
+# more on a device, where each block costs a few launches.
+_BLOCK = 1 << 23
+_DEVICE_BLOCK = 1 << 26
+
+
+@dataclass(slots=True, eq=False)
+class PooledHeads:
+    """The pictures of some heads of one site; complete when `rows` is `queries`."""
+
+    images: Tensor  # (heads, rows, columns) float32
+    mean: Tensor  # (rows, columns): the mean over heads, pooled likewise
+    worst_row: Tensor  # (): largest |sum of a row - 1| so far; on the device, which nobody waits for until it is read
+    cell: int  # each pixel pools cell x cell weights
+    queries: int
+    rows: int = 0  # queries done
+
+    @property
+    def whole(self) -> int:
+        """How many rows of squares are complete: one whose last queries are yet to come is not."""
+        return self.images.shape[1] if self.rows == self.queries else self.rows // self.cell
+
+    @property
+    def row_error(self) -> float:
+        """Largest |sum of a row - 1| so far."""
+        error = float(self.worst_row)
+        return math.inf if math.isnan(error) else error
+
+
+def pooled(x: AttentionInputs, size: int, heads: list[int] | None = None, how: Pooling = "max") -> PooledHeads:
+    """The weights of `heads` (of batch row 0) in at most `size` x `size` pixels.
+
+    Raises:
+        ValueError: `size` has no room for a pixel.
+    """
+    *_, whole = stream(x, size, heads, how)
+    return whole
+
+
+@torch.no_grad()
+def stream(
+    x: AttentionInputs, size: int, heads: list[int] | None = None, how: Pooling = "max"
+) -> Iterator[PooledHeads]:
+    """As `pooled`, handing out the same unfinished pictures after each block of rows; 0 where none are done yet.
+
+    Never holds more than a block of rows beside them.
+    """
+    if size < 1:
+        raise ValueError(f"A picture of {size} pixels has no room for any weight; ask for 1 or more.")
+    count, cell = len(heads) if heads is not None else x.heads, max(1, -(-max(x.queries, x.keys) // size))
+    down, across = -(-x.queries // cell), -(-x.keys // cell)
+    picture = PooledHeads(
+        images=torch.zeros(count, down, across, device=x.query.device),
+        mean=torch.zeros(down, across, device=x.query.device),
+        worst_row=torch.zeros((), device=x.query.device),
+        cell=cell,
+        queries=x.queries,
+    )
+    for rows in _row_blocks(x, count, cell):
+        keys = attention.reach(x, heads, rows)
+        # whole squares only: a square's first columns may lie before the first key that is looked at
+        keys = slice(keys.start // cell * cell, keys.stop)
+        if keys.start < keys.stop:
+            w = attention.weights(x, heads, rows, keys=keys)[0]  # (heads, rows, keys)
+            picture.worst_row = torch.maximum(picture.worst_row, _row_error(x, w))  # a NaN stays
+            for part, into in ((w, picture.images), (w.mean(dim=0, keepdim=True), picture.mean[None])):
+                _add(into, part, rows, keys, x, cell, how)
+        picture.rows = rows.stop
+        yield picture
+
+
+def _row_blocks(x: AttentionInputs, heads: int, cell: int) -> Iterator[slice]:
+    """Runs of rows, each of whole squares, or within one where the weights of a square's rows are too many."""
+    block = _BLOCK if x.query.device.type == "cpu" else _DEVICE_BLOCK
+    fitting = max(1, block // max(1, heads * x.keys))
+    whole = max(1, fitting // cell) * cell
+    part = whole if fitting >= cell else -(-cell // -(-cell // fitting))  # of a square's rows, in equal parts
+    for first in range(0, x.queries, whole):
+        last = min(first + whole, x.queries)
+        for start in range(first, last, part):
+            yield slice(start, min(start + part, last))
+
+
+def _add(into: Tensor, w: Tensor, rows: slice, keys: slice, x: AttentionInputs, cell: int, how: Pooling) -> None:
+    """Pool `w` (heads, rows, keys) into its place in `into` (heads, down, across), zero where nothing came yet."""
+    place = into[
+        :, rows.start // cell : -(-rows.stop // cell), keys.start // cell : -(-keys.stop // cell)
+    ]  # a view, written through
+    if how == "max":
+        torch.maximum(place, squares(w, cell, "max"), out=place)
+        return
+    sums = sum_axis(sum_axis(w, 1, cell), 2, cell)
+    high = _lengths(x.queries, cell, rows, w.device)
+    wide = _lengths(x.keys, cell, keys, w.device)
+    place += sums / (high[:, None] * wide)
+
+
+def _lengths(count: int, cell: int, part: slice, device: torch.device) -> Tensor:
+    """How many cells of an axis of `count` each square of `part` has: `cell`, but for the last."""
+    starts = torch.arange(part.start // cell, -(-part.stop // cell), device=device) * cell
+    return (count - starts).clamp(max=cell).float()
+
+
+def squares(w: Tensor, cell: int, how: Pooling) -> Tensor:
+    """(heads, rows, keys) pooled over squares that begin at its first row and key: (heads, down, across)."""
+    if cell == 1:
+        return w
+    # rows first: they are whole lines in memory, and few are left for the slower axis
+    return pool_axis(pool_axis(w, 1, cell, how), 2, cell, how)
+
+
+def pool_axis(t: Tensor, dim: int, cell: int, how: Pooling) -> Tensor:
+    """Runs of `cell` along an axis as one number each, the last one of what is left. Always a tensor of its own."""
+    whole = t.shape[dim] // cell * cell
+    parts = []
+    if whole:
+        runs = t.narrow(dim, 0, whole).unflatten(dim, (-1, cell))
+        parts.append(runs.amax(dim + 1) if how == "max" else runs.mean(dim + 1))
+    if whole < t.shape[dim]:
+        rest = t.narrow(dim, whole, t.shape[dim] - whole)
+        parts.append(rest.amax(dim, keepdim=True) if how == "max" else rest.mean(dim, keepdim=True))
+    return parts[0] if len(parts) == 1 else torch.cat(parts, dim)
+
+
+def sum_axis(t: Tensor, dim: int, cell: int) -> Tensor:
+    """Sums of runs of `cell` along an axis, the last one of what is left."""
+    whole = t.shape[dim] // cell * cell
+    parts = [t.narrow(dim, 0, whole).unflatten(dim, (-1, cell)).sum(dim + 1)] if whole else []
+    if whole < t.shape[dim]:
+        parts.append(t.narrow(dim, whole, t.shape[dim] - whole).sum(dim, keepdim=True))
+    return parts[0] if len(parts) == 1 else torch.cat(parts, dim)
+
+
+def _row_error(x: AttentionInputs, w: Tensor) -> Tensor:
+    sums = w.sum(dim=-1)
+    # a row that may look at nothing sums to 0; a sink takes a share that is not shown
+    off = torch.where(sums == 0, 0.0, sums - 1)
+    off = off.clamp(min=0) if x.sinks is not None else off.abs()
+    return off.max()

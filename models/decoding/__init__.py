@@ -1,0 +1,1 @@
+"""Letting a model write: greedy, sampling, beam search, one step at a time."""

@@ -1,0 +1,249 @@
+"""Runs a model step by step with its key/value cache, for one or several sequences side by side.
+
+Works for decoder-only models and for the decoder of encoder-decoder models, whose encoder runs once. Interventions act
+at every step. Where one lets a token see what comes after it, nothing of the step before can be used: every step then
+reads the whole text anew (`reads_anew`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+from transformers import DynamicCache, EncoderDecoderCache
+from transformers.cache_utils import DynamicLayer
+
+from models.forward.capture import Recorder, never, recording
+from models.forward.logits import last_only
+from models.forward.model import Encoded, Model
+from models.forward.output_weights import check_edits, keep_given
+from models.forward.position_edits import edited_positions
+from models.protocol.decoding import CacheLayer
+from models.protocol.errors import InputError
+from models.protocol.interventions import Intervention, Mask, check
+from models.protocol.values import Site
+
+
+class Run(Protocol):
+    """A model in the middle of writing."""
+
+    ids: Tensor  # (sequences, tokens): the decoder's, prompt included
+    prompt: int  # tokens that were given
+
+    def logits(self) -> Tensor:
+        """The next token's logits, (sequences, vocabulary) float32."""
+
+    def append(self, tokens: Tensor, sources: Tensor | None = None) -> None:
+        """Append one token a sequence; `sources` says which sequence each goes on from."""
+
+    @property
+    def cache_bytes(self) -> int:
+        """Bytes kept for the next step."""
+
+
+def start_run(model: Model, encoded: Encoded, interventions: Sequence[Intervention] = ()) -> Run:
+    """Begin to write after a prompt, in the way of the model's family.
+
+    Raises:
+        InputError: the model does not write, or can not be changed in such a way.
+    """
+    own = getattr(model, "start_run", None)
+    if own is None:
+        return CachedRun(model, encoded, interventions)
+    if interventions:
+        raise InputError(f"{model.info.name} is a recurrent model: interventions are for transformers.")
+    run: Run = own(encoded)
+    return run
+
+
+def reads_anew(interventions: Sequence[Intervention], prompt: int) -> Intervention | None:
+    """The first mask under which a token of the decoder may see one that is written after it; None where none is.
+
+    What was computed of that token changes with each step, so that it can not be kept. The first `prompt` tokens run
+    together: what they see of one another stays.
+    """
+    masks = [item for item in interventions if isinstance(item, Mask)]
+    own = [mask for mask in masks if mask.site is None or mask.site.stack == "decoder"]
+    return next((mask for mask in own if _sees_what_follows(mask, prompt)), None)
+
+
+def _sees_what_follows(mask: Mask, prompt: int) -> bool:
+    if mask.kind == "prefix":
+        return (mask.window or 0) > prompt
+    if mask.kind == "painted":
+        return any(allowed and key > query and key >= prompt for query, key, allowed in mask.cells or ())
+    return mask.kind in ("none", "full", "padding")  # padding is counted from the end, which moves
+
+
+class CachedRun:
+    """One prompt and what was written after it. `ids` are the decoder's, prompt included: (sequences, tokens)."""
+
+    def __init__(self, model: Model, encoded: Encoded, interventions: Sequence[Intervention] = ()) -> None:
+        self.model = model
+        self.interventions = tuple(interventions)
+        self.encoder_tokens = encoded.source
+        try:
+            check_edits(model, self.interventions)
+        except ValueError as error:
+            raise InputError(str(error)) from None
+        self._fixed: dict[str, Any] = {}
+        self._encoder_sites: list[Site] = []
+        if model.seq2seq:
+            module: Any = model.module
+            inputs = {k: v for k, v in encoded.inputs.items() if not k.startswith("decoder_")}
+            recorder = Recorder(model.module_names, True, never, self.interventions)
+            edits = edited_positions(model, inputs, self.interventions)
+            with torch.no_grad(), recording(recorder), edits as inputs:
+                self._fixed = {
+                    "encoder_outputs": module.get_encoder()(**inputs),
+                    "attention_mask": encoded.inputs.get("attention_mask"),
+                }
+            self._encoder_sites = recorder.sites
+            config = module.get_decoder().config  # T5's decoder may have more layers than its encoder
+            self._cache: Any = EncoderDecoderCache(DynamicCache(config=config), DynamicCache(config=config))
+            self.ids = encoded.inputs["decoder_input_ids"]
+        elif model.info.family == "causal":
+            self._cache = DynamicCache(config=model.config)
+            self.ids = encoded.inputs["input_ids"]
+        else:
+            raise InputError(f"{model.info.name} does not write from left to right: there is nothing to decode.")
+        # renamed in transformers 5.24; older releases know the older name only
+        self._cache_name = "cache" if model.accepts("cache") else "past_key_values"
+        self.prompt = self.ids.shape[1]
+        self.reads_anew = reads_anew(self.interventions, self.prompt)
+        self._cached = 0
+        self._before: dict[tuple[str, int], int] = {}  # tokens that each layer kept before the last step
+        self._added = 0  # tokens that the last step ran
+        self.recorder: Recorder | None = None
+        self.read = self.ids[:, :0]  # what the last step ended with, before anything was appended
+
+    @torch.no_grad()
+    def logits(self) -> Tensor:
+        """Run what is not in the cache yet; the next token's logits, (sequences, vocabulary) float32.
+
+        `recorder` then holds what each attention site was given in this step: its queries are the new tokens only.
+        """
+        limit = self.model.info.context
+        if limit is not None and self.ids.shape[1] > limit:
+            raise InputError(f"The context is full: {self.model.info.name} takes {limit:,} tokens.")
+        past = self._cached
+        recorder = Recorder(self.model.module_names, self.model.seq2seq, never, self.interventions, past)
+        name = "decoder_input_ids" if self.model.seq2seq else "input_ids"
+        inputs = {name: self.ids[:, past:], **self._fixed}
+        options: dict[str, Any] = {**self.model.forward_options, "use_cache": self.reads_anew is None}
+        options |= last_only(self.model, self.ids.shape[1] - past)
+        if self.reads_anew is None:
+            options[self._cache_name] = self._cache
+        elif not self.model.seq2seq:  # else positions that do not count up would pass for several texts in one
+            inputs["attention_mask"] = torch.ones_like(self.ids)
+        self._before = {
+            (stack, i): _tokens(kept) for stack, part in self._parts() for i, kept in enumerate(part.layers)
+        }
+        self._added = self.ids.shape[1] - past
+        with recording(recorder), edited_positions(self.model, inputs, self.interventions, past) as inputs:
+            out = self.model.module(**inputs, **options)
+            if self.model.info.weights_only:
+                keep_given(self.model, recorder, out, self.ids.shape[1])
+        if self.recorder is None:
+            self._check([*self._encoder_sites, *recorder.sites])
+        self._cached = 0 if self.reads_anew is not None else self.ids.shape[1]
+        self.recorder, self.read = recorder, self.ids
+        logits: Tensor = out.logits[:, -1].float()
+        return logits
+
+    def append(self, tokens: Tensor, sources: Tensor | None = None) -> None:
+        """Append one token a sequence, (sequences,). `sources` says which of the present sequences each goes on from.
+
+        More sources than sequences make them branch; the cache follows.
+        """
+        if sources is not None:
+            if self.reads_anew is None:
+                self._cache.reorder_cache(sources)
+            self.ids = self.ids[sources]
+            self._fixed = {key: _spread(value, len(sources)) for key, value in self._fixed.items()}
+        self.ids = torch.cat([self.ids, tokens[:, None]], dim=1)
+
+    def crop(self, length: int) -> bool:
+        """Go back to the first `length` tokens of the one sequence and forget what was cached of the others.
+
+        Returns False, and changes nothing, where a cache does not allow it (a sliding window has forgotten).
+        """
+        own = self._parts()[0][1]
+        forgets = length < self._cached
+        if len(self.ids) != 1 or (forgets and any(type(layer) is not DynamicLayer for layer in own.layers)):
+            return False
+        self.ids = self.ids[:, :length]
+        if forgets:
+            own.crop(length - self._cached)  # a negative number: what to remove, in every release
+            self._cached = length
+        return True
+
+    @property
+    def cached(self) -> int:
+        """Tokens of the decoder whose keys and values are kept."""
+        return self._cached
+
+    @property
+    def cache_bytes(self) -> int:
+        """Bytes of the keys and values that are kept for the next step."""
+        return sum(_bytes(layer) for _, part in self._parts() for layer in part.layers)
+
+    def cache_layers(self) -> tuple[CacheLayer, ...]:
+        """What is kept after the last step, a layer at a time; the source's after the decoder's own."""
+        heads = {(site.stack, site.layer): site.heads for site in (self.recorder.sites if self.recorder else ())}
+        found = []
+        for stack, part in self._parts():
+            for layer, kept in enumerate(part.layers):
+                if not _bytes(kept):
+                    continue
+                sequences, key_heads, stored, head_dim = kept.keys.shape  # (sequences, key_heads, tokens, head_dim)
+                reused = self._before.get((stack, layer), 0)
+                found.append(
+                    CacheLayer(
+                        stack=stack,
+                        layer=layer,
+                        heads=heads.get((stack, layer), key_heads),
+                        key_heads=key_heads,
+                        head_dim=head_dim,
+                        reused=reused,
+                        computed=self._added if stack != "cross" else stored - reused,
+                        stored=stored,
+                        bytes=_bytes(kept),
+                        texts=sequences,
+                    )
+                )
+        return tuple(found)
+
+    def _check(self, sites: list[Site]) -> None:
+        """Raises InputError where an intervention names a layer or a head that the model does not have."""
+        try:
+            check(self.interventions, sites)
+        except ValueError as error:
+            raise InputError(str(error)) from None
+
+    def _parts(self) -> tuple[tuple[str, Any], ...]:
+        if not self.model.seq2seq:
+            return (("decoder", self._cache),)
+        return ("decoder", self._cache.self_attention_cache), ("cross", self._cache.cross_attention_cache)
+
+
+def _bytes(layer: Any) -> int:
+    keys, values = getattr(layer, "keys", None), getattr(layer, "values", None)
+    return sum(t.numel() * t.element_size() for t in (keys, values) if t is not None)
+
+
+def _tokens(layer: Any) -> int:
+    """How many tokens' keys a layer of a cache keeps; 0 before its first step."""
+    keys = getattr(layer, "keys", None)
+    return 0 if keys is None or not keys.numel() else int(keys.shape[-2])
+
+
+def _spread(value: Any, count: int) -> Any:
+    """The encoder's output (the same for every sequence) for `count` sequences."""
+    if isinstance(value, Tensor):
+        return value if len(value) == count else value[:1].expand(count, *value.shape[1:])
+    if value is None:
+        return None
+    return type(value)(**{key: _spread(part, count) for key, part in value.items()})

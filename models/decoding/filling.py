@@ -1,0 +1,120 @@
+"""A masked model fills its masks one after the other, the surest first, and reads the text anew after each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+
+from models.attention.row_cache import most_rows
+from models.decoding.choosing import choose
+from models.decoding.next_token import filled
+from models.forward.capture import run
+from models.forward.model import Model
+from models.forward.trace import Trace
+from models.protocol.decoding import DecodeRowsRequest, DecodeRowsView, DecodeStepRequest, DecodeStepView
+from models.protocol.errors import InputError
+from models.protocol.interventions import Intervention
+from models.protocol.requests import Cancelled
+
+
+class Filling:
+    """One text whose masks are being filled. Every step is a whole forward pass: nothing is kept from one to the next,
+    since each word that comes in changes all others."""
+
+    def __init__(self, model: Model, text: str, interventions: Sequence[Intervention] = ()) -> None:
+        self.model, self.text, self.interventions = model, text, tuple(interventions)
+        self._texts = [text]  # after each choice
+        self._ids: tuple[int, ...] = ()
+
+    def step(self, request: DecodeStepRequest, should_stop: Callable[[], bool]) -> DecodeStepView:
+        """Fill the surest mask that is left.
+
+        Raises:
+            InputError: no mask is left, or a beam search was asked for.
+        """
+        started = time.perf_counter()
+        if request.settings.strategy == "beam":
+            raise InputError(
+                "A beam search writes from left to right; this model fills masks. Choose greedy or sampling."
+            )
+        self._go_to(request.ids, should_stop)
+        text = self._texts[-1]
+        trace = self._read(should_stop)
+        place, left = self._surest(trace)
+        ids = torch.tensor([[token.id for token in trace.tokens]])
+        logits = trace.logits_at([place]).float()
+        choice = choose(self.model, logits, ids, request.settings, request.number, request.top, request.forced)
+        whole = filled(self.model, text, trace.tokens[place], choice.token)
+        return DecodeStepView(
+            request=request,
+            number=request.number,
+            text=whole,
+            whole=whole,
+            ids=(*request.ids, choice.token),
+            offers=choice.offers,
+            stages=choice.stages,
+            chosen=choice.offer,
+            drawn=choice.drawn,
+            log_probability=choice.log_probability,
+            ending="masks" if left == 1 else "steps" if request.number >= request.steps else "",
+            cache=(),
+            cache_bytes=0,
+            place=place,
+            masks=left - 1,
+            seconds=time.perf_counter() - started,
+        )
+
+    def rows(self, request: DecodeRowsRequest, should_stop: Callable[[], bool]) -> DecodeRowsView:
+        """Where the head looked when the last of `ids` was chosen."""
+        self._go_to(request.ids[:-1], should_stop)
+        trace = self._read(should_stop)
+        words, place = tuple(token.word for token in trace.tokens), self._surest(trace)[0]
+        many = most_rows(len(words), len(words))
+        first = max(0, min(place - many // 2, len(words) - many))
+        rows = slice(first, first + many)
+        weights = trace.weights(request.site, request.head, rows)
+        weights.flags.writeable = False
+        return DecodeRowsView(
+            request=request,
+            weights=weights,
+            masked=trace.masked(request.site, request.head, rows),
+            queries=words[rows],
+            keys=words,
+            first=first,
+            chose=place - first,
+            prompt=len(words[rows]),
+            from_steps=False,
+        )
+
+    def _read(self, should_stop: Callable[[], bool]) -> Trace:
+        """Raises InputError where an intervention names a layer or head that the model does not have."""
+        try:
+            return run(self.model, self._texts[-1], interventions=self.interventions, should_stop=should_stop)
+        except ValueError as error:
+            raise InputError(str(error)) from None
+
+    def _go_to(self, ids: tuple[int, ...], should_stop: Callable[[], bool]) -> None:
+        """Fill the masks with `ids`, in the order in which they were surest."""
+        common = next((i for i, (a, b) in enumerate(zip(ids, self._ids, strict=False)) if a != b), None)
+        common = min(len(ids), len(self._ids)) if common is None else common
+        self._texts, self._ids = self._texts[: common + 1], ids[:common]
+        for id_ in ids[common:]:
+            if should_stop():
+                raise Cancelled
+            trace = self._read(should_stop)
+            place, _ = self._surest(trace)
+            self._texts.append(filled(self.model, self._texts[-1], trace.tokens[place], id_))
+            self._ids = (*self._ids, id_)
+
+    def _surest(self, trace: Trace) -> tuple[int, int]:
+        """The mask whose likeliest token is the likeliest, and how many masks there are."""
+        masks = [i for i, token in enumerate(trace.tokens) if token.piece == self.model.info.mask_token]
+        if not masks or not trace.has_logits:
+            raise InputError(
+                f"There is no {self.model.info.mask_token} to fill. Select a word in the input and press Mask."
+            )
+        best = trace.logits_at(masks).float().softmax(dim=-1).amax(dim=-1)  # (masks,)
+        return masks[int(np.argmax(best.cpu().numpy()))], len(masks)

@@ -1,0 +1,1 @@
+"""Answers requests for one open model and its last run."""

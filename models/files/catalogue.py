@@ -1,0 +1,119 @@
+"""The checkpoints that ship with the program, listed from their cards alone: no torch, no weights read."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from models.files.names import is_hub, parse
+from models.protocol.errors import CheckpointError
+
+WEIGHTS = Path(__file__).parents[1] / "weights"
+
+# in the order of the menu
+SHIPPED = (
+    "story-gpt",
+    "story-bert",
+    "en-es",
+    "recurrent-en-es-bahdanau",
+    "recurrent-en-es-bottleneck",
+    "dates-bahdanau",
+    "dates-luong",
+    "dates-bottleneck",
+    "vit-cifar10",
+    "vit-quickdraw",
+)
+
+DATE_MODELS = ("dates-bahdanau", "dates-luong", "dates-bottleneck")
+RECURRENT_TRANSLATORS = ("recurrent-en-es-bahdanau", "recurrent-en-es-bottleneck")
+TRANSFORMER_TRANSLATOR = "en-es"
+
+HANDED_OVER = "python:"
+"""What the reference of a model begins with that is an object of a person's own program."""
+
+_CARD_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """`explorer.json` of a checkpoint folder: how the program presents it."""
+
+    name: str
+    folder: Path
+    title: str
+    summary: str = ""
+    example: str = ""
+    prefix: str = ""  # put before every text, where training did so and the tokenizer does not
+    reads: str = ""  # the language of its texts as a code of two or three letters: "en"
+
+
+def shipped() -> tuple[Card, ...]:
+    return tuple(read_card(WEIGHTS / name) for name in SHIPPED)
+
+
+def folder_of(reference: str) -> Path:
+    """Where the checkpoint called `reference` lies: a shipped name, "hf://…" in huggingface_hub's cache, else a path.
+
+    That is a folder, or a GGUF file.
+
+    Raises:
+        CheckpointError: a name on a hub that can be none, or that the cache does not hold.
+    """
+    if is_hub(reference):
+        return _fetched(reference)
+    shipped_folder = WEIGHTS / reference
+    if reference in {entry.name for entry in WEIGHTS.iterdir()} and shipped_folder.is_dir():
+        return shipped_folder
+    return Path(reference).expanduser()
+
+
+def _fetched(reference: str) -> Path:
+    """Where the cache holds what "hf://…" names."""
+    from models.files.hub_cache import HubCache
+
+    name, cache = parse(reference), HubCache()
+    found = cache.path_of(name)
+    if found is not None:
+        return found
+    ggufs = [] if name.file else [file.name for file in cache.ggufs_of(name)]
+    if ggufs:
+        raise CheckpointError(
+            f"{name.repository} has GGUF files on this computer; name one of them, as in "
+            f"“{name.with_file(ggufs[0]).reference}”."
+        )
+    wanted = f"{name.file} of {name.repository}" if name.file else name.repository
+    raise CheckpointError(
+        f"{wanted} is not on this computer yet. Fetch it with File > Open a checkpoint, or with "
+        f"“hf download {name.repository}{name.file and f' {name.file}'}”."
+    )
+
+
+def title_of(path: Path) -> str:
+    """What a person calls the checkpoint at `path`: the name of its folder or file.
+
+    In huggingface_hub's cache folders are named by a commit, which says nothing: there it is the repository's name.
+    """
+    repository = path.parent.parent.name
+    if path.parent.name == "snapshots" and repository.startswith("models--"):
+        return repository.rsplit("--", 1)[-1]
+    return path.name if path.name not in ("", "..") else path.resolve().name or str(path)  # ".", "..", "/"
+
+
+def read_card(folder: Path) -> Card:
+    """The card in `folder`, or one that says only its name. Never raises: a card is a courtesy, not a requirement."""
+    card: dict[str, Any] = {}
+    path = folder / "explorer.json"
+    try:
+        if path.is_file() and path.stat().st_size <= _CARD_BYTES:  # a pipe would be waited for
+            read = json.loads(path.read_text(encoding="utf-8"))
+            card = read if isinstance(read, dict) else {}
+    except (OSError, ValueError, RecursionError):
+        pass
+    if not re.fullmatch("[a-z]{2,3}", str(card.get("reads", ""))):
+        card.pop("reads", None)
+    fields = ("title", "summary", "example", "prefix", "reads")
+    texts = {key: card[key] for key in fields if isinstance(card.get(key), str)}
+    return Card(**{"name": folder.name, "folder": folder, "title": title_of(folder), **texts})

@@ -1,0 +1,240 @@
+"""What kind of model a checkpoint holds, and what can be shown of it, told before any weight is read.
+
+A family is what a model can do, not what it is called: transformers' own tables say which classes continue a text,
+fill in what is masked, or look at pictures.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import transformers
+from transformers import PreTrainedConfig, PreTrainedModel
+from transformers.models.auto import modeling_auto as tables
+
+from models.protocol.values import StackInfo
+
+_AUTO = {
+    "causal": "AutoModelForCausalLM",
+    "masked": "AutoModelForMaskedLM",
+    "seq2seq": "AutoModelForSeq2SeqLM",
+    "vision": "AutoModelForImageClassification",
+    "encoder": "AutoModel",
+}
+_SENSES = {"input_features": "listens to sound", "input_values": "listens to sound", "pixel_values": "reads pictures"}
+
+
+def shown_part(architecture: str, config: Any) -> tuple[str, Any]:
+    """Of a model that holds texts against pictures (CLIP) its vision half; any other as it is."""
+    kind, half = _class(architecture, config), getattr(config, "vision_config", None)
+    if kind is None or kind.can_generate() or not isinstance(half, PreTrainedConfig):
+        return architecture, config
+    bare = _names(tables.MODEL_MAPPING_NAMES, half)
+    return (bare[0], half) if bare else (architecture, config)
+
+
+def family_of(architecture: str, config: Any) -> str:
+    """ "causal", "masked", "encoder" (no head that says words), "seq2seq" (an encoder and a decoder) or "vision"."""
+    kind = _class(architecture, config)
+    two_stacks = bool(getattr(config, "is_encoder_decoder", False))
+    if kind is not None and kind.main_input_name == "pixel_values" and not two_stacks:
+        return "vision"
+    if _is_text_encoder(architecture, config):
+        return "encoder"
+    if two_stacks:
+        return "seq2seq"
+    bare = kind is None or architecture in _names(tables.MODEL_MAPPING_NAMES, config)
+    masked = _names(tables.MODEL_FOR_MASKED_LM_MAPPING_NAMES, config)
+    if _is_causal(config):
+        # a head that is the table of embeddings is in the files of the bare model too
+        has_head = config.get_text_config().tie_word_embeddings if bare else kind is not None and kind.can_generate()
+        return "causal" if has_head else "encoder"
+    if masked and not bare and (architecture in masked or _says_words(architecture, config)):
+        return "masked"
+    return "encoder"
+
+
+def opening(family: str, architecture: str, config: Any) -> tuple[Any, dict[str, Any]]:
+    """transformers' class that opens such a checkpoint with the head that we show, and its keyword arguments."""
+    name = _AUTO[family]
+    if family == "vision" and architecture not in _names(tables.MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING_NAMES, config):
+        name = "AutoModel"
+    if family == "encoder" and _is_text_encoder(architecture, config):
+        name = "AutoModelForTextEncoding"
+    # nothing that we show lies behind the pooler, and fine-tuned checkpoints often come without one
+    bare = _class("", config) if name == "AutoModel" else None
+    options = {"add_pooling_layer": False} if bare is not None and _takes(bare, "add_pooling_layer") else {}
+    return getattr(transformers, name), options
+
+
+def stacks_of(config: Any, family: str) -> tuple[StackInfo, ...]:
+    """The stacks of attention layers that the config describes."""
+    if family != "seq2seq":
+        if family == "vision" or not _is_causal(config):
+            return (_stack("encoder", text_config(config)),)
+        # a decoder saved without its encoder still has a config of both (BartForCausalLM)
+        return (_stack("decoder", text_config(config), "decoder_layers", "decoder_attention_heads"),)
+    halves = _halves(config)
+    if halves is not None:
+        encoder, decoder = _stack("encoder", halves[0]), _stack("decoder", halves[1])
+    else:
+        encoder = _stack("encoder", config, "encoder_layers", "encoder_attention_heads")
+        decoder = _stack("decoder", config, "decoder_layers", "decoder_attention_heads")
+        layers = int(getattr(config, "num_decoder_layers", None) or decoder.layers)
+        decoder = StackInfo("decoder", layers, decoder.heads, decoder.key_heads)
+    return encoder, decoder, StackInfo("cross", decoder.layers, decoder.heads, decoder.key_heads)
+
+
+def text_config(config: Any) -> Any:
+    """The part of a config that speaks of the stack that predicts."""
+    halves = _halves(config)
+    return halves[1] if halves is not None else config.get_text_config()
+
+
+def vocabulary_of(config: Any) -> int:
+    """Tokens that the model knows; 0 for a model that reads none. One tokenizer serves both halves of a pair."""
+    sizes = [int(getattr(half, "vocab_size", 0) or 0) for half in _halves(config) or (config.get_text_config(),)]
+    return min(sizes)
+
+
+def classes_of(architecture: str, config: Any) -> int:
+    """Classes that the head of a vision model tells apart; 0 for one without."""
+    has_head = architecture in _names(tables.MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING_NAMES, config)
+    return int(config.num_labels) if has_head else 0
+
+
+def channels_of(config: Any) -> int:
+    """Of the pictures that a vision model looks at: 1 grey, 3 colour."""
+    return int(getattr(config, "num_channels", None) or 3)
+
+
+def context_of(config: Any) -> int | None:
+    """Tokens that fit; None for a model that states no bound (T5's relative positions)."""
+    limits = [_context(half) for half in _halves(config) or (config.get_text_config(),)]
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def refusal(family: str, architecture: str, config: Any) -> str:
+    """Why nothing of such a checkpoint can be shown, whatever is in its files; "" where something can."""
+    name = config.model_type
+    kind = _class(architecture, config)
+    sense = _SENSES.get(kind.main_input_name, "") if kind is not None and family != "vision" else ""
+    if sense:
+        return f"{name} {sense}, which this version can not give it. Open a model of text."
+    if family == "seq2seq" and not _names(tables.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES, config):
+        return (
+            f"config.json describes an encoder and a decoder (is_encoder_decoder), and transformers knows no {name} of "
+            "both that reads and writes text. Open a model of text."
+        )
+    if any(stack.heads < 1 for stack in stacks_of(config, family)):
+        return f"config.json names no attention heads, and {name} may have none. Open a transformer."
+    apart = _no_one_grid(config) if family == "vision" else ""
+    if apart:
+        return f"{name} {apart}, so its attention can not be drawn on one picture. Open a plain vision transformer."
+    return ""
+
+
+def weights_only(architecture: str, config: Any) -> str:
+    """Why queries, keys and scores of such a model can not be seen, only its weights; "" where all can."""
+    kind = _class(architecture, config)
+    if kind is None or kind._can_set_attn_implementation():
+        return ""
+    return (
+        f"transformers' own code for {config.model_type} keeps queries, keys and scores to itself: "
+        "only the weights can be seen."
+    )
+
+
+# --------------------------------------------------------------------------- what transformers knows
+
+
+def _class(architecture: str, config: Any) -> type[PreTrainedModel] | None:
+    """transformers' class called `architecture`, or the bare one of this config; None where there is none."""
+    for name in (architecture, *_names(tables.MODEL_MAPPING_NAMES, config)):
+        found = getattr(transformers, name, None) if name.isidentifier() else None
+        if isinstance(found, type) and issubclass(found, PreTrainedModel):
+            return found
+    return None
+
+
+def _names(table: Any, config: Any) -> tuple[str, ...]:
+    """The classes that `table` has for this config."""
+    found = table.get(config.model_type, ())
+    return (found,) if isinstance(found, str) else tuple(found)
+
+
+def _takes(kind: type, argument: str) -> bool:
+    return argument in inspect.signature(kind).parameters
+
+
+def _is_text_encoder(architecture: str, config: Any) -> bool:
+    """Whether it is the encoder of an encoder-decoder family, saved on its own (T5EncoderModel)."""
+    return architecture in _names(tables.MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES, config) and (
+        architecture not in _names(tables.MODEL_MAPPING_NAMES, config)
+    )
+
+
+def _is_causal(config: Any) -> bool:
+    """Whether each token sees only what stands before it."""
+    text = config.get_text_config()
+    if getattr(text, "is_decoder", False) or getattr(text, "causal", False):
+        return True
+    if getattr(text, "use_bidirectional_attention", False) is True:
+        return False
+    # a family that also fills in masks is made to read on by one of the settings above
+    return bool(_names(tables.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, config)) and not (
+        _names(tables.MODEL_FOR_MASKED_LM_MAPPING_NAMES, config)
+    )
+
+
+def _says_words(architecture: str, config: Any) -> bool:
+    """Whether a class beside those for masks has their head too (BertForPreTraining): one tied to the embeddings."""
+    kind = _class(architecture, config)
+    heads = (
+        *_names(tables.MODEL_FOR_PRETRAINING_MAPPING_NAMES, config),
+        *_names(tables.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, config),
+    )
+    return architecture in heads and bool(getattr(kind, "_tied_weights_keys", None))
+
+
+# --------------------------------------------------------------------------- what a config says
+
+
+def _no_one_grid(config: Any) -> str:
+    """Why the layers of a vision model do not all look at the same patches; "" where they may well do."""
+    depths = getattr(config, "depths", None) or getattr(config, "depth", None)
+    if isinstance(depths, (list, tuple)):
+        window = getattr(config, "window_size", None)
+        within = f"a patch looks only within its window of {window} x {window}, and " if isinstance(window, int) else ""
+        return f"works in {len(depths)} stages: {within}patches are merged from each stage to the next"
+    if getattr(config, "num_hidden_layers", None) is None:
+        return "has no one stack of layers that all look at the same patches"
+    return ""
+
+
+def _halves(config: Any) -> tuple[Any, Any] | None:
+    """The configs of encoder and decoder where two models were put together; None for any other."""
+    halves = getattr(config, "encoder", None), getattr(config, "decoder", None)
+    return halves if all(isinstance(half, PreTrainedConfig) for half in halves) else None
+
+
+def _stack(stack: str, config: Any, layers: str = "num_hidden_layers", heads: str = "num_attention_heads") -> StackInfo:
+    count = _most(getattr(config, heads, None) or getattr(config, "num_attention_heads", None))
+    shared = _most(getattr(config, "num_key_value_heads", None)) or count
+    many = _most(getattr(config, layers, None) or getattr(config, "num_hidden_layers", None))
+    return StackInfo(stack, many, count, shared)
+
+
+def _most(number: Any) -> int:
+    """A count that the config may give for each layer apart: then the largest."""
+    return max((int(n) for n in number), default=0) if isinstance(number, (list, tuple)) else int(number or 0)
+
+
+def _context(text: Any) -> int | None:
+    limit = getattr(text, "max_position_embeddings", None) or getattr(text, "max_seq_len", None)
+    if not isinstance(limit, int) or limit < 1:
+        return None
+    if text.model_type in ("roberta", "xlm-roberta", "camembert"):
+        return limit - int(getattr(text, "pad_token_id", None) or 0) - 1  # positions count from the padding's id
+    return limit

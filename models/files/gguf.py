@@ -1,0 +1,271 @@
+"""GGUF files: the header, read with bounds before anything trusts it. The weights are left to transformers.
+
+The layout is that of version 2 and 3 of https://github.com/ggml-org/ggml/blob/master/docs/gguf.md.
+"""
+
+from __future__ import annotations
+
+import gc
+import re
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Protocol
+
+from models.files.gguf_names import is_named_gguf
+from models.files.weight_files import Tensors
+from models.protocol.errors import CheckpointError
+
+_HEADER_BYTES = 200 << 20  # the vocabulary stands in it
+_MOST_ENTRIES = 1 << 16  # settings, and tensors
+_MOST_TEXT = 1 << 20
+_MOST_DIMENSIONS = 8
+_STRING, _ARRAY = 8, 9
+_NUMBERS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
+_NEEDS = ("gguf", "accelerate")
+
+
+@dataclass(frozen=True, slots=True)
+class GgufHeader:
+    """`settings` holds the scalars and the texts; of arrays, the vocabulary for one, only that they were sound."""
+
+    settings: dict[str, Any]
+    tensors: Tensors
+    length: int  # bytes from the file's beginning to that of its weights
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it describes one of several files that make a model."""
+        count = self.settings.get("split.count")
+        return isinstance(count, int) and count > 1
+
+    @property
+    def architecture(self) -> str:
+        return str(self.settings.get("general.architecture", ""))
+
+    @property
+    def layers(self) -> int:
+        """Layers of which the file holds a tensor (blk.3.attn_q.weight), counted to the last of them."""
+        found = (re.match(r"blk\.(\d{1,9})\.", name) for name in self.tensors.shapes)
+        return max((int(match[1]) + 1 for match in found if match is not None), default=0)
+
+
+def is_gguf(path: Path) -> bool:
+    return is_named_gguf(path.name) and path.is_file()
+
+
+def parts_only(title: str) -> CheckpointError:
+    return CheckpointError(
+        f"{title}: the model is split into several GGUF files (-00001-of-00003 and so on), which can not be opened. "
+        "Put them together with llama.cpp's llama-gguf-split --merge, or choose one that is a single file."
+    )
+
+
+def missing_packages() -> str:
+    """A sentence where what opens GGUF files is not installed; "" where it is."""
+    lacking = [name for name in _NEEDS if find_spec(name) is None]
+    if not lacking:
+        return ""
+    return (
+        f"GGUF files need {' and '.join(lacking)}, which {'is' if len(lacking) == 1 else 'are'} not installed. "
+        "Install it with: python -m pip install attention-explorer[gguf]"
+    )
+
+
+@contextmanager
+def collecting_later() -> Iterator[None]:
+    """Let Python not look for cycles while some hundred thousand objects come, as the reader of a GGUF file makes them.
+
+    It would look through all of them again and again, and let no other thread run meanwhile: the window's neither.
+    """
+    global _later, _collects
+    with _lock:
+        _collects = gc.isenabled() if _later == 0 else _collects
+        _later += 1
+        gc.disable()
+    try:
+        yield
+    finally:
+        with _lock:
+            _later -= 1
+            if _later == 0 and _collects:
+                gc.enable()
+
+
+_lock = threading.Lock()
+_later = 0  # how many threads are within `collecting_later`
+_collects = True  # whether Python looked for cycles before the first of them
+
+
+@contextmanager
+def reading_once() -> Iterator[None]:
+    """Let transformers share one reader of a GGUF file, and one table of its tensors' names.
+
+    It makes a new reader for the config, the tokenizer and the weights, each of which takes seconds over a large
+    vocabulary, and a new table for each of a model's modules.
+    """
+    if find_spec("gguf") is None:
+        yield
+        return
+    import gguf
+
+    names, shared = vars(gguf), ("GGUFReader", "get_tensor_name_map")
+    own = {name: names[name] for name in shared}
+    with collecting_later():
+        names |= {name: cache(function) for name, function in own.items()}
+        try:
+            yield
+        finally:
+            names |= own  # the reader is gone before cycles are looked for again
+
+
+@contextmanager
+def quiet_unpacking() -> Iterator[None]:
+    """transformers draws a bar for every GGUF file, on a standard error that a windowed build does not have."""
+    from transformers import modeling_gguf_pytorch_utils as unpacking
+
+    names = vars(unpacking)
+    drawn = names["tqdm"]
+    names["tqdm"] = partial(drawn, disable=True)
+    try:
+        yield
+    finally:
+        names["tqdm"] = drawn
+
+
+def read_gguf(path: Path) -> GgufHeader:
+    """What the header of the file at `path` says.
+
+    Raises:
+        CheckpointError: no GGUF file, one of a version or byte order that is not read, or a damaged one.
+    """
+    try:
+        with path.open("rb") as stream:
+            return read_header(stream, path.name, path.stat().st_size)
+    except OSError as cause:
+        raise _damaged(path.name, cause) from cause
+
+
+def read_header(stream: Readable, name: str, size: int) -> GgufHeader:
+    """What the header of a file of `size` bytes says that `stream` begins to read; no more than the header is read.
+
+    Raises:
+        CheckpointError: as `read_gguf`.
+    """
+    try:
+        return _header(name, _Reader(stream, min(size, _HEADER_BYTES)), size)
+    except (EOFError, ValueError, struct.error) as cause:
+        raise _damaged(name, cause) from cause
+
+
+def _damaged(name: str, cause: Exception) -> CheckpointError:
+    return CheckpointError(f"{name} is damaged or was not fetched whole: {cause}. Fetch it again.")
+
+
+def _header(name: str, reader: _Reader, size: int) -> GgufHeader:
+    if reader.take(4) != b"GGUF":
+        raise CheckpointError(f"{name} is no GGUF file, whatever its name says.")
+    version = reader.number("<I")
+    if version not in (2, 3):
+        raise CheckpointError(
+            f"{name} is a GGUF file of version {version}, or for machines of another byte order; only versions 2 "
+            "and 3 in the usual order are read. Convert it anew."
+        )
+    tensors, settings = reader.count("<Q"), reader.count("<Q")
+    values = {reader.text(): reader.value(reader.number("<I")) for _ in range(settings)}
+    shapes: dict[str, tuple[int, ...]] = {}
+    end = 0
+    for _ in range(tensors):
+        tensor = reader.text()
+        dimensions = reader.number("<I")
+        if dimensions > _MOST_DIMENSIONS:
+            raise ValueError(f"{tensor[:80]} has {dimensions} dimensions")
+        shape = tuple(reader.number("<Q") for _ in range(dimensions))
+        shapes[tensor] = shape[::-1]  # the fastest dimension stands first in the file
+        kind, offset = reader.number("<I"), reader.number("<Q")
+        end = max(end, offset + _bytes(kind, shape))
+    alignment = values.get("general.alignment", 32)
+    if not isinstance(alignment, int) or not 1 <= alignment <= 1 << 20:
+        raise ValueError("its alignment is no number")
+    start = -(-reader.position // alignment) * alignment
+    if start + end > size:
+        raise ValueError(f"its header describes {start + end:,} bytes and it has {size:,}")
+    known = {key: value for key, value in values.items() if value is not None}
+    return GgufHeader(known, Tensors(shapes, size), min(start, size))
+
+
+def _bytes(kind: int, shape: tuple[int, ...]) -> int:
+    """Bytes of a tensor, by gguf's own table of quantisations; at least 1 where that is not installed."""
+    if find_spec("gguf") is None:
+        return 1
+    from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
+
+    block, length = GGML_QUANT_SIZES[GGMLQuantizationType(kind)]
+    count = 1
+    for dimension in shape:
+        count *= dimension
+    return -(-count // block) * length
+
+
+class Readable(Protocol):
+    """A file, or what comes over a network."""
+
+    def read(self, count: int, /) -> bytes:
+        """The next `count` bytes; fewer where there are no more."""
+        ...
+
+
+class _Reader:
+    """Reads little-endian values, and no byte beyond `limit`."""
+
+    def __init__(self, stream: Readable, limit: int) -> None:
+        self._stream = stream
+        self._limit = limit
+        self.position = 0
+
+    def take(self, count: int) -> bytes:
+        if count > self._limit - self.position:
+            raise EOFError("its header goes on beyond its end")
+        data = self._stream.read(count)
+        if len(data) != count:
+            raise EOFError("its header goes on beyond its end")
+        self.position += count
+        return data
+
+    def number(self, layout: str) -> Any:
+        return struct.unpack(layout, self.take(struct.calcsize(layout)))[0]
+
+    def count(self, layout: str) -> int:
+        found = int(self.number(layout))
+        if found > _MOST_ENTRIES:
+            raise ValueError(f"its header claims {found:,} entries")
+        return found
+
+    def text(self) -> str:
+        length = self.number("<Q")
+        if length > _MOST_TEXT:
+            raise ValueError(f"its header claims a text of {length:,} bytes")
+        return self.take(length).decode("utf-8", "replace")
+
+    def value(self, kind: int) -> Any:
+        """A scalar or a text; None for an array, which is only walked through."""
+        if kind in _NUMBERS:
+            return self.number(_NUMBERS[kind])
+        if kind == _STRING:
+            return self.text()
+        if kind != _ARRAY:
+            raise ValueError(f"its header has a value of the unknown kind {kind}")
+        of, length = self.number("<I"), self.number("<Q")
+        if of in _NUMBERS:
+            self.take(length * struct.calcsize(_NUMBERS[of]))
+        elif of == _STRING:
+            for _ in range(length):
+                self.text()
+        else:
+            raise ValueError("its header nests arrays")
+        return None

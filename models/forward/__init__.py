@@ -1,0 +1,1 @@
+"""Running a model and keeping what its attention weights depend on."""

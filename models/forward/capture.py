@@ -1,0 +1,242 @@
+"""Runs any model whose attention goes through transformers' attention interface, and keeps what its weights depend on.
+
+One function is registered under the name `IMPLEMENTATION`; a model opened with it hands every layer's query, key,
+value and mask to us. While a `Recorder` is active in the calling thread it keeps them (references, no copies) and the
+residual stream after each block. Without one the function only computes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
+from transformers import AttentionInterface, AttentionMaskInterface
+
+from models.attention import output as mixing
+from models.attention.attention import AttentionInputs
+from models.attention.edits import Rules, edited
+from models.attention.hf_masks import mask_where_looked_at
+from models.protocol.chat import Prompt
+from models.protocol.interventions import Intervention, check
+from models.protocol.requests import Cancelled
+from models.protocol.values import Site
+
+if TYPE_CHECKING:
+    from models.forward.model import Model
+    from models.forward.trace import Trace
+
+IMPLEMENTATION = "attention_explorer"
+
+_CROSS_NAMES = ("crossattention", "cross_attn", "encoder_attn", "encdecattention")
+
+
+def never() -> bool:
+    return False
+
+
+@dataclass(slots=True, eq=False)
+class Recorder:
+    """What one forward pass left behind."""
+
+    names: Mapping[nn.Module, str]
+    seq2seq: bool = False
+    should_stop: Callable[[], bool] = never
+    interventions: tuple[Intervention, ...] = ()
+    past: int = 0  # tokens of the decoder that ran before: its first query is this one's place
+    inputs: list[AttentionInputs] = field(default_factory=list)
+    sites: list[Site] = field(default_factory=list)
+    residual: dict[str, list[Tensor]] = field(default_factory=dict)  # stack: embedding, then after each block
+    rules: Rules = field(default_factory=dict)  # of masks that interventions made
+
+    def keep(self, module: nn.Module, x: AttentionInputs, stack: str = "") -> AttentionInputs:
+        """Keep what `module` was given, edited as the interventions say; the module goes on with what comes back.
+
+        `stack` is told by the module and its name where it is not given.
+        """
+        name = self.names.get(module, "")
+        stack = stack or stack_of(name, self.seq2seq, causal=bool(getattr(module, "is_causal", False)))
+        taken = {site.layer for site in self.sites if site.stack == stack}
+        layer = getattr(module, "layer_idx", None)
+        # some families number no layers, some run one module many times (ALBERT): then the order of calls decides
+        if not isinstance(layer, int) or layer in taken:
+            layer = len(taken)
+        site = Site(
+            stack=stack,
+            layer=layer,
+            heads=x.heads,
+            key_heads=x.key.shape[1],
+            head_dim=x.query.shape[-1],
+            queries=x.queries,
+            keys=x.keys,
+            causal=x.causal or bool(getattr(module, "is_causal", False)),
+            module=name,
+        )
+        if self.interventions:
+            past = 0 if stack == "encoder" and self.seq2seq else self.past
+            x = edited(x, site, self.interventions, past, self.rules)
+        self.inputs.append(x)
+        self.sites.append(site)
+        return x
+
+    def keep_residual(self, stack: str, before: Tensor | None, after: Tensor) -> None:
+        stream = self.residual.setdefault(stack, [])
+        if not stream and before is not None:
+            stream.append(before)
+        stream.append(after)
+
+
+_active = threading.local()
+
+
+@contextmanager
+def recording(recorder: Recorder) -> Iterator[Recorder]:
+    """Make `recorder` the one that this thread's forward passes write to."""
+    earlier = getattr(_active, "recorder", None)
+    _active.recorder = recorder
+    try:
+        yield recorder
+    finally:
+        _active.recorder = earlier
+
+
+def active() -> Recorder | None:
+    return getattr(_active, "recorder", None)
+
+
+def attention_forward(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    is_causal: bool | None = None,
+    position_bias: Tensor | None = None,
+    softcap: float | None = None,
+    s_aux: Tensor | None = None,
+    **_: Any,
+) -> tuple[Tensor, None]:
+    """transformers' attention interface: (batch, heads, queries, head_dim) in, (batch, queries, heads, head_dim) out.
+
+    `dropout` is not applied: weights that were thrown away at random are not what the model computes.
+    """
+    causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
+    if attention_mask is not None and attention_mask.shape[-1] > key.shape[2]:
+        attention_mask = attention_mask[..., : key.shape[2]]
+    x = AttentionInputs(
+        query=query,
+        key=key,
+        value=value,
+        scale=query.shape[-1] ** -0.5 if scaling is None else float(scaling),
+        causal=bool(causal) and attention_mask is None and query.shape[2] > 1,
+        mask=attention_mask,
+        bias=position_bias,
+        softcap=softcap,
+        sinks=s_aux,
+    )
+    recorder = active()
+    if recorder is not None:
+        x = recorder.keep(module, x)
+    return mixing.output(x).transpose(1, 2).contiguous(), None
+
+
+AttentionInterface.register(IMPLEMENTATION, attention_forward)
+AttentionMaskInterface.register(IMPLEMENTATION, mask_where_looked_at)
+
+
+def stack_of(name: str, seq2seq: bool, causal: bool) -> str:
+    """Which stack the module called `name` belongs to."""
+    low = name.lower()
+    if any(cross in low for cross in _CROSS_NAMES):
+        return "cross"
+    if seq2seq:
+        # the outermost of the two: a decoder that was made from BERT has an "encoder" inside
+        return next((part for part in low.split(".") if part in ("encoder", "decoder")), "decoder")
+    return "decoder" if causal else "encoder"
+
+
+def watch_blocks(module: nn.Module, seq2seq: bool, causal: bool) -> list[RemovableHandle]:
+    """Hook every block (element of an outermost ModuleList), so that an active recorder keeps the residual stream.
+
+    Between blocks it is also asked whether to go on. The handles take the hooks off again.
+    """
+    outer, handles = "", []
+    for name, child in module.named_modules():
+        if isinstance(child, nn.ModuleList) and not (outer and name.startswith(outer + ".")):
+            outer = name
+            stack = stack_of(name, seq2seq, causal)
+            for block in child:
+                handles.append(block.register_forward_hook(_residual_hook(stack), with_kwargs=True))
+    return handles
+
+
+def _residual_hook(stack: str) -> Callable[..., None]:
+    def hook(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> None:
+        recorder = active()
+        if recorder is None:
+            return
+        if recorder.should_stop():
+            raise Cancelled
+        before = args[0] if args else kwargs.get("hidden_states")
+        after = out[0] if isinstance(out, tuple) else out
+        if isinstance(after, Tensor):
+            recorder.keep_residual(stack, before if isinstance(before, Tensor) else None, after)
+
+    return hook
+
+
+def run(
+    model: Model,
+    text: Prompt | list[int] | list[dict[str, str]] | Path | np.ndarray,
+    *,
+    target: str | list[int] | None = None,
+    interventions: Sequence[Intervention] = (),
+    should_stop: Callable[[], bool] = never,
+) -> Trace:
+    """Run `model` on `text` and keep what every attention weight depends on.
+
+    Args:
+        model: from `open_checkpoint`.
+        text: the input, or token ids as they are (nothing is added to them), or a conversation: a `Chat` or
+            `[{"role": "user", "content": "Good morning."}]`. For a vision model a picture: its path, "sample:NAME", or
+            an array (height, width, 3).
+        target: what the decoder of an encoder-decoder model has written so far, after its start token.
+        interventions: what to change (`models.protocol.interventions`); without any the model runs as it is.
+        should_stop: polled between blocks.
+
+    Returns:
+        The `Trace`: tokens, sites in the order in which they ran, weights on demand, logits.
+
+    Raises:
+        ValueError: an intervention names a layer or head that the model does not have.
+        InputError: an empty text, one that is longer than the model's context, or ids that it does not know.
+        Cancelled: `should_stop()` was true.
+    """
+    from models.forward.logits import later_logits
+    from models.forward.output_weights import check_edits, keep_given
+    from models.forward.position_edits import edited_positions
+    from models.forward.trace import Trace
+
+    check_edits(model, interventions)
+    encoded = model.encode(text, target)
+    recorder = Recorder(model.module_names, model.seq2seq, should_stop, tuple(interventions))
+    with (
+        torch.no_grad(),
+        recording(recorder),
+        edited_positions(model, encoded.inputs, interventions) as inputs,
+        later_logits(model, inputs, len(encoded.tokens)) as later,
+    ):
+        out = model.forward(inputs if later is None else later.asking)
+        if model.info.weights_only:
+            keep_given(model, recorder, out, len(encoded.tokens))
+    check(interventions, recorder.sites)
+    return Trace.of(model, encoded, recorder, out, later)

@@ -1,0 +1,104 @@
+"""A few tokens through a model that was just opened: whether what its config promises is there to be seen.
+
+Some families hand only a part of their attention on (LongT5's encoder keeps its own), some give bands of weights in
+the place of squares, some call themselves causal and look ahead. All that shows in one run, and in no config.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from models.files import devices
+from models.files.weight_files import brief
+from models.forward.capture import Recorder, recording
+from models.forward.model import Model
+from models.forward.output_weights import keep_given
+from models.protocol.errors import CheckpointError
+
+_PROBES = (5, 6)  # tokens: a band of weights is as wide as the text at one length, and not at the next
+_OFF = 0.05  # by which a row of weights may miss 1: half precision rounds them
+
+
+def check_first_run(model: Model) -> None:
+    """Raises CheckpointError where a run of `model` fails, or shows nothing of a stack that its config names."""
+    name = model.info.model_type
+    for count in _PROBES if model.info.weights_only else _PROBES[:1]:
+        recorder = _run(model, count)
+        hidden = _hidden_stack(model, recorder)
+        if hidden and not model.info.weights_only:
+            raise CheckpointError(
+                f"{model.info.name}: transformers' own code for {name} keeps the attention of its {hidden} to "
+                "itself, so a part of the model could not be shown. Open a checkpoint of another family."
+            )
+        if len(recorder.sites) > sum(stack.layers for stack in model.info.stacks):
+            raise CheckpointError(
+                f"{model.info.name}: {name} computes several attentions in one layer and mixes them, which this "
+                "program can not draw. Open a checkpoint of another family."
+            )
+        if model.info.weights_only and not is_whole(model, recorder):
+            raise CheckpointError(_nothing_to_show(model))
+
+
+def check_numbers(name: str, out: Any) -> None:
+    """Raises CheckpointError where `out`, what a first run gave, holds NaN: float16 ends at 65,504."""
+    last = getattr(out, "logits", None)
+    last = getattr(out, "last_hidden_state", None) if last is None else last
+    if last is None or not bool(last.isnan().any()):
+        return
+    narrow = last.dtype == torch.float16
+    advice = "Choose bfloat16 or float32" if narrow else "Fetch it again, or open another checkpoint"
+    raise CheckpointError(
+        f"{name} was loaded, but its first run gave values that are no numbers (NaN){' in float16' if narrow else ''}. "
+        f"{advice}: every figure would be meaningless."
+    )
+
+
+def _hidden_stack(model: Model, recorder: Recorder) -> str:
+    """A stack of which nothing was seen; "" where there is none. Layers of another kind (Jamba's) are no attention."""
+    seen = {site.stack for site in recorder.sites}
+    if not model.seq2seq:
+        return "" if seen else model.info.stacks[0].stack
+    return next((stack.stack for stack in model.info.stacks if stack.stack not in seen), "")
+
+
+def _run(model: Model, count: int) -> Recorder:
+    recorder = Recorder(model.module_names, model.seq2seq)
+    try:
+        encoded = model.encode([0] * count, [0] * count if model.seq2seq else None)
+        with torch.no_grad(), recording(recorder):
+            out = model.forward(encoded.inputs)
+    except Exception as cause:
+        if devices.is_out_of_memory(cause):
+            raise
+        raise CheckpointError(
+            f"{model.info.name} was loaded, but can not be run: {brief(cause)}. Open another checkpoint."
+        ) from cause
+    check_numbers(model.info.name, out)
+    if model.info.weights_only:
+        try:
+            keep_given(model, recorder, out, len(encoded.tokens))
+        except Exception as cause:  # an output of another make
+            raise CheckpointError(_nothing_to_show(model)) from cause
+    return recorder
+
+
+def is_whole(model: Model, recorder: Recorder) -> bool:
+    """Whether the output held a weight for every query and key of every layer."""
+    if len(recorder.inputs) != sum(stack.layers for stack in model.info.stacks):
+        return False
+    for site, x in zip(recorder.sites, recorder.inputs, strict=True):
+        assert x.given is not None
+        if not float((x.given.float().sum(-1) - 1).abs().max()) < _OFF:
+            return False
+        if site.causal and bool(x.given.triu(1).any()):
+            return False
+    return True
+
+
+def _nothing_to_show(model: Model) -> str:
+    return (
+        f"{model.info.name}: transformers' {model.info.model_type} neither shows queries and keys nor gives a weight "
+        "for each of them, so there would be nothing to show. Open a checkpoint of another family."
+    )

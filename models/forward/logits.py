@@ -1,0 +1,95 @@
+"""Logits of a long text, computed where they are looked at.
+
+At 4,096 tokens GPT-2's logits take 0.8 GB, more than everything else that a run keeps. So beyond `KEPT_BYTES` the run
+keeps what enters the output head, and the model's own forward makes the logits of the rows asked for, caps and scales
+included: its body is passed over, and `logits_to_keep` names the rows. A family without that argument does not promise
+that its head takes each position for itself, so its logits are kept.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+if TYPE_CHECKING:
+    from models.forward.model import Model
+
+KEPT_BYTES = 1 << 26
+
+_lock = threading.Lock()  # a body that is passed over is so for every thread
+
+
+@dataclass(slots=True, eq=False)
+class LaterLogits:
+    """What the output head was given, and the model that it belongs to."""
+
+    model: Model
+    inputs: Mapping[str, Tensor]
+    body: nn.Module
+    given: Any = field(default=None)  # the body's output, with nothing but the last hidden state in it
+
+    @property
+    def hidden(self) -> Tensor:
+        """(tokens, width), as it enters the output head."""
+        hidden: Tensor = self.given.last_hidden_state
+        return hidden[0]
+
+    @property
+    def asking(self) -> dict[str, Any]:
+        """The inputs, asking for the last position's logits alone."""
+        return {**self.inputs, "logits_to_keep": 1}
+
+    @torch.no_grad()
+    def at(self, rows: list[int]) -> Tensor:
+        """Logits at some positions, (rows, vocabulary), in the model's dtype.
+
+        They differ from those of a product over all positions by rounding: at most 1e-5 of the largest in float32.
+        """
+        with _lock:
+            body: Any = self.body
+            wrapped = vars(body).get("forward")  # accelerate puts one around each part of a model that it spreads
+            body.forward = lambda *_args, **_kwargs: self.given
+            try:
+                # a list and not a tensor: the head may lie on another device than the inputs
+                asking: dict[str, Any] = {**self.inputs, "logits_to_keep": rows}
+                out = self.model.forward(asking)
+            finally:
+                del body.forward
+                if wrapped is not None:
+                    body.forward = wrapped
+        logits: Tensor = out.logits[0]
+        return logits
+
+
+def last_only(model: Model, tokens: int) -> dict[str, int]:
+    """What to ask a forward pass for, where the logits of its `tokens` are too many and the last one's are enough."""
+    return {"logits_to_keep": 1} if _are_many(model, tokens) and model.accepts("logits_to_keep") else {}
+
+
+def _are_many(model: Model, tokens: int) -> bool:
+    return tokens * model.info.vocabulary * model.dtype.itemsize > KEPT_BYTES
+
+
+@contextmanager
+def later_logits(model: Model, inputs: Mapping[str, Tensor], tokens: int) -> Iterator[LaterLogits | None]:
+    """Around a forward pass whose logits are too many to keep: `given` is set after it. None where they are kept."""
+    body = getattr(model.module, "base_model", None)
+    if not _are_many(model, tokens) or body is None or body is model.module or not model.accepts("logits_to_keep"):
+        yield None
+        return
+    later = LaterLogits(model, inputs, body)
+
+    def keep(_module: nn.Module, _args: Any, out: Any) -> None:
+        later.given = type(out)(last_hidden_state=out.last_hidden_state)
+
+    handle = body.register_forward_hook(keep)
+    try:
+        yield later
+    finally:
+        handle.remove()

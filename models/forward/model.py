@@ -1,0 +1,344 @@
+"""An open model: its module, its tokenizer, and how a text becomes its input."""
+
+from __future__ import annotations
+
+import inspect
+import operator
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from models.files.weight_files import brief
+from models.forward.capture import watch_blocks
+from models.forward.output_weights import KEPT_BYTES, most_tokens
+from models.protocol.chat import Chat, Prompt
+from models.protocol.errors import InputError
+from models.protocol.values import CheckpointInfo, SeenPicture, Token
+from models.text.templates import render, turn_end
+from models.text.tokenizer_checks import panics_raised
+from models.text.tokens import label_tokens, piece_label, special_label, whole_characters
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+_BYTE = re.compile("<0x[0-9A-F]{2}>")
+
+Given = Prompt | Sequence[int] | Sequence[Mapping[str, object]] | Path | np.ndarray
+"""What a model takes: a text, a conversation, ids as they are, or a picture."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Encoded:
+    """A text as the model takes it."""
+
+    inputs: dict[str, Tensor]  # each (1, tokens)
+    tokens: tuple[Token, ...]  # of the stack that predicts
+    source: tuple[Token, ...] = ()  # of the encoder, in an encoder-decoder model
+    picture: SeenPicture | None = None  # what a vision model looks at
+
+
+def _as_ids(given: list[Any]) -> list[int]:
+    """Whole numbers of any kind, numpy's say, as Python's own."""
+    try:
+        return [operator.index(id_) for id_ in given]
+    except TypeError as cause:
+        raise InputError(
+            "A list of ids has whole numbers, and a list of turns has tables with role and content."
+        ) from cause
+
+
+def _is_causal(info: CheckpointInfo) -> bool:
+    if not info.stacks:  # of a module of one's own they are known once it ran
+        return info.family == "causal"
+    return any(stack.stack == "decoder" for stack in info.stacks)
+
+
+class Model:
+    """A loaded checkpoint, in eval mode, ready to be run with its attention captured.
+
+    Made by `open_checkpoint`. `module` is transformers' own model, `tokenizer` its own tokenizer, None for one that
+    reads no text.
+    """
+
+    def __init__(self, info: CheckpointInfo, module: nn.Module, tokenizer: Any) -> None:
+        self.info = info
+        self.module = module.eval().requires_grad_(False)
+        self.tokenizer = tokenizer
+        self.config: Any = getattr(module, "config", None)
+        self.seq2seq = info.family == "seq2seq"
+        self.module_names: Mapping[nn.Module, str] = {child: name for name, child in module.named_modules()}
+        accepted = inspect.signature(module.forward).parameters
+        self.forward_options: dict[str, Any] = {"use_cache": False} if "use_cache" in accepted else {}
+        if info.weights_only:
+            self.forward_options["output_attentions"] = True
+        self._accepted = frozenset(accepted)
+        decoder = getattr(getattr(tokenizer, "backend_tokenizer", None), "decoder", None)
+        self._byte_level = decoder is not None and b"ByteLevel" in decoder.__getstate__()
+        named = {getattr(tokenizer, name, None) for name in ("unk_token_id", "mask_token_id")}
+        self._labels: dict[int, str] = {}
+        # tokens that stand for no text; a mask or an unknown word does stand for some
+        self._hidden_ids = frozenset(getattr(tokenizer, "all_special_ids", ())) - named
+        self.hooks = watch_blocks(module, self.seq2seq, _is_causal(info))
+
+    def accepts(self, name: str) -> bool:
+        """Whether the module's forward takes an argument of this name."""
+        return name in self._accepted
+
+    def forward(self, inputs: Mapping[str, Tensor]) -> Any:
+        """Run the module; the result has `logits` where the model has an output head."""
+        return self.module(**inputs, **self.forward_options)
+
+    @property
+    def output_head(self) -> nn.Linear | None:
+        """The projection from the residual stream to logits, weight (vocabulary, width); None where there is none."""
+        get = getattr(self.module, "get_output_embeddings", None)
+        head = get() if callable(get) else None
+        return head if isinstance(head, nn.Linear) else None
+
+    @property
+    def device(self) -> torch.device:
+        # what accelerate has put aside for the moment lies on "meta"
+        places = (p.device for p in self.module.parameters() if p.device.type != "meta")
+        return next(places, torch.device("cpu"))
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return next(self.module.parameters()).dtype
+
+    @property
+    def dtype_name(self) -> str:
+        """ "float32": one of `models.protocol.values.UNIT_ROUNDOFFS`."""
+        return str(self.dtype).removeprefix("torch.")
+
+    @property
+    def start_id(self) -> int:
+        """What an encoder-decoder model's decoder begins with."""
+        generation = getattr(self.module, "generation_config", None)
+        for config in (self.config, generation):
+            for name in ("decoder_start_token_id", "bos_token_id", "pad_token_id"):
+                value = getattr(config, name, None)
+                if isinstance(value, int):
+                    return value
+        raise InputError(f"{self.info.name} does not say with which token its decoder starts.")
+
+    def encode(self, text: Given, target: str | list[int] | None = None) -> Encoded:
+        """Turn a text or a conversation (or ids as they are) into the model's input.
+
+        Raises:
+            InputError: nothing to run, more than the model's context takes, or a conversation that the template
+                refuses.
+        """
+        if not isinstance(text, (str, list, Chat)):
+            if isinstance(text, (Path, np.ndarray)):
+                raise InputError(f"{self.info.name} reads text. Open a vision model to look at a picture.")
+            given = f"not a {type(text).__name__}" + (": tolist() makes ids of it" if hasattr(text, "tolist") else "")
+            raise InputError(f"{self.info.name} reads text, a list of ids or a list of turns, {given}.")
+        tokens = self.tokenize(text)
+        self._check_known(tokens)
+        ids = torch.tensor([[token.id for token in tokens]], device=self.device)  # (1, tokens)
+        inputs = {"input_ids": ids}
+        if self.accepts("attention_mask"):
+            inputs["attention_mask"] = torch.ones_like(ids)
+        if not self.seq2seq:
+            return Encoded(inputs, tokens)
+        written = self._tokenize_target(target) if target else ()
+        self._check_known(written)
+        start = Token(self.start_id, self.piece(self.start_id), "", 0, 0, special=True, label="⟨start⟩")
+        inputs["decoder_input_ids"] = torch.tensor([[self.start_id, *(t.id for t in written)]], device=self.device)
+        return Encoded(inputs, (start, *written), tokens)
+
+    def _check_known(self, tokens: Sequence[Token]) -> None:
+        known = self.info.vocabulary
+        strange = [token.id for token in tokens if not 0 <= token.id < known]
+        if known and strange:
+            advice = (
+                "Give the tokenizer that it was trained with, or vocabulary="
+                if self.info.borrowed
+                else "Its tokenizer is another model's: fetch both again"  # ids that were given were looked at before
+            )
+            raise InputError(f"{self.info.name} knows {known:,} tokens, and {strange[0]:,} is none of them. {advice}.")
+
+    def _tokenize_target(self, target: str | list[int]) -> tuple[Token, ...]:
+        """As `tokenize`, with sentences that speak of the target."""
+        try:
+            return self.tokenize(target, special=False)
+        except InputError as error:
+            sentence = str(error).replace("This text", "The target", 1).replace("this text", "the target", 1)
+            raise InputError(sentence, error.cut_to, of_target=True) from None
+
+    def tokenize(self, text: Prompt | list[Any], special: bool = True) -> tuple[Token, ...]:
+        """The tokens of `text`, those that the model expects around it included if `special`.
+
+        Raises:
+            InputError: no text, no token left of it, more tokens than fit, or ids outside the vocabulary.
+        """
+        if isinstance(text, list) and text and isinstance(text[0], Mapping):
+            text = Chat.of(text)
+        if isinstance(text, Chat):
+            return self._tokenize_chat(text)
+        if isinstance(text, list):
+            text = _as_ids(text)
+            self._check_ids(text, special)
+            return self._labelled([self._token(id_) for id_ in text])
+        if not text or (self.seq2seq and special and not text.strip()):  # after blanks alone a text can go on
+            raise InputError("The input is empty. Type a sentence for the model to read.")
+        ids, spans = self._read(text, special)
+        if all(start == end for start, end in spans):
+            raise InputError(
+                f"{self.info.name}'s tokenizer leaves nothing of this text: it has only characters that it drops "
+                "(control characters, say). Type a word."
+            )
+        limit = self._limit(special)
+        if limit is not None and len(ids) > limit:
+            raise InputError(
+                f"This text is {len(ids):,} tokens long; {self.info.name} takes {limit:,}{self._why_no_more}. "
+                f"Nothing was cut. Shorten it, or keep the first {limit:,} tokens.",
+                cut_to=self._fitting(text, spans, limit, special),
+            )
+        return self._labelled(
+            [self._token(id_, text[start:end], start, end) for id_, (start, end) in zip(ids, spans, strict=True)]
+        )
+
+    def _tokenize_chat(self, chat: Chat) -> tuple[Token, ...]:
+        """The tokens of a conversation, each with the role whose words it covers.
+
+        The template writes the tokens that the model expects around a text itself, so that none are added. What a turn
+        says is read as it stands: the name of a special token in it is that token, as for transformers.
+        """
+        rendered = render(self.tokenizer if self.info.chat else None, chat, self.info.name)
+        ids, spans = self._read(rendered.text, special=False)
+        limit = self.info.context
+        if limit is not None and len(ids) > limit:
+            raise InputError(
+                f"This conversation is {len(ids):,} tokens long; {self.info.name} takes {limit:,}{self._why_no_more}. "
+                "Nothing was cut. Shorten a turn, or remove one."
+            )
+        tokens = []
+        for id_, (start, end) in zip(ids, spans, strict=True):
+            token = self._token(id_, rendered.text[start:end], start, end)
+            special = token.special or id_ in self._marker_ids
+            tokens.append(replace(token, special=special, role=rendered.role_of(start, end) or ""))
+        # start and end of a turn are called as the vocabulary has them: there are several of each
+        unknown = self._named("unk_token")
+        return label_tokens(tokens, start=None, end=None, unknown=unknown, byte_level=self._byte_level)
+
+    @cached_property
+    def turn_end_ids(self) -> tuple[int, ...]:
+        """The token with which the assistant ends its turn, where the chat template has one."""
+        if not self.info.chat:
+            return ()
+        after = self.tokenizer(turn_end(self.tokenizer), add_special_tokens=False)["input_ids"]
+        markers = (id_ for id_ in after if id_ in self._marker_ids or self.stands_for_no_text(id_))
+        return tuple(markers)[:1]
+
+    @cached_property
+    def _marker_ids(self) -> frozenset[int]:
+        """Tokens that the tokenizer has for the template's use, <|im_start|> say, whether it names them or not."""
+        added = getattr(self.tokenizer, "added_tokens_decoder", {})
+        named = {getattr(self.tokenizer, name, None) for name in ("unk_token_id", "mask_token_id")}
+        # trainers that know of no byte pieces make special tokens of them
+        return frozenset(i for i, t in added.items() if t.special and not _BYTE.fullmatch(t.content)) - named
+
+    def text_read(self, prompt: Prompt) -> str:
+        """The text that the tokens' offsets are of."""
+        return render(self.tokenizer, prompt, self.info.name).text if isinstance(prompt, Chat) else prompt
+
+    def stands_for_no_text(self, id_: int) -> bool:
+        """Whether it is one of the tokenizer's special tokens, but neither its mask nor its unknown word."""
+        return id_ in self._hidden_ids
+
+    def piece_label(self, id_: int) -> str:
+        """What to draw for a vocabulary entry on its own."""
+        if id_ not in self._labels:  # ten are asked for at every step of decoding, mostly the same
+            self._labels[id_] = self._piece_label(id_)
+        return self._labels[id_]
+
+    def _piece_label(self, id_: int) -> str:
+        piece = self.piece(id_)
+        if self.stands_for_no_text(id_):
+            return special_label(piece, False, self._named("bos_token"), self._named("eos_token"))
+        return piece_label(piece, self._byte_level)
+
+    def piece(self, id_: int) -> str:
+        """A vocabulary entry as it is spelled there; "⟨id 99⟩" where the tokenizer has none (a padded vocabulary)."""
+        return self.tokenizer.convert_ids_to_tokens(id_) or f"⟨id {id_}⟩"
+
+    @property
+    def _why_no_more(self) -> str:
+        if not self.info.weights_only or self.info.context != most_tokens(self.info.stacks):
+            return ""
+        return f", for all of its weights have to be kept ({KEPT_BYTES / 1e9:.0f} GB at most)"
+
+    def _limit(self, special: bool) -> int | None:
+        # what a decoder has written comes without special tokens, and after its start token
+        limit = self.info.context
+        return limit if limit is None or special else limit - 1
+
+    def _check_ids(self, ids: list[int], special: bool) -> None:
+        limit, vocabulary = self._limit(special), self.info.vocabulary
+        if not ids:
+            raise InputError("There are no tokens to run. Give at least one id.")
+        if limit is not None and len(ids) > limit:
+            raise InputError(f"These are {len(ids):,} tokens; {self.info.name} takes {limit:,}. Give fewer.")
+        strange = next((id_ for id_ in ids if not 0 <= id_ < vocabulary), None)
+        if strange is not None:
+            raise InputError(f"{self.info.name} has no token {strange}: its ids go from 0 to {vocabulary - 1:,}.")
+
+    def _read(self, text: str, special: bool) -> tuple[list[int], list[tuple[int, int]]]:
+        """Ids and the characters each covers (start, end); what stands for no text covers (0, 0)."""
+        # half of a surrogate pair (a broken paste) can't be encoded; its stand-in keeps every offset where it was
+        safe = _SURROGATES.sub("\ufffd", text)
+        try:
+            with panics_raised():
+                encoding = self.tokenizer(safe, return_offsets_mapping=True, add_special_tokens=special, verbose=False)
+                prefix = self.tokenizer(self.info.prefix, add_special_tokens=False)["input_ids"] if special else []
+        except InputError:
+            raise  # in its own words
+        except Exception as cause:  # whatever a tokenizer runs into: no [UNK] where it needs one, say
+            raise InputError(
+                f"{self.info.name}'s tokenizer fails on this text ({brief(cause)}). Change the text, or open another "
+                "checkpoint."
+            ) from cause
+        ids, spans = encoding["input_ids"], encoding["offset_mapping"]
+        spans = whole_characters(text, self._without_invented_space(ids, spans))
+        return [*prefix, *ids], [(0, 0)] * len(prefix) + spans
+
+    def _without_invented_space(self, ids: list[int], spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """A lone "▁" that SentencePiece put before the text claims its first character; it stands for none."""
+        return [
+            (start, start) if nxt[0] == start < min(end, nxt[1]) and self.piece(id_) == "▁" else (start, end)
+            for id_, (start, end), nxt in zip(ids, spans, [*spans, (0, 0)][1:], strict=True)
+        ]
+
+    def _token(self, id_: int, text: str = "", start: int = 0, end: int = 0) -> Token:
+        return Token(id_, self.piece(id_), text, start, end, special=self.stands_for_no_text(id_))
+
+    def _labelled(self, tokens: list[Token]) -> tuple[Token, ...]:
+        return label_tokens(
+            tokens,
+            start=self._named("bos_token"),
+            end=self._named("eos_token"),
+            unknown=self._named("unk_token"),
+            byte_level=self._byte_level,
+        )
+
+    def _named(self, name: str) -> str | None:
+        value = getattr(self.tokenizer, name, None)
+        return value if isinstance(value, str) else None
+
+    def _fitting(self, text: str, spans: list[tuple[int, int]], limit: int, special: bool) -> int:
+        """How many characters of `text` make at most `limit` tokens."""
+        read = [span for span in spans if span[0] < span[1]]
+        for count in range(limit - (len(spans) - len(read)), 0, -1):
+            # not through the middle of a character that several tokens share
+            cut = min(read[count - 1][1], read[count][0])
+            # a cut can split a word differently; then a token less is kept
+            if cut and len(self._read(text[:cut], special)[0]) <= limit:
+                return cut
+        return 0

@@ -1,0 +1,92 @@
+"""Models whose attention does not go through transformers' interface: their weights as the model itself gives them.
+
+With `output_attentions` such a model returns every weight of every head, and nothing of what they were made of. They
+are kept as they are, so a bound is set on how many there may be.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor
+
+from models.attention.attention import AttentionInputs
+from models.protocol.errors import InputError
+from models.protocol.interventions import Intervention, Positions
+from models.protocol.values import Site, StackInfo
+
+if TYPE_CHECKING:
+    from models.forward.capture import Recorder
+    from models.forward.model import Model
+
+KEPT_BYTES = 1_000_000_000
+"""What the kept weights of one run may take, in float32."""
+
+
+def most_tokens(stacks: Iterable[StackInfo]) -> int:
+    """The longest text whose weights, of every head in every layer, fit into `KEPT_BYTES`."""
+    heads = sum(stack.layers * stack.heads for stack in stacks)
+    return math.isqrt(KEPT_BYTES // (4 * max(heads, 1)))
+
+
+def keep_given(model: Model, recorder: Recorder, out: Any, tokens: int) -> None:
+    """Keep the weights that a model's output holds, in the place of queries and keys.
+
+    Args:
+        tokens: how many the stack that predicts has read so far, those of earlier steps included.
+
+    Raises:
+        InputError: they are no weights of every query for every key.
+    """
+    name = model.info.name
+    for stack, layers in _by_stack(model, out):
+        for layer, weights in enumerate(layers or ()):
+            if not _fits(stack, weights, tokens, model.seq2seq):
+                raise InputError(f"{name} gave no square of weights for this text. Try a shorter one.")
+            _, heads, queries, keys = weights.shape
+            empty = weights.new_empty(1, heads, queries, 0)
+            recorder.inputs.append(
+                AttentionInputs(
+                    query=empty, key=weights.new_empty(1, heads, keys, 0), value=empty, scale=1.0, given=weights
+                )
+            )
+            recorder.sites.append(
+                Site(
+                    stack=stack,
+                    layer=layer,
+                    heads=heads,
+                    key_heads=heads,
+                    head_dim=0,  # not seen
+                    queries=queries,
+                    keys=keys,
+                    causal=stack == "decoder",
+                )
+            )
+
+
+def check_edits(model: Model, interventions: Iterable[Intervention]) -> None:
+    """Raises ValueError where an intervention would have to change what this model does not show."""
+    if model.info.weights_only and not all(isinstance(item, Positions) for item in interventions):
+        raise ValueError(f"{model.info.weights_only} So masks and scales can not be changed.")
+
+
+def _by_stack(model: Model, out: Any) -> list[tuple[str, Any]]:
+    if not model.seq2seq:
+        return [(model.info.stacks[0].stack, out.attentions)]
+    return [
+        ("encoder", out.encoder_attentions),
+        ("decoder", out.decoder_attentions),
+        ("cross", out.cross_attentions),
+    ]
+
+
+def _fits(stack: str, weights: Any, tokens: int, seq2seq: bool) -> bool:
+    """Whether there is a weight for every key of the stack, and no other."""
+    if not isinstance(weights, Tensor) or weights.dim() != 4:
+        return False
+    _, _, queries, keys = weights.shape
+    if stack == "cross":
+        return True  # what the source has is seen in the encoder's
+    return keys == (queries if seq2seq and stack == "encoder" else tokens)

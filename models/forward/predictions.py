@@ -1,0 +1,60 @@
+"""What the model says at a position: its likeliest tokens, and where the token that stands there ranks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+
+from models.forward.model import Model
+from models.forward.trace import Trace
+from models.protocol.errors import ExplorerError
+from models.protocol.values import Candidate, Prediction
+
+
+@torch.no_grad()
+def predict(model: Model, trace: Trace, positions: Sequence[int], top: int = 10) -> tuple[Prediction, ...]:
+    """The `top` likeliest tokens at each of `positions`, with probability softmax(logits) over the whole vocabulary.
+
+    A causal model (and a decoder) says the next token, a masked one the token at the position itself.
+
+    Raises:
+        ExplorerError: the model has no output head.
+        IndexError: no such position.
+    """
+    if not trace.has_logits:
+        raise ExplorerError(f"{model.info.name} has no output head: it gives vectors, not words.")
+    for position in positions:
+        if not 0 <= position < len(trace.tokens):
+            raise IndexError(f"Position {position} does not exist: the run has {len(trace.tokens)} tokens.")
+    return tuple(_at(model, trace, position, top) for position in positions)
+
+
+def _at(model: Model, trace: Trace, position: int, top: int) -> Prediction:
+    # one copy: all that follows asks for single numbers, and in float64, which some devices lack
+    logits = trace.logits_at([position])[0].float().cpu()  # (vocabulary,)
+    log_p = logits.double().log_softmax(dim=-1)
+    best = torch.topk(logits, min(top, len(logits)))
+
+    def candidate(id_: int) -> Candidate:
+        return Candidate(
+            id=id_,
+            label=model.piece_label(id_),
+            piece=model.piece(id_),
+            probability=math.exp(float(log_p[id_])),
+            logit=float(logits[id_]),
+            rank=1 + int((logits > logits[id_]).sum()),
+        )
+
+    there = position if model.info.family == "masked" else position + 1
+    reads = model.info.family != "vision"  # a class stands nowhere in a picture
+    token = trace.tokens[there] if reads and there < len(trace.tokens) else None
+    shown = token is not None and not (model.info.mask_token and token.piece == model.info.mask_token)
+    entropy = max(0.0, -float((log_p.exp() * log_p).nan_to_num(0.0).sum()) / math.log(2))  # never -0.0
+    return Prediction(
+        position=position,
+        candidates=tuple(candidate(int(id_)) for id_ in best.indices),
+        actual=candidate(token.id) if shown and token is not None else None,
+        entropy=entropy,
+    )

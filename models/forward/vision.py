@@ -1,0 +1,181 @@
+"""Vision transformers: a picture goes in, cut into patches, and each patch is a token (Dosovitskiy et al. 2021)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from transformers import AutoImageProcessor
+
+from models.files import devices
+from models.files.catalogue import title_of
+from models.files.pictures import read_picture
+from models.files.sample_pictures import path_of
+from models.files.weight_files import brief
+from models.forward.capture import Recorder, recording
+from models.forward.first_run import check_numbers, is_whole
+from models.forward.model import Encoded, Given, Model
+from models.forward.output_weights import KEPT_BYTES, keep_given, most_tokens
+from models.protocol.errors import CheckpointError, InputError
+from models.protocol.values import CheckpointInfo, SeenPicture, Token
+
+# parameters that stand before the patches, and what the tokens made of them are called; in the order they come in
+_EXTRA = {
+    "cls_token": "CLS",
+    "class_embedding": "CLS",
+    "distillation_token": "DIST",
+    "register_tokens": "REG",
+}
+
+
+class VisionModel(Model):
+    """A vision transformer, ready to be run on pictures. Made by `open_checkpoint`.
+
+    Its "vocabulary" are the classes of its head; what it says of the picture it says at every position alike.
+    """
+
+    def __init__(self, info: CheckpointInfo, module: nn.Module, processor: Any) -> None:
+        super().__init__(info, module, None)
+        self.processor = processor
+        self._extra = _extra_tokens(module)
+        self._last: tuple[tuple[Path, int, int], Encoded] | None = None  # of the last file, and what was read of it
+
+    def encode(self, text: Given, target: str | list[int] | None = None) -> Encoded:
+        """Turn a picture (a path, "sample:NAME" or an array) into the model's input.
+
+        Raises:
+            InputError: no picture, a broken one or one that is too large.
+        """
+        if not isinstance(text, (str, Path, np.ndarray)):
+            raise InputError(f"{self.info.name} looks at pictures. Give it one.")
+        if isinstance(text, np.ndarray) or not str(text):
+            return self._encoded(text)
+        path = path_of(str(text))
+        try:
+            stat = path.stat()
+            key = (path, stat.st_mtime_ns, stat.st_size)
+        except (OSError, ValueError):
+            return self._encoded(text)  # which says what is wrong
+        if self._last is None or self._last[0] != key:
+            self._last = (key, self._encoded(text))
+        return self._last[1]
+
+    def _encoded(self, source: str | Path | np.ndarray) -> Encoded:
+        image = read_picture(source, self.info.channels)
+        pixels: Tensor = self.processor(images=image, return_tensors="pt")["pixel_values"]  # (1, channels, h, w)
+        rows, columns = self._grid(pixels)
+        places = [f"r{row + 1} c{column + 1}" for row in range(rows) for column in range(columns)]
+        tokens = [Token(i, name, "", 0, 0, special=True, label=name) for i, name in enumerate(self._extra)]
+        tokens += [Token(len(tokens) + i, name, "", 0, 0, label=name) for i, name in enumerate(places)]
+        inputs = {"pixel_values": pixels.to(self.device, self.dtype)}
+        seen = SeenPicture(self._shown(pixels[0]), rows=rows, columns=columns, first=len(self._extra))
+        return Encoded(inputs, tuple(tokens), picture=seen)
+
+    def _shown(self, pixels: Tensor) -> np.ndarray:
+        """What the model sees, with the normalisation taken back: (height, width, 3) uint8."""
+        shown = pixels.float()
+        if getattr(self.processor, "do_normalize", False):
+            mean, deviation = (
+                torch.tensor(getattr(self.processor, name)).float()[:, None, None]
+                for name in ("image_mean", "image_std")
+            )
+            shown = shown * deviation + mean
+        array = (shown.clamp(0, 1) * 255).round().byte().permute(1, 2, 0).expand(-1, -1, 3).cpu().numpy().copy()
+        array.flags.writeable = False
+        return np.asarray(array)
+
+    def forward(self, inputs: Mapping[str, Tensor]) -> Any:
+        out = super().forward(inputs)
+        logits = getattr(out, "logits", None)  # (1, classes), of the picture as a whole
+        if logits is not None:
+            rows, columns = self._grid(inputs["pixel_values"])
+            out.logits = logits[:, None].expand(-1, len(self._extra) + rows * columns, -1)  # (1, tokens, classes)
+        return out
+
+    def piece(self, id_: int) -> str:
+        """What a class is called."""
+        return str(self.config.id2label.get(id_, f"class {id_}"))
+
+    def piece_label(self, id_: int) -> str:
+        return self.piece(id_)
+
+    def _grid(self, pixels: Tensor) -> tuple[int, int]:
+        """Rows and columns of patches."""
+        size = self.config.patch_size
+        down, across = (size, size) if isinstance(size, int) else size
+        return pixels.shape[2] // down, pixels.shape[3] // across
+
+
+def open_processor(folder: Path) -> Any:
+    """What prepares pictures for the model in `folder`, by PIL: transformers' other ones need torchvision.
+
+    Raises:
+        CheckpointError: there is none.
+    """
+    try:
+        return AutoImageProcessor.from_pretrained(folder, local_files_only=True, trust_remote_code=False, backend="pil")
+    except Exception as cause:
+        name = "preprocessor_config.json"
+        why = f": {brief(cause)}. Correct its {name}" if (folder / name).exists() else f". Add its {name}"
+        raise CheckpointError(f"{title_of(folder)} does not say how pictures are prepared for it{why}.") from cause
+
+
+def open_vision(info: CheckpointInfo, module: nn.Module, folder: Path) -> VisionModel:
+    """A vision model of what was loaded from `folder`.
+
+    Raises:
+        CheckpointError: its image processor can not be read, or its tokens are not a grid of patches.
+    """
+    model = VisionModel(info, module, open_processor(folder))
+    blank = np.zeros((32, 32, info.channels), np.uint8)
+    recorder = Recorder(model.module_names)
+    try:
+        encoded = model.encode(blank)
+        count = len(encoded.tokens)
+        if info.weights_only and count > most_tokens(info.stacks):
+            raise InputError(
+                f"{count:,} patches have more weights than can be kept ({KEPT_BYTES / 1e9:.0f} GB at most)"
+            )
+        with torch.no_grad(), recording(recorder):
+            out = model.forward(encoded.inputs)
+    except Exception as cause:
+        if devices.is_out_of_memory(cause):
+            raise  # its own sentence, with other devices to choose from
+        raise CheckpointError(
+            f"{title_of(folder)} can not be run on a picture: {brief(cause)}. Open another checkpoint."
+        ) from cause
+    check_numbers(info.name, out)
+    if not _is_plain(model, recorder, out, count):
+        raise CheckpointError(
+            f"{title_of(folder)}: {info.model_type} does not let every patch look at every other, in all layers alike, "
+            "so its attention can not be drawn on one picture. Open a plain vision transformer."
+        )
+    return model
+
+
+def _is_plain(model: VisionModel, recorder: Recorder, out: Any, count: int) -> bool:
+    """Whether every layer has a weight for each of the `count` tokens to look at each other."""
+    if model.info.weights_only:
+        try:
+            keep_given(model, recorder, out, count)
+        except InputError:
+            return False
+        if not is_whole(model, recorder):
+            return False
+    parts = ((x.query if x.given is None else x.given, x) for x in recorder.inputs)
+    return {(part.shape[0], x.queries, x.keys) for part, x in parts} == {(1, count, count)}
+
+
+def _extra_tokens(module: nn.Module) -> tuple[str, ...]:
+    """The tokens that stand before the patches."""
+    found: list[str] = []
+    for name, label in _EXTRA.items():
+        for parameter_name, parameter in module.named_parameters():
+            if parameter_name.rpartition(".")[2] == name:
+                count = parameter.shape[1] if name == "register_tokens" else 1
+                found += [label] if count == 1 else [f"{label} {i + 1}" for i in range(count)]
+    return tuple(found)

@@ -1,0 +1,1 @@
+"""A hub that speaks Hugging Face's language: looking up, fetching."""

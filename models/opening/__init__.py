@@ -1,0 +1,1 @@
+"""From a name to an open model, with reasons where that fails."""

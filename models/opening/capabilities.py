@@ -1,0 +1,56 @@
+"""What works with a checkpoint here, and why the rest does not: one line a panel or kind of panels."""
+
+from __future__ import annotations
+
+from models.protocol.values import Capability, CheckpointInfo
+
+
+def capabilities(info: CheckpointInfo) -> tuple[Capability, ...]:
+    """In the order in which a person meets them."""
+    heads = sum(stack.layers * stack.heads for stack in info.stacks)
+    attention = f"{heads:,} head{'s' if heads > 1 else ''}" if heads else "it has none: its decoder gets one vector"
+    unseen = "its queries and keys can not be seen, only its weights" if info.weights_only else ""
+    no_cell = unseen or ("" if heads else "there is no cell to look into")
+    no_mask = unseen or ("they are for transformers" if info.textbook else "")
+    return (
+        Capability("Attention", heads > 0, attention),
+        Capability("Cell arithmetic", not no_cell, no_cell),
+        _predictions(info),
+        _writing(info),
+        *_conversation(info),
+        Capability("Masks and scale", not no_mask, no_mask),
+        _alignment(info, heads),
+    )
+
+
+def _classes(info: CheckpointInfo) -> Capability:
+    many = info.vocabulary
+    said = f"{many:,} classes" if many else "it has no output head, so it names nothing"
+    return Capability("Naming what it sees", many > 0, said)
+
+
+def _predictions(info: CheckpointInfo) -> Capability:
+    if info.family == "vision":
+        return _classes(info)
+    if info.family == "masked":
+        return Capability("Filling in masks", True)
+    if info.family in ("causal", "seq2seq"):
+        return Capability("Next token", True)
+    lacking = f"{info.missing_head} is not in the file" if info.missing_head else "it has no output head"
+    return Capability("Next token", False, f"{lacking}, so it says no words")
+
+
+def _writing(info: CheckpointInfo) -> Capability:
+    writes = info.family in ("causal", "seq2seq")
+    return Capability("Writing text", writes, "" if writes else "only models that continue a text do that")
+
+
+def _conversation(info: CheckpointInfo) -> tuple[Capability, ...]:
+    # left out where there is none: of a model that was not fetched yet it is not known
+    return (Capability("Conversation", True, "its tokenizer has a chat template"),) if info.chat else ()
+
+
+def _alignment(info: CheckpointInfo, heads: int) -> Capability:
+    if info.family != "seq2seq":
+        return Capability("Alignment", False, "only models with an encoder and a decoder have that")
+    return Capability("Alignment", heads > 0, "" if heads else "without attention nothing says what a word came of")

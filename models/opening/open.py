@@ -1,0 +1,180 @@
+"""What can be opened, what is in it, and why something can not be.
+
+A checkpoint is a folder as transformers writes it (`config.json`, `*.safetensors`, a tokenizer), a name on a hub whose
+files were fetched, or one GGUF file. `models.opening.examine` says all that can be said, and checks every bound, before
+a weight is read.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from transformers.utils import logging as transformers_logging
+
+from models.files import devices
+from models.files.families import opening
+from models.files.gguf import quiet_unpacking, reading_once
+from models.files.weight_files import brief, read_headers, read_json
+from models.forward.capture import IMPLEMENTATION
+from models.forward.first_run import check_first_run
+from models.forward.model import Model
+from models.forward.recurrent_model import MODEL_TYPE, open_recurrent
+from models.forward.vision import open_vision
+from models.opening.examine import Examined, check_opens, examine, find, incomplete, misfit, open_tokenizer
+from models.protocol.errors import CheckpointError
+from models.protocol.values import BEST, CheckpointInfo, Placement
+
+_NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
+
+
+def describe(reference: str) -> CheckpointInfo:
+    """Everything that can be said of a checkpoint without reading the weights of a transformer.
+
+    Raises:
+        CheckpointError: it can not be understood; the sentence says what is wrong, where and what to do.
+    """
+    textbook = open_textbook(reference)  # a fifth of a million weights: as quick as to describe them
+    return textbook.info if textbook is not None else examine(reference).info
+
+
+def open_checkpoint(reference: str | Path, *, device: str = "cpu", dtype: str = "float32") -> Model:
+    """Open a shipped checkpoint by name, any folder or GGUF file, or hf://owner/name from the cache, in eval mode.
+
+    Args:
+        device: as torch names it ("cuda:0", "mps"), or "auto" to spread the layers over all devices by accelerate.
+        dtype: "float32", "bfloat16" or "float16". The textbook models stay in float32 on the CPU.
+
+    Raises:
+        CheckpointError: it can not be opened; the sentence says what is wrong, where and what to do.
+    """
+    recurrent = open_textbook(str(reference))
+    if recurrent is not None:
+        return recurrent
+    with reading_once():
+        return _open(str(reference), Placement(device, dtype))
+
+
+def _open(reference: str, placement: Placement) -> Model:
+    where, number = devices.parse(placement)
+    examined = examine(reference)
+    check_opens(examined, placement)
+    if where is None and not _can_be_spread(examined):
+        where, _ = devices.parse(Placement(BEST))
+    if examined.info.family == "vision":
+        return open_vision(examined.info, _weights(examined, where, number), examined.folder)
+    tokenizer, info = open_tokenizer(examined)
+    model = Model(info, _weights(replace(examined, info=info), where, number), tokenizer)
+    check_first_run(model)
+    return model
+
+
+def open_textbook(reference: str) -> Model | None:
+    """The textbook model called `reference`; None where it is another kind of checkpoint."""
+    try:
+        folder = find(reference)
+        raw = read_json(folder / "config.json", "")
+    except CheckpointError:
+        return None  # said better by those who look for a transformer
+    if raw.get("model_type") != MODEL_TYPE:
+        return None
+    read_headers(folder)
+    return open_recurrent(folder, raw, reference)
+
+
+def _weights(examined: Examined, device: torch.device | None, dtype: torch.dtype) -> torch.nn.Module:
+    transformers_logging.disable_progress_bar()  # a second or two, and nowhere to draw it
+    info, config, title = examined.info, examined.config, examined.title
+    kind, options = opening(info.family, info.architecture, config)
+    try:
+        with quiet_unpacking():
+            module, report = kind.from_pretrained(
+                examined.folder,
+                config=config,
+                use_safetensors=True,
+                weights_only=True,
+                dtype=dtype,
+                **({"device_map": "auto"} if device is None else {}),
+                attn_implementation="eager" if info.weights_only else IMPLEMENTATION,
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,  # they are refused below, in a sentence that names one
+                adapter_kwargs={"subfolder": os.devnull},  # where one lies beside them, peft would put it on them
+                **(_unpacked() if info.gguf else {}),
+                **examined.source,
+                **options,
+            )
+        if device is None:
+            _put_beside_the_head(module)
+        elif device.type != "cpu":
+            module.to(device)
+    except Exception as cause:
+        if devices.is_out_of_memory(cause):
+            raise  # its own sentence, with other devices to choose from
+        advice = "Choose one device, or open another checkpoint." if device is None else ""  # not all can be spread
+        raise CheckpointError(
+            f"{title} can not be loaded: {brief(cause)}. {advice or 'Fetch it again, or open another checkpoint.'}"
+        ) from cause
+    missing = sorted(report.get("missing_keys", ()))
+    mismatched = sorted(report.get("mismatched_keys", ()))
+    if mismatched:
+        raise misfit(title, [(name, tuple(found), tuple(wanted)) for name, found, wanted in mismatched])
+    if missing:
+        raise incomplete(title, missing)
+    assert isinstance(module, torch.nn.Module)
+    broken = [name for name, p in module.named_parameters() if not p.is_meta and not bool(torch.isfinite(p).all())]
+    if broken:
+        if dtype == torch.float16 and not any(bool(module.get_parameter(name).isnan().any()) for name in broken):
+            raise CheckpointError(
+                f"{title} does not fit into float16, which ends at 65,504: {len(broken)} of its tensors hold larger "
+                f"values, {broken[0]}{_layer_of(broken[0])} first. Choose bfloat16 or float32."
+            )
+        raise CheckpointError(
+            f"{title} is broken: {len(broken)} of its tensors hold values that are no numbers (NaN or infinite), "
+            f"{broken[0]}{_layer_of(broken[0])} first. Every figure would be meaningless, so the model was not opened."
+        )
+    left_over = _left_over_layers(report.get("unexpected_keys", ()), module)
+    if left_over:
+        raise CheckpointError(
+            f"{title}: its files hold more layers than config.json describes; {left_over[0]} would be "
+            "left out. The two do not belong together."
+        )
+    return module
+
+
+def _can_be_spread(examined: Examined) -> bool:
+    """Whether transformers knows which modules must stay whole; of others (Marian, ALBERT) it would part attention."""
+    kind, options = opening(examined.info.family, examined.info.architecture, examined.config)
+    with torch.device("meta"):
+        return bool(kind.from_config(examined.config, **options)._no_split_modules)
+
+
+def _put_beside_the_head(module: Any) -> None:
+    """What is added to the logits (in mBART) goes where they are made: accelerate gives it a device of its own."""
+    head = module.get_output_embeddings()
+    if head is not None and not head.weight.is_meta:
+        for name, added in module.named_buffers(recurse=False):
+            setattr(module, name, added.to(head.weight.device))
+
+
+def _unpacked() -> dict[str, Any]:
+    """What has transformers unpack a GGUF file: packed weights are multiplied by a kernel from a hub, which is code."""
+    kind = getattr(transformers, "GgufConfig", None)  # older ones know no other way
+    return {} if kind is None else {"quantization_config": kind(dequantize=True)}
+
+
+def _layer_of(name: str) -> str:
+    """ " in layer 3" for a tensor of one; layers count from 0."""
+    found = _NUMBER.search(name)
+    return f" in layer {found[0]}" if found is not None else ""
+
+
+def _left_over_layers(unexpected: Iterable[str], module: torch.nn.Module) -> list[str]:
+    """Of the tensors that the model has no place for, those that are one more of what it has (h.8 beside h.0)."""
+    known = {_NUMBER.sub("#", name) for name in module.state_dict()}
+    return sorted(name for name in unexpected if _NUMBER.sub("#", name) in known)

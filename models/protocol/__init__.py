@@ -1,0 +1,1 @@
+"""Requests, answers and the plain values they are made of: frozen, NumPy and plain Python, no torch."""

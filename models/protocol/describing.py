@@ -1,0 +1,38 @@
+"""What a checkpoint is, asked before it is opened, and the answer: plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from models.protocol.hub import HubListing
+from models.protocol.requests import Request
+from models.protocol.results import Result
+from models.protocol.values import DEFAULT_PLACEMENT, Capability, CheckpointInfo, Placement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeRequest(Request):
+    """Say what `reference` is without reading its weights. Answered by `Described`, also where it can not be opened.
+
+    A `listing` stands for a checkpoint on a hub that was looked up and perhaps not fetched.
+    """
+
+    lane: ClassVar[str] = "describe"
+    reference: str
+    listing: HubListing | None = None
+    placement: Placement = DEFAULT_PLACEMENT  # where it would be opened
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Described(Result):
+    reference: str
+    refusal: str = ""  # why it can not be opened; "" where nothing speaks against it
+    info: CheckpointInfo | None = None  # as far as it was understood
+    capabilities: tuple[Capability, ...] = ()
+    weights: tuple[tuple[str, int], ...] = ()  # bytes of memory by dtype
+    text_tokens: int = 0  # the longest text, or 512 where the model states no bound
+    text_bytes: int = 0  # of q, k, v and the residual stream of such a text, in float32; 0 where no text is read
+    where: str = ""  # the device on which it would be opened
+    free: int | None = None  # bytes of memory there; None where its driver does not say
+    cause: str = ""  # for the log

@@ -1,0 +1,238 @@
+"""What can be changed in a run: values that say it. They are frozen, torch-free and travel in requests.
+
+    run(model, text, interventions=[Scale(0.5), Mask("window", window=8, site=("decoder", 5), head=5)])
+
+Each applies to every attention site and head unless told otherwise. Scale factors multiply. Masks build on one another,
+the wider scope first: everywhere, every layer's head, a layer, one head; of equal scopes in the order given. Painted
+cells come last, so that no other mask covers what a person drew.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from models.protocol.values import Site, SiteRef
+
+MaskKind = Literal["trained", "none", "causal", "padding", "window", "blocks", "full", "prefix", "painted"]
+PositionMode = Literal["off", "shift"]
+Cell = tuple[int, int, bool]  # query, key, whether it may be looked at
+
+_REPLACING = ("none", "full", "causal", "prefix")
+
+MOST = 1 << 20
+"""No window, block or cell reaches further: more than any text here has tokens."""
+
+# what `window` counts for the kinds that need it
+WINDOW_MEANS: dict[str, str] = {
+    "window": "how many tokens back each token may look, itself included",
+    "blocks": "how many tokens a block has; a token looks within its own block only",
+    "prefix": "how many tokens at the beginning may be looked at by all",
+    "padding": "how many tokens at the end count as padding, which nobody looks at",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Multiplies the scaled scores: `factor` 1 is as trained, below 1 softens, above 1 sharpens, 0 makes rows even.
+
+    The same knob as a softmax temperature of 1 / factor.
+
+    Raises:
+        ValueError: a factor that is negative or no number.
+    """
+
+    factor: float
+    site: SiteRef | None = None
+    head: int | None = None
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.factor):
+            raise ValueError(f"A scale factor of {self.factor} is no number to multiply by: give 0 or more.")
+        if self.factor < 0:
+            raise ValueError(
+                f"A scale factor of {self.factor} would make the worst fit the best: give 0 (all keys alike) or more."
+            )
+        _settle_scope(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """Another mask in place of the trained one.
+
+    Kinds: "trained" (no change), "none" and "full" (every token looks at every token), "causal" (none looks ahead),
+    "window", "blocks", "padding" (what the mask so far allows, and less), "prefix" (causal, but the first tokens are
+    seen by all: Raffel et al. 2020, section 3.2.1), "painted" (single cells changed). `window` is the number that the
+    kind needs, see `WINDOW_MEANS`. `cells` are (query, key) pairs to block, or (query, key, allowed).
+
+    Raises:
+        ValueError: no such kind, a window below 1 or beyond `MOST`, a cell beyond it, or painted without cells.
+    """
+
+    kind: MaskKind
+    window: int | None = None
+    cells: tuple[Cell, ...] | None = None
+    site: SiteRef | None = None
+    head: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(MaskKind):
+            raise ValueError(f"There is no mask “{self.kind}”: choose one of {', '.join(get_args(MaskKind))}.")
+        if self.kind in WINDOW_MEANS:
+            if self.window is None or not 1 <= self.window <= MOST:
+                raise ValueError(
+                    f"A “{self.kind}” mask needs a number from 1 to {MOST:,} ({WINDOW_MEANS[self.kind]}), "
+                    f"not {self.window}."
+                )
+        elif self.window is not None:
+            raise ValueError(f"A “{self.kind}” mask takes no number.")
+        if (self.kind == "painted") != bool(self.cells):
+            raise ValueError("Cells go with a painted mask, and a painted mask needs cells.")
+        if self.cells is not None:
+            object.__setattr__(self, "cells", tuple(_cell(cell) for cell in self.cells))
+        _settle_scope(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """Takes the model's sense of order away ("off"), or counts positions from `by` instead of 0 ("shift").
+
+    Raises:
+        ValueError: no such mode, or a negative shift.
+    """
+
+    mode: PositionMode
+    by: int = 0
+
+    def __post_init__(self) -> None:
+        if self.mode not in get_args(PositionMode):
+            raise ValueError(f"Positions can be off or shifted, not “{self.mode}”.")
+        if self.by < 0:
+            raise ValueError(f"Positions can be shifted by 0 or more, not by {self.by}: none is negative.")
+
+
+Intervention = Scale | Mask | Positions
+
+
+def describe(intervention: Intervention) -> str:
+    """What it does, in a few words: "scores x 0.5 in decoder layer 5, head 5"."""
+    match intervention:
+        case Scale(factor=factor):
+            what = f"scores × {factor:.3g}"
+        case Mask(kind="painted", cells=cells):
+            what = f"{len(cells or ())} painted cell{'s' if len(cells or ()) != 1 else ''}"
+        case Mask(kind=kind, window=window):
+            what = f"mask: {kind}" + (f" {window}" if window is not None else "")
+        case Positions(mode="off"):
+            return "positions off"
+        case Positions(by=by):
+            return f"positions from {by}"
+    return f"{what}, {scope(intervention)}"
+
+
+def scope(intervention: Scale | Mask) -> str:
+    if intervention.site is None:
+        return "everywhere" if intervention.head is None else f"head {intervention.head} of every layer"
+    where = f"{intervention.site.stack} layer {intervention.site.layer}"
+    return where if intervention.head is None else f"{where}, head {intervention.head}"
+
+
+def applies(intervention: Scale | Mask, site: Site) -> bool:
+    """Whether it changes anything at `site`. Masks that count places are for self-attention, unless told otherwise."""
+    if intervention.site is not None:
+        return intervention.site == site.ref
+    return not (isinstance(intervention, Mask) and site.stack == "cross")
+
+
+def precedence(mask: Mask) -> tuple[bool, bool, bool]:
+    """Sorts masks into the order in which they build on one another: wide scopes first, painted cells last."""
+    return mask.kind == "painted", mask.site is not None, mask.head is not None
+
+
+def factor_at(interventions: Iterable[Intervention], site: Site, head: int) -> float:
+    """What the scores of one head are multiplied by: the product of every scale that applies to it."""
+    scales = [i for i in interventions if isinstance(i, Scale) and applies(i, site) and i.head in (None, head)]
+    return math.prod(scale.factor for scale in scales)
+
+
+def in_force(masks: Iterable[Mask]) -> list[Mask]:
+    """Of the masks that apply to one head, those that still say something, in the order in which they build.
+
+    What comes before a mask that replaces ("none", "full", "causal", "prefix") is covered by it.
+    """
+    ordered = sorted(masks, key=precedence)
+    start = max((i for i, mask in enumerate(ordered) if mask.kind in _REPLACING), default=0)
+    return ordered[start:]
+
+
+def same_slot(a: Intervention, b: Intervention) -> bool:
+    """Whether one replaces the other in a list: the same knob turned further."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, Positions) or isinstance(b, Positions):
+        return True
+    painted = isinstance(a, Mask) and isinstance(b, Mask) and (a.kind == "painted") != (b.kind == "painted")
+    return not painted and (a.site, a.head) == (b.site, b.head)
+
+
+def is_neutral(intervention: Intervention) -> bool:
+    """Whether it changes nothing, as a slider set back to the trained value does."""
+    match intervention:
+        case Scale(factor=factor):
+            return factor == 1
+        case Mask(kind=kind):
+            return kind == "trained"
+        case Positions(mode=mode, by=by):
+            return mode == "shift" and by == 0
+
+
+def parse_mask(text: str) -> Mask:
+    """A mask as written on the command line: "causal", "window:8".
+
+    Raises:
+        ValueError: not of that form, or not a mask.
+    """
+    kind, _, number = text.partition(":")
+    try:
+        window = int(number) if number else None
+    except ValueError as cause:
+        raise ValueError(f"“{text}” is no mask: after the colon comes a number, as in window:8.") from cause
+    if kind == "painted":
+        raise ValueError("A painted mask can not be written here; choose another kind.")
+    return Mask(kind, window=window)  # type: ignore[arg-type]
+
+
+def check(interventions: Iterable[Intervention], sites: Iterable[Site]) -> None:
+    """Refuse what names a site or a head that did not run.
+
+    Raises:
+        ValueError: the sentence names it.
+    """
+    known = {site.ref: site for site in sites}
+    most = max((site.heads for site in known.values()), default=0)
+    for item in interventions:
+        if isinstance(item, Positions):
+            continue
+        if item.site is not None and item.site not in known:
+            raise ValueError(f"“{describe(item)}”: this model has no such layer.")
+        heads = known[item.site].heads if item.site is not None else most
+        if item.head is not None and not 0 <= item.head < heads:
+            raise ValueError(f"“{describe(item)}”: there are only heads 0 to {heads - 1}.")
+
+
+def _settle_scope(intervention: Scale | Mask) -> None:
+    """Accept a `Site` or a plain (stack, layer) for `site`."""
+    site: Any = intervention.site
+    if isinstance(site, Site):
+        object.__setattr__(intervention, "site", site.ref)
+    elif isinstance(site, (tuple, list)):
+        object.__setattr__(intervention, "site", SiteRef(*site))
+
+
+def _cell(cell: Any) -> Cell:
+    query, key, *rest = cell
+    if not (0 <= query < MOST and 0 <= key < MOST):
+        raise ValueError(f"There is no cell ({query}, {key}): tokens count from 0 to {MOST - 1:,} at most.")
+    return int(query), int(key), bool(rest[0]) if rest else False

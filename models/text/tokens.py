@@ -1,0 +1,172 @@
+"""Tokens as a person should see them: the text they cover, white space and stray bytes made visible."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+
+from models.protocol.values import Token
+
+_SPACES = {" ": "␣", "\n": "⏎", "\r": "␍", "\t": "⇥", "\u00a0": "⍽", "\u3000": "␣"}
+_CONTINUES = "‿"  # drawn before a piece that goes on with the word before it, where the vocabulary says so (WordPiece)
+
+# characters of other categories that draw nothing: joiners, fillers, variation selectors, the blank Braille pattern
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U00016fe4\U000e0100-\U000e01ef]"
+)
+
+
+def visible(text: str) -> str:
+    """`text` with every character that draws nothing replaced by a glyph or by its code point in angle brackets."""
+    glyphs = []
+    for i, char in enumerate(text):
+        category = unicodedata.category(char)
+        if char in _SPACES:
+            glyphs.append(_SPACES[char])
+        elif ord(char) < 0x20:
+            glyphs.append(chr(0x2400 + ord(char)))  # Unicode's control pictures
+        elif char == "\x7f":
+            glyphs.append("␡")
+        elif category in ("Cc", "Cf", "Zs", "Zl", "Zp", "Cn", "Co", "Cs") or _INVISIBLE.match(char):
+            glyphs.append(f"⟨{ord(char):04X}⟩")
+        elif category.startswith("M") and i == 0:
+            glyphs.append("◌" + char)  # a combining mark needs something to sit on
+        else:
+            glyphs.append(char)
+    return "".join(glyphs)
+
+
+def whole_characters(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Spans with the marks that a tokenizer composed with the character before them (NFC), or dropped after it."""
+    covered = set[int]()
+    for start, end in spans:
+        covered.update(range(start, end))
+    whole = []
+    for start, end in spans:
+        if start < end:
+            while end < len(text) and end not in covered and _joins_before(text[end]):
+                end += 1
+        whole.append((start, end))
+    return whole
+
+
+def _joins_before(char: str) -> bool:
+    return unicodedata.category(char).startswith("M") or "\u1160" <= char <= "\u11ff"  # vowels and finals of Hangul
+
+
+def special_label(piece: str, first: bool, start: str | None, end: str | None) -> str:
+    """What to draw for a token that stands for no text: "⟨start⟩", "⟨end⟩", "[CLS]", "⟨pad⟩"."""
+    if piece == start and (first or piece != end):
+        return "⟨start⟩"
+    if piece == end:
+        return "⟨end⟩"
+    return f"⟨{piece.strip('<|>')}⟩" if piece.startswith("<") else piece
+
+
+def piece_bytes(piece: str) -> bytes | None:
+    """The bytes that a byte-level vocabulary piece stands for ("ðŁ" is F0 9F); None where it is no such piece."""
+    table = _byte_alphabet()
+    if len(piece) == 6 and piece.startswith("<0x") and piece.endswith(">"):
+        return bytes.fromhex(piece[3:5])
+    if all(char in table for char in piece):
+        return bytes(table[char] for char in piece)
+    return None
+
+
+def bytes_label(data: bytes) -> str:
+    """Whole characters as they are, the bytes of broken ones in hexadecimal within marks: "‹F0·9F›"."""
+    label, broken, i = "", list[str](), 0
+    while i < len(data):
+        whole = next((w for w in (1, 2, 3, 4) if _decodes(data[i : i + w])), 0)
+        if whole:
+            label, broken = label + _marked(broken) + visible(data[i : i + whole].decode()), []
+        else:
+            broken.append(f"{data[i]:02X}")
+        i += max(1, whole)
+    return label + _marked(broken)
+
+
+def _decodes(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _marked(broken: Sequence[str]) -> str:
+    """So that nobody takes a byte for a word or a number of the text."""
+    return f"‹{'·'.join(broken)}›" if broken else ""
+
+
+def piece_label(piece: str, byte_level: bool) -> str:
+    """What to draw for a vocabulary entry on its own: "␣cats" for "Ġcats" and "▁cats", "‿ing" for "##ing"."""
+    data = piece_bytes(piece) if byte_level or piece.startswith("<0x") else None
+    if data is not None:
+        return bytes_label(data)
+    if piece.startswith("##") and len(piece) > 2:
+        return _CONTINUES + visible(piece[2:])
+    return visible(piece.replace("▁", " "))
+
+
+def label_tokens(
+    tokens: Sequence[Token],
+    *,
+    start: str | None,
+    end: str | None,
+    unknown: str | None,
+    byte_level: bool,
+) -> tuple[Token, ...]:
+    """Fill in `part` and `label`.
+
+    Args:
+        tokens: with id, piece, text, offsets and `special` set.
+        start, end, unknown: the tokenizer's own special pieces, where it has them.
+        byte_level: whether pieces are spelled in GPT-2's alphabet of bytes.
+    """
+    parts = _parts(tokens)
+    labelled = []
+    for i, (token, part) in enumerate(zip(tokens, parts, strict=True)):
+        data = piece_bytes(token.piece) if part[1] > 1 and (byte_level or token.piece.startswith("<0x")) else None
+        if token.special:
+            label = special_label(token.piece, i == 0, start, end)
+        elif unknown is not None and token.piece == unknown and token.text != unknown:
+            label = f"⟨unk {visible(token.text)}⟩" if token.text else "⟨unk⟩"
+        elif data is not None:
+            label = bytes_label(data)
+        elif token.piece.startswith("##") and token.text != token.piece and not byte_level:
+            label = _CONTINUES + visible(token.text)
+        else:
+            label = visible(token.text) or piece_label(token.piece, byte_level)
+        labelled.append(replace(token, part=part, label=label))
+    return tuple(labelled)
+
+
+def _parts(tokens: Sequence[Token]) -> list[tuple[int, int]]:
+    """For tokens that share characters with their neighbours (bytes of one character): which of how many each is."""
+    parts: list[tuple[int, int]] = []
+    i = 0
+    while i < len(tokens):
+        j, reach = i + 1, tokens[i].end
+        while j < len(tokens) and tokens[j].start < reach and tokens[j].start < tokens[j].end:
+            reach = max(reach, tokens[j].end)
+            j += 1
+        parts += [(k + 1, j - i) for k in range(j - i)]
+        i = j
+    return parts
+
+
+@cache
+def _byte_alphabet() -> dict[str, int]:
+    """GPT-2's spelling of bytes as printable characters (Radford et al. 2019, section 2.2), character to byte."""
+    alphabet, shift = {}, 0
+    for byte in range(256):
+        if 33 <= byte <= 126 or 161 <= byte <= 172 or 174 <= byte <= 255:
+            alphabet[chr(byte)] = byte
+        else:
+            alphabet[chr(256 + shift)] = byte
+            shift += 1
+    return alphabet

@@ -1,0 +1,1 @@
+"""A run held against the model's own eager path."""

@@ -1,0 +1,1 @@
+"""One module a view: what a panel shows of a run, computed."""

@@ -1,0 +1,263 @@
+"""One cell of an attention matrix: from two tokens' vectors to one number, and on to the output."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from models.attention import attention
+from models.attention.attention import AttentionInputs
+from models.forward.model import Model
+from models.forward.recurrent_model import RecurrentModel
+from models.forward.trace import Trace
+from models.protocol.interventions import Mask, Positions, applies, precedence
+from models.protocol.requests import CellRequest
+from models.protocol.results import CellView
+from models.protocol.values import Candidate, Site
+from models.views.recurrent import NO_STREAM, score_of
+from models.views.residual import logit_direction, output_weight
+
+_REPLACING = ("none", "full", "causal", "prefix")  # masks that do not build on what was hidden before
+
+CANDIDATES = 10
+"""How many of the likeliest next tokens a view names."""
+
+
+@torch.no_grad()
+def cell_view(request: CellRequest, model: Model, trace: Trace) -> CellView:
+    """Every step from q and k of one head to the weight, the write and its direct effect. See `models.attention`.
+
+    Raises:
+        IndexError: no such site, head, query or key, or a target that is not in the vocabulary.
+    """
+    site = trace.sites[trace.index(request.site)]
+    x = trace.inputs[trace.index(request.site)]
+    head, query, key = request.head, request.query, request.key
+    if not (0 <= head < x.heads and 0 <= query < x.queries and 0 <= key < x.keys):
+        raise IndexError(f"There is no cell ({query}, {key}) of head {head}: the map is {x.queries} x {x.keys}.")
+    key_head = head // x.group
+    q = x.query[0, head, query].float()  # (head_dim,)
+    keys = x.key[0, key_head].float()  # (keys, head_dim)
+    values = x.value[0, key_head].float()  # (keys, value_dim)
+    row_raw = _plain(keys @ q)
+    row_scores = _plain(attention.scores(x, [head], [query])[0, 0, 0])
+    weights = attention.weights(x, [head], [query])[0, 0, 0]  # (keys,)
+    shut = attention.blocked(x, [head], [query])
+    masked = np.zeros(x.keys, bool) if shut is None else _plain(shut[0, 0, 0].expand(x.keys))
+    softmax = _Softmax(row_scores, masked, None if x.sinks is None else float(x.sinks[head]))
+    mixed = weights[key] * values[key]
+    head_output = weights @ values
+    write = _written(model, site, head, mixed)
+    head_write = _written(model, site, head, head_output)
+    candidates = _candidates(model, trace, site, query)
+    target = request.target if request.target is not None else candidates[0].id if candidates else None
+    logit, direction = None, None
+    note = "The output projection of this layer was not found."
+    if write is not None:
+        direction, note = logit_direction(model, trace, site, query, 0 if target is None else target)
+    if target is not None and trace.has_logits:
+        logit = float(trace.logits_at([query])[0, target])
+    factor = 1.0 if x.factors is None else float(x.factors[head])
+    raw = float(row_raw[key])
+    view = CellView(
+        request=request,
+        run=request.run,
+        site=request.site,
+        head=head,
+        query=query,
+        key=key,
+        q=_plain(q),
+        k=_plain(keys[key]),
+        rotated=is_rotated(model, trace, site),
+        products=_plain(q * keys[key]),
+        raw=raw,
+        scale=x.scale,
+        factor=factor,
+        scaled=raw * x.scale * factor,
+        bias=_bias(x, head, query, key),
+        softcap=x.softcap,
+        score=float(row_scores[key]),
+        masked=bool(masked[key]),
+        reason=mask_reason(trace, site, head, query, key, bool(masked[key]), _is_chunked(model, site)),
+        row_raw=row_raw,
+        row_scores=row_scores,
+        row_masked=masked,
+        row_weights=_plain(weights),
+        shift=softmax.shift,
+        numerator=float(softmax.numerators[key]),
+        sink=softmax.sink,
+        denominator=softmax.denominator,
+        weight=float(weights[key]),
+        value=_plain(values[key]),
+        value_norm=float(values[key].norm()),
+        mixed=_plain(mixed),
+        mixed_norm=float(mixed.norm()),
+        head_output=_plain(head_output),
+        head_output_norm=float(head_output.norm()),
+        key_head=key_head,
+        key_group=tuple(range(key_head * x.group, (key_head + 1) * x.group)),
+        write=None if write is None else _plain(write),
+        write_norm=None if write is None else float(write.norm()),
+        head_write_norm=None if head_write is None else float(head_write.norm()),
+        stream_norm=_stream_norm(trace, site, query),
+        candidates=candidates,
+        target=target,
+        target_label="" if target is None else model.piece_label(target),
+        logit=logit,
+        effect=None if direction is None or write is None else float(write @ direction),
+        head_effect=None if direction is None or head_write is None else float(head_write @ direction),
+        effect_note=note,
+    )
+    return _recurrent(view, model, trace) if isinstance(model, RecurrentModel) else view
+
+
+def _recurrent(view: CellView, model: RecurrentModel, trace: Trace) -> CellView:
+    """The same cell with its score's own arithmetic, where no product of a query and a key made it."""
+    parts, row = score_of(model, trace, view.query, view.key)
+    raw = float(row[view.key])
+    return replace(
+        view,
+        q=parts.state,
+        k=parts.key,
+        products=parts.products,
+        raw=raw,
+        scaled=raw,
+        bias=parts.gaussian,
+        row_raw=row,
+        reason="outside of the window" if view.masked else "",
+        effect_note=NO_STREAM,
+        recurrent=parts,
+    )
+
+
+class _Softmax:
+    """The softmax of one row, taken apart. Float64 numpy: a row is too short for torch's threads to be worth waking."""
+
+    def __init__(self, scores: np.ndarray, masked: np.ndarray, sink: float | None) -> None:
+        entering = scores[~masked].astype(np.float64)  # (open keys,)
+        self.numerators = np.zeros(len(scores))  # (keys,)
+        self.shift: float | None = None
+        self.sink: float | None = None if sink is None else 0.0
+        if len(entering):
+            self.shift = float(max(entering.max(), -math.inf if sink is None else sink))
+            self.numerators[~masked] = np.exp(entering - self.shift)
+            self.sink = None if sink is None else math.exp(sink - self.shift)
+        self.denominator = float(self.numerators.sum()) + (self.sink or 0.0)
+
+
+def _is_chunked(model: Model, site: Site) -> bool:
+    """Whether a token of this layer sees its own chunk of the text only (Llama 4)."""
+    kinds = getattr(model.config, "layer_types", None) or ()
+    return site.layer < len(kinds) and kinds[site.layer] == "chunked_attention"
+
+
+def mask_reason(trace: Trace, site: Site, head: int, query: int, key: int, masked: bool, chunked: bool = False) -> str:
+    """Why a cell is masked, or what opened one that comes later in a model that looks back only; else ""."""
+    later = (site.causal or site.stack == "decoder") and key > query
+    masks = [item for item in trace.interventions if isinstance(item, Mask) and applies(item, site)]
+    for item in sorted((item for item in masks if item.head in (None, head)), key=precedence)[::-1]:
+        if item.kind == "painted":
+            painted = next((c for c in reversed(item.cells or ()) if c[:2] == (query, key)), None)
+            if painted is not None:
+                return "opened by hand" if painted[2] else "painted over by hand"
+        elif item.kind in _REPLACING:
+            if masked:
+                return f"mask “{_named(item)}”"
+            return f"opened by the mask “{_named(item)}”" if later else ""
+        elif masked and _hides(item, site, query, key):
+            return f"mask “{_named(item)}”"
+    if not masked:
+        return ""
+    if later:
+        return "causal: it comes later"
+    return "it lies in a chunk before this one" if chunked else "sliding window: it is too far away"
+
+
+def _named(item: Mask) -> str:
+    return item.kind if item.window is None else f"{item.kind} {item.window}"
+
+
+def _hides(item: Mask, site: Site, query: int, key: int) -> bool:
+    """Whether `item`, of a kind that only hides more, hides this cell."""
+    n = item.window or 0
+    match item.kind:
+        case "window":
+            return abs(query - key) >= n
+        case "blocks":
+            return query // n != key // n
+        case "padding":
+            return key >= site.keys - n
+        case _:
+            return False
+
+
+def is_rotated(model: Model, trace: Trace, site: Site) -> bool:
+    """Whether q and k of this site were turned by their positions (RoPE: Su et al. 2021) before they met."""
+    positions_off = any(isinstance(item, Positions) and item.mode == "off" for item in trace.interventions)
+    if site.stack == "cross" or positions_off:
+        return False
+    if not getattr(model.module.get_submodule(site.module), "use_rope", True):  # some layers of SmolLM 3, Llama 4
+        return False
+    return any("Rotary" in type(module).__name__ for module in model.module_names)
+
+
+def _candidates(model: Model, trace: Trace, site: Site, query: int) -> tuple[Candidate, ...]:
+    """The likeliest next tokens at `query`, as `predictions` has them; none where it predicts nothing."""
+    if not trace.has_logits or model.info.family not in ("causal", "seq2seq") or site.stack == "encoder":
+        return ()
+    logits = trace.logits_at([query])[0].float().cpu()  # (vocabulary,)
+    best = torch.topk(logits, min(CANDIDATES, len(logits)))
+    row = logits.numpy().astype(np.float64)
+    largest = row.max()
+    total = np.exp(row - largest).sum()
+    return tuple(
+        Candidate(
+            id=int(id_),
+            label=model.piece_label(int(id_)),
+            piece=model.piece(int(id_)),
+            probability=float(np.exp(row[int(id_)] - largest) / total),
+            logit=float(logit),
+            rank=1 + sum(float(other) > float(logit) for other in best.values),
+        )
+        for logit, id_ in zip(best.values, best.indices, strict=True)
+    )
+
+
+def _written(model: Model, site: Site, head: int, mixed: Tensor) -> Tensor | None:
+    weight = output_weight(model, site, head)
+    if weight is None or weight.shape[0] != mixed.shape[0]:
+        return None
+    return (mixed @ weight.float().to(mixed.device)).cpu()
+
+
+def _bias(x: AttentionInputs, head: int, query: int, key: int) -> float | None:
+    """What is added to the score for the two positions: a bias of its own (T5), or one within the mask (ALiBi)."""
+    total: float | None = None
+    added = attention.added_bias(x, [head], [query]) if x.mask is not None and x.mask.dtype != torch.bool else None
+    for part in (x.bias, added):
+        if part is not None and bool(_row(part, head, query).any()):  # T5 hands its cross-attention a bias of zeros
+            row = _row(part, head, query)
+            total = (total or 0.0) + float(row[key if len(row) > 1 else 0])
+    return total
+
+
+def _row(t: Tensor, head: int, query: int) -> Tensor:
+    """(keys or 1,) of what broadcasts to (batch, heads, queries, keys)."""
+    return t[0, head if t.shape[1] > 1 else 0, query if t.shape[2] > 1 else 0]
+
+
+def _stream_norm(trace: Trace, site: Site, query: int) -> float | None:
+    """The length of the residual stream at the query after the site's block."""
+    stream = trace.residual.get("decoder" if site.stack == "cross" else site.stack)
+    after = site.layer + 1
+    return None if stream is None or after >= len(stream) else float(stream[after][query].float().norm())
+
+
+def _plain(t: Tensor) -> np.ndarray:
+    array: np.ndarray = t.detach().cpu().numpy().copy()
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,181 @@
+"""What interventions changed: one head, the next token and the loss, beside the model as it is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from models.attention import attention
+from models.attention.attention import AttentionInputs
+from models.attention.in_parts import InParts
+from models.forward.model import Model
+from models.forward.predictions import predict
+from models.forward.trace import Trace
+from models.protocol.interventions import Mask, applies
+from models.protocol.requests import CompareRequest
+from models.protocol.results import CompareView
+from models.protocol.values import Prediction, TokenChange
+
+_MASK_BLOCK = 1 << 24  # cells of a mask held at once
+
+
+def compare(request: CompareRequest, model: Model, before: Trace, after: Trace) -> CompareView:
+    """Both runs are of the same text, `before` without interventions. For a site that is not long.
+
+    Raises:
+        IndexError: no such site, head or position.
+    """
+    w_before = before.weights(request.site, request.head)
+    w_after = after.weights(request.site, request.head)
+    difference = w_after - w_before
+    x = after.inputs[after.index(request.site)]
+    blocked = after.masked(request.site, request.head)
+    dead = np.flatnonzero(blocked.all(axis=1)) if blocked is not None else np.array([], int)
+    was_blocked = before.masked(request.site, request.head)
+    for array in (w_before, w_after, difference, blocked, was_blocked):
+        if array is not None:
+            array.flags.writeable = False
+    return CompareView(
+        request=request,
+        run=request.run,
+        site=request.site,
+        head=request.head,
+        head_dim=x.query.shape[-1],
+        scale=x.scale,
+        factor=1.0 if x.factors is None else float(x.factors[request.head]),
+        before=w_before,
+        after=w_after,
+        masked_before=was_blocked,
+        masked_after=blocked,
+        difference=difference,
+        largest_difference=float(np.abs(difference).max(initial=0.0)),
+        entropy_before=entropy(w_before),
+        entropy_after=entropy(w_after),
+        top_key_before=w_before.argmax(axis=1),
+        top_key_after=w_after.argmax(axis=1),
+        top_before=w_before.max(axis=1),
+        top_after=w_after.max(axis=1),
+        token_changes=token_changes(model, before, after, request.position, request.top),
+        prediction_before=prediction_at(model, before, request.position),
+        prediction_after=prediction_at(model, after, request.position),
+        loss_before=loss(model, before),
+        loss_after=loss(model, after),
+        peeks=peeks(before, after),
+        dead_rows=tuple(int(row) for row in dead),
+    )
+
+
+def entropy(weights: np.ndarray) -> np.ndarray:
+    """Entropy of each row in bits, (rows,) float32: 0 for a row that looks at one key, log2(keys) for an even one."""
+    w = weights.astype(np.float64)
+    bits: np.ndarray = -(w * np.log2(w, out=np.zeros_like(w), where=w > 0)).sum(axis=1)
+    return (bits + 0.0).astype(np.float32)  # + 0.0: a row of certainty has 0, not -0
+
+
+@torch.no_grad()
+def token_changes(model: Model, before: Trace, after: Trace, position: int, top: int) -> tuple[TokenChange, ...]:
+    """The `top` tokens that are likeliest at `position` in either run, with their probability in both.
+
+    Ordered by the larger of the two; none for a model without an output head.
+    """
+    if not before.has_logits or not after.has_logits:
+        return ()
+    p_before = before.logits_at([position])[0].cpu().double().softmax(dim=-1)  # (vocabulary,)
+    p_after = after.logits_at([position])[0].cpu().double().softmax(dim=-1)
+    best = torch.topk(torch.maximum(p_before, p_after), min(top, len(p_after))).indices
+    return tuple(
+        TokenChange(id=id_, label=model.piece_label(id_), before=float(p_before[id_]), after=float(p_after[id_]))
+        for id_ in best.tolist()
+    )
+
+
+def loss(model: Model, trace: Trace) -> float | None:
+    """Mean cross-entropy in nats of each next token of the text, given the tokens before it.
+
+    None for a model that does not predict the next token, and for a text of one token.
+    """
+    whole = LossInParts(model, trace)
+    whole.advance()
+    return whole.value
+
+
+class LossInParts(InParts):
+    """`value` is as `loss`, NaN until it is computed."""
+
+    def __init__(self, model: Model, trace: Trace) -> None:
+        self._trace: Trace | None = trace
+        has_loss = model.info.family == "causal" and trace.has_logits and len(trace.tokens) > 1
+        self.value: float | None = math.nan if has_loss else None
+        # a logit is a product over the model's width, as many times a score's as there are heads
+        self._row = model.info.vocabulary * max((x.heads for x in trace.inputs), default=1)
+        super().__init__(len(trace.tokens) * self._row if has_loss else 0)
+
+    @torch.no_grad()
+    def _run(self) -> Iterator[int]:
+        trace, self._trace = self._trace, None  # once it is done it keeps no run
+        if self.value is None or trace is None:
+            return
+        if trace.output_logits is not None:
+            ids = torch.tensor([token.id for token in trace.tokens[1:]], device=trace.output_logits.device)
+            self.value = float(F.cross_entropy(trace.output_logits[:-1].float(), ids))
+            return
+        total = 0.0
+        for rows, logits in trace.logit_blocks():
+            said = rows if rows[-1] + 1 < len(trace.tokens) else rows[:-1]  # after the last token stands none
+            ids = torch.tensor([trace.tokens[row + 1].id for row in said], device=logits.device)
+            total += float(F.cross_entropy(logits[: len(said)].float(), ids, reduction="sum"))
+            yield len(rows) * self._row
+        self.value = total / (len(trace.tokens) - 1)
+
+
+def peeks(before: Trace, after: Trace) -> bool:
+    """Whether anywhere in `after` a query may look at a later key that `before` hides from it."""
+    whole = PeeksInParts(before, after)
+    whole.advance()
+    return whole.found
+
+
+class PeeksInParts(InParts):
+    """`found` is as `peeks`, False until it is found."""
+
+    def __init__(self, before: Trace, after: Trace) -> None:
+        masks = [item for item in after.interventions if isinstance(item, Mask)]
+        self._sides = [
+            (was, now)
+            for site, was, now in zip(after.sites, before.inputs, after.inputs, strict=True)
+            if any(applies(mask, site) for mask in masks)
+        ]
+        self.found = False
+        super().__init__(sum(now.queries * now.keys for _, now in self._sides))
+
+    def _run(self) -> Iterator[int]:
+        for was, now in self._sides:
+            step = max(1, _MASK_BLOCK // (now.heads * now.keys))
+            for start in range(0, now.queries, step):
+                rows = slice(start, min(start + step, now.queries))
+                self.found = _peeks(was, now, rows)
+                if self.found:
+                    return
+                yield (rows.stop - rows.start) * now.keys
+
+
+def _peeks(was: AttentionInputs, now: AttentionInputs, rows: slice) -> bool:
+    # what is later than the first row, as far as one of them may look
+    keys = slice(rows.start + 1, attention.reach(now, None, rows).stop)
+    if keys.start >= keys.stop:
+        return False
+    shut_before, shut_after = (attention.blocked(x, rows=rows, keys=keys) for x in (was, now))
+    if shut_before is None:
+        return False
+    opened = shut_before if shut_after is None else shut_before & ~shut_after  # (1, heads or 1, rows or 1, keys or 1)
+    opened = opened.expand(-1, -1, rows.stop - rows.start, keys.stop - keys.start)
+    return bool(opened.triu().any())
+
+
+def prediction_at(model: Model, trace: Trace, position: int) -> Prediction | None:
+    """What the model says at `position`; None for a model without an output head."""
+    return predict(model, trace, [position])[0] if trace.has_logits else None

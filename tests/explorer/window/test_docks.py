@@ -1,0 +1,154 @@
+"""The docks: their first places, moving, floating, and a layout that comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
+
+from explorer.session.hover import Hover
+from explorer.session.session import Session
+from explorer.theme import DARK
+from explorer.window.docks import DockHost, Grip, shares
+from explorer.window.window import MainWindow
+from tests.explorer.real_window import destroy, look_put_back
+from tests.explorer.widgets.pictures import rendered
+
+
+@pytest.fixture
+def window(qapp) -> Iterator[MainWindow]:
+    """A window whose engine is never started."""
+    with look_put_back():
+        inside = MainWindow(Session().state, remembers=False)
+        inside.resize(1280, 800)
+        inside.show()
+        QApplication.processEvents()
+        yield inside
+        inside.close()
+        destroy(inside)
+
+
+@pytest.fixture
+def host(window: MainWindow) -> DockHost:
+    return window.dock_host
+
+
+def test_all_heads_stand_left_of_the_head_and_both_have_room(host):
+    heads, head = host.docks["heads"], host.docks["map"]
+    assert heads.x() < head.x()
+    assert heads.y() == head.y()
+    assert head.width() > heads.width() > 0.15 * host.width()
+    assert min(heads.height(), head.height()) > 0.4 * host.height()
+
+
+def width_of(host: DockHost, *names: str) -> int:
+    QApplication.processEvents()
+    return sum(host.docks[name].width() for name in names)
+
+
+def test_larger_text_gets_a_wider_column_and_smaller_text_its_own_again(window, host):
+    before = width_of(host, "next")
+    window.scale_text(1.5)
+    assert width_of(host, "next") > 1.15 * before
+    host.raise_panel("decoding")
+    QApplication.processEvents()
+    window.scale_text(0)
+    assert width_of(host, "decoding") == pytest.approx(before, abs=8)
+
+
+def test_columns_that_a_person_has_moved_stay_with_larger_text(window, host):
+    host.resizeDocks([host.docks["heads"], host.docks["map"]], [260, 620], Qt.Orientation.Horizontal)
+    before = width_of(host, "map")
+    window.scale_text(1.3)
+    assert width_of(host, "map") == pytest.approx(before, abs=8)
+    window.reset_layout()
+    assert width_of(host, "map") < before
+    assert shares(1.0)[2] < shares(1.3)[2] < shares(2.0)[2] == shares(5.0)[2]
+
+
+def test_every_panel_can_be_reached_at_first(host):
+    """Side by side, or behind a tab."""
+    for name, dock in host.docks.items():
+        assert not dock.isFloating(), name
+        assert not dock.isHidden() or host.tabifiedDockWidgets(dock), name
+
+
+def test_every_panel_has_a_dock_with_a_name_and_a_hint(window):
+    assert set(window.dock_host.docks) == {panel.name for panel in window.panels}
+    for panel in window.panels:
+        dock = window.dock_host.docks[panel.name]
+        assert dock.windowTitle() == panel.title
+        assert dock.toggleViewAction().toolTip() == panel.hint != ""
+        assert dock.isAncestorOf(panel)
+
+
+def behind(host: DockHost) -> str:
+    """The name of a panel whose tab is not in front."""
+    return next(name for name, dock in host.docks.items() if dock.isVisible() and dock.visibleRegion().isEmpty())
+
+
+def test_a_panel_behind_a_tab_knows_that_it_cannot_be_seen(window, host):
+    """Qt calls its dock visible; but the panel would draw, and ask the engine, for nobody."""
+    panels = {panel.name: panel for panel in window.panels}
+    name = behind(host)
+    assert not panels[name].isVisible()
+    assert panels["heads"].isVisible()
+    host.raise_panel(name)
+    QApplication.processEvents()
+    assert panels[name].isVisible()
+    host.raise_panel("next")
+    QApplication.processEvents()
+    assert panels["next"].isVisible()
+    assert not panels[name].isVisible()
+
+
+def test_a_panel_that_floats_out_of_a_tab_can_be_seen(window, host):
+    name = behind(host)
+    host.docks[name].setFloating(True)
+    QApplication.processEvents()
+    assert next(panel for panel in window.panels if panel.name == name).isVisible()
+
+
+def test_a_layout_comes_back(host):
+    host.docks["heads"].hide()
+    host.addDockWidget(Qt.DockWidgetArea.BottomDockWidgetArea, host.docks["next"])
+    QApplication.processEvents()
+    kept = host.remembered()
+    host.arrange()
+    assert not host.docks["heads"].isHidden()
+    assert host.restore(kept)
+    assert host.docks["heads"].isHidden()
+    assert host.dockWidgetArea(host.docks["next"]) == Qt.DockWidgetArea.BottomDockWidgetArea
+
+
+def test_a_floating_dock_comes_home(host):
+    host.docks["map"].setFloating(True)
+    QApplication.processEvents()
+    host.arrange()
+    QApplication.processEvents()
+    assert not host.docks["map"].isFloating()
+    assert host.docks["heads"].x() < host.docks["map"].x()
+
+
+@pytest.mark.parametrize("layout", [b"", b"no layout at all", b"\x00" * 64])
+def test_what_is_no_layout_changes_nothing(host, layout):
+    places = {name: dock.geometry() for name, dock in host.docks.items()}
+    assert not host.restore(layout)
+    assert {name: dock.geometry() for name, dock in host.docks.items()} == places
+
+
+def test_the_grip_is_drawn_in_the_theme_and_says_what_it_is_for(qtbot):
+    grip = Grip("All heads")
+    qtbot.addWidget(grip)
+    grip.resize(200, 10)
+    light = rendered(grip)
+    grip.set_theme(DARK)
+    assert rendered(grip) != light
+    assert "All heads" in grip.toolTip()
+
+
+def test_hover_object_is_shared(window):
+    assert isinstance(window.hover, Hover)
+    assert all(panel.hover is window.hover for panel in (window.input, *window.panels))

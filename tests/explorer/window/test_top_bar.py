@@ -1,0 +1,148 @@
+"""The line at the top: the checkpoint menu, the facts, and work in progress."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import Qt
+
+from explorer.session.hover import Hover
+from explorer.session.intents import Busy, Measure, OpenCheckpoint
+from explorer.session.state import State
+from explorer.window.top_bar import TopBar, facts
+from models.protocol.requests import ExportRequest, ForwardRequest
+from tests.explorer.session import answers
+from tests.explorer.silent import SilentSession
+
+
+@pytest.fixture
+def session() -> SilentSession:
+    return SilentSession(State())
+
+
+@pytest.fixture
+def bar(qtbot, session) -> TopBar:
+    widget = TopBar(session, Hover(session))
+    qtbot.addWidget(widget)
+    widget.set_recent([])
+    widget.resize(1200, 48)
+    widget.show()
+    return widget
+
+
+def entries(bar: TopBar) -> list[str]:
+    return [bar.menu.itemData(i) for i in range(bar.menu.count()) if bar.menu.itemData(i)]
+
+
+def test_the_menu_lists_what_is_shipped_with_a_word_on_each(bar):
+    assert entries(bar)[:2] == ["story-gpt", "story-bert"]
+    assert bar.menu.currentData() == "story-gpt"
+    assert all(bar.menu.itemData(i, Qt.ItemDataRole.ToolTipRole) for i in range(2))
+
+
+def test_folders_opened_lately_follow_by_their_names(bar):
+    bar.set_recent(["/models/my gpt", "C:\\models\\llama\\"])
+    assert entries(bar)[-2:] == ["/models/my gpt", "C:\\models\\llama\\"]
+    names = [bar.menu.itemText(i) for i in range(bar.menu.count())]
+    assert names[-2:] == ["my gpt", "llama"]
+    assert bar.menu.itemData(bar.menu.count() - 2, Qt.ItemDataRole.ToolTipRole) == "/models/my gpt"
+
+
+def test_choosing_opens_and_choosing_what_is_open_does_nothing(bar, session, qtbot):
+    qtbot.keyClick(bar.menu, Qt.Key.Key_Down)
+    assert session.state.document.checkpoint == "story-bert"
+    state = session.state
+    bar.menu.activated.emit(bar.menu.currentIndex())
+    assert session.state is state
+
+
+def test_a_folder_that_is_being_opened_is_in_the_menu(bar, session):
+    session.dispatch(OpenCheckpoint("/models/new"))
+    assert bar.menu.currentData() == "/models/new"
+    assert bar.menu.currentText() == "new"
+
+
+def test_the_menu_is_not_built_anew_for_every_change(bar, session):
+    built = []
+    bar.menu.model().rowsInserted.connect(lambda *_: built.append(1))
+    session.arrive(answers.loaded(), answers.ran())
+    assert built == []
+
+
+def test_open_asks_for_a_folder(bar, qtbot):
+    with qtbot.waitSignal(bar.open_asked):
+        qtbot.mouseClick(bar.open_button, Qt.MouseButton.LeftButton)
+
+
+def test_facts_of_the_model_and_the_run(bar, session):
+    assert bar.facts.text() == ""
+    session.arrive(answers.loaded())
+    assert bar.facts.text() == "8 layers × 8 heads"
+    session.arrive(answers.ran())
+    assert bar.facts.text() == "8 layers × 8 heads  ·  4 of 512 tokens"
+    assert facts(session.state) == bar.facts.toolTip()
+
+
+def test_one_layer_of_one_head_is_not_several(bar, session):
+    loaded = answers.loaded()
+    one = replace(loaded.info.stacks[0], layers=1, heads=2, key_heads=1)
+    session.arrive(replace(loaded, info=replace(loaded.info, stacks=(one,))))
+    assert bar.facts.text() == "1 layer × 2 heads sharing 1 key"
+
+
+def test_short_work_is_not_announced_and_long_work_is(bar, session, qtbot):
+    session.dispatch(Busy(frozenset({"forward"})))
+    assert not bar.progress.isVisible()
+    qtbot.waitUntil(bar.progress.isVisible)
+    assert bar.doing.text() == "Working …"
+    assert bar.progress.maximum() == 0
+    session.arrive(answers.progress(ForwardRequest(text="a"), "Running the model", 0.25))
+    assert bar.doing.text() == "Running the model …"
+    assert bar.progress.value() / bar.progress.maximum() == 0.25
+    session.dispatch(Busy(frozenset()))
+    assert not bar.progress.isVisible()
+    assert not bar.doing.isVisible()
+
+
+def test_a_measurement_is_one_piece_of_work_however_many_requests_it_is(bar, session, qtbot):
+    session.dispatch(Measure(answers.QUALITY))
+    session.dispatch(Busy(frozenset({"quality"})))
+    qtbot.waitUntil(bar.progress.isVisible)
+    session.arrive(answers.progress(answers.QUALITY, "Opening a"))
+    assert bar.doing.text() == "Opening a …"
+    session.arrive(answers.quality_view(3, 12))
+    assert bar.doing.text() == "Measuring quality …"
+    assert bar.progress.value() / bar.progress.maximum() == 0.25
+
+
+def test_saving_weights_can_be_cancelled_and_nothing_else_can(bar, session, qtbot):
+    session.dispatch(Busy(frozenset({"forward"})))
+    qtbot.waitUntil(bar.progress.isVisible)
+    assert not bar.cancel.isVisible()
+    export = ExportRequest(run=1, path="a.npz")
+    session.dispatch(Busy(frozenset({"forward", "export"})))
+    session.arrive(answers.progress(export, "Writing the weights", 0.5))
+    session.arrive(answers.progress(ForwardRequest(text="a"), "Running the model", 0.1))
+    assert bar.doing.text() == "Writing the weights …"
+    assert bar.progress.value() / bar.progress.maximum() == 0.5
+    bar.resize(940, 48)
+    session.arrive(answers.progress(export, "Writing the weights", 0.75))
+    assert not bar.progress.isVisible()  # a narrow bar tells it in words
+    assert bar.doing.text() == "75 % …"
+    called_off: list[str] = []
+    session.called_off.connect(called_off.append)
+    qtbot.mouseClick(bar.cancel, Qt.MouseButton.LeftButton)
+    assert called_off == ["export"]
+    assert session.state.notice.text == "Saving the weights was cancelled."
+    session.dispatch(Busy(frozenset({"forward"})))
+    assert not bar.cancel.isVisible()
+    assert bar.doing.text() == "Running the model …"
+    assert bar.progress.isVisible()
+
+
+def test_work_that_ends_in_time_is_never_announced(bar, session, qtbot):
+    session.dispatch(Busy(frozenset({"forward"})))
+    session.dispatch(Busy(frozenset()))
+    qtbot.wait(400)
+    assert not bar.progress.isVisible()

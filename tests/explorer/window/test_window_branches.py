@@ -1,0 +1,158 @@
+"""Branches in the whole window with the real engine: keys and mouse, undo and redo, and a session file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QFileDialog
+
+from explorer.panels.decoding.panel import BRANCHES, CANDIDATES, DecodingPanel
+from explorer.session.decoding import Decoding
+from explorer.window.window import MainWindow
+from tests.explorer.player_window import panel, pressed
+from tests.explorer.real_window import (
+    EXAMPLE,
+    START,
+    back_to_start,
+    click,
+    opened_window,
+    panel_of,
+    paste,
+    press,
+    settle,
+)
+from tests.explorer.real_window import wait_until as wait
+
+CONTROL = Qt.KeyboardModifier.ControlModifier
+
+
+@pytest.fixture(scope="module")
+def opened(qapp) -> Iterator[MainWindow]:
+    with opened_window() as window:
+        window.dock_host.docks["decoding"].raise_()
+        settle(window)
+        yield window
+
+
+@pytest.fixture
+def window(opened: MainWindow) -> MainWindow:
+    back_to_start(opened)
+    panel = panel_of(opened, DecodingPanel)
+    panel.transport.speed.setValue(panel.transport.speed.maximum())
+    panel.knobs.set_number("steps", "20")
+    return opened
+
+
+def key(key: Qt.Key, keys: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:
+    """To whatever has the focus."""
+    focus = QApplication.focusWidget()
+    assert focus is not None
+    press(focus, key, keys)
+
+
+def words(window: MainWindow) -> str:
+    return "".join(node.label for node in window.session.state.document.branches.path())
+
+
+def names(window: MainWindow) -> list[str]:
+    return [row.text for row in panel(window).branches.list.rows]
+
+
+def test_keys_take_back_what_was_done_to_branches_one_by_one(window):
+    decode = panel(window)
+    pressed(window, decode.transport.step_button)
+    pressed(window, decode.transport.step_button)
+    pressed(window, decode.tabs.button(BRANCHES))
+    assert names(window) == ["Tom."]
+    click(decode.branches.name, decode.branches.name.rect().center())
+    QTest.keyClicks(decode.branches.name, "the end")
+    key(Qt.Key.Key_Return)
+    assert names(window) == ["the end: Tom."]
+    pressed(window, decode.branches.delete)
+    assert names(window) == []
+    for expected in (["the end: Tom."], ["Tom."], ["Tom"], []):
+        key(Qt.Key.Key_Z, CONTROL)
+        assert names(window) == expected
+    assert window.session.state.document == START
+    for expected in (["Tom"], ["Tom."], ["the end: Tom."], []):
+        key(Qt.Key.Key_Y, CONTROL)
+        assert names(window) == expected
+    key(Qt.Key.Key_Z, CONTROL)
+    settle(window)
+    assert words(window) == "␣Tom."
+    assert "took “.” with" in decode.status.text()
+
+
+def test_the_list_is_walked_named_and_cut_with_keys_alone(window):
+    decode = panel(window)
+    pressed(window, decode.transport.step_button)
+    pressed(window, decode.tabs.button(CANDIDATES))
+    click(decode.candidates.bars, decode.candidates.bars.row_rect(1).center().toPoint())
+    wait(lambda: words(window) == "␣Ben")
+    pressed(window, decode.tabs.button(BRANCHES))
+    assert names(window) == ["Tom", "Ben"]
+    decode.branches.list.setFocus()
+    key(Qt.Key.Key_Up)
+    assert words(window) == "␣Tom"
+    key(Qt.Key.Key_F2)
+    assert decode.branches.name.hasFocus()
+    QTest.keyClicks(decode.branches.name, "him")
+    key(Qt.Key.Key_Return)
+    assert names(window) == ["him: Tom", "Ben"]
+    key(Qt.Key.Key_Delete)
+    assert names(window) == ["Ben"]
+    assert words(window) == ""
+    key(Qt.Key.Key_Z, CONTROL)
+    assert names(window) == ["him: Tom", "Ben"]
+    assert words(window) == "␣Tom"
+
+
+def test_what_was_played_goes_with_one_key(window):
+    decode = panel(window)
+    decode.knobs.set_number("steps", "12")
+    click(decode.transport.play_button, decode.transport.play_button.rect().center())
+    wait(lambda: len(window.session.state.document.branches.path()) == 12)
+    settle(window)
+    assert decode.transport.play_button.text() == "Play"
+    key(Qt.Key.Key_Z, CONTROL)
+    assert words(window) == ""
+    assert window.session.state.document == replace(START, decoding=Decoding(steps=12))
+    key(Qt.Key.Key_Y, CONTROL)
+    assert len(window.session.state.document.branches.path()) == 12
+
+
+def test_another_text_and_back_by_undo_finds_the_branches(window):
+    decode = panel(window)
+    pressed(window, decode.transport.step_button)
+    paste(window, "Once upon a time")
+    settle(window)
+    assert words(window) == ""
+    press(window.input.text, Qt.Key.Key_Z, CONTROL)
+    settle(window)
+    assert window.session.state.document.text == EXAMPLE
+    assert words(window) == "␣Tom"
+    press(window.input.text, Qt.Key.Key_Z, CONTROL)
+    assert words(window) == ""
+
+
+def test_a_session_file_brings_back_the_tree(window, monkeypatch, tmp_path: Path):
+    decode = panel(window)
+    pressed(window, decode.transport.step_button)
+    pressed(window, decode.transport.step_button)
+    status, path = decode.status.text(), tmp_path / "branches.json"
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(path), ""))
+    window.menus["save_session"].trigger()
+    saved = window.session.state.document
+    back_to_start(window)
+    assert words(window) == ""
+    window.menus["open_session"].trigger()
+    settle(window)
+    assert window.session.state.document == saved
+    assert words(window) == "␣Tom."
+    assert decode.status.text() == status

@@ -1,0 +1,84 @@
+"""Thumbnails of heads, against numpy, and how far rows are from 1."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from models.attention import attention, pooling
+from models.attention.attention import AttentionInputs
+from tests.models.inputs import make, random_inputs
+
+
+def pooled_by_numpy(weights: np.ndarray, cell: int, how: str) -> np.ndarray:
+    """(heads, queries, keys) in squares of `cell`."""
+    function = np.max if how == "max" else np.mean
+    heads, queries, keys = weights.shape
+    rows, columns = -(-queries // cell), -(-keys // cell)
+    image = np.zeros((heads, rows, columns))
+    for r in range(rows):
+        for c in range(columns):
+            square = weights[:, r * cell : (r + 1) * cell, c * cell : (c + 1) * cell]
+            image[:, r, c] = function(square, axis=(1, 2))
+    return image
+
+
+@pytest.mark.parametrize("how", ["max", "mean"])
+@pytest.mark.parametrize(
+    ("queries", "keys", "cell"), [(1, 1, 1), (7, 7, 1), (100, 100, 4), (33, 33, 2), (1, 100, 4), (100, 7, 4)]
+)
+def test_pooled_equals_numpy(how: Any, queries: int, keys: int, cell: int) -> None:
+    x = random_inputs(queries, keys)
+    weights = attention.weights(x)[0].double().numpy()
+    found = pooling.pooled(x, 32, None, how)
+    assert found.cell == cell
+    assert max(found.images.shape[1:]) <= 32
+    np.testing.assert_allclose(found.images.numpy(), pooled_by_numpy(weights, cell, how), atol=1e-6)
+    mean = pooled_by_numpy(weights.mean(axis=0, keepdims=True), cell, how)[0]
+    np.testing.assert_allclose(found.mean.numpy(), mean, atol=1e-6)
+    assert found.row_error < 1e-6
+
+
+def test_pooled_of_one_head() -> None:
+    x = make("causal", 50, 50)
+    one, all_heads = pooling.pooled(x, 16, [2]), pooling.pooled(x, 16)
+    torch.testing.assert_close(one.images[0], all_heads.images[2], atol=1e-7, rtol=0)
+
+
+@pytest.mark.parametrize("how", ["max", "mean"])
+@pytest.mark.parametrize("block", [1, 700, 5000])
+@pytest.mark.parametrize("case", ["causal", "everything"])
+def test_blocks_of_rows_equal_the_whole(how: Any, block: int, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = make(case, 100, 100)
+    whole = pooling.pooled(x, 32, None, how)
+    monkeypatch.setattr(pooling, "_BLOCK", block)
+    taken = []
+    real = attention.weights
+
+    def watched(x: AttentionInputs, heads: Any = None, rows: Any = None, out: Any = None, keys: Any = None) -> Tensor:
+        taken.append(rows)
+        return real(x, heads, rows, out, keys)
+
+    monkeypatch.setattr(attention, "weights", watched)
+    parts = pooling.pooled(x, 32, None, how)
+    assert len(taken) > 1
+    torch.testing.assert_close(parts.images, whole.images, atol=1e-6, rtol=0)
+    torch.testing.assert_close(parts.mean, whole.mean, atol=1e-6, rtol=0)
+    assert parts.row_error == pytest.approx(whole.row_error, abs=1e-6)
+
+
+def test_row_error_finds_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, real = make("causal"), attention.weights
+    monkeypatch.setattr(attention, "weights", lambda *args, **named: real(*args, **named) * 1.001)
+    assert pooling.pooled(x, 32).row_error == pytest.approx(1e-3, rel=1e-2)
+
+
+def test_weights_that_are_not_numbers_are_no_small_error() -> None:
+    x = make("plain")
+    x.query[0, 1, 5] = torch.nan
+    assert pooling.pooled(x, 32).row_error == math.inf

@@ -1,0 +1,111 @@
+"""Weights as files: whole or not at all, with progress, and what stands in them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from models import run
+from models.forward.model import Model
+from models.forward.trace import Trace
+from models.protocol.errors import ExplorerError
+from models.protocol.requests import Cancelled
+from models.views import export
+from models.views.export import save_weights
+
+TEXT = "Tom and Anna went to the park."
+
+
+@pytest.fixture(scope="module")
+def trace(story_gpt: Model) -> Trace:
+    return run(story_gpt, TEXT)
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if path.is_file())
+
+
+def test_every_head_of_every_site_is_written(trace, tmp_path):
+    path = tmp_path / "a.npz"
+    assert save_weights(trace, path) == path.stat().st_size
+    with np.load(path) as written:
+        assert set(written) == {"tokens", *(f"decoder.{layer}" for layer in range(8))}
+        assert written["tokens"].tolist() == [token.piece for token in trace.tokens]
+        for site in trace.sites:
+            weights = written[f"decoder.{site.layer}"]
+            assert weights.dtype == np.float32
+            assert weights.shape == (8, site.queries, site.keys)
+            for head in range(8):
+                np.testing.assert_array_equal(weights[head], trace.weights(site, head))
+    assert files(tmp_path) == ["a.npz"]
+
+
+def test_an_encoder_decoder_model_has_two_texts(en_es: Model, tmp_path):
+    trace = run(en_es, "The cat.", target="El gato.")
+    save_weights(trace, tmp_path / "a.npz")
+    with np.load(tmp_path / "a.npz") as written:
+        assert len(written["source_tokens"]) == written["cross.0"].shape[2]
+        assert len(written["tokens"]) == written["cross.0"].shape[1]
+
+
+def test_progress_grows_to_the_whole(trace, tmp_path):
+    told: list[float] = []
+    save_weights(trace, tmp_path / "a.npz", report=told.append)
+    assert len(told) == 64
+    assert all(a < b for a, b in pairwise(told))
+    assert told[-1] == 1
+
+
+@pytest.mark.parametrize("after", [0, 1, 40])
+def test_called_off_it_leaves_what_was_there_and_no_half_file(trace, tmp_path, monkeypatch, after):
+    path = tmp_path / "a.npz"
+    path.write_bytes(b"the weights of yesterday")
+    polls = iter(range(1000))
+    with pytest.raises(Cancelled):
+        save_weights(trace, path, lambda: next(polls) >= after)
+    assert path.read_bytes() == b"the weights of yesterday"
+    assert files(tmp_path) == ["a.npz"]
+
+
+def test_a_large_head_is_called_off_in_its_middle(trace, tmp_path, monkeypatch):
+    """Between blocks, so that it does not take as long as a head of thousands of tokens takes to be compressed."""
+    monkeypatch.setattr(export, "_BLOCK", 64)
+    polls = iter(range(1000))
+    with pytest.raises(Cancelled):
+        save_weights(trace, tmp_path / "a.npz", lambda: next(polls) >= 3)
+    monkeypatch.setattr(export, "_BLOCK", 100)
+    save_weights(trace, tmp_path / "b.npz")
+    with np.load(tmp_path / "b.npz") as written:
+        np.testing.assert_array_equal(written["decoder.7"][3], trace.weights(trace.sites[7], 3))
+    assert files(tmp_path) == ["b.npz"]
+
+
+def test_what_can_not_be_written_is_a_sentence(trace, tmp_path):
+    with pytest.raises(ExplorerError, match=r"The weights could not be written to .*: there is no such folder\."):
+        save_weights(trace, tmp_path / "nowhere" / "a.npz")
+
+
+def test_a_long_text_s_weights_are_written_some_rows_at_a_time(trace, tmp_path, monkeypatch):
+    """Held whole, one head of 32,768 tokens takes 4 GB."""
+    site = trace.sites[0]
+    monkeypatch.setattr(export, "_CELLS", 3 * site.keys + 1)
+    held: list[int] = []
+    whole = Trace.weights
+
+    def weights(self, site, head, rows=None):
+        found = whole(self, site, head, rows)
+        held.append(found.size)
+        return found
+
+    monkeypatch.setattr(Trace, "weights", weights)
+    save_weights(trace, tmp_path / "a.npz")
+    assert max(held) == 3 * site.keys < site.queries * site.keys
+    with np.load(tmp_path / "a.npz") as written:
+        for site in trace.sites:
+            for head in range(site.heads):
+                np.testing.assert_allclose(
+                    written[f"decoder.{site.layer}"][head], whole(trace, site, head), rtol=0, atol=1e-7
+                )
