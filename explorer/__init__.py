@@ -10,10 +10,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from explorer.version import __version__
+
 if TYPE_CHECKING:
     from explorer.embedded import open as open
-
-__version__ = "0.1.0"
 
 __all__ = ["__version__", "open"]
 

@@ -5,19 +5,13 @@ from __future__ import annotations
 import argparse
 import logging
 import os
-import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from logging.handlers import RotatingFileHandler
-from typing import Any, get_args
 
-from explorer import __version__
-from explorer.session.state import Document, Listed, Notice, State, ViewOptions
-from explorer.session.talking import as_chat
-from models.protocol.decoding_settings import DecodeSettings, Strategy
-from models.protocol.interventions import Intervention, Scale, is_neutral, parse_mask
-from models.protocol.values import BEST, UNIT_ROUNDOFFS, Placement
+from explorer.arguments import first_state, parse
+from explorer.session.state import Notice
 from models.text.template_limits import ARGUMENT, serve
 
 
@@ -27,10 +21,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if given == [ARGUMENT]:  # the program has started itself
         serve()
         return 0
-    args = _parser().parse_args(given)
     try:
-        args.interventions = interventions_of(args)
-        args.decode_settings = decode_settings_of(args)
+        args = parse(given)
     except ValueError as error:
         print(error, file=sys.stderr)
         return 1
@@ -39,120 +31,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         return run_without_window(args)
     return _run_window(args)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="attention-explorer", description="See where a transformer looks, with the numbers it computed."
-    )
-    parser.add_argument(
-        "--checkpoint",
-        default="story-gpt",
-        help="a shipped name, a folder, a GGUF file, or hf://owner/name or hf://owner/name:file.gguf once fetched",
-    )
-    parser.add_argument("--text", type=_as_typed, help="the input; the checkpoint's example if left out")
-    parser.add_argument("--chat", action="store_true", help="the input is a user's turn, for a model that converses")
-    parser.add_argument(
-        "--target",
-        type=_as_typed,
-        help="what the decoder of an encoder-decoder model is made to say; it writes itself if left out",
-    )
-    parser.add_argument(
-        "--picture", type=_as_typed, metavar="FILE", help="what a vision model looks at; a sample if left out"
-    )
-    parser.add_argument("--scale", metavar="FACTOR", help="multiply every attention score by this, as 0.5")
-    parser.add_argument(
-        "--mask",
-        metavar="KIND[:N]",
-        action="append",
-        default=[],
-        help="mask every head: none, causal, full, window:8, blocks:4, prefix:3, padding:2; may be given again",
-    )
-    parser.add_argument("--device", default=BEST, help="cpu, cuda:0, mps, xpu:0, or auto to spread over all")
-    parser.add_argument("--dtype", default="float32", choices=tuple(UNIT_ROUNDOFFS), help="the number format to run in")
-    parser.add_argument("--theme", choices=("system", "light", "dark"), help="for this start")
-    parser.add_argument("--png", metavar="FILE", help="render the window to a picture, without opening it")
-    parser.add_argument("--size", default="1440x900", help="width x height of that picture")
-    parser.add_argument("--weights", metavar="FILE", help="write tokens and all attention weights to an .npz file")
-    writing = parser.add_argument_group("writing", "what --decode does; beam search with --beams above 1, else greedy")
-    writing.add_argument("--decode", metavar="N", type=int, help="print what the model writes, at most N tokens")
-    writing.add_argument("--strategy", choices=get_args(Strategy), help="instead of what the other options ask for")
-    writing.add_argument("--beams", metavar="N", type=int, help="width of the beam search")
-    writing.add_argument(
-        "--length-penalty", metavar="X", type=float, help="of the beam search; above 1 for longer text"
-    )
-    writing.add_argument(
-        "--temperature", metavar="X", type=float, help="sample; below 1 is surer, above 1 bolder, 0 is greedy"
-    )
-    writing.add_argument("--top-k", metavar="N", type=int, help="sample from the N likeliest tokens")
-    writing.add_argument("--top-p", metavar="P", type=float, help="sample from the likeliest that together reach P")
-    writing.add_argument(
-        "--min-p", metavar="P", type=float, help="sample from those P times as likely as the likeliest"
-    )
-    writing.add_argument("--seed", metavar="N", type=int, help="of the draws, 0 if left out")
-    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    return parser
-
-
-def _as_typed(text: str) -> str:
-    """`text` as the input could hold it: bytes that are no text become "\ufffd", and lines end one way."""
-    return re.sub("[\ud800-\udfff]", "\ufffd", text).replace("\r\n", "\n").replace("\r", "\n")
-
-
-def interventions_of(args: argparse.Namespace) -> tuple[Intervention, ...]:
-    """What `--scale` and `--mask` ask for.
-
-    Raises:
-        ValueError: the sentence says which of them is wrong, and why.
-    """
-    listed: list[Intervention] = []
-    if args.scale is not None:
-        try:
-            factor = float(args.scale)
-        except ValueError as cause:
-            raise ValueError(f"--scale takes a number, as in --scale 0.5, not “{args.scale}”.") from cause
-        listed.append(Scale(factor))
-    listed += [parse_mask(text) for text in args.mask]
-    return tuple(item for item in listed if not is_neutral(item))
-
-
-_SEARCHED = ("beams", "length_penalty")
-_DRAWN = ("temperature", "top_k", "top_p", "min_p", "seed")
-
-
-def decode_settings_of(args: argparse.Namespace) -> DecodeSettings | None:
-    """How `--decode` is to write; None without it.
-
-    Raises:
-        ValueError: an option without `--decode`, of another strategy, or out of range; the sentence says which.
-    """
-    given: dict[str, Any] = {
-        name: getattr(args, name) for name in (*_SEARCHED, *_DRAWN) if getattr(args, name) is not None
-    }
-    if args.decode is None:
-        if given or args.strategy is not None:
-            option = next(iter(given), "strategy")
-            raise ValueError(f"{_option(option)} says how to write, and --decode is missing: try --decode 40.")
-        return None
-    if args.decode < 1:
-        raise ValueError(f"--decode {args.decode} would write nothing: it is 1 or more.")
-    if args.target is not None:
-        raise ValueError("--target says what the model is made to say, and --decode lets it write. Give one of them.")
-    strategy = args.strategy or _strategy_for(given)
-    for name in given:
-        if strategy != ("beam" if name in _SEARCHED else "sample") and not (name == "beams" and given[name] == 1):
-            raise ValueError(f"{_option(name)} changes nothing with the strategy “{strategy}”. Leave one of them out.")
-    return DecodeSettings(strategy=strategy, **given)
-
-
-def _strategy_for(given: dict[str, Any]) -> Strategy:
-    if given.get("beams", 1) != 1 or ("length_penalty" in given and "beams" not in given):
-        return "beam"
-    return "sample" if any(name in given for name in _DRAWN) else "greedy"
-
-
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
 
 
 def _run_window(args: argparse.Namespace) -> int:
@@ -178,38 +56,6 @@ def _run_window(args: argparse.Namespace) -> int:
         logging.shutdown()
         os._exit(code)  # the interpreter's end aborts the process while a thread is inside torch
     return code
-
-
-def first_state(args: argparse.Namespace, view: ViewOptions, notice: Notice | None = None) -> State:
-    """What is on screen before anything has loaded: the text is there at once, the numbers follow."""
-    text = args.text if args.text is not None else example_of(args.checkpoint)
-    interventions = tuple(Listed(value) for value in args.interventions)
-    document = Document(
-        checkpoint=args.checkpoint,
-        text=text,
-        view=view,
-        interventions=interventions,
-        target=args.target,
-        picture=args.picture or "",
-    )
-    if args.chat:
-        document = as_chat(document)
-    return State(document, notice=notice, placement=placement_of(args))
-
-
-def placement_of(args: argparse.Namespace) -> Placement:
-    """What `--device` and `--dtype` ask for."""
-    return Placement(args.device, args.dtype)
-
-
-def example_of(checkpoint: str) -> str:
-    from models.files.catalogue import folder_of, read_card
-    from models.protocol.errors import CheckpointError
-
-    try:
-        return read_card(folder_of(checkpoint)).example
-    except (OSError, RuntimeError, CheckpointError):  # a name too long, the home of nobody: opening it will say so
-        return ""
 
 
 class Log(RotatingFileHandler):

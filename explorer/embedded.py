@@ -11,6 +11,7 @@ from typing import Any, Literal
 from PySide6.QtWidgets import QApplication
 
 from explorer import settings as remembered
+from explorer.arguments import example_of
 from explorer.compute.worker import open_engine
 from explorer.session.state import Document, State
 from explorer.window.window import MainWindow
@@ -56,7 +57,7 @@ def open(  # the name that a person writes: explorer.open(model, tokenizer)
         if tokenizer is not None or forward is not None:
             raise TypeError("A checkpoint brings its own tokenizer and forward: give its name or folder alone.")
         reference, factory, release = str(model), open_engine, _nothing
-        text = text or _example(reference)
+        text = text or example_of(reference)
     else:
         if tokenizer is None:
             raise TypeError("A module needs a tokenizer beside it: explorer.open(model, tokenizer).")
@@ -100,9 +101,3 @@ def _application() -> bool:
 
 def _nothing() -> None:
     pass
-
-
-def _example(checkpoint: str) -> str:
-    from explorer.app import example_of
-
-    return example_of(checkpoint)

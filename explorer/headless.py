@@ -10,6 +10,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from explorer.arguments import first_state, placement_of
 from models.protocol.results import Failure
 
 if TYPE_CHECKING:
@@ -46,7 +47,6 @@ def _refuse(sentence: str) -> int:
 
 def _write_weights(args: argparse.Namespace) -> str:
     """Ask the engine, in this thread: there is no window to keep responsive."""
-    from explorer.app import first_state, placement_of
     from explorer.compute.worker import open_engine
     from explorer.session.state import ViewOptions
     from models.files.sample_pictures import default_picture
@@ -93,7 +93,6 @@ def _silent(_label: str, _fraction: float | None) -> None:
 
 def _write_text(args: argparse.Namespace) -> str:
     """Print what the model writes, and nothing else; what is to be said of it goes to standard error."""
-    from explorer.app import first_state
     from explorer.language import foreign_remark
     from explorer.session.state import ViewOptions
     from models.decoding.decode import decode
@@ -153,7 +152,6 @@ def _write_picture(args: argparse.Namespace) -> str:
     from PySide6.QtCore import QDeadlineTimer, QEventLoop, QTimer, qInstallMessageHandler
     from PySide6.QtWidgets import QApplication
 
-    from explorer.app import first_state
     from explorer.session.state import ViewOptions
     from explorer.settings import Settings
     from explorer.window.saving import save_picture

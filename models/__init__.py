@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from models.decoding.decode import decode as decode
     from models.forward.adopted import adopt as adopt
     from models.forward.adopted import attend as attend
-    from models.forward.capture import run as run
     from models.forward.model import Model as Model
+    from models.forward.run import run as run
     from models.forward.trace import Trace as Trace
     from models.opening.open import open_checkpoint as open_checkpoint
     from models.protocol.chat import Chat as Chat
@@ -29,7 +29,7 @@ _HOMES = {
     "adopt": "models.forward.adopted",
     "attend": "models.forward.adopted",
     "open_checkpoint": "models.opening.open",
-    "run": "models.forward.capture",
+    "run": "models.forward.run",
     "decode": "models.decoding.decode",
     "Trace": "models.forward.trace",
     "Model": "models.forward.model",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from collections.abc import Container
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -38,3 +41,44 @@ def test_contracts_hold() -> None:
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert " 0 broken" in done.stdout
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the program and its file, by dotted name."""
+    files = {}
+    for package in ("explorer", "models"):
+        for path in (ROOT / package).rglob("*.py"):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return files
+
+
+def imported_by(source: str, known: Container[str]) -> set[str]:
+    """Which of the `known` modules `source` imports anywhere: at its top, inside a function, or for types alone."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                names.add(whole if whole in known else node.module)
+    return {name for name in names if name in known}
+
+
+def test_no_circle_between_modules() -> None:
+    files = modules()
+    graph = {name: imported_by(path.read_text(encoding="utf-8"), files) for name, path in files.items()}
+    assert graph["models.engine.engine"]
+    assert graph["explorer.window.window"]
+    TopologicalSorter(graph).prepare()  # CycleError names a circle
+
+
+@pytest.mark.parametrize(
+    "line", ["import a.b", "from a import b", "from a.b import thing", "def f():\n    from a.b import thing"]
+)
+def test_a_circle_is_found_however_it_is_imported(line: str) -> None:
+    known = {"a", "a.b", "a.c"}
+    graph = {"a.b": imported_by("if TYPE_CHECKING:\n    from a.c import thing", known), "a.c": imported_by(line, known)}
+    with pytest.raises(CycleError, match="cycle"):
+        TopologicalSorter(graph).prepare()

@@ -7,8 +7,8 @@ from importlib.metadata import PackageNotFoundError, version
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QTextBrowser, QVBoxLayout, QWidget
 
-from explorer import __version__
 from explorer.paths import resource
+from explorer.version import __version__
 
 _STANDS_ON = ("PySide6-Essentials", "torch", "transformers", "tokenizers", "safetensors", "numpy", "pyqtgraph")
 

@@ -4,21 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
-from PySide6.QtWidgets import QMenu
+from PySide6.QtWidgets import QMenu, QMenuBar
 
+from explorer.panels.input.panel import InputPanel
 from explorer.session.intents import SelectHead, SetView
-from explorer.session.state import State
+from explorer.session.session import Session
+from explorer.session.state import State, ThemeName
 from explorer.theme import SEQUENTIAL_MAPS
+from explorer.window.docks import DockHost
 from explorer.window.help import show_about, show_help
-
-if TYPE_CHECKING:
-    from explorer.window.window import MainWindow
+from explorer.window.top_bar import TopBar
 
 
-def build_menus(window: MainWindow) -> dict[str, QAction]:
+class Menued(Protocol):
+    """What the menus ask of a window."""
+
+    session: Session
+    input: InputPanel
+    top_bar: TopBar
+    dock_host: DockHost
+    theme_name: ThemeName
+
+    def menuBar(self) -> QMenuBar: ...
+    def close(self) -> bool: ...
+    def choose_checkpoint(self) -> None: ...
+    def open_picture(self) -> None: ...
+    def open_session(self) -> None: ...
+    def save_session(self) -> None: ...
+    def save_picture(self) -> None: ...
+    def save_weights(self) -> None: ...
+    def reset_layout(self) -> None: ...
+    def set_theme_name(self, name: ThemeName) -> None: ...
+    def scale_text(self, factor: float) -> None: ...
+    def set_full_screen(self, full: bool) -> None: ...
+
+
+def build_menus(window: Menued) -> dict[str, QAction]:
     """Fill the menu bar; the actions by name, so that others can trigger and tests can find them."""
     actions: dict[str, QAction] = {}
     for title, fill in (("&File", _file), ("&Edit", _edit), ("&Run", _run), ("&View", _view), ("&Help", _help)):
@@ -48,7 +72,7 @@ def _add(
     return action
 
 
-def _file(window: MainWindow, menu: QMenu, actions: dict[str, QAction]) -> None:
+def _file(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
     tip = "Shipped ones, those opened lately, a folder, a GGUF file, or a name on Hugging Face"
     _add(menu, actions, "open", "&Open a checkpoint…", "Ctrl+O", window.choose_checkpoint, tip)
     _add(menu, actions, "open_session", "Open a &session…", "Ctrl+Shift+O", window.open_session)
@@ -70,7 +94,7 @@ def _file(window: MainWindow, menu: QMenu, actions: dict[str, QAction]) -> None:
     _add(menu, actions, "quit", "&Quit", "Ctrl+Q", window.close)
 
 
-def _edit(window: MainWindow, menu: QMenu, actions: dict[str, QAction]) -> None:
+def _edit(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
     session = window.session
     undo = _add(menu, actions, "undo", "&Undo", "Ctrl+Z", session.undo, "Take back the last change")
     redo = _add(menu, actions, "redo", "&Redo", ["Ctrl+Y", "Ctrl+Shift+Z"], session.redo)
@@ -85,7 +109,7 @@ def _edit(window: MainWindow, menu: QMenu, actions: dict[str, QAction]) -> None:
     enable()
 
 
-def _run(window: MainWindow, menu: QMenu, actions: dict[str, QAction]) -> None:
+def _run(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
     panel, trust = window.input, window.top_bar.trust
     _add(menu, actions, "run", "&Run the model", "Ctrl+R", panel.run_model, "Run the model on the input again")
     _add(menu, actions, "step", "&Step: let it write one token", ["Ctrl+Return", "Ctrl+Enter"], panel.step)
@@ -102,7 +126,7 @@ def _run(window: MainWindow, menu: QMenu, actions: dict[str, QAction]) -> None:
         _add(menu, actions, name, text, keys, partial(_walk, window, layers, heads))
 
 
-def _walk(window: MainWindow, layers: int, heads: int) -> None:
+def _walk(window: Menued, layers: int, heads: int) -> None:
     """Select a neighbouring head; at the edge nothing happens."""
     state = window.session.state
     if state.ran is None or state.site is None:
@@ -115,7 +139,7 @@ def _walk(window: MainWindow, layers: int, heads: int) -> None:
             window.session.dispatch(SelectHead(site.ref, head))
 
 
-def _view(window: MainWindow, menu: QMenu, actions: dict[str, QAction]) -> None:
+def _view(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
     panels = menu.addMenu("&Panels")
     for name, dock in window.dock_host.docks.items():
         actions[f"panel_{name}"] = dock.toggleViewAction()
@@ -169,7 +193,7 @@ def _choices(
 
 
 def _choices_of_view(
-    window: MainWindow, menu: QMenu, actions: dict[str, QAction], option: str, choices: dict[str, str]
+    window: Menued, menu: QMenu, actions: dict[str, QAction], option: str, choices: dict[str, str]
 ) -> None:
     def choose(value: str) -> None:
         window.session.dispatch(SetView(option, value))
@@ -182,7 +206,7 @@ def _choices_of_view(
     follow(None, window.session.state)
 
 
-def _switch(window: MainWindow, menu: QMenu, actions: dict[str, QAction], option: str, text: str) -> None:
+def _switch(window: Menued, menu: QMenu, actions: dict[str, QAction], option: str, text: str) -> None:
     action = menu.addAction(text)
     action.setCheckable(True)
     action.triggered.connect(lambda on: window.session.dispatch(SetView(option, on)))
@@ -195,6 +219,6 @@ def _switch(window: MainWindow, menu: QMenu, actions: dict[str, QAction], option
     actions[option] = action
 
 
-def _help(window: MainWindow, menu: QMenu, actions: dict[str, QAction]) -> None:
-    _add(menu, actions, "help", "&How to read this", "F1", lambda: show_help(window))
-    _add(menu, actions, "about", "&About Attention Explorer", "", lambda: show_about(window))
+def _help(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
+    _add(menu, actions, "help", "&How to read this", "F1", lambda: show_help(window.menuBar().window()))
+    _add(menu, actions, "about", "&About Attention Explorer", "", lambda: show_about(window.menuBar().window()))

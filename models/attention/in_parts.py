@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from models.forward.capture import never
-from models.protocol.requests import Cancelled
+from models.protocol.requests import Cancelled, never
 
 
 class InParts:

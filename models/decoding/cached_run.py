@@ -15,7 +15,7 @@ from torch import Tensor
 from transformers import DynamicCache, EncoderDecoderCache
 from transformers.cache_utils import DynamicLayer
 
-from models.forward.capture import Recorder, never, recording
+from models.forward.capture import Recorder, recording
 from models.forward.logits import last_only
 from models.forward.model import Encoded, Model
 from models.forward.output_weights import check_edits, keep_given
@@ -23,6 +23,7 @@ from models.forward.position_edits import edited_positions
 from models.protocol.decoding import CacheLayer
 from models.protocol.errors import InputError
 from models.protocol.interventions import Intervention, Mask, check
+from models.protocol.requests import never
 from models.protocol.values import Site
 
 

@@ -22,14 +22,13 @@ from models.decoding.choosing import end_ids
 from models.decoding.filling import Filling
 from models.decoding.filters import Filter, apply, filters
 from models.decoding.samples import Samples
-from models.forward.capture import never
 from models.forward.model import Model
 from models.protocol.chat import Chat, Prompt
 from models.protocol.decoding import Beam, DecodeStepRequest, Offer
 from models.protocol.decoding_settings import MOST_SAMPLES, DecodeSettings
 from models.protocol.errors import InputError
 from models.protocol.interventions import Intervention
-from models.protocol.requests import Cancelled
+from models.protocol.requests import Cancelled, never
 
 
 @dataclass(frozen=True, slots=True)

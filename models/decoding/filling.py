@@ -11,8 +11,8 @@ import torch
 from models.attention.row_cache import most_rows
 from models.decoding.choosing import choose
 from models.decoding.next_token import filled
-from models.forward.capture import run
 from models.forward.model import Model
+from models.forward.run import run
 from models.forward.trace import Trace
 from models.protocol.decoding import DecodeRowsRequest, DecodeRowsView, DecodeStepRequest, DecodeStepView
 from models.protocol.errors import InputError

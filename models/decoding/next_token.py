@@ -58,7 +58,7 @@ def write_next(model: Model, trace: Trace, text: Prompt, target: str | list[int]
 
 def _written(model: Model, trace: Trace, first: int) -> str:
     """What the chosen token adds to the text; where it is part of a character, with the tokens that complete it."""
-    from models.forward.capture import run
+    from models.forward.run import run
 
     ids = [token.id for token in trace.tokens]
     before = _decode(model, ids)

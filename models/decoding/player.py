@@ -13,8 +13,8 @@ from models.decoding.choosing import choose, end_ids
 from models.decoding.decode import written_text
 from models.decoding.filling import Filling
 from models.decoding.side_by_side import Drawing, Search
-from models.forward.capture import run as run_whole
 from models.forward.model import Model
+from models.forward.run import run as run_whole
 from models.forward.trace import Trace
 from models.protocol.chat import Prompt, plain_text, with_more
 from models.protocol.decoding import (

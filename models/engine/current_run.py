@@ -13,10 +13,10 @@ from models.attention.atlas import AtlasInParts
 from models.attention.pooling import Pooling
 from models.attention.tiles import HeadTiles
 from models.decoding.next_token import write_next
-from models.forward.capture import run
 from models.forward.model import Model
 from models.forward.predictions import predict
 from models.forward.recurrent_model import RecurrentModel
+from models.forward.run import run
 from models.forward.trace import Trace
 from models.protocol.chat import Prompt
 from models.protocol.errors import InputError

@@ -16,8 +16,8 @@ from models.decoding.player import Player
 from models.engine.current_run import HeldRun
 from models.files import devices
 from models.files.catalogue import HANDED_OVER
-from models.forward.capture import run
 from models.forward.model import Model
+from models.forward.run import run
 from models.opening.describe import description_of
 from models.opening.open import open_checkpoint
 from models.protocol.decoding import DecodeRowsRequest, DecodeSamplesRequest, DecodeStepRequest

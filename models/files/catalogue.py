@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from models.files.names import is_hub, parse
+from models.files.names import is_hub, parse, title_of
 from models.protocol.errors import CheckpointError
 
 WEIGHTS = Path(__file__).parents[1] / "weights"
@@ -89,17 +89,6 @@ def _fetched(reference: str) -> Path:
         f"{wanted} is not on this computer yet. Fetch it with File > Open a checkpoint, or with "
         f"“hf download {name.repository}{name.file and f' {name.file}'}”."
     )
-
-
-def title_of(path: Path) -> str:
-    """What a person calls the checkpoint at `path`: the name of its folder or file.
-
-    In huggingface_hub's cache folders are named by a commit, which says nothing: there it is the repository's name.
-    """
-    repository = path.parent.parent.name
-    if path.parent.name == "snapshots" and repository.startswith("models--"):
-        return repository.rsplit("--", 1)[-1]
-    return path.name if path.name not in ("", "..") else path.resolve().name or str(path)  # ".", "..", "/"
 
 
 def read_card(folder: Path) -> Card:

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from models.files.gguf_names import is_named_gguf
-from models.files.weight_files import Tensors
 from models.protocol.errors import CheckpointError
+from models.protocol.hub import Tensors
 
 _HEADER_BYTES = 200 << 20  # the vocabulary stands in it
 _MOST_ENTRIES = 1 << 16  # settings, and tensors

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
+
 from models.protocol.errors import NoRoomError
-from models.protocol.values import CheckpointInfo
+from models.protocol.values import CheckpointInfo, StackInfo
 
 DTYPES = {"float32": 4, "bfloat16": 2, "float16": 2}
 """Bytes of a number."""
+
+
+KEPT_BYTES = 1_000_000_000
+"""What the kept weights of one run may take, in float32."""
+
+
+def most_tokens(stacks: Iterable[StackInfo]) -> int:
+    """The longest text whose weights, of every head in every layer, fit into `KEPT_BYTES`."""
+    heads = sum(stack.layers * stack.heads for stack in stacks)
+    return math.isqrt(KEPT_BYTES // (4 * max(heads, 1)))
 
 
 def weight_bytes(info: CheckpointInfo, dtype: str = "float32") -> int:

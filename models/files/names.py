@@ -1,9 +1,10 @@
-"""Names of checkpoints on a hub: `hf://owner/name@revision:file.gguf`, and what people type or paste for it."""
+"""Names of checkpoints: `hf://owner/name@revision:file.gguf`, what people type or paste for it, titles of folders."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from models.files.gguf_names import is_named_gguf
@@ -108,3 +109,14 @@ def _of_address(address: str) -> str:
         file = "/".join(parts[4:])
         return f"{parts[0]}/{parts[1]}@{parts[3]}" + (f":{file}" if is_named_gguf(file) else "")
     return "/".join(parts[:2])
+
+
+def title_of(path: Path) -> str:
+    """What a person calls the checkpoint at `path`: the name of its folder or file.
+
+    In huggingface_hub's cache folders are named by a commit, which says nothing: there it is the repository's name.
+    """
+    repository = path.parent.parent.name
+    if path.parent.name == "snapshots" and repository.startswith("models--"):
+        return repository.rsplit("--", 1)[-1]
+    return path.name if path.name not in ("", "..") else path.resolve().name or str(path)  # ".", "..", "/"

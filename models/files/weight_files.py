@@ -9,12 +9,12 @@ import json
 import math
 import re
 import struct
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from models.files.catalogue import title_of
+from models.files.names import title_of
 from models.protocol.errors import CheckpointError
+from models.protocol.hub import Tensors
 
 JSON_BYTES = 16 << 20  # an index of a very large model has some MB
 _HEADER_BYTES = 16 << 20  # some 130,000 tensors; the format would take 100 MB, which Python reads for half a minute
@@ -46,22 +46,7 @@ _HALVES = ("text_config", "encoder", "decoder")
 _MOST = {"num_labels": 1 << 20, "head_dim": 1 << 16}  # what transformers makes room for at once
 
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
-TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
-"""Any of these files makes a tokenizer."""
-
 _CLASS = re.compile(r"^[A-Za-z]+(Error|Exception): ")
-
-
-@dataclass(frozen=True, slots=True)
-class Tensors:
-    """What the headers of all weight files say."""
-
-    shapes: dict[str, tuple[int, ...]]
-    file_bytes: int
-
-    @property
-    def parameters(self) -> int:
-        return sum(math.prod(shape) for shape in self.shapes.values())
 
 
 def read_json(path: Path, advice: str) -> dict[str, Any]:

@@ -8,14 +8,11 @@ residual stream after each block. Without one the function only computes.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 from transformers import AttentionInterface, AttentionMaskInterface
@@ -24,22 +21,13 @@ from models.attention import output as mixing
 from models.attention.attention import AttentionInputs
 from models.attention.edits import Rules, edited
 from models.attention.hf_masks import mask_where_looked_at
-from models.protocol.chat import Prompt
-from models.protocol.interventions import Intervention, check
-from models.protocol.requests import Cancelled
+from models.protocol.interventions import Intervention
+from models.protocol.requests import Cancelled, never
 from models.protocol.values import Site
-
-if TYPE_CHECKING:
-    from models.forward.model import Model
-    from models.forward.trace import Trace
 
 IMPLEMENTATION = "attention_explorer"
 
 _CROSS_NAMES = ("crossattention", "cross_attn", "encoder_attn", "encdecattention")
-
-
-def never() -> bool:
-    return False
 
 
 @dataclass(slots=True, eq=False)
@@ -192,51 +180,3 @@ def _residual_hook(stack: str) -> Callable[..., None]:
             recorder.keep_residual(stack, before if isinstance(before, Tensor) else None, after)
 
     return hook
-
-
-def run(
-    model: Model,
-    text: Prompt | list[int] | list[dict[str, str]] | Path | np.ndarray,
-    *,
-    target: str | list[int] | None = None,
-    interventions: Sequence[Intervention] = (),
-    should_stop: Callable[[], bool] = never,
-) -> Trace:
-    """Run `model` on `text` and keep what every attention weight depends on.
-
-    Args:
-        model: from `open_checkpoint`.
-        text: the input, or token ids as they are (nothing is added to them), or a conversation: a `Chat` or
-            `[{"role": "user", "content": "Good morning."}]`. For a vision model a picture: its path, "sample:NAME", or
-            an array (height, width, 3).
-        target: what the decoder of an encoder-decoder model has written so far, after its start token.
-        interventions: what to change (`models.protocol.interventions`); without any the model runs as it is.
-        should_stop: polled between blocks.
-
-    Returns:
-        The `Trace`: tokens, sites in the order in which they ran, weights on demand, logits.
-
-    Raises:
-        ValueError: an intervention names a layer or head that the model does not have.
-        InputError: an empty text, one that is longer than the model's context, or ids that it does not know.
-        Cancelled: `should_stop()` was true.
-    """
-    from models.forward.logits import later_logits
-    from models.forward.output_weights import check_edits, keep_given
-    from models.forward.position_edits import edited_positions
-    from models.forward.trace import Trace
-
-    check_edits(model, interventions)
-    encoded = model.encode(text, target)
-    recorder = Recorder(model.module_names, model.seq2seq, should_stop, tuple(interventions))
-    with (
-        torch.no_grad(),
-        recording(recorder),
-        edited_positions(model, encoded.inputs, interventions) as inputs,
-        later_logits(model, inputs, len(encoded.tokens)) as later,
-    ):
-        out = model.forward(inputs if later is None else later.asking)
-        if model.info.weights_only:
-            keep_given(model, recorder, out, len(encoded.tokens))
-    check(interventions, recorder.sites)
-    return Trace.of(model, encoded, recorder, out, later)

@@ -15,9 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from models.files.memory import KEPT_BYTES, most_tokens
 from models.files.weight_files import brief
 from models.forward.capture import watch_blocks
-from models.forward.output_weights import KEPT_BYTES, most_tokens
 from models.protocol.chat import Chat, Prompt
 from models.protocol.errors import InputError
 from models.protocol.values import CheckpointInfo, SeenPicture, Token

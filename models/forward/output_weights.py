@@ -6,7 +6,6 @@ are kept as they are, so a bound is set on how many there may be.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -15,20 +14,11 @@ from torch import Tensor
 from models.attention.attention import AttentionInputs
 from models.protocol.errors import InputError
 from models.protocol.interventions import Intervention, Positions
-from models.protocol.values import Site, StackInfo
+from models.protocol.values import Site
 
 if TYPE_CHECKING:
     from models.forward.capture import Recorder
     from models.forward.model import Model
-
-KEPT_BYTES = 1_000_000_000
-"""What the kept weights of one run may take, in float32."""
-
-
-def most_tokens(stacks: Iterable[StackInfo]) -> int:
-    """The longest text whose weights, of every head in every layer, fit into `KEPT_BYTES`."""
-    heads = sum(stack.layers * stack.heads for stack in stacks)
-    return math.isqrt(KEPT_BYTES // (4 * max(heads, 1)))
 
 
 def keep_given(model: Model, recorder: Recorder, out: Any, tokens: int) -> None:

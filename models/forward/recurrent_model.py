@@ -20,7 +20,8 @@ from models.forward.model import Encoded, Model
 from models.forward.trace import Trace
 from models.protocol.errors import CheckpointError, InputError
 from models.protocol.values import CheckpointInfo, Site, StackInfo
-from models.textbook.recurrent import Decoded, RecurrentConfig, RecurrentSeq2Seq, Writing
+from models.textbook.config import RecurrentConfig
+from models.textbook.recurrent import Decoded, RecurrentSeq2Seq, Writing
 
 MODEL_TYPE = "explorer-recurrent"
 _MOST_TOKENS = 128

@@ -15,9 +15,9 @@ from models.attention.atlas import Atlas, AtlasInParts
 from models.attention.attention import AttentionInputs, Rows
 from models.attention.masks import held
 from models.attention.pooling import Pooling, pooled
-from models.forward.capture import never
 from models.forward.logits import LaterLogits
 from models.protocol.interventions import Intervention
+from models.protocol.requests import never
 from models.protocol.values import SeenPicture, Site, SiteRef, Token
 
 if TYPE_CHECKING:

@@ -12,14 +12,15 @@ from torch import Tensor, nn
 from transformers import AutoImageProcessor
 
 from models.files import devices
-from models.files.catalogue import title_of
+from models.files.memory import KEPT_BYTES, most_tokens
+from models.files.names import title_of
 from models.files.pictures import read_picture
 from models.files.sample_pictures import path_of
 from models.files.weight_files import brief
 from models.forward.capture import Recorder, recording
 from models.forward.first_run import check_numbers, is_whole
 from models.forward.model import Encoded, Given, Model
-from models.forward.output_weights import KEPT_BYTES, keep_given, most_tokens
+from models.forward.output_weights import keep_given
 from models.protocol.errors import CheckpointError, InputError
 from models.protocol.values import CheckpointInfo, SeenPicture, Token
 

@@ -10,9 +10,9 @@ from typing import Any
 from models.files.gguf import parts_only
 from models.files.gguf_names import is_part
 from models.files.names import HubName, is_sound_file
-from models.files.weight_files import PICKLES, TOKENIZERS, adapter, only_a_pickle
+from models.files.weight_files import PICKLES, adapter, only_a_pickle
 from models.protocol.errors import CheckpointError
-from models.protocol.hub import HubFile
+from models.protocol.hub import TOKENIZERS, HubFile
 
 _MOST_SHARDS = 1000
 _MOST_FILES = 1000  # GGUF files of one repository

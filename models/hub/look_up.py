@@ -19,12 +19,12 @@ from models.files.gguf_names import is_named_gguf
 from models.files.hub_cache import HubCache, file_here
 from models.files.memory import in_bytes
 from models.files.names import HubName, parse
-from models.files.weight_files import JSON_BYTES, Tensors, header_length, parse_header, read_headers, read_json
+from models.files.weight_files import JSON_BYTES, header_length, parse_header, read_headers, read_json
 from models.hub.contents import contents_of
 from models.hub.errors import host_of, in_sentences
 from models.hub.transfer import Transfer
 from models.protocol.errors import CheckpointError
-from models.protocol.hub import FetchRequest, HubFetched, HubFile, HubListing, LookUpRequest
+from models.protocol.hub import FetchRequest, HubFetched, HubFile, HubListing, LookUpRequest, Tensors
 from models.protocol.requests import Cancelled, Report, Request, ShouldStop
 from models.protocol.results import Failure, Result
 

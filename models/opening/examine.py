@@ -21,7 +21,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_N
 from transformers.tokenization_utils_base import VERY_LARGE_INTEGER
 
 from models.files import devices
-from models.files.catalogue import WEIGHTS, Card, folder_of, read_card, title_of
+from models.files.catalogue import WEIGHTS, Card, folder_of, read_card
 from models.files.families import (
     channels_of,
     classes_of,
@@ -36,22 +36,13 @@ from models.files.families import (
     weights_only,
 )
 from models.files.gguf import collecting_later, is_gguf, missing_packages, parts_only, read_gguf
-from models.files.memory import check_fits
-from models.files.weight_files import (
-    TOKENIZERS,
-    Tensors,
-    adapter,
-    brief,
-    check_sizes,
-    read_headers,
-    read_json,
-    wrong_count,
-)
+from models.files.memory import check_fits, most_tokens
+from models.files.names import title_of
+from models.files.weight_files import adapter, brief, check_sizes, read_headers, read_json, wrong_count
 from models.files.whole_files import not_written
-from models.forward.output_weights import most_tokens
 from models.opening.missing_tensors import Misshapen, is_of_head, misshapen_tensors, missing_tensors
 from models.protocol.errors import CheckpointError
-from models.protocol.hub import HubListing
+from models.protocol.hub import TOKENIZERS, HubListing, Tensors
 from models.protocol.values import AUTO, CheckpointInfo, Placement
 from models.text.templates import has_template
 from models.text.tokenizer_checks import misfit_of, panics_raised

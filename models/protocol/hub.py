@@ -7,12 +7,27 @@ The lane is not one of the model's: a download that takes minutes holds up no he
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from models.files.weight_files import TOKENIZERS, Tensors
 from models.protocol.requests import Request
 from models.protocol.results import Result
+
+TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
+"""Any of these files makes a tokenizer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tensors:
+    """What the headers of all weight files say."""
+
+    shapes: dict[str, tuple[int, ...]]
+    file_bytes: int
+
+    @property
+    def parameters(self) -> int:
+        return sum(math.prod(shape) for shape in self.shapes.values())
 
 
 @dataclass(frozen=True, slots=True)

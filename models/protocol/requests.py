@@ -24,6 +24,11 @@ Report = Callable[[str, float | None], None]
 """Told what is being done, and the share that is done (None where that is unknown)."""
 
 
+def never() -> bool:
+    """The `ShouldStop` of work that nobody calls off."""
+    return False
+
+
 class Cancelled(Exception):
     """The work was called off (`should_stop()` was true). Nobody waits for an answer."""
 

@@ -14,10 +14,9 @@ from transformers import StoppingCriteria, StoppingCriteriaList
 
 from models.decoding.choosing import end_ids
 from models.decoding.decode import written_text
-from models.forward.capture import never
 from models.forward.model import Model
 from models.forward.recurrent_model import RecurrentModel
-from models.protocol.requests import Cancelled
+from models.protocol.requests import Cancelled, never
 
 Rows = Sequence[Sequence[int]]
 

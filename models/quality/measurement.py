@@ -22,9 +22,9 @@ from models.protocol.errors import InputError
 from models.protocol.quality import QualityBin, QualityExample, QualityPart, QualityRequest, QualityScore, QualityView
 from models.protocol.requests import Cancelled
 from models.quality.batching import log_probabilities, source_ids, target_ids, translate
+from models.quality.held_out import split
 from models.quality.pairs import Pair, read_pairs
 from models.textbook.tasks import date_pairs
-from models.training.prepare_translation import split
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.bleu import BLEU

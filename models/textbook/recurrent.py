@@ -15,9 +15,8 @@ the words written (monotonic) or is predicted (equations 9 and 10).
 
 from __future__ import annotations
 
-import math
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Literal, get_args
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -25,73 +24,10 @@ from torch import Tensor, nn
 
 from models.attention import output as mixing
 from models.attention.attention import AttentionInputs
+from models.textbook.config import RecurrentConfig
 from models.textbook.scores import SCORES, Place
 
-ScoreKind = Literal["none", "bahdanau", "dot", "general", "concat"]
-Scope = Literal["global", "monotonic", "predictive"]
-CellKind = Literal["gru", "lstm"]
-
 _NOTHING = torch.empty(0)
-
-
-@dataclass(frozen=True, slots=True)
-class RecurrentConfig:
-    """Raises ValueError for a pair of choices that no paper describes, and for numbers that make no model."""
-
-    vocabulary: int
-    target_vocabulary: int
-    score: ScoreKind = "bahdanau"
-    scope: Scope = "global"
-    cell: CellKind = "gru"
-    bidirectional: bool = True
-    embedding: int = 128
-    hidden: int = 256
-    window: int = 3  # D, words to each side of the place that local attention looks at
-    pad: int = 0
-    start: int = 1
-    end: int = 2
-    dropout: float = 0.1
-    most_words: int = 10  # of the sentences it was trained on
-    model_type: str = "explorer-recurrent"
-
-    def __post_init__(self) -> None:
-        for value, kind in ((self.score, ScoreKind), (self.scope, Scope), (self.cell, CellKind)):
-            if value not in get_args(kind):
-                raise ValueError(f"“{value}” is none of {', '.join(get_args(kind))}.")
-        if self.scope != "global" and self.score in ("none", "bahdanau"):
-            raise ValueError(f"Local attention is Luong's: it goes with dot, general or concat, not with {self.score}.")
-        for name in ("vocabulary", "target_vocabulary", "embedding", "hidden", "window"):
-            _check_number(name, getattr(self, name), 1, math.inf)
-        for name in ("pad", "start", "end"):
-            _check_number(name, getattr(self, name), 0, min(self.vocabulary, self.target_vocabulary) - 1)
-
-    @property
-    def is_luong(self) -> bool:
-        """Whether the decoder takes its turn before it looks back, not after."""
-        return self.score not in ("none", "bahdanau")
-
-    @property
-    def encoded(self) -> int:
-        """Width of one encoder state."""
-        return self.hidden * (2 if self.bidirectional else 1)
-
-    @property
-    def decoder_start_token_id(self) -> int:
-        return self.start
-
-    @property
-    def eos_token_id(self) -> int:
-        return self.end
-
-    def to_dict(self) -> dict[str, object]:
-        return asdict(self)
-
-
-def _check_number(name: str, value: object, least: int, most: float) -> None:
-    """A config is read from a file, and a file may say anything."""
-    if not isinstance(value, int) or not least <= value <= most:
-        up_to = "up" if most == math.inf else f"to {most}"
-        raise ValueError(f"{name} is {value!r}, and has to be a whole number from {least} {up_to}.")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

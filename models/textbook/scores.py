@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
-if TYPE_CHECKING:
-    from models.textbook.recurrent import RecurrentConfig
+from models.textbook.config import RecurrentConfig
 
 
 class Score(nn.Module):

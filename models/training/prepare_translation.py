@@ -10,9 +10,6 @@ The pairs are lines `English<tab>Spanish`, packed by xz. Held out are English se
 from __future__ import annotations
 
 import argparse
-import lzma
-import random
-import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,32 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-Pair = tuple[str, str]
+from models.quality.held_out import Pair, read_pairs, split
 
 PAD, UNKNOWN, BEGIN, END = SPECIAL = ("<pad>", "<unk>", "<s>", "</s>")
 ROW = 40
 """Tokens in a row, `</s>` among them; a pair with a longer side is left out."""
-
-HELD_OUT = 1_500
-
-
-def read_pairs(path: Path) -> list[Pair]:
-    """The different pairs of the file, in its order. Columns after the second are attributions and are passed over."""
-    pairs: dict[Pair, None] = {}
-    with lzma.open(path, "rt", encoding="utf-8") as file:
-        for line in file:
-            columns = [unicodedata.normalize("NFC", column.strip()) for column in line.rstrip("\n").split("\t")]
-            if len(columns) >= 2:
-                pairs[columns[0], columns[1]] = None
-    return list(pairs)
-
-
-def split(pairs: Sequence[Pair]) -> tuple[list[Pair], list[Pair]]:
-    """Training and held-out pairs that share no English sentence."""
-    english = sorted({pair[0] for pair in pairs})
-    random.Random(0).shuffle(english)
-    held = set(english[: min(HELD_OUT, len(english) // 10)])
-    return [p for p in pairs if p[0] not in held], [p for p in pairs if p[0] in held]
 
 
 def train_tokenizer(pairs: Sequence[Pair], vocabulary: int) -> Tokenizer:

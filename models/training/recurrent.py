@@ -20,10 +20,11 @@ from safetensors.torch import save_file
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from torch import Tensor
 
-from models.textbook.recurrent import RecurrentConfig, RecurrentSeq2Seq
+from models.quality.held_out import Pair, read_pairs, split
+from models.textbook.config import RecurrentConfig
+from models.textbook.recurrent import RecurrentSeq2Seq
 from models.textbook.tasks import date_pairs
 from models.training.common import IGNORE, Batch, Budget, Recipe, train
-from models.training.prepare_translation import Pair, read_pairs, split
 
 PAD, START, END, UNKNOWN = SPECIAL = ("<pad>", "<s>", "</s>", "<unk>")
 PAD_ID, START_ID, END_ID = range(3)  # both tokenizers number the special tokens first

@@ -28,11 +28,11 @@ from torch import Tensor, nn
 from models.attention import attention
 from models.attention.attention import AttentionInputs
 from models.forward.adopted import PlainModel
-from models.forward.capture import IMPLEMENTATION, Recorder, never
+from models.forward.capture import IMPLEMENTATION, Recorder
 from models.forward.model import Encoded, Model
 from models.forward.output_weights import keep_given
 from models.forward.trace import Trace
-from models.protocol.requests import Cancelled
+from models.protocol.requests import Cancelled, never
 from models.protocol.results import EAGER
 from models.protocol.values import COARSE, TOLERANCE, UNIT_ROUNDOFFS
 from models.trust.layers import Beside, Sampler, Sites, answering, largest, sampled_rows

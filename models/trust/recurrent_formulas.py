@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from models.forward.recurrent_model import RecurrentModel
 from models.forward.trace import Trace
-from models.textbook.recurrent import RecurrentConfig
+from models.textbook.config import RecurrentConfig
 from models.trust.check import Comparison
 
 Array = NDArray[np.float64]

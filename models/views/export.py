@@ -10,10 +10,9 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import numpy as np
 
 from models.files.whole_files import not_written, replacing
-from models.forward.capture import never
 from models.forward.trace import Trace
 from models.protocol.errors import ExplorerError
-from models.protocol.requests import Cancelled
+from models.protocol.requests import Cancelled, never
 from models.protocol.values import Site
 
 _BLOCK = 1 << 22  # bytes that are compressed between two looks at `should_stop`

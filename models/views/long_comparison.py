@@ -17,10 +17,9 @@ from models.attention import attention
 from models.attention.attention import AttentionInputs
 from models.attention.in_parts import InParts
 from models.attention.pooling import squares
-from models.forward.capture import never
 from models.forward.model import Model
 from models.forward.trace import Trace
-from models.protocol.requests import CompareRequest
+from models.protocol.requests import CompareRequest, never
 from models.protocol.results import CompareView
 from models.protocol.values import SiteRef, top_level
 from models.views.comparison import LossInParts, PeeksInParts, prediction_at, token_changes

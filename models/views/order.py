@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from models.forward.capture import run
 from models.forward.model import Model
+from models.forward.run import run
 from models.forward.trace import Trace
 from models.protocol.errors import InputError
 from models.protocol.interventions import Intervention, Mask, Positions

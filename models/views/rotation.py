@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from models.forward.capture import run
 from models.forward.model import Model
+from models.forward.run import run
 from models.forward.trace import Trace
 from models.protocol.interventions import Intervention, Positions
 from models.protocol.values import RotationView, Site

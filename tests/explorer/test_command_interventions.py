@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import models
-from explorer.app import _parser, first_state, interventions_of, main
+from explorer.app import main
+from explorer.arguments import _parser, first_state, interventions_of
 from explorer.session.state import Listed, ViewOptions
 from models.protocol.interventions import Mask, Scale
 

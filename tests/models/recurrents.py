@@ -6,7 +6,8 @@ from pathlib import Path
 
 import torch
 
-from models.textbook.recurrent import RecurrentConfig, RecurrentSeq2Seq
+from models.textbook.config import RecurrentConfig
+from models.textbook.recurrent import RecurrentSeq2Seq
 from models.training.recurrent import END_ID, PAD_ID, START_ID, save, word_tokenizer
 
 SENTENCES = (

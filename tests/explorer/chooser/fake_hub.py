@@ -6,9 +6,8 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 
-from models.files.weight_files import Tensors
 from models.protocol.describing import Described, DescribeRequest
-from models.protocol.hub import FetchRequest, HubFetched, HubFile, HubListing, LookUpRequest
+from models.protocol.hub import FetchRequest, HubFetched, HubFile, HubListing, LookUpRequest, Tensors
 from models.protocol.requests import Cancelled, Request
 from models.protocol.results import Failure, Result
 from models.protocol.values import Capability, CheckpointInfo, StackInfo

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from models.files.catalogue import folder_of, read_card, title_of
-from models.files.names import HubName, is_hub, parse
+from models.files.catalogue import folder_of, read_card
+from models.files.names import HubName, is_hub, parse, title_of
 from models.protocol.errors import CheckpointError
 
 

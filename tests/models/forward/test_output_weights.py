@@ -13,8 +13,8 @@ import torch
 from models import decode, open_checkpoint, run
 from models.decoding.player import Player
 from models.engine.engine import Engine
+from models.files.memory import KEPT_BYTES, most_tokens
 from models.forward.model import Model
-from models.forward.output_weights import KEPT_BYTES, most_tokens
 from models.opening.open import describe
 from models.protocol.decoding import DecodeRowsRequest, DecodeStepRequest
 from models.protocol.decoding_settings import DecodeSettings

@@ -29,7 +29,8 @@ from models.protocol.requests import (
 )
 from models.protocol.results import AtlasView, CellView, HeadView, RecurrentView, ShuffleView, TrustReport, VarianceView
 from models.protocol.values import SiteRef
-from models.textbook.recurrent import RecurrentConfig, RecurrentSeq2Seq
+from models.textbook.config import RecurrentConfig
+from models.textbook.recurrent import RecurrentSeq2Seq
 from models.trust.recurrent_formulas import compare_with_formulas
 from tests.models.asking import ask, failure_of, forward, opened
 

@@ -263,7 +263,7 @@ def test_weights_that_are_not_of_all_patches_are_refused(
 
 
 def test_more_patches_than_weights_can_be_kept_of(vision_folder: VisionFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("models.forward.output_weights.KEPT_BYTES", 4 * 12 * 9 * 9)  # of a token less than there are
+    monkeypatch.setattr("models.files.memory.KEPT_BYTES", 4 * 12 * 9 * 9)  # of a token less than there are
     with pytest.raises(CheckpointError, match="10 patches have more weights than can be kept"):
         open_checkpoint(vision_folder("data2vec"))
 

@@ -18,9 +18,9 @@ from models.protocol.errors import CheckpointError, InputError
 from models.protocol.quality import QualityRequest, QualityScore, QualityView
 from models.protocol.requests import Cancelled
 from models.quality import measurement as quality
+from models.quality.held_out import split
 from models.quality.measurement import DATES, Measurement, Sentence, grouped, measure, reference_streams
 from models.textbook.tasks import date_pairs
-from models.training.prepare_translation import split
 from tests.models import recurrents
 from tests.models.asking import ask, failure_of, never, opened, silent
 

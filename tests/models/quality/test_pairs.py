@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from models.protocol.errors import InputError
-from models.quality import pairs
+from models.quality import held_out, pairs
 from models.quality.pairs import read_pairs
-from models.training import prepare_translation
 
 TEXT = "Go.\tVe.\tCC-BY 2.0\nGo.\tVete.\n\nRun!\t¡Corre!\nGo.\tVe.\tagain\nCafe\u0301\t Un café \r\n# a remark\n"
 FOUND = [("Go.", "Ve."), ("Go.", "Vete."), ("Run!", "¡Corre!"), ("Café", "Un café")]
@@ -50,7 +49,7 @@ def test_every_kind_gives_the_same_pairs(tmp_path, content):
 def test_it_reads_what_the_recipe_reads(tmp_path):
     """Else the sentences that are held out would be others."""
     path = written(tmp_path, lzma.compress(TEXT.encode()))
-    assert read_pairs(path) == prepare_translation.read_pairs(path)
+    assert read_pairs(path) == held_out.read_pairs(path)
 
 
 BROKEN = {

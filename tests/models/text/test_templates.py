@@ -180,7 +180,7 @@ def test_what_is_run_is_what_transformers_makes_of_it(talking: Talking) -> None:
 
 
 def test_attention_of_a_conversation_equals_eager(talking: Talking) -> None:
-    from models.forward.capture import run
+    from models.forward.run import run
 
     model = talking("chatml")
     trace = run(model, [{"role": "user", "content": HI.text}])

@@ -11,7 +11,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from models.attention import attention
-from models.textbook.recurrent import RecurrentConfig, RecurrentSeq2Seq
+from models.textbook.config import RecurrentConfig
+from models.textbook.recurrent import RecurrentSeq2Seq
 from tests.models.recurrent_by_hand import Hand
 
 TOLERANCE = 1e-10  # the modules are run in float64 here

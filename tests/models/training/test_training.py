@@ -23,6 +23,7 @@ from transformers import (
     AutoTokenizer,
 )
 
+from models.quality.held_out import split
 from models.training import en_es, pictures, prepare_text, prepare_translation, story_bert, story_gpt, vit
 from models.training.common import FLOOR, IGNORE, WARM_UP, Batch, Budget, evaluate, learning_rate
 
@@ -164,7 +165,7 @@ def test_missing_part_is_named(tmp_path: Path) -> None:
 
 def test_held_out_english_is_never_trained_on() -> None:
     data = [(f"sentence {n // 2}", f"frase {n}") for n in range(100)]
-    train, held_out = prepare_translation.split(data)
+    train, held_out = split(data)
     assert len(held_out) == 10
     assert sorted(train + held_out) == sorted(data)
     assert not {english for english, _ in train} & {english for english, _ in held_out}

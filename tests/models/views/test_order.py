@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models import run
-from models.forward.capture import never
 from models.forward.model import Model
 from models.protocol.interventions import Intervention, Mask, Positions
-from models.protocol.requests import Cancelled, ShuffleRequest
+from models.protocol.requests import Cancelled, ShuffleRequest, never
 from models.protocol.results import ShuffleView
 from models.protocol.values import Moved
 from models.views.order import new_order, shuffle_view, words_of

@@ -29,7 +29,7 @@ from explorer.session.intents import (
 from explorer.session.state import Document, State
 from explorer.theme import DARK
 from models.engine.engine import Engine
-from models.forward.capture import run
+from models.forward.run import run
 from models.protocol.decoding import DecodeRowsRequest, DecodeSamplesRequest, DecodeStepRequest
 from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.interventions import Mask, Scale
