@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, get_args
 
-from explorer.session.state import Document, Listed, Notice, State, ViewOptions
+from explorer.session.state import Document, InterventionItem, Notice, State, ViewOptions
 from explorer.session.talking import as_chat
 from explorer.version import __version__
 from models.files.catalogue import folder_of, read_card
@@ -147,7 +147,7 @@ def _option(name: str) -> str:
 def first_state(args: argparse.Namespace, view: ViewOptions, notice: Notice | None = None) -> State:
     """What is on screen before anything has loaded: the text is there at once, the numbers follow."""
     text = args.text if args.text is not None else example_of(args.checkpoint)
-    interventions = tuple(Listed(value) for value in args.interventions)
+    interventions = tuple(InterventionItem(value) for value in args.interventions)
     document = Document(
         checkpoint=args.checkpoint,
         text=text,

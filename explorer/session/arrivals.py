@@ -12,7 +12,17 @@ from typing import Any
 
 from explorer.session.defaults import END, default_selection, followed_query, last_token
 from explorer.session.intents import Place, SetTarget, SetText
-from explorer.session.state import Listed, Notice, Question, Results, Selection, State, clamped, site_of, site_tokens
+from explorer.session.state import (
+    InterventionItem,
+    Notice,
+    Question,
+    Results,
+    Selection,
+    State,
+    clamped,
+    site_of,
+    site_tokens,
+)
 from explorer.session.talking import as_text, with_prompt
 from models.files.sample_pictures import default_picture
 from models.protocol.chat import plain_text
@@ -119,12 +129,12 @@ def _came_along(picture: str) -> bool:
     return picture in (default_picture(1), default_picture(3))
 
 
-def _takes(info: CheckpointInfo, listed: Listed) -> bool:
+def _takes(info: CheckpointInfo, listed: InterventionItem) -> bool:
     """Whether the model can be run with this change: a textbook model takes none, some take no other scores."""
     return not info.textbook and (not info.weights_only or isinstance(listed.value, Positions))
 
 
-def _is_global(listed: Listed) -> bool:
+def _is_global(listed: InterventionItem) -> bool:
     """Whether it means the same in any model: it names no layer and no head, and paints no cell."""
     value = listed.value
     return isinstance(value, Positions) or (

@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from explorer.session.branches import MOST_NODES, ROOT, Branches, Node
 from explorer.session.decoding import Decoding
-from explorer.session.state import Document, Listed, Selection, ViewOptions
+from explorer.session.state import Document, InterventionItem, Selection, ViewOptions
 from explorer.theme import SEQUENTIAL_MAPS
 from models.files.whole_files import not_written, write_whole
 from models.protocol.chat import MOST_TURNS, Role, Turn
@@ -182,7 +182,7 @@ def decode(content: bytes) -> Document:
             _from_site(file.selection.site), file.selection.head, file.selection.query, file.selection.key
         ),
         view=replace(file.view, painting="off"),
-        interventions=tuple(Listed(_value(record), record.on) for record in file.interventions),
+        interventions=tuple(InterventionItem(_value(record), record.on) for record in file.interventions),
         decoding=file.decoding,
     )
     return document.with_branches(_from_branches(file.branches))
@@ -224,7 +224,7 @@ def _check_view(view: ViewOptions) -> None:
         raise ValueError(f"{view.top} candidates can not be listed, only 1 to {_MOST_CANDIDATES}")
 
 
-def _record(listed: Listed) -> _Scale | _Mask | _Positions:
+def _record(listed: InterventionItem) -> _Scale | _Mask | _Positions:
     match listed.value:
         case Scale() as scale:
             return _Scale(scale.factor, _to_site(scale.site), scale.head, listed.on)

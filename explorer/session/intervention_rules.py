@@ -12,7 +12,7 @@ from explorer.session.intents import (
     SwitchIntervention,
 )
 from explorer.session.rules import another_text, rule
-from explorer.session.state import Listed, State
+from explorer.session.state import InterventionItem, State
 from models.protocol.interventions import Intervention, Mask, is_neutral, same_slot
 
 
@@ -37,7 +37,7 @@ def _put(state: State, value: Intervention) -> State:
     listed = state.document.interventions
     place = next((i for i, other in enumerate(listed) if same_slot(other.value, value)), len(listed))
     others = tuple(other for other in listed[place:] if not same_slot(other.value, value))
-    new = () if is_neutral(value) else (Listed(value),)
+    new = () if is_neutral(value) else (InterventionItem(value),)
     return _with_interventions(state, (*listed[:place], *new, *others))
 
 
@@ -59,13 +59,13 @@ def _(intent: ClearInterventions, state: State) -> State:
     return _with_interventions(state, ())
 
 
-def _with_interventions(state: State, listed: tuple[Listed, ...]) -> State:
+def _with_interventions(state: State, listed: tuple[InterventionItem, ...]) -> State:
     if listed == state.document.interventions:
         return state
     return replace(another_text(state.with_document(interventions=listed)), restored=False)
 
 
-def _checked(state: State, index: int) -> tuple[Listed, ...]:
+def _checked(state: State, index: int) -> tuple[InterventionItem, ...]:
     listed = state.document.interventions
     if not 0 <= index < len(listed):
         raise ValueError(f"There is no intervention {index}: the list has {len(listed)}.")

@@ -65,7 +65,7 @@ class ViewOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class InterventionItem:
     """An intervention in the session's list; switched off it stays there and changes nothing."""
 
     value: Intervention
@@ -100,7 +100,7 @@ class Document:
     text: str = ""
     selection: Selection = field(default_factory=Selection)
     view: ViewOptions = field(default_factory=ViewOptions)
-    interventions: tuple[Listed, ...] = ()
+    interventions: tuple[InterventionItem, ...] = ()
     target: str | None = None  # typed for the decoder of an encoder-decoder model; None: it writes itself
     picture: str = ""  # what a vision model looks at: the path of a file, or "sample:NAME"; models of text ignore it
     chat: bool = False  # the model reads the conversation, and not the text

@@ -42,18 +42,18 @@ class RowWidget(ThemedWidget):
     def _row_at(self, position: QPointF) -> int:
         return next((i for i in range(len(self._rows)) if self.row_rect(i).contains(position)), -1)
 
-    def _light(self, row: int) -> None:
+    def _highlight(self, row: int) -> None:
         if row != self._hover:
             self._hover = row
             self.setToolTip(self._rows[row].tooltip if row >= 0 else "")
             self.update()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self._light(self._row_at(event.position()))
+        self._highlight(self._row_at(event.position()))
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
-        self._light(-1)
+        self._highlight(-1)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         row = self._row_at(event.position())

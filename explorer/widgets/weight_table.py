@@ -260,13 +260,13 @@ class WeightTable(ThemedWidget):
         return row if 0 <= row < len(self._rows) else -1
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self._light(self._row_at(event.position()))
+        self._highlight(self._row_at(event.position()))
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
-        self._light(-1)
+        self._highlight(-1)
 
-    def _light(self, row: int) -> None:
+    def _highlight(self, row: int) -> None:
         if row != self._hover:
             self._hover = row
             self.setToolTip(self._rows[row].tooltip if row >= 0 else "")

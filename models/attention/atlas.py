@@ -9,7 +9,7 @@ import numpy as np
 from torch import Tensor
 
 from models.attention.attention import AttentionInputs
-from models.attention.in_parts import InParts
+from models.attention.incremental import IncrementalWork
 from models.attention.masks import RowMask
 from models.attention.pooling import PooledHeads, Pooling, stream
 
@@ -23,7 +23,7 @@ class Atlas:
     done: float = 1.0  # the share of all weights that was computed; what is not there yet is NaN
 
 
-class AtlasInParts(InParts):
+class IncrementalAtlas(IncrementalWork):
     """The atlas of some sites. `advance` computes more of it, `picture` shows how far it is."""
 
     def __init__(self, inputs: Sequence[AttentionInputs], size: int, how: Pooling = "max") -> None:

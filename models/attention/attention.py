@@ -126,10 +126,10 @@ def added_bias(
     """What an added mask says beside its "not here": 0 in most models, the slopes of ALiBi in some."""
     assert x.mask is not None
     added = take(x.mask, heads, rows, keys)
-    return added.masked_fill(added <= blocked_below(x.mask), 0.0)
+    return added.masked_fill(added <= masked_below(x.mask), 0.0)
 
 
-def blocked(
+def masked_cells(
     x: AttentionInputs, heads: list[int] | None = None, rows: Rows = None, keys: slice | None = None
 ) -> Tensor | None:
     """Which keys each query may not look at: bool, broadcasts to (batch, heads, rows, keys); None where all may be."""
@@ -140,7 +140,7 @@ def blocked(
         return None
     if x.mask is not None:
         mask = take(x.mask, heads, rows, keys)
-        return ~mask if mask.dtype == torch.bool else mask <= blocked_below(mask)
+        return ~mask if mask.dtype == torch.bool else mask <= masked_below(mask)
     if x.causal:
         return _is_later(x, rows, keys)[None, None]
     return None
@@ -157,7 +157,7 @@ def reach(x: AttentionInputs, heads: list[int] | None, rows: slice) -> slice:
         return slice(0, min(x.keys, rows.stop) if x.causal else x.keys)
     if isinstance(x.mask, RowMask):
         return x.mask.reach(heads, rows)
-    shut = blocked(x, heads, rows)
+    shut = masked_cells(x, heads, rows)
     assert shut is not None
     seen = (~shut).flatten(0, -2).any(dim=0)  # (keys or 1,)
     places = torch.nonzero(seen.cpu())[:, 0]  # brought over once: each number asked of a device is a wait for it
@@ -175,7 +175,7 @@ def masked_scores(
 ) -> tuple[Tensor, Tensor | None]:
     """As `scores`, with -inf where the key may not be looked at.
 
-    And what a mask shuts, as in `blocked`; None too where every row is known to look at something.
+    And what a mask shuts, as in `masked_cells`; None too where every row is known to look at something.
     """
     if x.keys <= EXACT_KEYS and _is_causal_alone(x):
         # one pass over what the cache holds: the product is rounded as by itself, since 0 or -inf is added to it
@@ -186,11 +186,11 @@ def masked_scores(
         # what all rows may look at is not touched, only what lies to its sides
         outer = range(x.keys)[keys or slice(None)]
         for side in (slice(outer.start, inner.start), slice(inner.stop, outer.stop)):
-            shut = blocked(x, heads, rows, side) if side.start < side.stop else None
+            shut = masked_cells(x, heads, rows, side) if side.start < side.stop else None
             if shut is not None:
                 s[..., side.start - outer.start : side.stop - outer.start].masked_fill_(shut, -torch.inf)
         return s, None
-    shut = blocked(x, heads, rows, keys) if x.mask is not None else None
+    shut = masked_cells(x, heads, rows, keys) if x.mask is not None else None
     if shut is not None:
         s.masked_fill_(shut, -torch.inf)
     elif x.causal:
@@ -300,6 +300,6 @@ def _scales(x: AttentionInputs, heads: list[int] | None) -> Tensor:
     return (x.scale * factors)[:, None, None]  # (heads, 1, 1)
 
 
-def blocked_below(mask: Tensor) -> float:
+def masked_below(mask: Tensor) -> float:
     """Added masks say "not here" by the dtype's lowest number (or -inf); half of it parts it from any bias."""
     return torch.finfo(mask.dtype).min / 2

@@ -10,11 +10,11 @@ from torch import Tensor
 
 from models.attention import attention
 from models.attention.attention import AttentionInputs
-from models.attention.masks import Places, RowMask, Rule, places
-from models.protocol.interventions import Intervention, Mask, Positions, Scale, applies, in_force
+from models.attention.masks import MaskFunction, Places, RowMask, places
+from models.protocol.interventions import Intervention, Mask, Positions, Scale, applies, effective_masks
 from models.protocol.values import Site, is_long
 
-Rules = dict[tuple[Hashable, ...], Rule]
+MaskFunctions = dict[tuple[Hashable, ...], MaskFunction]
 """By what they were made of: layers that are masked alike share one, and look at its cells once."""
 
 
@@ -23,7 +23,7 @@ def edited(
     site: Site,
     interventions: Sequence[Intervention],
     past: int = 0,
-    rules: Rules | None = None,
+    rules: MaskFunctions | None = None,
 ) -> AttentionInputs:
     """`x` with the interventions that apply at `site`; `x` itself where none does.
 
@@ -52,14 +52,14 @@ def _factors(x: AttentionInputs, item: Scale) -> Tensor:
     return factors  # (heads,)
 
 
-def _masked(x: AttentionInputs, masks: list[Mask], past: int, first_key: int, made: Rules) -> AttentionInputs:
+def _masked(x: AttentionInputs, masks: list[Mask], past: int, first_key: int, made: MaskFunctions) -> AttentionInputs:
     per_head = x.mask is not None and x.mask.shape[1] != 1
     # the number is of a tensor that the rule keeps alive, so that it stays one's own
     trained = (id(x.mask), x.causal, x.queries, x.keys, x.query.device, past, first_key)
-    rules: list[Rule] = []  # heads that are masked alike share one
+    rules: list[MaskFunction] = []  # heads that are masked alike share one
     of_head = []
     for head in range(x.heads):
-        chain = tuple(in_force(item for item in masks if item.head in (None, head)))
+        chain = tuple(effective_masks(item for item in masks if item.head in (None, head)))
         key = (*trained, chain, head if per_head else None)
         if key not in made:
             made[key] = _rule(x, head, chain, past, first_key)
@@ -71,7 +71,7 @@ def _masked(x: AttentionInputs, masks: list[Mask], past: int, first_key: int, ma
     return replace(x, bias=_with_added(x), causal=False, mask=held)  # (1, heads or 1, queries, keys)
 
 
-def _rule(x: AttentionInputs, head: int, chain: Sequence[Mask], past: int, first_key: int) -> Rule:
+def _rule(x: AttentionInputs, head: int, chain: Sequence[Mask], past: int, first_key: int) -> MaskFunction:
     """What `chain` makes of one head's trained mask."""
     device = x.query.device
 
@@ -81,7 +81,7 @@ def _rule(x: AttentionInputs, head: int, chain: Sequence[Mask], past: int, first
         if isinstance(x.mask, RowMask):  # without the table of what it reaches, which nobody needs any more
             shut = ~x.mask.block([head], rows, keys)[0, 0]
         else:
-            trained = attention.blocked(x, [head], rows, keys)
+            trained = attention.masked_cells(x, [head], rows, keys)
             shut = torch.zeros((), dtype=torch.bool, device=device) if trained is None else trained[0, 0]
         for item in chain:
             if item.kind == "painted":
@@ -90,7 +90,7 @@ def _rule(x: AttentionInputs, head: int, chain: Sequence[Mask], past: int, first
                 shut = _shut(item, shut, q, k, x.keys)
         return ~shut.expand(len(q), k.shape[1])[None, None]
 
-    return Rule(cells, x.queries, x.keys, device, () if x.mask is None else (x.mask,))
+    return MaskFunction(cells, x.queries, x.keys, device, () if x.mask is None else (x.mask,))
 
 
 def _shut(item: Mask, now: Tensor, q: Tensor, k: Tensor, keys: int) -> Tensor:

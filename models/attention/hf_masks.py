@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from transformers.masking_utils import causal_mask_function, sdpa_mask
 
-from models.attention.masks import Places, RowMask, Rule, count, places
+from models.attention.masks import MaskFunction, Places, RowMask, count, places
 from models.protocol.values import is_long
 
 
@@ -63,4 +63,4 @@ def mask_where_looked_at(
         return made
 
     kept = () if attention_mask is None else (attention_mask,)
-    return RowMask([Rule(cells, q_length, kv_length, torch.device(device), kept)], batch=batch_size)
+    return RowMask([MaskFunction(cells, q_length, kv_length, torch.device(device), kept)], batch=batch_size)

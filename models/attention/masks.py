@@ -2,8 +2,8 @@
 
 A mask of 32,768 x 32,768 cells takes 1 GB, once for each kind of layer (sliding windows: Beltagy et al. 2020, section
 3.1; chunks; padding; what a person chose). Which cells are open is a function of the places of query and key, though,
-and a function takes no room: a `Rule` evaluates it for some rows and keys. `RowMask` makes a tensor of it, with shape,
-dtype and device but no memory, that passes through a model's code as any other mask does.
+and a function takes no room: a `MaskFunction` evaluates it for some rows and keys. `RowMask` makes a tensor of
+it, with shape, dtype and device but no memory, that passes through a model's code as any other mask does.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _BLOCK = 1 << 21
 _DEVICE_BLOCK = 1 << 26
 
 
-class Rule:
+class MaskFunction:
     """Which keys each query may look at, as a function of their places."""
 
     def __init__(
@@ -125,7 +125,7 @@ class RowMask(Tensor):
     What torch does with it elsewhere is done with the whole of it.
     """
 
-    rules: tuple[Rule, ...]
+    rules: tuple[MaskFunction, ...]
     of_head: tuple[int, ...]  # which rule is each head's; one number stands for all heads
 
     # else torch would call the results of operations masks too
@@ -133,7 +133,11 @@ class RowMask(Tensor):
 
     @staticmethod
     def __new__(
-        cls, rules: Sequence[Rule], of_head: Sequence[int] = (0,), batch: int = 1, device: torch.device | None = None
+        cls,
+        rules: Sequence[MaskFunction],
+        of_head: Sequence[int] = (0,),
+        batch: int = 1,
+        device: torch.device | None = None,
     ) -> RowMask:
         first = rules[0]
         shape = (batch, len(of_head), first.queries, first.keys)
@@ -151,7 +155,7 @@ class RowMask(Tensor):
         return made[wanted[0]] if len(made) == 1 else torch.cat([made[rule] for rule in wanted], dim=1)
 
     def reach(self, heads: list[int] | None, rows: slice) -> slice:
-        """As `Rule.reach`, for some heads together."""
+        """As `MaskFunction.reach`, for some heads together."""
         runs = [self.rules[rule].reach(rows) for rule in set(self._of(heads))]
         runs = [run for run in runs if run.start < run.stop]
         if not runs:
@@ -159,7 +163,7 @@ class RowMask(Tensor):
         return slice(min(run.start for run in runs), max(run.stop for run in runs))
 
     def open_run(self, heads: list[int] | None, rows: slice) -> slice:
-        """As `Rule.open_run`, for some heads together."""
+        """As `MaskFunction.open_run`, for some heads together."""
         runs = [self.rules[rule].open_run(rows) for rule in set(self._of(heads))]
         start, stop = max(run.start for run in runs), min(run.stop for run in runs)
         return slice(start, stop) if start < stop else slice(0, 0)

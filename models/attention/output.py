@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from models.attention import attention
-from models.attention.attention import AttentionInputs, blocked_below, shared, take
+from models.attention.attention import AttentionInputs, masked_below, shared, take
 from models.attention.masks import GROUP, RowMask
 from models.protocol.values import is_long
 
@@ -41,9 +41,9 @@ def _fused_mix(x: AttentionInputs) -> Tensor:
     mask, causal = x.mask, x.causal
     if mask is not None and mask.dtype != torch.bool:
         # the lowest number only says "not here" beside a higher one: a row that holds nothing else would become a mean
-        mask = mask.masked_fill(mask <= blocked_below(mask), -torch.inf)
+        mask = mask.masked_fill(mask <= masked_below(mask), -torch.inf)
     if x.bias is not None:
-        shut = attention.blocked(x)
+        shut = attention.masked_cells(x)
         bias = x.bias if shut is None else x.bias.masked_fill(shut, -torch.inf)
         mask, causal = (bias if mask is None or mask.dtype == torch.bool else bias + mask), False
     query = x.query if x.factors is None else x.query * x.factors[:, None, None].to(x.query.dtype)
@@ -111,7 +111,7 @@ def _mix_part(x: AttentionInputs, heads: list[int] | None, rows: slice, keys: sl
 
 
 def _fused_part(x: AttentionInputs, heads: list[int] | None, rows: slice, keys: slice) -> Tensor:
-    shut = attention.blocked(x, heads, rows, keys)
+    shut = attention.masked_cells(x, heads, rows, keys)
     chosen = slice(None) if heads is None else heads
     part = replace(
         x,

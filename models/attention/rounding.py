@@ -113,7 +113,7 @@ def _scores_off(x: AttentionInputs, head: int, rows: Rows, unit: float) -> tuple
         off += torch.where(attention.added_bias(x, [head], rows)[0, 0] != 0, unit * whole.abs(), 0.0)
     if x.sinks is None:
         return off, None
-    shut = attention.blocked(x, [head], rows)
+    shut = attention.masked_cells(x, [head], rows)
     sink = x.sinks[head].float()
     seen = whole if shut is None else whole.masked_fill(shut[0, 0], -math.inf)
     most = torch.maximum(seen.amax(-1, keepdim=True), sink) + off.amax(-1, keepdim=True)

@@ -55,7 +55,7 @@ class KeptRows:
             return
         heads, last = [self._head[1]], slice(x.queries - many, x.queries)
         rows = attention.weights(x, heads, last)  # (sequences, 1, rows, keys)
-        shut = attention.blocked(x, heads, last)
+        shut = attention.masked_cells(x, heads, last)
         rows = rows if shut is None else rows.masked_fill(shut, _SHUT)
         for of_sequence, ids in zip(rows[:, 0].float().cpu().numpy(), written, strict=True):
             if self._head[0].stack == "decoder":  # a sliding window has forgotten its first keys

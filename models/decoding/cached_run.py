@@ -2,7 +2,7 @@
 
 Works for decoder-only models and for the decoder of encoder-decoder models, whose encoder runs once. Interventions act
 at every step. Where one lets a token see what comes after it, nothing of the step before can be used: every step then
-reads the whole text anew (`reads_anew`).
+reads the whole text anew (`prevents_caching`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from transformers.cache_utils import DynamicLayer
 from models.forward.capture import Recorder, recording
 from models.forward.logits import last_only
 from models.forward.model import Encoded, Model
-from models.forward.output_weights import check_edits, keep_given
+from models.forward.output_weights import check_edits, keep_output_weights
 from models.forward.position_edits import edited_positions
 from models.protocol.decoding import CacheLayer
 from models.protocol.errors import InputError
@@ -59,7 +59,7 @@ def start_run(model: Model, encoded: Encoded, interventions: Sequence[Interventi
     return run
 
 
-def reads_anew(interventions: Sequence[Intervention], prompt: int) -> Intervention | None:
+def prevents_caching(interventions: Sequence[Intervention], prompt: int) -> Intervention | None:
     """The first mask under which a token of the decoder may see one that is written after it; None where none is.
 
     What was computed of that token changes with each step, so that it can not be kept. The first `prompt` tokens run
@@ -113,7 +113,7 @@ class CachedRun:
         # renamed in transformers 5.24; older releases know the older name only
         self._cache_name = "cache" if model.accepts("cache") else "past_key_values"
         self.prompt = self.ids.shape[1]
-        self.reads_anew = reads_anew(self.interventions, self.prompt)
+        self.prevents_caching = prevents_caching(self.interventions, self.prompt)
         self._cached = 0
         self._before: dict[tuple[str, int], int] = {}  # tokens that each layer kept before the last step
         self._added = 0  # tokens that the last step ran
@@ -133,9 +133,9 @@ class CachedRun:
         recorder = Recorder(self.model.module_names, self.model.seq2seq, never, self.interventions, past)
         name = "decoder_input_ids" if self.model.seq2seq else "input_ids"
         inputs = {name: self.ids[:, past:], **self._fixed}
-        options: dict[str, Any] = {**self.model.forward_options, "use_cache": self.reads_anew is None}
+        options: dict[str, Any] = {**self.model.forward_options, "use_cache": self.prevents_caching is None}
         options |= last_only(self.model, self.ids.shape[1] - past)
-        if self.reads_anew is None:
+        if self.prevents_caching is None:
             options[self._cache_name] = self._cache
         elif not self.model.seq2seq:  # else positions that do not count up would pass for several texts in one
             inputs["attention_mask"] = torch.ones_like(self.ids)
@@ -146,10 +146,10 @@ class CachedRun:
         with recording(recorder), edited_positions(self.model, inputs, self.interventions, past) as inputs:
             out = self.model.module(**inputs, **options)
             if self.model.info.weights_only:
-                keep_given(self.model, recorder, out, self.ids.shape[1])
+                keep_output_weights(self.model, recorder, out, self.ids.shape[1])
         if self.recorder is None:
             self._check([*self._encoder_sites, *recorder.sites])
-        self._cached = 0 if self.reads_anew is not None else self.ids.shape[1]
+        self._cached = 0 if self.prevents_caching is not None else self.ids.shape[1]
         self.recorder, self.read = recorder, self.ids
         logits: Tensor = out.logits[:, -1].float()
         return logits
@@ -160,7 +160,7 @@ class CachedRun:
         More sources than sequences make them branch; the cache follows.
         """
         if sources is not None:
-            if self.reads_anew is None:
+            if self.prevents_caching is None:
                 self._cache.reorder_cache(sources)
             self.ids = self.ids[sources]
             self._fixed = {key: _spread(value, len(sources)) for key, value in self._fixed.items()}

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from models.decoding.filters import apply, filters, stages
 from models.forward.model import Model
-from models.protocol.decoding import Offer, Stage
+from models.protocol.decoding import DecodeCandidate, Stage
 from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.errors import InputError
 
@@ -22,12 +22,12 @@ class Choice:
 
     token: int
     log_probability: float  # of the model
-    offers: tuple[Offer, ...]
+    offers: tuple[DecodeCandidate, ...]
     stages: tuple[Stage, ...]
     drawn: float | None  # the uniform number that decided, None where nothing was drawn
 
     @property
-    def offer(self) -> Offer:
+    def offer(self) -> DecodeCandidate:
         return next(offer for offer in self.offers if offer.id == self.token)
 
 
@@ -99,13 +99,13 @@ def _drawn(probabilities: Tensor, uniform: float) -> int:
 
 def _offers(
     model: Model, ids: Tensor, logits: Tensor, log_p: Tensor, kept: Tensor | None, cut_by: dict[str, Tensor]
-) -> tuple[Offer, ...]:
+) -> tuple[DecodeCandidate, ...]:
     probabilities = log_p[ids].exp()
     shares = probabilities if kept is None else kept[ids]
     numbers = torch.stack([logits[ids], probabilities, shares], dim=1).tolist()
     cut = {name: which[0, ids].tolist() for name, which in cut_by.items()}
     return tuple(
-        Offer(
+        DecodeCandidate(
             id=id_,
             label=model.piece_label(id_),
             logit=logit,

@@ -24,7 +24,7 @@ from models.decoding.filters import Filter, apply, filters
 from models.decoding.samples import Samples
 from models.forward.model import Model
 from models.protocol.chat import Chat, Prompt
-from models.protocol.decoding import Beam, DecodeStepRequest, Offer
+from models.protocol.decoding import Beam, DecodeCandidate, DecodeStepRequest
 from models.protocol.decoding_settings import MOST_SAMPLES, DecodeSettings
 from models.protocol.errors import InputError
 from models.protocol.interventions import Intervention
@@ -50,8 +50,8 @@ class DecodedStep:
     text: str  # written so far, special tokens left out; of the best beam in a beam search, else of the first sample;
     # of a masked model the whole text
     ids: tuple[int, ...]  # written so far, without the prompt
-    offers: tuple[Offer, ...]  # the likeliest by the model, and the chosen one; empty in a beam search
-    chosen: Offer | None  # None in a beam search, where `beams` tell
+    offers: tuple[DecodeCandidate, ...]  # the likeliest by the model, and the chosen one; empty in a beam search
+    chosen: DecodeCandidate | None  # None in a beam search, where `beams` tell
     log_probability: float  # of all that was written, by the model
     ended: bool  # the model ended the text (that of every sample), or the search is over
     cache_bytes: int

@@ -190,7 +190,7 @@ class Writing:
             trace, last = self._whole(asked, should_stop), slice(first, None)
             weights = trace.weights(request.site, request.head, last)
             masked = trace.masked(request.site, request.head, last)
-            if request.site.stack != "encoder" and isinstance(self._run, CachedRun) and not self._run.reads_anew:
+            if request.site.stack != "encoder" and isinstance(self._run, CachedRun) and not self._run.prevents_caching:
                 self._rows.look_at(request.site, request.head)
                 self._rows.keep_pass(weights, masked, first, asked)  # later steps go on from here
         weights.flags.writeable = False
@@ -256,7 +256,7 @@ class Writing:
 
     def _keep_rows(self, run: Run, request: DecodeStepRequest | DecodeSamplesRequest) -> None:
         """The rows of the tokens that this step ran, of the head that is looked at."""
-        if not isinstance(run, CachedRun) or run.recorder is None or request.site is None or run.reads_anew:
+        if not isinstance(run, CachedRun) or run.recorder is None or request.site is None or run.prevents_caching:
             return
         inputs = {site.ref: x for site, x in zip(run.recorder.sites, run.recorder.inputs, strict=True)}
         x = inputs.get(request.site)
@@ -320,7 +320,7 @@ class Writing:
             ending=ending,
             cache=layers,
             cache_bytes=run.cache_bytes,
-            reads_anew=run.reads_anew if isinstance(run, CachedRun) else None,
+            prevents_caching=run.prevents_caching if isinstance(run, CachedRun) else None,
             seconds=time.perf_counter() - started,
             **values,  # type: ignore[arg-type]
         )

@@ -9,7 +9,7 @@ from functools import singledispatchmethod
 
 import numpy as np
 
-from models.attention.atlas import AtlasInParts
+from models.attention.atlas import IncrementalAtlas
 from models.attention.pooling import Pooling
 from models.attention.tiles import HeadTiles
 from models.decoding.next_token import write_next
@@ -68,11 +68,11 @@ from models.views.positions import positions_view
 from models.views.recurrent import recurrent_view
 
 # How many weights one answer computes at most, so that a request in another lane is not kept waiting.
-A_MOMENT = {"cpu": 1 << 25}
-A_MOMENT_ON_A_DEVICE = 1 << 31
+WORK_PER_ANSWER = {"cpu": 1 << 25}
+WORK_PER_ANSWER_ON_DEVICE = 1 << 31
 
 
-class HeldRun:
+class CurrentRun:
     """A trace, what was run to get it, and what its views have worked out so far."""
 
     def __init__(
@@ -81,7 +81,7 @@ class HeldRun:
         trace: Trace,
         text: Prompt,
         written: str | list[int] | None,
-        before: HeldRun | None = None,
+        before: CurrentRun | None = None,
     ) -> None:
         """`written` is what an encoder-decoder model's decoder was given; `before` is the run that this one follows."""
         self.model = model
@@ -98,7 +98,7 @@ class HeldRun:
         self._changes: LongComparison | None = None  # of a long text
         self._maps: dict[tuple[int, int], HeadTiles] = {}  # by site and head: two floats a row
         self._atlas_key: tuple[int, int, Pooling] = (0, 0, "max")
-        self._atlas_parts: AtlasInParts | None = None  # of that run, size and pooling
+        self._atlas_parts: IncrementalAtlas | None = None  # of that run, size and pooling
 
     def untouched(self, should_stop: ShouldStop) -> Trace:
         """The same text run without interventions."""
@@ -181,7 +181,7 @@ class HeldRun:
         started = time.perf_counter()
         key = (request.run, request.size, _pooling(request.pooling))
         if self._atlas_parts is None or self._atlas_key != key:
-            self._atlas_key, self._atlas_parts = key, AtlasInParts(self.trace.inputs, request.size, key[2])
+            self._atlas_key, self._atlas_parts = key, IncrementalAtlas(self.trace.inputs, request.size, key[2])
         report("Drawing all heads", self._atlas_parts.done or None)
         with self._begun_anew_if_it_fails():
             self._atlas_parts.advance(_moment(self.trace), should_stop)
@@ -303,7 +303,7 @@ def _pooling(name: str) -> Pooling:
 def _moment(trace: Trace) -> int:
     """How many weights may be computed before other requests are looked at."""
     device = trace.inputs[0].query.device.type if trace.inputs else "cpu"
-    return A_MOMENT.get(device, A_MOMENT_ON_A_DEVICE)
+    return WORK_PER_ANSWER.get(device, WORK_PER_ANSWER_ON_DEVICE)
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:

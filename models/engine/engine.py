@@ -13,7 +13,7 @@ from transformers.utils import logging as transformers_logging
 from models.decoding.choosing import end_ids
 from models.decoding.decode import decode, written_text
 from models.decoding.player import Player
-from models.engine.current_run import HeldRun
+from models.engine.current_run import CurrentRun
 from models.files import devices
 from models.files.catalogue import HANDED_OVER
 from models.forward.model import Model
@@ -69,7 +69,7 @@ class Engine:
         devices.set_threads()
         self._adopted = {model.info.reference: model for model in adopted}
         self._model: Model | None = None
-        self._run: HeldRun | None = None
+        self._run: CurrentRun | None = None
         self._ticket = 0  # of the forward request behind it: what later requests call this run
         self._experiment: tuple[tuple[int, int, float, int], Experiment] | None = None  # the last one, by its numbers
         self._player: Player | None = None
@@ -195,7 +195,7 @@ class Engine:
             )
         except ValueError as error:
             raise InputError(str(error)) from error
-        self._run, self._ticket = HeldRun(self._model, trace, text, target, before=self._run), request.ticket
+        self._run, self._ticket = CurrentRun(self._model, trace, text, target, before=self._run), request.ticket
         mask = self._model.info.mask_token
         return Ran(
             request=request,
@@ -277,7 +277,7 @@ class Engine:
             ids = step.ids
         return list(ids[:-1] if ids and ids[-1] in end_ids(model) else ids)
 
-    def _held(self, ticket: int) -> HeldRun:
+    def _held(self, ticket: int) -> CurrentRun:
         if self._run is None or ticket != self._ticket:
             raise StaleRunError
         return self._run

@@ -78,7 +78,7 @@ def missing_packages() -> str:
 
 
 @contextmanager
-def collecting_later() -> Iterator[None]:
+def gc_deferred() -> Iterator[None]:
     """Let Python not look for cycles while some hundred thousand objects come, as the reader of a GGUF file makes them.
 
     It would look through all of them again and again, and let no other thread run meanwhile: the window's neither.
@@ -98,7 +98,7 @@ def collecting_later() -> Iterator[None]:
 
 
 _lock = threading.Lock()
-_later = 0  # how many threads are within `collecting_later`
+_later = 0  # how many threads are within `gc_deferred`
 _collects = True  # whether Python looked for cycles before the first of them
 
 
@@ -116,7 +116,7 @@ def reading_once() -> Iterator[None]:
 
     names, shared = vars(gguf), ("GGUFReader", "get_tensor_name_map")
     own = {name: names[name] for name in shared}
-    with collecting_later():
+    with gc_deferred():
         names |= {name: cache(function) for name, function in own.items()}
         try:
             yield

@@ -62,7 +62,7 @@ def read_json(path: Path, advice: str) -> dict[str, Any]:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as cause:
-        raise CheckpointError(f"{path} can not be read as JSON: {brief(cause)}. Fetch the file again.") from cause
+        raise CheckpointError(f"{path} can not be read as JSON: {summary(cause)}. Fetch the file again.") from cause
     if not isinstance(value, dict):
         raise CheckpointError(f"{path} holds no table of settings. Fetch the file again.")
     return value
@@ -215,7 +215,7 @@ def check_sizes(folder: Path) -> None:
             )
 
 
-def brief(cause: BaseException) -> str:
+def summary(cause: BaseException) -> str:
     """The first line of an error, short enough for a sentence; with the second where the first only announces it."""
     if isinstance(cause, (AttributeError, TypeError)):
         return "it is not built as it should be"  # Python's own words would say nothing of the file

@@ -111,7 +111,7 @@ def _hides_the_future(x: AttentionInputs) -> bool:
     step = max(1, _CELLS // x.keys)
     for start in range(0, x.queries, step):
         rows = slice(start, min(start + step, x.queries))
-        shut = attention.blocked(x, [0], rows)
+        shut = attention.masked_cells(x, [0], rows)
         if shut is None or (~shut).expand(1, 1, rows.stop - start, x.keys)[0, 0].triu(start + 1).any():
             return False
     return True

@@ -19,7 +19,7 @@ from transformers import AttentionInterface, AttentionMaskInterface
 
 from models.attention import output as mixing
 from models.attention.attention import AttentionInputs
-from models.attention.edits import Rules, edited
+from models.attention.edits import MaskFunctions, edited
 from models.attention.hf_masks import mask_where_looked_at
 from models.protocol.interventions import Intervention
 from models.protocol.requests import Cancelled, never
@@ -42,7 +42,7 @@ class Recorder:
     inputs: list[AttentionInputs] = field(default_factory=list)
     sites: list[Site] = field(default_factory=list)
     residual: dict[str, list[Tensor]] = field(default_factory=dict)  # stack: embedding, then after each block
-    rules: Rules = field(default_factory=dict)  # of masks that interventions made
+    rules: MaskFunctions = field(default_factory=dict)  # of masks that interventions made
 
     def keep(self, module: nn.Module, x: AttentionInputs, stack: str = "") -> AttentionInputs:
         """Keep what `module` was given, edited as the interventions say; the module goes on with what comes back.

@@ -11,10 +11,10 @@ from typing import Any
 import torch
 
 from models.files import devices
-from models.files.weight_files import brief
+from models.files.weight_files import summary
 from models.forward.capture import Recorder, recording
 from models.forward.model import Model
-from models.forward.output_weights import keep_given
+from models.forward.output_weights import keep_output_weights
 from models.protocol.errors import CheckpointError
 
 _PROBES = (5, 6)  # tokens: a band of weights is as wide as the text at one length, and not at the next
@@ -73,12 +73,12 @@ def _run(model: Model, count: int) -> Recorder:
         if devices.is_out_of_memory(cause):
             raise
         raise CheckpointError(
-            f"{model.info.name} was loaded, but can not be run: {brief(cause)}. Open another checkpoint."
+            f"{model.info.name} was loaded, but can not be run: {summary(cause)}. Open another checkpoint."
         ) from cause
     check_numbers(model.info.name, out)
     if model.info.weights_only:
         try:
-            keep_given(model, recorder, out, len(encoded.tokens))
+            keep_output_weights(model, recorder, out, len(encoded.tokens))
         except Exception as cause:  # an output of another make
             raise CheckpointError(_nothing_to_show(model)) from cause
     return recorder

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from models.files.memory import KEPT_BYTES, most_tokens
-from models.files.weight_files import brief
+from models.files.weight_files import summary
 from models.forward.capture import watch_blocks
 from models.protocol.chat import Chat, Prompt
 from models.protocol.errors import InputError
@@ -302,7 +302,7 @@ class Model:
             raise  # in its own words
         except Exception as cause:  # whatever a tokenizer runs into: no [UNK] where it needs one, say
             raise InputError(
-                f"{self.info.name}'s tokenizer fails on this text ({brief(cause)}). Change the text, or open another "
+                f"{self.info.name}'s tokenizer fails on this text ({summary(cause)}). Change the text, or open another "
                 "checkpoint."
             ) from cause
         ids, spans = encoding["input_ids"], encoding["offset_mapping"]

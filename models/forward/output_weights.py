@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from models.forward.model import Model
 
 
-def keep_given(model: Model, recorder: Recorder, out: Any, tokens: int) -> None:
+def keep_output_weights(model: Model, recorder: Recorder, out: Any, tokens: int) -> None:
     """Keep the weights that a model's output holds, in the place of queries and keys.
 
     Args:

@@ -11,7 +11,7 @@ import torch
 from models.forward.capture import Recorder, recording
 from models.forward.logits import later_logits
 from models.forward.model import Model
-from models.forward.output_weights import check_edits, keep_given
+from models.forward.output_weights import check_edits, keep_output_weights
 from models.forward.position_edits import edited_positions
 from models.forward.trace import Trace
 from models.protocol.chat import Prompt
@@ -57,6 +57,6 @@ def run(
     ):
         out = model.forward(inputs if later is None else later.asking)
         if model.info.weights_only:
-            keep_given(model, recorder, out, len(encoded.tokens))
+            keep_output_weights(model, recorder, out, len(encoded.tokens))
     check(interventions, recorder.sites)
     return Trace.of(model, encoded, recorder, out, later)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from models.attention import attention
-from models.attention.atlas import Atlas, AtlasInParts
+from models.attention.atlas import Atlas, IncrementalAtlas
 from models.attention.attention import AttentionInputs, Rows
 from models.attention.masks import held
 from models.attention.pooling import Pooling, pooled
@@ -121,7 +121,7 @@ class Trace:
     def masked(self, site: SiteLike, head: int, rows: Rows = None) -> np.ndarray | None:
         """(rows, keys) bool, True where the key may not be looked at; None where every key may be."""
         x = self.at(site, head)
-        shut = attention.blocked(x, [head], rows)
+        shut = attention.masked_cells(x, [head], rows)
         if shut is None:
             return None
         count = x.queries if rows is None else torch.arange(x.queries)[rows].numel()
@@ -150,7 +150,7 @@ class Trace:
         Raises:
             Cancelled: `should_stop()` was true between two blocks of rows.
         """
-        parts = AtlasInParts(self.inputs, size, how)
+        parts = IncrementalAtlas(self.inputs, size, how)
         parts.advance(should_stop=should_stop)
         return parts.picture()
 

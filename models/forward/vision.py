@@ -16,11 +16,11 @@ from models.files.memory import KEPT_BYTES, most_tokens
 from models.files.names import title_of
 from models.files.pictures import read_picture
 from models.files.sample_pictures import path_of
-from models.files.weight_files import brief
+from models.files.weight_files import summary
 from models.forward.capture import Recorder, recording
 from models.forward.first_run import check_numbers, is_whole
 from models.forward.model import Encoded, Given, Model
-from models.forward.output_weights import keep_given
+from models.forward.output_weights import keep_output_weights
 from models.protocol.errors import CheckpointError, InputError
 from models.protocol.values import CheckpointInfo, SeenPicture, Token
 
@@ -121,7 +121,7 @@ def open_processor(folder: Path) -> Any:
         return AutoImageProcessor.from_pretrained(folder, local_files_only=True, trust_remote_code=False, backend="pil")
     except Exception as cause:
         name = "preprocessor_config.json"
-        why = f": {brief(cause)}. Correct its {name}" if (folder / name).exists() else f". Add its {name}"
+        why = f": {summary(cause)}. Correct its {name}" if (folder / name).exists() else f". Add its {name}"
         raise CheckpointError(f"{title_of(folder)} does not say how pictures are prepared for it{why}.") from cause
 
 
@@ -147,7 +147,7 @@ def open_vision(info: CheckpointInfo, module: nn.Module, folder: Path) -> Vision
         if devices.is_out_of_memory(cause):
             raise  # its own sentence, with other devices to choose from
         raise CheckpointError(
-            f"{title_of(folder)} can not be run on a picture: {brief(cause)}. Open another checkpoint."
+            f"{title_of(folder)} can not be run on a picture: {summary(cause)}. Open another checkpoint."
         ) from cause
     check_numbers(info.name, out)
     if not _is_plain(model, recorder, out, count):
@@ -162,7 +162,7 @@ def _is_plain(model: VisionModel, recorder: Recorder, out: Any, count: int) -> b
     """Whether every layer has a weight for each of the `count` tokens to look at each other."""
     if model.info.weights_only:
         try:
-            keep_given(model, recorder, out, count)
+            keep_output_weights(model, recorder, out, count)
         except InputError:
             return False
         if not is_whole(model, recorder):

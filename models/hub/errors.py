@@ -26,7 +26,7 @@ _DISK = {
 
 
 @contextmanager
-def in_sentences(name: HubName, endpoint: str, cache: Path) -> Iterator[None]:
+def hub_errors_explained(name: HubName, endpoint: str, cache: Path) -> Iterator[None]:
     """Raise `CheckpointError` for whatever goes wrong inside between `name` on `endpoint` and `cache`."""
     try:
         yield

@@ -21,7 +21,7 @@ from models.files.memory import in_bytes
 from models.files.names import HubName, parse
 from models.files.weight_files import JSON_BYTES, header_length, parse_header, read_headers, read_json
 from models.hub.contents import contents_of
-from models.hub.errors import host_of, in_sentences
+from models.hub.errors import host_of, hub_errors_explained
 from models.hub.transfer import Transfer
 from models.protocol.errors import CheckpointError
 from models.protocol.hub import FetchRequest, HubFetched, HubFile, HubListing, LookUpRequest, Tensors
@@ -70,7 +70,7 @@ class HubEngine:
         if request.offline or is_offline_mode():
             return self._listing_of_cache(request, name)
         report(f"Asking {host_of(self.endpoint)} for {name.repository}", None)
-        with in_sentences(name, self.endpoint, self.cache.folder):
+        with hub_errors_explained(name, self.endpoint, self.cache.folder):
             info = self._transfer.info(name, should_stop)
             commit = info.sha
             if commit is None or not re.fullmatch("[0-9a-f]{40}", commit):
@@ -197,7 +197,7 @@ class HubEngine:
             label = f"Downloading {name.title}: {in_bytes(done)} of {in_bytes(listing.size)}"
             report(label, done / max(1, listing.size))
 
-        with in_sentences(name, self.endpoint, self.cache.folder):
+        with hub_errors_explained(name, self.endpoint, self.cache.folder):
             self.cache.check_room(name, listing.size - done)
             for file in sorted(files, key=lambda file: file.size):  # what is wrong shows early
                 self._transfer.fetch(name, listing.commit, file, should_stop, count)

@@ -56,7 +56,7 @@ class Transfer:
         """
         # as HfApi.model_info, which reads and unpacks whatever comes, however long it takes
         url = f"{self.endpoint}/api/models/{name.repository}/revision/{quote(name.branch, safe='')}?blobs=true"
-        content = asked_again(self._start, url, {}, _MOST_INFO + 1, should_stop)
+        content = retried(self._start, url, {}, _MOST_INFO + 1, should_stop)
         if len(content) > _MOST_INFO:
             raise ValueError("no list of files is that long")
         return ModelInfo(**json.loads(content))  # type: ignore[no-untyped-call]
@@ -68,17 +68,17 @@ class Transfer:
             Cancelled: waiting for them was called off.
         """
         headers = {"Range": f"bytes=0-{count - 1}"}
-        return asked_again(self._start, self._url(name, commit, file), headers, count, should_stop)
+        return retried(self._start, self._url(name, commit, file), headers, count, should_stop)
 
     def _start(self, url: str, headers: dict[str, str], count: int, should_stop: ShouldStop) -> bytes:
         with self._stream(url, headers) as response:
-            return Beginning(response.iter_raw(), should_stop).read(count)
+            return PrefixReader(response.iter_raw(), should_stop).read(count)
 
     @contextmanager
-    def beginning(self, name: HubName, commit: str, file: str, should_stop: ShouldStop) -> Iterator[Beginning]:
+    def beginning(self, name: HubName, commit: str, file: str, should_stop: ShouldStop) -> Iterator[PrefixReader]:
         """A file that is read from its first byte on; what nobody reads does not come, but for what is on its way."""
         with self._stream(self._url(name, commit, file), {}) as response:
-            yield Beginning(response.iter_raw(), should_stop)
+            yield PrefixReader(response.iter_raw(), should_stop)
 
     def fetch(
         self, name: HubName, commit: str, file: HubFile, should_stop: ShouldStop, count: Callable[[int], None]
@@ -164,7 +164,7 @@ class Transfer:
             yield response
 
 
-class Beginning:
+class PrefixReader:
     """Bytes as they arrive. They are kept, so that they can be used when more is known of them."""
 
     def __init__(self, pieces: Iterator[bytes], should_stop: ShouldStop) -> None:
@@ -192,7 +192,7 @@ class Beginning:
         return data
 
 
-def asked_again(ask: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
+def retried(ask: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
     """`ask`, and once more where a connection that was kept open had been closed at the other end meanwhile."""
     try:
         return ask(*args, **options)

@@ -35,10 +35,10 @@ from models.files.families import (
     vocabulary_of,
     weights_only,
 )
-from models.files.gguf import collecting_later, is_gguf, missing_packages, parts_only, read_gguf
+from models.files.gguf import gc_deferred, is_gguf, missing_packages, parts_only, read_gguf
 from models.files.memory import check_fits, most_tokens
 from models.files.names import title_of
-from models.files.weight_files import adapter, brief, check_sizes, read_headers, read_json, wrong_count
+from models.files.weight_files import adapter, check_sizes, read_headers, read_json, summary, wrong_count
 from models.files.whole_files import not_written
 from models.opening.missing_tensors import Misshapen, is_of_head, misshapen_tensors, missing_tensors
 from models.protocol.errors import CheckpointError
@@ -114,7 +114,7 @@ def examine(reference: str, listing: HubListing | None = None) -> Examined:
         return _examine_gguf(reference, path) if path.is_file() else _examine_folder(reference, path, listing)
     except OSError as cause:  # taken away meanwhile, or not allowed
         raise CheckpointError(
-            f"{title_of(path)} can not be read ({cause.strerror or brief(cause)}). "
+            f"{title_of(path)} can not be read ({cause.strerror or summary(cause)}). "
             "Check that it is still there and that you may read it."
         ) from cause
 
@@ -149,7 +149,7 @@ def _examine_folder(reference: str, path: Path, listing: HubListing | None) -> E
         config = AutoConfig.from_pretrained(path, local_files_only=True, trust_remote_code=False)
     except Exception as cause:
         raise CheckpointError(
-            f"{title}: config.json can not be understood: {brief(cause)}. Correct it, or fetch the file again."
+            f"{title}: config.json can not be understood: {summary(cause)}. Correct it, or fetch the file again."
         ) from cause
     # both may name a kernel on a hub, which is code, and would be fetched and run
     config._attn_implementation = config._experts_implementation = None
@@ -187,16 +187,16 @@ def _examine_gguf(reference: str, path: Path) -> Examined:
             f"{path.name} holds no tokenizer, so no text can be read. Open another file of the model."
         )
     try:
-        with collecting_later():
+        with gc_deferred():
             config = AutoConfig.from_pretrained(path.parent, gguf_file=path.name, local_files_only=True)
     except Exception as cause:
         if header.architecture in GGUF_SUPPORTED_ARCHITECTURES:  # then it is the numbers
             raise CheckpointError(
-                f"{path.name}: no model can be built from its header: {brief(cause)}. Fetch it again."
+                f"{path.name}: no model can be built from its header: {summary(cause)}. Fetch it again."
             ) from cause
         raise CheckpointError(
             f"{path.name}: transformers {transformers.__version__} can not open a GGUF file of the architecture "
-            f"“{header.architecture}”: {brief(cause)}. Open the checkpoint that it was made from."
+            f"“{header.architecture}”: {summary(cause)}. Open the checkpoint that it was made from."
         ) from cause
     wrong = wrong_count(config.to_dict())
     if wrong:
@@ -269,7 +269,7 @@ def _checked(examined: Examined, tensors: Tensors) -> Examined:
             described = sum(p.numel() for p in empty.parameters())
     except Exception as cause:
         raise CheckpointError(
-            f"{title}: no model can be built from {says}: {brief(cause)}. Check the numbers in it, or fetch it again."
+            f"{title}: no model can be built from {says}: {summary(cause)}. Check the numbers in it, or fetch it again."
         ) from cause
     # tied weights are stored once, heads may be left out: a factor of two covers both
     if described > 2 * tensors.parameters + 1_000_000:
@@ -355,7 +355,7 @@ def open_tokenizer(examined: Examined) -> tuple[Any, CheckpointInfo]:
                 f"{title} has a tokenizer that is program code, which is never run here. "
                 "Save it again as tokenizer.json."
             ) from cause
-        raise CheckpointError(f"{title}: its tokenizer can not be read: {brief(cause)}. Fetch it again.") from cause
+        raise CheckpointError(f"{title}: its tokenizer can not be read: {summary(cause)}. Fetch it again.") from cause
     if not tokenizer.is_fast:
         raise CheckpointError(
             f"{title} has a tokenizer that does not tell which characters a token covers. "

@@ -21,7 +21,7 @@ from transformers.utils import logging as transformers_logging
 from models.files import devices
 from models.files.families import opening
 from models.files.gguf import quiet_unpacking, reading_once
-from models.files.weight_files import brief, read_headers, read_json
+from models.files.weight_files import read_headers, read_json, summary
 from models.forward.capture import IMPLEMENTATION
 from models.forward.first_run import check_first_run
 from models.forward.model import Model
@@ -118,7 +118,7 @@ def _weights(examined: Examined, device: torch.device | None, dtype: torch.dtype
             raise  # its own sentence, with other devices to choose from
         advice = "Choose one device, or open another checkpoint." if device is None else ""  # not all can be spread
         raise CheckpointError(
-            f"{title} can not be loaded: {brief(cause)}. {advice or 'Fetch it again, or open another checkpoint.'}"
+            f"{title} can not be loaded: {summary(cause)}. {advice or 'Fetch it again, or open another checkpoint.'}"
         ) from cause
     missing = sorted(report.get("missing_keys", ()))
     mismatched = sorted(report.get("mismatched_keys", ()))

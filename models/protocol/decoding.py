@@ -19,7 +19,7 @@ Ending = Literal["", "model", "steps", "context", "masks"]
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class DecodeCandidate:
     """One candidate of a step, before and after the settings acted."""
 
     id: int
@@ -159,9 +159,9 @@ class DecodeStepView(Result):
     text: str  # written so far, special tokens left out; of the best beam in a beam search
     whole: Prompt  # what "use this text" puts into the input (the target, in an encoder-decoder model)
     ids: tuple[int, ...]
-    offers: tuple[Offer, ...]  # the likeliest by the model, and the chosen one; empty in a beam search
+    offers: tuple[DecodeCandidate, ...]  # the likeliest by the model, and the chosen one; empty in a beam search
     stages: tuple[Stage, ...]  # one a filter that is on, in the order in which they act
-    chosen: Offer | None  # None in a beam search, where `beams` tell
+    chosen: DecodeCandidate | None  # None in a beam search, where `beams` tell
     drawn: float | None  # the uniform random number that decided, None where nothing was drawn
     log_probability: float  # by the model: of the chosen token; of the best beam's whole text in a beam search
     ending: Ending
@@ -170,7 +170,7 @@ class DecodeStepView(Result):
     beams: tuple[Beam, ...] = ()  # every continuation looked at in this step, the best first
     place: int | None = None  # the position of the mask that was filled
     masks: int = 0  # that are left to fill
-    reads_anew: Intervention | None = None  # the mask under which nothing can be kept from one step to the next
+    prevents_caching: Intervention | None = None  # the mask under which nothing can be kept from one step to the next
     seconds: float = 0.0
 
 

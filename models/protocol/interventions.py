@@ -157,7 +157,7 @@ def factor_at(interventions: Iterable[Intervention], site: Site, head: int) -> f
     return math.prod(scale.factor for scale in scales)
 
 
-def in_force(masks: Iterable[Mask]) -> list[Mask]:
+def effective_masks(masks: Iterable[Mask]) -> list[Mask]:
     """Of the masks that apply to one head, those that still say something, in the order in which they build.
 
     What comes before a mask that replaces ("none", "full", "causal", "prefix") is covered by it.

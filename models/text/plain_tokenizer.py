@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
-from models.files.weight_files import brief
+from models.files.weight_files import summary
 from models.protocol.errors import CheckpointError, InputError
 
 
@@ -68,7 +68,7 @@ class PlainTokenizer:
             ids = [int(id_) for id_ in self._encode(text)]
         except Exception as cause:  # a table of characters that lacks one, say: whatever a person's own code raises
             raise InputError(
-                f"The tokenizer's encode failed on this text: {brief(cause)}. Leave out what it does not know."
+                f"The tokenizer's encode failed on this text: {summary(cause)}. Leave out what it does not know."
             ) from cause
         encoding: dict[str, Any] = {"input_ids": ids}
         if return_offsets_mapping:
@@ -98,7 +98,7 @@ class PlainTokenizer:
         except Exception as cause:  # as above
             shown = ", ".join(str(int(id_)) for id_ in ids[:3])
             raise InputError(
-                f"The tokenizer's decode failed on the ids {shown}{', …' if len(ids) > 3 else ''}: {brief(cause)}. "
+                f"The tokenizer's decode failed on the ids {shown}{', …' if len(ids) > 3 else ''}: {summary(cause)}. "
                 "Give one whose decode takes every id that its encode gives."
             ) from cause
 

@@ -30,12 +30,12 @@ from models.attention.attention import AttentionInputs
 from models.forward.adopted import PlainModel
 from models.forward.capture import IMPLEMENTATION, Recorder
 from models.forward.model import Encoded, Model
-from models.forward.output_weights import keep_given
+from models.forward.output_weights import keep_output_weights
 from models.forward.trace import Trace
 from models.protocol.requests import Cancelled, never
 from models.protocol.results import EAGER
 from models.protocol.values import COARSE, TOLERANCE, UNIT_ROUNDOFFS
-from models.trust.layers import Beside, Sampler, Sites, answering, largest, sampled_rows
+from models.trust.layers import LayerwiseCheck, Sampler, Sites, answering, largest, sampled_rows
 
 # Beyond EXACT_KEYS the fused kernel rounds in another order than eager attention does. By what of the end-to-end
 # difference this may be the reason, if each layer by itself shows no other: 2e-4 was seen where scores are 140.
@@ -109,7 +109,7 @@ def _compare_with_itself(model: Model, encoded: Encoded, trace: Trace) -> Compar
     options = {**model.forward_options, "output_attentions": False}
     difference = _logit_difference(model.module(**encoded.inputs, **options), trace)
     again = Recorder(model.module_names, model.seq2seq)
-    keep_given(model, again, model.forward(encoded.inputs), len(encoded.tokens))
+    keep_output_weights(model, again, model.forward(encoded.inputs), len(encoded.tokens))
     weights = max(
         (
             largest(attention.weights(now) - attention.weights(x))
@@ -181,7 +181,7 @@ def _compare_rows(model: Model, encoded: Encoded, trace: Trace, should_stop: Cal
 def _compare_beside(model: Model, encoded: Encoded, trace: Trace, should_stop: Callable[[], bool]) -> Comparison:
     """Each layer by itself, where rounding alone adds up to more than a small error would."""
     long = any(site.is_long for site in trace.sites)
-    beside = Beside(trace, Sites(model, trace), should_stop, sampled=long)
+    beside = LayerwiseCheck(trace, Sites(model, trace), should_stop, sampled=long)
     rows = sampled_rows(len(trace.tokens)) if long else []
     with answering(model, beside, sampled=long):
         if long:

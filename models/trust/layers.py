@@ -2,8 +2,8 @@
 
 Two ways, both through an attention implementation of transformers' interface. `Sampler` lets a long text run through
 transformers' fused kernel and computes some rows by the model's own eager function; their outputs go on to the next
-layer. `Beside` hands every layer the queries and keys that the run had there, and goes on with the run's own output,
-so that nothing adds up from layer to layer: with few digits rounding alone would.
+layer. `LayerwiseCheck` hands every layer the queries and keys that the run had there, and goes on with the run's
+own output, so that nothing adds up from layer to layer: with few digits rounding alone would.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class Sampler:
 
 
 @dataclass(slots=True, eq=False)
-class Beside:
+class LayerwiseCheck:
     """Compares each layer on the queries, keys and values that the run had there.
 
     The model's own eager function computes it twice from them: in float32, which our weights must equal, and in the

@@ -46,7 +46,7 @@ def cell_view(request: CellRequest, model: Model, trace: Trace) -> CellView:
     row_raw = _plain(keys @ q)
     row_scores = _plain(attention.scores(x, [head], [query])[0, 0, 0])
     weights = attention.weights(x, [head], [query])[0, 0, 0]  # (keys,)
-    shut = attention.blocked(x, [head], [query])
+    shut = attention.masked_cells(x, [head], [query])
     masked = np.zeros(x.keys, bool) if shut is None else _plain(shut[0, 0, 0].expand(x.keys))
     softmax = _Softmax(row_scores, masked, None if x.sinks is None else float(x.sinks[head]))
     mixed = weights[key] * values[key]

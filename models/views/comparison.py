@@ -11,7 +11,7 @@ import torch.nn.functional as F
 
 from models.attention import attention
 from models.attention.attention import AttentionInputs
-from models.attention.in_parts import InParts
+from models.attention.incremental import IncrementalWork
 from models.forward.model import Model
 from models.forward.predictions import predict
 from models.forward.trace import Trace
@@ -103,7 +103,7 @@ def loss(model: Model, trace: Trace) -> float | None:
     return whole.value
 
 
-class LossInParts(InParts):
+class LossInParts(IncrementalWork):
     """`value` is as `loss`, NaN until it is computed."""
 
     def __init__(self, model: Model, trace: Trace) -> None:
@@ -139,7 +139,7 @@ def peeks(before: Trace, after: Trace) -> bool:
     return whole.found
 
 
-class PeeksInParts(InParts):
+class PeeksInParts(IncrementalWork):
     """`found` is as `peeks`, False until it is found."""
 
     def __init__(self, before: Trace, after: Trace) -> None:
@@ -168,7 +168,7 @@ def _peeks(was: AttentionInputs, now: AttentionInputs, rows: slice) -> bool:
     keys = slice(rows.start + 1, attention.reach(now, None, rows).stop)
     if keys.start >= keys.stop:
         return False
-    shut_before, shut_after = (attention.blocked(x, rows=rows, keys=keys) for x in (was, now))
+    shut_before, shut_after = (attention.masked_cells(x, rows=rows, keys=keys) for x in (was, now))
     if shut_before is None:
         return False
     opened = shut_before if shut_after is None else shut_before & ~shut_after  # (1, heads or 1, rows or 1, keys or 1)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from models.attention import attention
 from models.attention.attention import AttentionInputs
-from models.attention.in_parts import InParts
+from models.attention.incremental import IncrementalWork
 from models.attention.pooling import squares
 from models.forward.model import Model
 from models.forward.trace import Trace
@@ -30,7 +30,7 @@ _BLOCK = {"cpu": 1 << 20}
 _DEVICE_BLOCK = 1 << 26
 
 
-class HeadChange(InParts):
+class HeadChange(IncrementalWork):
     """One head in two runs of the same text. NaN (and no dead row) where nothing is computed yet.
 
     Attributes:
@@ -94,7 +94,7 @@ class HeadChange(InParts):
         """Those of `rows` that may look at nothing after; what they may look at is within `reach`."""
         if reach.start == reach.stop:
             return list(range(rows.start, rows.stop))
-        shut = attention.blocked(self._inputs[1], [self._head], rows, reach)
+        shut = attention.masked_cells(self._inputs[1], [self._head], rows, reach)
         if shut is None:
             return []
         dead = shut.expand(1, 1, rows.stop - rows.start, reach.stop - reach.start)[0, 0].all(dim=-1)
@@ -109,7 +109,7 @@ class HeadChange(InParts):
         bits = torch.special.entr(w).sum(dim=-1) / math.log(2)
         self.entropy[side, rows] = bits.cpu().numpy() + 0.0  # a row of certainty has 0, not -0
         self.pictures[side, down, across] = squares(w[None], self.cell, "max")[0].cpu().numpy()
-        shut = attention.blocked(x, [self._head], rows, keys)
+        shut = attention.masked_cells(x, [self._head], rows, keys)
         seen = torch.ones_like(w) if shut is None else (~shut).expand(1, 1, *w.shape)[0, 0].float()
         self.masked[side, down, across] = (squares(seen[None], self.cell, "max")[0] == 0).cpu().numpy()
         return w
@@ -140,7 +140,7 @@ class LongComparison:
         if self._head is None or self._key != (request.site, request.head):
             self._key, self._head = (request.site, request.head), HeadChange(before, after, request.head)
         head = self._head
-        parts: tuple[InParts, ...] = tuple(
+        parts: tuple[IncrementalWork, ...] = tuple(
             dict.fromkeys((head, self.loss_before, self._loss_after, self._peeks))  # of an unchanged run one loss
         )
         for part in parts:

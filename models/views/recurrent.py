@@ -45,7 +45,7 @@ def _looks(trace: Trace) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarr
     if not trace.sites:
         return None, None, None
     x = trace.inputs[0]
-    scores, shut = attention.scores(x)[0, 0], attention.blocked(x)
+    scores, shut = attention.scores(x)[0, 0], attention.masked_cells(x)
     hidden = torch.zeros_like(scores, dtype=torch.bool) if shut is None else shut[0, 0].expand_as(scores)
     return _plain(scores), _plain(hidden), _plain(attention.weights(x)[0, 0])
 

@@ -27,9 +27,9 @@ import torch
 import transformers
 
 from models import open_checkpoint, run
-from models.attention.atlas import AtlasInParts
+from models.attention.atlas import IncrementalAtlas
 from models.attention.tiles import HeadTiles
-from models.engine.current_run import A_MOMENT, A_MOMENT_ON_A_DEVICE
+from models.engine.current_run import WORK_PER_ANSWER, WORK_PER_ANSWER_ON_DEVICE
 from models.files.devices import label_of
 from models.forward.capture import IMPLEMENTATION, Recorder, recording
 from models.forward.model import Model
@@ -151,9 +151,9 @@ def measured_tiles(trace: Trace, runs: int, target: float) -> None:
 
 def measured_atlas(trace: Trace, target: float) -> None:
     heads = sum(site.heads for site in trace.sites)
-    moment = A_MOMENT.get(trace.inputs[0].query.device.type, A_MOMENT_ON_A_DEVICE)
-    AtlasInParts(trace.inputs[:1], THUMBNAIL).advance()  # memory of the blocks
-    parts = AtlasInParts(trace.inputs, THUMBNAIL)
+    moment = WORK_PER_ANSWER.get(trace.inputs[0].query.device.type, WORK_PER_ANSWER_ON_DEVICE)
+    IncrementalAtlas(trace.inputs[:1], THUMBNAIL).advance()  # memory of the blocks
+    parts = IncrementalAtlas(trace.inputs, THUMBNAIL)
     first = timed(trace, lambda: parts.advance(moment))
     whole = first + timed(trace, parts.advance)
     say(f"atlas of {heads} heads, its first part computed", f"{first:.2f} s", f"{FIRST_PICTURE:g} s")

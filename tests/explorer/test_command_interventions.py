@@ -8,7 +8,7 @@ import pytest
 import models
 from explorer.app import main
 from explorer.arguments import _parser, first_state, interventions_of
-from explorer.session.state import Listed, ViewOptions
+from explorer.session.state import InterventionItem, ViewOptions
 from models.protocol.interventions import Mask, Scale
 
 TEXT = "Tom and Anna went to the park."
@@ -31,7 +31,7 @@ def test_what_they_ask_for(arguments, expected):
     args = _parser().parse_args(arguments)
     args.interventions = interventions_of(args)
     assert args.interventions == expected
-    assert first_state(args, ViewOptions()).document.interventions == tuple(Listed(item) for item in expected)
+    assert first_state(args, ViewOptions()).document.interventions == tuple(InterventionItem(item) for item in expected)
 
 
 @pytest.mark.parametrize(

@@ -202,7 +202,7 @@ class RowBars(ThemedWidget):
         inside = 0 <= place < len(self._shown) and 0 <= position.x() < self.width()
         return int(self._shown[place]) if inside else -1
 
-    def _light(self, key: int) -> None:
+    def _highlight(self, key: int) -> None:
         if key != self._hover:
             self._hover = key
             self.update()
@@ -216,11 +216,11 @@ class RowBars(ThemedWidget):
             self.update()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self._light(self._key_at(event.position()))
+        self._highlight(self._key_at(event.position()))
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
-        self._light(-1)
+        self._highlight(-1)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         key = self._key_at(event.position())

@@ -178,13 +178,13 @@ class StepList(ThemedWidget):
         return next((i for i in range(len(self._steps)) if self.step_rect(i).contains(position)), -1)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self._light(self._step_at(event.position()))
+        self._highlight(self._step_at(event.position()))
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
-        self._light(-1)
+        self._highlight(-1)
 
-    def _light(self, index: int) -> None:
+    def _highlight(self, index: int) -> None:
         if index != self._hover:
             self._hover = index
             step = self._steps[index] if index >= 0 else None

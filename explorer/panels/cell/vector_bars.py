@@ -175,7 +175,7 @@ class VectorBars(ThemedWidget):
 
     # pointer and keyboard
 
-    def _light(self, place: int) -> None:
+    def _highlight(self, place: int) -> None:
         if place != self._hover:
             self._hover = place
             self.update()
@@ -184,11 +184,11 @@ class VectorBars(ThemedWidget):
         plot, count = self._plot(0), len(self._order)
         along = (event.position().x() - plot.left()) / plot.width()
         inside = 0 <= along < 1 and 0 <= event.position().y() < self._height()
-        self._light(int(along * count) if inside and count else -1)
+        self._highlight(int(along * count) if inside and count else -1)
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
-        self._light(-1)
+        self._highlight(-1)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         last = len(self._order) - 1

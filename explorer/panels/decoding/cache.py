@@ -49,7 +49,7 @@ class CachePage(QWidget):
 def _empty_text(view: DecodeStepView | None) -> str:
     if view is None:
         return "Press Step: what the model keeps for the next step appears here."
-    if view.reads_anew is not None:
+    if view.prevents_caching is not None:
         return "Nothing is kept: under this mask each token that is written changes what was computed of the others."
     if view.place is not None:
         return "A masked model keeps nothing: each word that comes in changes every other."

@@ -246,8 +246,8 @@ class DecodingPanel(Panel):
             parts.append(READY)
         if why_not and view is not None:
             parts.append(why_not)
-        if view is not None and view.reads_anew is not None:
-            parts.append(reading_anew(view.reads_anew))
+        if view is not None and view.prevents_caching is not None:
+            parts.append(reading_anew(view.prevents_caching))
         return " ".join(parts)
 
     # what a person does

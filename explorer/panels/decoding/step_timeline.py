@@ -143,7 +143,7 @@ class StepTimeline(ThemedWidget):
     def _at(self, position: QPointF) -> int:
         return next((i for i, rect in enumerate(self._rects) if rect.contains(position)), -1)
 
-    def _light(self, step: int) -> None:
+    def _highlight(self, step: int) -> None:
         if step != self._hover:
             self._hover = step
             tip = "Before the first step" if step == 0 else self._steps[step - 1].tooltip if step > 0 else ""
@@ -151,11 +151,11 @@ class StepTimeline(ThemedWidget):
             self.update()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self._light(self._at(event.position()))
+        self._highlight(self._at(event.position()))
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
-        self._light(-1)
+        self._highlight(-1)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         step = self._at(event.position())

@@ -70,7 +70,7 @@ class PictureInput(QWidget):
             view.set_hover(patch)
 
     def set_choices(self, choices: Sequence[tuple[str, str]], current: str) -> None:
-        """Offer (reference, title) of each picture, `current` among them."""
+        """DecodeCandidate (reference, title) of each picture, `current` among them."""
         known = [(self.samples.itemData(i), self.samples.itemText(i)) for i in range(self.samples.count())]
         if list(choices) != known:
             self.samples.clear()

@@ -120,13 +120,13 @@ class StepBar(ThemedWidget):
             event.ignore()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self._light(self._at(event.position()))
+        self._highlight(self._at(event.position()))
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
-        self._light(-1)
+        self._highlight(-1)
 
-    def _light(self, step: int) -> None:
+    def _highlight(self, step: int) -> None:
         if step != self._hover:
             self._hover = step
             self.setToolTip(f"Step {step + 1}: {self._labels[step]}" if step >= 0 else "")

@@ -30,8 +30,8 @@ from models.protocol.interventions import (
     Scale,
     applies,
     describe,
+    effective_masks,
     factor_at,
-    in_force,
     same_slot,
 )
 from models.protocol.requests import CompareRequest, ForwardRequest, HeadRequest, PredictionRequest, Request
@@ -195,5 +195,5 @@ def _elsewhere(state: State) -> tuple[str, ...]:
     if site is None:
         return ()
     masks = [i.value for i in state.document.interventions if i.on and isinstance(i.value, Mask)]
-    here = in_force(mask for mask in masks if applies(mask, site) and mask.head in (None, head))
+    here = effective_masks(mask for mask in masks if applies(mask, site) and mask.head in (None, head))
     return tuple(describe(mask) for mask in here if (mask.site, mask.head) != scope)

@@ -154,7 +154,7 @@ class ClockHands(ThemedWidget):
         return next((pair for pair in range(count) if self.clock_rect(pair).contains(position)), -1)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self._light(self._pair_at(event.position()))
+        self._highlight(self._pair_at(event.position()))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         pair = self._pair_at(event.position())
@@ -165,7 +165,7 @@ class ClockHands(ThemedWidget):
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
-        self._light(-1)
+        self._highlight(-1)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         across = self._across(self.width())
@@ -183,7 +183,7 @@ class ClockHands(ThemedWidget):
             self._choose(wanted)
             self._keep_visible(self.clock_rect(wanted))
 
-    def _light(self, pair: int) -> None:
+    def _highlight(self, pair: int) -> None:
         if pair != self._hover:
             self._hover = pair
             self.update()

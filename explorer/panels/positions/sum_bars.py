@@ -129,13 +129,13 @@ class SumBars(ThemedWidget):
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         room = self._room()
         inside = self._rows and room.contains(event.position())
-        self._light(int((event.position().x() - room.left()) / room.width() * self._width()) if inside else -1)
+        self._highlight(int((event.position().x() - room.left()) / room.width() * self._width()) if inside else -1)
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
-        self._light(-1)
+        self._highlight(-1)
 
-    def _light(self, dimension: int) -> None:
+    def _highlight(self, dimension: int) -> None:
         if dimension != self._hover:
             self._hover = dimension
             self.update()

@@ -300,11 +300,11 @@ class LengthPlot(ThemedWidget):
     # pointer and keyboard
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self._light(self._bin_at(event.position()))
+        self._highlight(self._bin_at(event.position()))
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
-        self._light(None)
+        self._highlight(None)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         index = self._bin_at(event.position())
@@ -336,7 +336,7 @@ class LengthPlot(ThemedWidget):
         middles = [self._across(place.middle, room) for place in self._bins[: self.measured]]
         return min(range(len(middles)), key=lambda i: abs(middles[i] - position.x()))
 
-    def _light(self, index: int | None) -> None:
+    def _highlight(self, index: int | None) -> None:
         if index != self._hover:
             self._hover = index
             self.update()

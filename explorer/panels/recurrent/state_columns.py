@@ -270,17 +270,17 @@ class StateColumns(ThemedWidget):
         column = int((position.x() - self._left()) // self._width())
         return column if 0 <= column < len(self._labels) and 0 <= position.y() < self._foot() else -1
 
-    def _light(self, column: int) -> None:
+    def _highlight(self, column: int) -> None:
         if column != self._hover:
             self.set_hover(column)
             self.hovered.emit(column)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self._light(self._column_at(event.position()))
+        self._highlight(self._column_at(event.position()))
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
-        self._light(-1)
+        self._highlight(-1)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         column = self._column_at(event.position())

@@ -12,12 +12,12 @@ from explorer.session.reduce import reduce
 from explorer.session.state import Document, State
 from models.protocol.chat import Prompt, plain_text
 from models.protocol.decoding import (
+    DecodeCandidate,
     DecodeSamplesRequest,
     DecodeSamplesView,
     DecodeStepRequest,
     DecodeStepView,
     Ending,
-    Offer,
 )
 from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.quality import QualityPart, QualityRequest, QualityScore, QualityView
@@ -282,7 +282,7 @@ def step_request(
 def step_view(request: DecodeStepRequest, token: int = 7, *, ending: Ending = "") -> DecodeStepView:
     """The model chose `token`, or what was forced."""
     token = token if request.forced is None else request.forced
-    chosen = Offer(id=token, label=f"␣{token}", logit=1.0, probability=0.5, kept=0.5)
+    chosen = DecodeCandidate(id=token, label=f"␣{token}", logit=1.0, probability=0.5, kept=0.5)
     return DecodeStepView(
         request=request,
         number=request.number,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from explorer.session import files
 from explorer.session.branches import MOST_NODES, Branches
 from explorer.session.decoding import Decoding
-from explorer.session.state import Document, Listed, Normalisation, Selection, ViewOptions
+from explorer.session.state import Document, InterventionItem, Normalisation, Selection, ViewOptions
 from explorer.theme import SEQUENTIAL_MAPS
 from models.protocol.chat import MOST_TURNS, ROLES, Turn
 from models.protocol.decoding_settings import MOST_SEED, DecodeSettings, Strategy
@@ -89,9 +89,9 @@ DOCUMENTS = st.builds(
     selection=st.builds(Selection, SITES, st.integers(0, 100), PLACES, PLACES),
     view=VIEWS,
     decoding=DECODINGS,
-    interventions=st.lists(st.builds(Listed, st.one_of(SCALES, MASKS, POSITIONS), on=st.booleans()), max_size=5).map(
-        tuple
-    ),
+    interventions=st.lists(
+        st.builds(InterventionItem, st.one_of(SCALES, MASKS, POSITIONS), on=st.booleans()), max_size=5
+    ).map(tuple),
 )
 SETTINGS = st.sampled_from(
     [
@@ -119,7 +119,10 @@ DOCUMENT = Document(
     checkpoint="story-gpt",
     text="Tom and Anna",
     selection=Selection(SiteRef("decoder", 5), 5, 2, 1),
-    interventions=(Listed(Scale(0.5, site=SiteRef("decoder", 5), head=5)), Listed(Mask("window", window=8), on=False)),
+    interventions=(
+        InterventionItem(Scale(0.5, site=SiteRef("decoder", 5), head=5)),
+        InterventionItem(Mask("window", window=8), on=False),
+    ),
 )
 
 WRITTEN = (

@@ -18,7 +18,7 @@ from explorer.session.intents import (
     SwitchIntervention,
 )
 from explorer.session.session import Session
-from explorer.session.state import Listed, Question, State
+from explorer.session.state import InterventionItem, Question, State
 from models.protocol.interventions import Intervention, Mask, Positions, Scale
 from models.protocol.requests import ForwardRequest
 from models.protocol.values import SiteRef
@@ -53,7 +53,9 @@ def test_a_knob_put_back_leaves_the_list(state):
 
 
 def test_a_knob_replaces_every_intervention_in_its_slot(state):
-    state = state.with_document(interventions=(Listed(WINDOW), Listed(HALF), Listed(Mask("padding", window=2))))
+    state = state.with_document(
+        interventions=(InterventionItem(WINDOW), InterventionItem(HALF), InterventionItem(Mask("padding", window=2)))
+    )
     assert values(answers.after(state, PutIntervention(Mask("none")))) == [Mask("none"), HALF]
 
 
@@ -72,7 +74,7 @@ def test_a_change_runs_the_text_again_with_what_is_on(state):
 
 def test_what_is_switched_off_stays_listed(state):
     state = answers.after(state, PutIntervention(HALF), SwitchIntervention(0, False))
-    assert state.document.interventions == (Listed(HALF, on=False),)
+    assert state.document.interventions == (InterventionItem(HALF, on=False),)
     assert state.document.question == Question("Tom and Anna went")
 
 

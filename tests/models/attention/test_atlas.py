@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from models.attention import pooling
-from models.attention.atlas import AtlasInParts
+from models.attention.atlas import IncrementalAtlas
 from models.protocol.requests import Cancelled
 from tests.models.inputs import make
 
@@ -15,12 +15,12 @@ from tests.models.inputs import make
 @pytest.mark.parametrize("how", ["max", "mean"])
 def test_parts_make_the_whole(how: pooling.Pooling, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     inputs = [make("causal", 100, 100), make("bool mask", 60, 90)]
-    whole = AtlasInParts(inputs, 32, how)
+    whole = IncrementalAtlas(inputs, 32, how)
     whole.advance()
     assert whole.is_whole
     assert whole.done == 1
     monkeypatch.setattr(pooling, "_BLOCK", block)
-    parts = AtlasInParts(inputs, 32, how)
+    parts = IncrementalAtlas(inputs, 32, how)
     steps = [0.0]
     while not parts.is_whole:
         parts.advance(1)
@@ -36,7 +36,7 @@ def test_parts_make_the_whole(how: pooling.Pooling, block: int, monkeypatch: pyt
 
 
 def test_what_is_not_there_yet_is_nan() -> None:
-    parts = AtlasInParts([make("causal", 50, 50), make("causal", 50, 50)], 48)
+    parts = IncrementalAtlas([make("causal", 50, 50), make("causal", 50, 50)], 48)
     assert parts.done == 0
     assert np.isnan(parts.picture().images).all()
     parts.advance(1)
@@ -47,7 +47,7 @@ def test_what_is_not_there_yet_is_nan() -> None:
 
 
 def test_called_off_it_keeps_what_it_has() -> None:
-    parts = AtlasInParts([make("causal", 50, 50), make("causal", 50, 50)], 48)
+    parts = IncrementalAtlas([make("causal", 50, 50), make("causal", 50, 50)], 48)
     parts.advance(1)
     with pytest.raises(Cancelled):
         parts.advance(should_stop=lambda: True)
@@ -56,9 +56,9 @@ def test_called_off_it_keeps_what_it_has() -> None:
 
 
 def test_of_no_sites() -> None:
-    parts = AtlasInParts([], 48)
+    parts = IncrementalAtlas([], 48)
     assert parts.is_whole
     parts.advance()
     assert parts.picture().images.shape == (0, 0, 0, 0)
     with pytest.raises(ValueError, match="no room"):
-        AtlasInParts([], 0)
+        IncrementalAtlas([], 0)

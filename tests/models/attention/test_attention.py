@@ -25,7 +25,7 @@ def test_equals_the_formula(case: str) -> None:
     np.testing.assert_allclose(weights, explicit.weights, atol=1e-6)
     np.testing.assert_allclose(mixing.output(x)[0].numpy(), explicit.output, atol=1e-5)
     assert (weights[~explicit.open] == 0).all()
-    shut = attention.blocked(x)
+    shut = attention.masked_cells(x)
     found = np.zeros_like(explicit.open) if shut is None else shut[0].expand(explicit.open.shape).numpy()
     assert (found == ~explicit.open).all()
 
@@ -47,7 +47,7 @@ def test_rows_sum_to_one(case: str) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_parts_equal_the_whole(case: str, as_of_a_long_text: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     x = make(case)
-    blocked = attention.blocked(x)
+    blocked = attention.masked_cells(x)
     shut = torch.zeros(1, 1, 1, 1, dtype=torch.bool) if blocked is None else blocked
     wholes = [attention.scores(x), attention.weights(x), attention.scores(x).masked_fill(shut, -torch.inf)]
     functions = (attention.scores, attention.weights, lambda *parts: attention.masked_scores(*parts)[0])
@@ -126,7 +126,7 @@ def module(**attributes: Any) -> nn.Module:
 @pytest.mark.parametrize("family", ["gpt2", "bert"])
 def test_bit_identical_to_eager(length: int, case: str, family: str) -> None:
     x = make(case, length, length)
-    shut = attention.blocked(x)
+    shut = attention.masked_cells(x)
     mask = None if shut is None else torch.zeros(shut.shape).masked_fill(shut, LOWEST)
     output, weights = eager_of(family)(module(), x.query, x.key, x.value, mask, scaling=x.scale)
     assert torch.equal(attention.weights(x), weights)
@@ -136,7 +136,7 @@ def test_bit_identical_to_eager(length: int, case: str, family: str) -> None:
 @pytest.mark.parametrize("length", [3, 200, 512])
 def test_bit_identical_to_eager_grouped(length: int) -> None:
     x = make("grouped, causal", length, length)
-    shut = attention.blocked(x)
+    shut = attention.masked_cells(x)
     assert shut is not None
     mask = torch.zeros(shut.shape).masked_fill(shut, LOWEST)
     output, weights = eager_of("llama")(module(num_key_value_groups=2), x.query, x.key, x.value, mask, scaling=x.scale)

@@ -25,7 +25,7 @@ def explicit_output(x: AttentionInputs) -> Tensor:
     if x.softcap is not None:
         s = x.softcap * torch.tanh(s / x.softcap)
     e = s.exp()
-    shut = attention.blocked(x)
+    shut = attention.masked_cells(x)
     if shut is not None:
         e = e * ~shut
     total = e.sum(-1, keepdim=True)

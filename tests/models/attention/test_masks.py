@@ -13,9 +13,9 @@ from torch import Tensor
 
 from models.attention import attention, masks
 from models.attention import output as mixing
-from models.attention.atlas import AtlasInParts
+from models.attention.atlas import IncrementalAtlas
 from models.attention.attention import AttentionInputs
-from models.attention.masks import Places, RowMask, Rule, held, places
+from models.attention.masks import MaskFunction, Places, RowMask, held, places
 from models.attention.pooling import pooled
 from models.attention.tiles import HeadTiles
 from models.protocol import values
@@ -41,12 +41,12 @@ SHAPES: dict[str, Where] = {
 }
 
 
-def rule(where: Where, queries: int = LENGTH, keys: int = LENGTH) -> Rule:
+def rule(where: Where, queries: int = LENGTH, keys: int = LENGTH) -> MaskFunction:
     def cells(rows: Places, across: slice) -> Tensor:
         q = places(rows, CPU)
         return where(q[:, None], torch.arange(across.start, across.stop)[None])[None, None]
 
-    return Rule(cells, queries, keys, CPU)
+    return MaskFunction(cells, queries, keys, CPU)
 
 
 def whole(where: Where, queries: int = LENGTH, keys: int = LENGTH) -> Tensor:
@@ -155,8 +155,8 @@ def test_another_device_gets_the_same_rule() -> None:
 
 def test_the_tensors_that_it_is_made_of_are_counted() -> None:
     padding, trained = torch.ones(1, 9), torch.ones(1, 1, 9, 9, dtype=torch.bool)
-    inner = RowMask([Rule(rule(SHAPES["all"])._cells, 9, 9, CPU, [padding])])
-    outer = RowMask([Rule(rule(SHAPES["all"])._cells, 9, 9, CPU, [inner, trained])])
+    inner = RowMask([MaskFunction(rule(SHAPES["all"])._cells, 9, 9, CPU, [padding])])
+    outer = RowMask([MaskFunction(rule(SHAPES["all"])._cells, 9, 9, CPU, [inner, trained])])
     assert [id(t) for t in held(outer)] == [id(padding), id(trained)]
     assert list(held(None)) == []
     assert list(held(trained)) == [trained]
@@ -209,7 +209,7 @@ def test_every_row_of_a_batch_has_its_own_padding(monkeypatch: pytest.MonkeyPatc
 
     x = random_inputs(LENGTH, LENGTH)
     x = replace(x, query=torch.cat([x.query, x.query]), key=torch.cat([x.key] * 2), value=torch.cat([x.value] * 2))
-    lazy = RowMask([Rule(cells, LENGTH, LENGTH, CPU)], batch=2)
+    lazy = RowMask([MaskFunction(cells, LENGTH, LENGTH, CPU)], batch=2)
     torch.testing.assert_close(
         mixing.output(replace(x, mask=lazy)),
         mixing._fused_mix(replace(x, mask=lazy.block())),
@@ -234,7 +234,7 @@ def test_gradients_pass(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_views_are_those_of_the_whole_mask(mask: tuple[RowMask, Tensor]) -> None:
     x, held_whole = both(mask)
-    shut, expected = attention.blocked(x), attention.blocked(held_whole)
+    shut, expected = attention.masked_cells(x), attention.masked_cells(held_whole)
     assert expected is not None
     assert torch.equal(torch.zeros_like(expected) if shut is None else shut, expected)
     for rows in (slice(0, 40), slice(120, 290), [0, 77, 299]):
@@ -253,7 +253,7 @@ def test_views_are_those_of_the_whole_mask(mask: tuple[RowMask, Tensor]) -> None
 
 
 def test_the_atlas_comes_to_its_end(mask: tuple[RowMask, Tensor]) -> None:
-    parts = AtlasInParts([both(mask)[0]], 19)
+    parts = IncrementalAtlas([both(mask)[0]], 19)
     shares = [parts.done]
     while not parts.is_whole:
         parts.advance(1)

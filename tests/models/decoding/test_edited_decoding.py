@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from models import decode, run
-from models.decoding.cached_run import CachedRun, reads_anew, start_run
+from models.decoding.cached_run import CachedRun, prevents_caching, start_run
 from models.decoding.choosing import end_ids
 from models.engine.engine import Engine
 from models.forward.capture import Recorder, recording
@@ -78,14 +78,14 @@ def assert_steps_are_whole_passes(model: Model, text: str, interventions: tuple[
 @pytest.mark.parametrize("interventions", KEPT, ids=str)
 def test_cached_steps_are_whole_edited_passes(story_gpt, interventions):
     writing = assert_steps_are_whole_passes(story_gpt, TEXT, interventions)
-    assert writing.reads_anew is None
+    assert writing.prevents_caching is None
     assert writing.cached == writing.prompt + STEPS - 1
 
 
 @pytest.mark.parametrize("interventions", ANEW, ids=str)
 def test_what_lets_a_token_see_the_future_is_read_anew_at_every_step(story_gpt, interventions):
     writing = assert_steps_are_whole_passes(story_gpt, TEXT, interventions)
-    assert writing.reads_anew in interventions
+    assert writing.prevents_caching in interventions
     assert writing.cached == writing.cache_bytes == 0
     assert writing.cache_layers() == ()
 
@@ -121,9 +121,9 @@ def test_shifted_positions_go_on_counting(story_gpt):
 def test_a_prompt_may_see_itself_and_still_be_kept(story_gpt):
     prompt = len(story_gpt.tokenize(TEXT))
     for mask in (Mask("prefix", window=prompt), Mask("painted", cells=((1, prompt - 1, True),))):
-        assert reads_anew((mask,), prompt) is None
+        assert prevents_caching((mask,), prompt) is None
         assert_steps_are_whole_passes(story_gpt, TEXT, (mask,))
-    assert reads_anew((Mask("prefix", window=prompt + 1),), prompt) is not None
+    assert prevents_caching((Mask("prefix", window=prompt + 1),), prompt) is not None
 
 
 def test_beams_and_samples_are_edited_as_the_rest(story_gpt):
@@ -187,10 +187,10 @@ def test_the_player_writes_what_the_edited_model_writes_and_then_what_the_model_
 def test_rows_are_those_of_the_edited_run(gpt, story_gpt, edits):
     site = SiteRef("decoder", 3)
     view = played(gpt, 5, TEXT, edits, site=site, head=2)
-    assert (view.reads_anew is not None) == (edits[0].kind == "full")
+    assert (view.prevents_caching is not None) == (edits[0].kind == "full")
     rows = ask(gpt, DecodeRowsRequest(text=TEXT, ids=view.ids, interventions=edits, site=site, head=2))
     assert isinstance(rows, DecodeRowsView)
-    assert rows.from_steps == (view.reads_anew is None)
+    assert rows.from_steps == (view.prevents_caching is None)
     prompt = [token.id for token in story_gpt.tokenize(TEXT)]
     trace = run(story_gpt, [*prompt, *view.ids[:-1]], interventions=edits)
     np.testing.assert_allclose(rows.weights, trace.weights(site, 2), atol=1e-5, rtol=0)

@@ -122,7 +122,7 @@ def test_no_other_thread_waits_for_cycles_to_be_looked_for(sound: Path, monkeypa
 
 
 def test_cycles_are_looked_for_again_when_the_last_thread_is_done() -> None:
-    first, second = gguf_files.collecting_later(), gguf_files.collecting_later()
+    first, second = gguf_files.gc_deferred(), gguf_files.gc_deferred()
     first.__enter__()
     second.__enter__()
     first.__exit__(None, None, None)
@@ -131,7 +131,7 @@ def test_cycles_are_looked_for_again_when_the_last_thread_is_done() -> None:
     assert gc.isenabled()
     gc.disable()
     try:
-        with gguf_files.collecting_later():
+        with gguf_files.gc_deferred():
             pass
         assert not gc.isenabled()  # as it was found
     finally:

@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from models import decode, open_checkpoint, run
-from models.engine.current_run import HeldRun
+from models.engine.current_run import CurrentRun
 from models.engine.engine import Engine
 from models.files.catalogue import WEIGHTS
 from models.forward.recurrent_model import RecurrentModel
@@ -190,7 +190,7 @@ def test_the_local_kinds_say_where_they_look(model):
     torch.manual_seed(0)
     other = RecurrentModel(model.info, RecurrentSeq2Seq(config), model.tokenizer)
     engine = Engine()
-    engine._run, engine._ticket = HeldRun(other, run(other, TEXT, target=DAY), TEXT, DAY), 2
+    engine._run, engine._ticket = CurrentRun(other, run(other, TEXT, target=DAY), TEXT, DAY), 2
     states = ask(engine, RecurrentRequest(run=2))
     assert isinstance(states, RecurrentView)
     assert states.masked is not None

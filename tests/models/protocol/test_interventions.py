@@ -25,8 +25,8 @@ from models.protocol.interventions import (
     applies,
     check,
     describe,
+    effective_masks,
     factor_at,
-    in_force,
     is_neutral,
     parse_mask,
     precedence,
@@ -394,7 +394,7 @@ def test_they_are_frozen_hashable_and_take_a_site_in_any_form():
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.booleans()), min_size=1, max_size=30))
 def test_of_a_cell_painted_twice_the_last_counts(cells):
-    from models.attention.attention import AttentionInputs, blocked
+    from models.attention.attention import AttentionInputs, masked_cells
     from models.attention.edits import edited
 
     torch.manual_seed(0)
@@ -404,7 +404,7 @@ def test_of_a_cell_painted_twice_the_last_counts(cells):
     for query, key, allow in cells:
         if query < 6 and key < 6:
             expected[query, key] = not allow
-    shut = blocked(x)
+    shut = masked_cells(x)
     assert shut is not None
     np.testing.assert_array_equal(shut[0, 0].numpy(), expected)
 
@@ -412,10 +412,10 @@ def test_of_a_cell_painted_twice_the_last_counts(cells):
 def test_a_mask_that_replaces_covers_the_wider_ones_before_it():
     site = SiteRef("decoder", 5)
     window, head, paint = Mask("window", window=4), Mask("none", site=site, head=5), loose("painted", cells=((0, 0),))
-    assert in_force([head, window]) == [head]
-    assert in_force([paint, window]) == [window, paint]
-    assert in_force([paint, head, Mask("blocks", window=2, site=site)]) == [head, paint]
-    assert in_force([]) == []
+    assert effective_masks([head, window]) == [head]
+    assert effective_masks([paint, window]) == [window, paint]
+    assert effective_masks([paint, head, Mask("blocks", window=2, site=site)]) == [head, paint]
+    assert effective_masks([]) == []
 
 
 def test_the_factor_at_a_head_is_the_product_of_all_that_apply():

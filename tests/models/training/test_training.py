@@ -113,10 +113,10 @@ def test_en_es(pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 def test_vit(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rng = np.random.default_rng(0)
     if name == "cifar10":
-        for split, tiles in (("train", 4), ("test", 2)):
+        for part, tiles in (("train", 4), ("test", 2)):
             mosaic = rng.integers(0, 256, (64, 32 * tiles // 2, 3), dtype=np.uint8)
-            Image.fromarray(mosaic).save(tmp_path / f"cifar_{split}_0.webp", lossless=True)
-            np.save(tmp_path / f"cifar_{split}_y.npy", np.arange(tiles, dtype=np.uint8))
+            Image.fromarray(mosaic).save(tmp_path / f"cifar_{part}_0.webp", lossless=True)
+            np.save(tmp_path / f"cifar_{part}_y.npy", np.arange(tiles, dtype=np.uint8))
     else:
         drawings = rng.integers(0, 256, (40, 28, 28), dtype=np.uint8)
         classes = np.array(["circle", "square"])
@@ -214,9 +214,9 @@ def test_decoder_reads_one_place_late() -> None:
 def test_mosaic_is_read_row_by_row(tmp_path: Path) -> None:
     greys = np.array([[10, 20, 30], [40, 50, 60]], dtype=np.uint8)
     mosaic = np.repeat(np.repeat(greys, 32, 0), 32, 1)[:, :, None].repeat(3, 2)
-    for split in ("train", "test"):
-        Image.fromarray(mosaic).save(tmp_path / f"cifar_{split}_0.webp", lossless=True)
-        np.save(tmp_path / f"cifar_{split}_y.npy", np.arange(6))
+    for part in ("train", "test"):
+        Image.fromarray(mosaic).save(tmp_path / f"cifar_{part}_0.webp", lossless=True)
+        np.save(tmp_path / f"cifar_{part}_y.npy", np.arange(6))
     read = pictures.read_cifar10(tmp_path)
     assert read.train.shape == (6, 3, 32, 32)
     assert read.train.float().mean((1, 2, 3)).tolist() == greys.ravel().tolist()

@@ -155,7 +155,7 @@ def test_the_engine_answers_in_moments_and_keeps_the_run_that_nothing_changed(
     gpt: Engine, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     long_site(monkeypatch)
-    monkeypatch.setitem(held_run.A_MOMENT, "cpu", 1)
+    monkeypatch.setitem(held_run.WORK_PER_ANSWER, "cpu", 1)
 
     def whole(run: int) -> CompareView:
         view: CompareView | None = None

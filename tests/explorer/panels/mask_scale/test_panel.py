@@ -28,7 +28,7 @@ from explorer.session.intents import (
     SetView,
     Show,
 )
-from explorer.session.state import Document, Listed, Selection, State
+from explorer.session.state import Document, InterventionItem, Selection, State
 from explorer.widgets.number_text import value_text
 from models.protocol.interventions import Mask, Scale
 from models.protocol.requests import CompareRequest, ForwardRequest
@@ -362,7 +362,7 @@ def test_the_list_switches_removes_and_clears(host):
     lines = host.masks.list.lines
     assert [line.box.accessibleName() for line in lines] == ["scores × 0.5, everywhere", "mask: window 3, everywhere"]
     QTest.keyClick(lines[0].box, Qt.Key.Key_Space)
-    assert host.state.document.interventions[0] == Listed(Scale(0.5), on=False)
+    assert host.state.document.interventions[0] == InterventionItem(Scale(0.5), on=False)
     host.settle()
     assert host.state.ran.interventions == (Mask("window", window=3),)
     QTest.keyClick(lines[0].box, Qt.Key.Key_Delete)

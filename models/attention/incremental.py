@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from models.protocol.requests import Cancelled, never
 
 
-class InParts:
+class IncrementalWork:
     """Subclasses say in `_run` what a piece is. `work` and what pieces yield count weights, or what costs as much."""
 
     def __init__(self, work: int) -> None:
