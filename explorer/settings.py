@@ -67,7 +67,7 @@ def _check(view: ViewOptions) -> None:
     if view.colour_map not in SEQUENTIAL_MAPS:
         raise ValueError(f"there is no colour map “{view.colour_map}”")
     if not 1 <= view.top <= _MOST_CANDIDATES:
-        raise ValueError(f"{view.top} candidates can not be listed, only 1 to {_MOST_CANDIDATES}")
+        raise ValueError(f"{view.top} candidates cannot be listed, only 1 to {_MOST_CANDIDATES}")
 
 
 def save(settings: Settings) -> None:

@@ -12,7 +12,7 @@ CPU whose label is exchanged becomes one of the device, without a copy and with 
 subclass of Tensor: modules, views and autograd treat it as a real backend's. Each operator that reaches the device has
 its arguments relabelled for the CPU, is run there, and has its results relabelled for the device.
 
-What it can not show: speed; what a device's own kernels lack, round or lay out otherwise, and the memory that they take
+What it cannot show: speed; what a device's own kernels lack, round or lay out otherwise, and the memory that they take
 for themselves; a cache of pieces too small for what is wanted; streams; code that goes by the name "cuda" or "mps".
 Needs torch 2.10 or newer.
 """
@@ -197,7 +197,7 @@ class _Module:
 
 @cache
 def _install() -> None:
-    """Tell torch of the device. For the life of the process: a backend can not be taken back."""
+    """Tell torch of the device. For the life of the process: a backend cannot be taken back."""
     _setup_privateuseone_for_python_backend(NAME, _Module)
     fallback = torch.library.Library("_", "IMPL")
     fallback.fallback(_run, "PrivateUse1")
@@ -259,7 +259,7 @@ def _run(op: Any, *args: Any, **kwargs: Any) -> Any:
             _state.counts.to_device += bool(t.dim())  # numbers travel as arguments
             return t
         if id(t) not in raw:
-            # an empty result is there to be made larger, which memory of somebody else can not be
+            # an empty result is there to be made larger, which memory of somebody else cannot be
             x = raw[id(t)] = _relabelled(t, _CPU, 0) if t.numel() else torch.empty(t.shape, dtype=t.dtype)
             given[id(x)] = t
             memory.add(x.untyped_storage()._cdata)

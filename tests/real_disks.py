@@ -53,7 +53,7 @@ def mounted(folder: Path) -> Iterator[Disk]:
         [tool, "-t", "tmpfs", "-o", f"size={SIZE}", "none", folder], capture_output=True, text=True, check=False
     )
     if made.returncode:
-        pytest.skip(f"a small disk can not be mounted here: {made.stderr.strip() or made.returncode}")
+        pytest.skip(f"a small disk cannot be mounted here: {made.stderr.strip() or made.returncode}")
     try:
         yield Disk(folder)
     finally:

@@ -1,4 +1,4 @@
-"""What a checkpoint is, on one page: facts, memory, what works with it, and why it can not be opened."""
+"""What a checkpoint is, on one page: facts, memory, what works with it, and why it cannot be opened."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _REFERENCE = Qt.ItemDataRole.UserRole
 
 
 class Choices(QListWidget):
-    """Up and down choose; Delete takes one that was opened lately off the list. Headings can not be chosen."""
+    """Up and down choose; Delete takes one that was opened lately off the list. Headings cannot be chosen."""
 
     chosen = Signal(str)
     """The reference of the current entry."""

@@ -46,7 +46,7 @@ def _(intent: AskStep, state: State) -> State:
 def _(intent: AskSamples, state: State) -> State:
     request, branches = replace(intent.request, ticket=0), state.document.branches
     if len(intent.parents) != len(request.samples):
-        raise ValueError(f"{len(request.samples)} samples can not go on from {len(intent.parents)} nodes.")
+        raise ValueError(f"{len(request.samples)} samples cannot go on from {len(intent.parents)} nodes.")
     _check_paths(branches, intent.parents, request.ids)
     return _asked(state, Asked(request, intent.parents, branches.current, intent.shown), intent.goes_on)
 
@@ -89,7 +89,7 @@ def _(intent: NameBranch, state: State) -> State:
 def _(intent: DeleteBranch, state: State) -> State:
     branches = state.document.branches
     if intent.node == ROOT:
-        raise ValueError("The prompt is no branch: it can not be deleted.")
+        raise ValueError("The prompt is no branch: it cannot be deleted.")
     fewer = branches.without(branches.branch_start(_known(branches, intent.node)))
     if state.asked is not None and state.asked.grows and not all(parent in fewer for parent in state.asked.parents):
         state = broken_off(state)

@@ -82,7 +82,7 @@ class DeviceMenu(QToolButton):
 
 
 def _why_fixed(info: CheckpointInfo) -> str:
-    """Why it can not be put elsewhere; "" where it can."""
+    """Why it cannot be put elsewhere; "" where it can."""
     if info.textbook:
         return "Textbook models stay on the CPU in float32"
     return "A model from a Python program stays where that put it" if info.borrowed else ""

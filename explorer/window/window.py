@@ -154,7 +154,7 @@ class MainWindow(QMainWindow):
             self.session.start()
 
     def is_settled(self) -> bool:
-        """Whether all that is visible shows the text in the input, or a sentence says why it can not."""
+        """Whether all that is visible shows the text in the input, or a sentence says why it cannot."""
         state = self.session.state
         if self.bridge.busy or (state.results.loaded is None and state.notice is None):
             return False
@@ -319,7 +319,7 @@ class MainWindow(QMainWindow):
     def closeEvent(self, event: QCloseEvent) -> None:
         if self._remembers:
             self._remember()
-        self.hide()  # the thread may need a moment to stop: an import of torch can not be called off
+        self.hide()  # the thread may need a moment to stop: an import of torch cannot be called off
         fetched = self.chooser.stop(STOP_SECONDS)
         self.stopped = self.bridge.stop(STOP_SECONDS) and fetched
         super().closeEvent(event)

@@ -48,7 +48,7 @@ def start_run(model: Model, encoded: Encoded, interventions: Sequence[Interventi
     """Begin to write after a prompt, in the way of the model's family.
 
     Raises:
-        InputError: the model does not write, or can not be changed in such a way.
+        InputError: the model does not write, or cannot be changed in such a way.
     """
     own = getattr(model, "start_run", None)
     if own is None:
@@ -62,7 +62,7 @@ def start_run(model: Model, encoded: Encoded, interventions: Sequence[Interventi
 def prevents_caching(interventions: Sequence[Intervention], prompt: int) -> Intervention | None:
     """The first mask under which a token of the decoder may see one that is written after it; None where none is.
 
-    What was computed of that token changes with each step, so that it can not be kept. The first `prompt` tokens run
+    What was computed of that token changes with each step, so that it cannot be kept. The first `prompt` tokens run
     together: what they see of one another stays.
     """
     masks = [item for item in interventions if isinstance(item, Mask)]

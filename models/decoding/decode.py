@@ -93,7 +93,7 @@ def decode(
     Raises:
         ValueError: a setting out of range, or several samples where nothing is drawn.
         InputError: the text is empty or too long, has no mask that a masked model could fill, the model does not write,
-            or can not be changed in such a way.
+            or cannot be changed in such a way.
         Cancelled: `should_stop()` was true between two steps.
     """
     settings = DecodeSettings(
@@ -114,7 +114,7 @@ def decode(
     if samples > 1 and not settings.draws:
         raise ValueError('Several samples need draws: choose strategy="sample" and a temperature above 0.')
     if top < 1:
-        raise ValueError(f"{top} candidates can not be listed: it is 1 or more.")
+        raise ValueError(f"{top} candidates cannot be listed: it is 1 or more.")
     if model.info.family not in _WRITERS:
         raise InputError(f"{model.info.name} writes nothing: there is nothing to decode.")
     if model.info.family == "masked":

@@ -106,7 +106,7 @@ class Writing:
     """One prompt and what is written after it, from left to right.
 
     Raises:
-        InputError: the text is empty or too long, the model does not write, or can not be changed in such a way.
+        InputError: the text is empty or too long, the model does not write, or cannot be changed in such a way.
     """
 
     def __init__(self, model: Model, text: Prompt, target: str | None, interventions: tuple[Intervention, ...]) -> None:
@@ -236,7 +236,7 @@ class Writing:
         if written is not None and ids[:-1] == written and ids:
             run.append(torch.tensor(ids[-1:], device=run.ids.device))
             return
-        run = self._run = self._afresh()  # a recurrent state can not be taken back
+        run = self._run = self._afresh()  # a recurrent state cannot be taken back
         for id_ in ids:
             if should_stop():
                 raise Cancelled

@@ -58,7 +58,7 @@ class StaleRunError(Exception):
 class Engine:
     """Holds the open model and its last run. A checkpoint, a text or a shortage of memory that fails is a `Failure`.
 
-    A load that fails leaves the open model as it was; so does a text that the model can not take.
+    A load that fails leaves the open model as it was; so does a text that the model cannot take.
     """
 
     def __init__(self, adopted: Sequence[Model] = ()) -> None:

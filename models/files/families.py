@@ -121,7 +121,7 @@ def refusal(family: str, architecture: str, config: Any) -> str:
     kind = _class(architecture, config)
     sense = _SENSES.get(kind.main_input_name, "") if kind is not None and family != "vision" else ""
     if sense:
-        return f"{name} {sense}, which this version can not give it. Open a model of text."
+        return f"{name} {sense}, which this version cannot give it. Open a model of text."
     if family == "seq2seq" and not _names(tables.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES, config):
         return (
             f"config.json describes an encoder and a decoder (is_encoder_decoder), and transformers knows no {name} of "
@@ -131,12 +131,12 @@ def refusal(family: str, architecture: str, config: Any) -> str:
         return f"config.json names no attention heads, and {name} may have none. Open a transformer."
     apart = _no_one_grid(config) if family == "vision" else ""
     if apart:
-        return f"{name} {apart}, so its attention can not be drawn on one picture. Open a plain vision transformer."
+        return f"{name} {apart}, so its attention cannot be drawn on one picture. Open a plain vision transformer."
     return ""
 
 
 def weights_only(architecture: str, config: Any) -> str:
-    """Why queries, keys and scores of such a model can not be seen, only its weights; "" where all can."""
+    """Why queries, keys and scores of such a model cannot be seen, only its weights; "" where all can."""
     kind = _class(architecture, config)
     if kind is None or kind._can_set_attn_implementation():
         return ""

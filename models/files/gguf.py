@@ -61,7 +61,7 @@ def is_gguf(path: Path) -> bool:
 
 def parts_only(title: str) -> CheckpointError:
     return CheckpointError(
-        f"{title}: the model is split into several GGUF files (-00001-of-00003 and so on), which can not be opened. "
+        f"{title}: the model is split into several GGUF files (-00001-of-00003 and so on), which cannot be opened. "
         "Put them together with llama.cpp's llama-gguf-split --merge, or choose one that is a single file."
     )
 

@@ -42,7 +42,7 @@ def text_bytes(info: CheckpointInfo, tokens: int, dtype: str = "float32") -> int
 
 
 def check_fits(info: CheckpointInfo, dtype: str, where: str, free: int | None) -> None:
-    """Refuse what can not be opened in the `free` bytes of the device called `where`; None where nobody knows.
+    """Refuse what cannot be opened in the `free` bytes of the device called `where`; None where nobody knows.
 
     Raises:
         NoRoomError: too large.

@@ -62,7 +62,7 @@ def read_json(path: Path, advice: str) -> dict[str, Any]:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as cause:
-        raise CheckpointError(f"{path} can not be read as JSON: {summary(cause)}. Fetch the file again.") from cause
+        raise CheckpointError(f"{path} cannot be read as JSON: {summary(cause)}. Fetch the file again.") from cause
     if not isinstance(value, dict):
         raise CheckpointError(f"{path} holds no table of settings. Fetch the file again.")
     return value
@@ -134,7 +134,7 @@ def _header(file: Path) -> dict[str, tuple[int, ...]]:
     except OverflowError as cause:
         raise CheckpointError(f"{damaged}: {cause}. Fetch it again.") from cause
     except (OSError, ValueError) as cause:
-        raise CheckpointError(f"{damaged}: its header can not be read. Fetch it again.") from cause
+        raise CheckpointError(f"{damaged}: its header cannot be read. Fetch it again.") from cause
     if 8 + length + end != size:
         raise CheckpointError(
             f"{damaged}: its header describes {8 + length + end:,} bytes, the file has {size:,}. Fetch it again."

@@ -290,7 +290,7 @@ def adopt(
         CheckpointError: nothing of it could be shown; the sentence says why.
     """
     if not isinstance(module, nn.Module):
-        raise CheckpointError(f"A {type(module).__name__} is no torch module, so it can not be run.")
+        raise CheckpointError(f"A {type(module).__name__} is no torch module, so it cannot be run.")
     if family not in get_args(Family):
         raise CheckpointError(f"“{family}” is none of {', '.join(get_args(Family))}.")
     name = name or type(module).__name__

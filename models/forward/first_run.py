@@ -35,7 +35,7 @@ def check_first_run(model: Model) -> None:
         if len(recorder.sites) > sum(stack.layers for stack in model.info.stacks):
             raise CheckpointError(
                 f"{model.info.name}: {name} computes several attentions in one layer and mixes them, which this "
-                "program can not draw. Open a checkpoint of another family."
+                "program cannot draw. Open a checkpoint of another family."
             )
         if model.info.weights_only and not is_whole(model, recorder):
             raise CheckpointError(_nothing_to_show(model))
@@ -73,7 +73,7 @@ def _run(model: Model, count: int) -> Recorder:
         if devices.is_out_of_memory(cause):
             raise
         raise CheckpointError(
-            f"{model.info.name} was loaded, but can not be run: {summary(cause)}. Open another checkpoint."
+            f"{model.info.name} was loaded, but cannot be run: {summary(cause)}. Open another checkpoint."
         ) from cause
     check_numbers(model.info.name, out)
     if model.info.weights_only:

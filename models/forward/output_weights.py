@@ -59,7 +59,7 @@ def keep_output_weights(model: Model, recorder: Recorder, out: Any, tokens: int)
 def check_edits(model: Model, interventions: Iterable[Intervention]) -> None:
     """Raises ValueError where an intervention would have to change what this model does not show."""
     if model.info.weights_only and not all(isinstance(item, Positions) for item in interventions):
-        raise ValueError(f"{model.info.weights_only} So masks and scales can not be changed.")
+        raise ValueError(f"{model.info.weights_only} So masks and scales cannot be changed.")
 
 
 def _by_stack(model: Model, out: Any) -> list[tuple[str, Any]]:

@@ -57,25 +57,25 @@ def has_distance_bias(model: Model) -> bool:
 
 
 def why_not_off(model: Model) -> str:
-    """Why its positions can not be turned off; "" where they can."""
+    """Why its positions cannot be turned off; "" where they can."""
     if model.info.textbook:
         return f"{model.info.name} has no positions to turn off: it reads word after word."
     if position_tables(model) or has_distance_bias(model):
         return ""
     if has_rotation(model):
         takes = model.accepts("position_ids") and not model.seq2seq
-        return "" if takes else f"{model.info.name} counts its own positions: they can not be taken from outside."
+        return "" if takes else f"{model.info.name} counts its own positions: they cannot be taken from outside."
     return f"{model.info.name} has no positions that could be turned off here."
 
 
 def why_not_shifted(model: Model) -> str:
-    """Why its positions can not be counted from elsewhere; "" where they can."""
+    """Why its positions cannot be counted from elsewhere; "" where they can."""
     if not (position_tables(model) or has_rotation(model)):
         if has_distance_bias(model):
             return f"{model.info.name} looks at distances only: a shift of all positions leaves them as they are."
         return f"{model.info.name} has no positions that could be shifted."
     if model.seq2seq or not model.accepts("position_ids"):
-        return f"{model.info.name} always counts its positions from 0: they can not be shifted."
+        return f"{model.info.name} always counts its positions from 0: they cannot be shifted."
     return ""
 
 
@@ -86,7 +86,7 @@ def edited_positions(
     """The inputs to run with, while positions are as `interventions` say. `past` tokens ran before these.
 
     Raises:
-        InputError: the model has no positions to turn off, can not count from elsewhere, or its table ends before the
+        InputError: the model has no positions to turn off, cannot count from elsewhere, or its table ends before the
             last token.
     """
     mode = next((item for item in interventions if isinstance(item, Positions)), None)

@@ -128,7 +128,7 @@ def open_recurrent(folder: Path, raw: dict[str, Any], reference: str) -> Recurre
         raise CheckpointError(f"{folder.name}: its weights do not fit its config. Fetch its files again.") from cause
     except (TypeError, ValueError, OSError, SafetensorError) as cause:
         first = str(cause).strip().splitlines()[0].rstrip(".")
-        raise CheckpointError(f"{folder.name} can not be loaded: {first}. Fetch its files again.") from cause
+        raise CheckpointError(f"{folder.name} cannot be loaded: {first}. Fetch its files again.") from cause
     try:
         tokenizer = PreTrainedTokenizerFast(
             tokenizer_object=Tokenizer.from_file(str(folder / "tokenizer.json")),
@@ -139,7 +139,7 @@ def open_recurrent(folder: Path, raw: dict[str, Any], reference: str) -> Recurre
             model_max_length=_MOST_TOKENS,
         )
     except Exception as cause:  # the tokenizers library raises plain Exception
-        raise CheckpointError(f"{folder.name}: its tokenizer can not be read. Fetch tokenizer.json again.") from cause
+        raise CheckpointError(f"{folder.name}: its tokenizer cannot be read. Fetch tokenizer.json again.") from cause
     return RecurrentModel(_info(folder, config, module, reference), module, tokenizer)
 
 

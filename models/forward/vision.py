@@ -129,7 +129,7 @@ def open_vision(info: CheckpointInfo, module: nn.Module, folder: Path) -> Vision
     """A vision model of what was loaded from `folder`.
 
     Raises:
-        CheckpointError: its image processor can not be read, or its tokens are not a grid of patches.
+        CheckpointError: its image processor cannot be read, or its tokens are not a grid of patches.
     """
     model = VisionModel(info, module, open_processor(folder))
     blank = np.zeros((32, 32, info.channels), np.uint8)
@@ -147,13 +147,13 @@ def open_vision(info: CheckpointInfo, module: nn.Module, folder: Path) -> Vision
         if devices.is_out_of_memory(cause):
             raise  # its own sentence, with other devices to choose from
         raise CheckpointError(
-            f"{title_of(folder)} can not be run on a picture: {summary(cause)}. Open another checkpoint."
+            f"{title_of(folder)} cannot be run on a picture: {summary(cause)}. Open another checkpoint."
         ) from cause
     check_numbers(info.name, out)
     if not _is_plain(model, recorder, out, count):
         raise CheckpointError(
             f"{title_of(folder)}: {info.model_type} does not let every patch look at every other, in all layers alike, "
-            "so its attention can not be drawn on one picture. Open a plain vision transformer."
+            "so its attention cannot be drawn on one picture. Open a plain vision transformer."
         )
     return model
 

@@ -101,7 +101,7 @@ def _nothing(name: HubName, there: Mapping[str, Any], parts: int) -> CheckpointE
     pickles = sorted(file for file in there if file.endswith(PICKLES))
     if pickles:
         return only_a_pickle(name.repository, pickles[0])
-    return CheckpointError(f"{name.repository} has no weights in safetensors files, so it can not be opened.")
+    return CheckpointError(f"{name.repository} has no weights in safetensors files, so it cannot be opened.")
 
 
 def _file(there: Mapping[str, Any], file: str) -> HubFile:

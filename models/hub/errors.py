@@ -51,7 +51,7 @@ def hub_errors_explained(name: HubName, endpoint: str, cache: Path) -> Iterator[
             "fetch again to go on from there."
         ) from cause
     except OSError as cause:
-        why = _DISK.get(cause.errno or 0, "can not be written. Set HF_HOME to a folder that you may write to")
+        why = _DISK.get(cause.errno or 0, "cannot be written. Set HF_HOME to a folder that you may write to")
         what = "The disk of " if cause.errno in _DISK else ""
         raise CheckpointError(f"{what}{cache} {why}.") from cause
     except (

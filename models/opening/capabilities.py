@@ -9,7 +9,7 @@ def capabilities(info: CheckpointInfo) -> tuple[Capability, ...]:
     """In the order in which a person meets them."""
     heads = sum(stack.layers * stack.heads for stack in info.stacks)
     attention = f"{heads:,} head{'s' if heads > 1 else ''}" if heads else "it has none: its decoder gets one vector"
-    unseen = "its queries and keys can not be seen, only its weights" if info.weights_only else ""
+    unseen = "its queries and keys cannot be seen, only its weights" if info.weights_only else ""
     no_cell = unseen or ("" if heads else "there is no cell to look into")
     no_mask = unseen or ("they are for transformers" if info.textbook else "")
     return (

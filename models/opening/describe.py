@@ -19,7 +19,7 @@ UNBOUNDED = 512
 
 
 def description_of(request: DescribeRequest) -> Described:
-    """What `request.reference` is. A checkpoint that can not be opened is described as far as it can be understood."""
+    """What `request.reference` is. A checkpoint that cannot be opened is described as far as it can be understood."""
     info: CheckpointInfo | None = None
     try:
         textbook = open_textbook(request.reference) if request.listing is None else None

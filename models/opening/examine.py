@@ -105,7 +105,7 @@ def examine(reference: str, listing: HubListing | None = None) -> Examined:
     """Everything that config and headers say; a `listing` stands for the files of a hub that are not here yet.
 
     Raises:
-        CheckpointError: it can not be opened; the sentence says what is wrong, where and what to do.
+        CheckpointError: it cannot be opened; the sentence says what is wrong, where and what to do.
     """
     path = Path(listing.folder, listing.gguf) if listing is not None else find(reference)
     try:
@@ -114,7 +114,7 @@ def examine(reference: str, listing: HubListing | None = None) -> Examined:
         return _examine_gguf(reference, path) if path.is_file() else _examine_folder(reference, path, listing)
     except OSError as cause:  # taken away meanwhile, or not allowed
         raise CheckpointError(
-            f"{title_of(path)} can not be read ({cause.strerror or summary(cause)}). "
+            f"{title_of(path)} cannot be read ({cause.strerror or summary(cause)}). "
             "Check that it is still there and that you may read it."
         ) from cause
 
@@ -149,7 +149,7 @@ def _examine_folder(reference: str, path: Path, listing: HubListing | None) -> E
         config = AutoConfig.from_pretrained(path, local_files_only=True, trust_remote_code=False)
     except Exception as cause:
         raise CheckpointError(
-            f"{title}: config.json can not be understood: {summary(cause)}. Correct it, or fetch the file again."
+            f"{title}: config.json cannot be understood: {summary(cause)}. Correct it, or fetch the file again."
         ) from cause
     # both may name a kernel on a hub, which is code, and would be fetched and run
     config._attn_implementation = config._experts_implementation = None
@@ -195,7 +195,7 @@ def _examine_gguf(reference: str, path: Path) -> Examined:
                 f"{path.name}: no model can be built from its header: {summary(cause)}. Fetch it again."
             ) from cause
         raise CheckpointError(
-            f"{path.name}: transformers {transformers.__version__} can not open a GGUF file of the architecture "
+            f"{path.name}: transformers {transformers.__version__} cannot open a GGUF file of the architecture "
             f"“{header.architecture}”: {summary(cause)}. Open the checkpoint that it was made from."
         ) from cause
     wrong = wrong_count(config.to_dict())
@@ -289,7 +289,7 @@ def _checked(examined: Examined, tensors: Tensors) -> Examined:
 
 
 def check_opens(examined: Examined, placement: Placement) -> None:
-    """Refuse what could be understood, and still can not be opened here and now.
+    """Refuse what could be understood, and still cannot be opened here and now.
 
     Raises:
         CheckpointError: tensors that are not in the files, too little memory (`NoRoomError`).
@@ -355,7 +355,7 @@ def open_tokenizer(examined: Examined) -> tuple[Any, CheckpointInfo]:
                 f"{title} has a tokenizer that is program code, which is never run here. "
                 "Save it again as tokenizer.json."
             ) from cause
-        raise CheckpointError(f"{title}: its tokenizer can not be read: {summary(cause)}. Fetch it again.") from cause
+        raise CheckpointError(f"{title}: its tokenizer cannot be read: {summary(cause)}. Fetch it again.") from cause
     if not tokenizer.is_fast:
         raise CheckpointError(
             f"{title} has a tokenizer that does not tell which characters a token covers. "

@@ -17,7 +17,7 @@ Misshapen = tuple[str, Shape, Shape]
 def missing_tensors(empty: PreTrainedModel, in_files: Collection[str]) -> tuple[str, ...]:
     """The parameters of `empty`, on the meta device, that no tensor of the files becomes when transformers reads them.
 
-    Where its way of renaming can not be followed nothing is said: loading finds out all the same.
+    Where its way of renaming cannot be followed nothing is said: loading finds out all the same.
     """
     try:
         there = _as_read(empty, in_files)

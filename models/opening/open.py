@@ -1,4 +1,4 @@
-"""What can be opened, what is in it, and why something can not be.
+"""What can be opened, what is in it, and why something cannot be.
 
 A checkpoint is a folder as transformers writes it (`config.json`, `*.safetensors`, a tokenizer), a name on a hub whose
 files were fetched, or one GGUF file. `models.opening.examine` says all that can be said, and checks every bound, before
@@ -38,7 +38,7 @@ def describe(reference: str) -> CheckpointInfo:
     """Everything that can be said of a checkpoint without reading the weights of a transformer.
 
     Raises:
-        CheckpointError: it can not be understood; the sentence says what is wrong, where and what to do.
+        CheckpointError: it cannot be understood; the sentence says what is wrong, where and what to do.
     """
     textbook = open_textbook(reference)  # a fifth of a million weights: as quick as to describe them
     return textbook.info if textbook is not None else examine(reference).info
@@ -52,7 +52,7 @@ def open_checkpoint(reference: str | Path, *, device: str = "cpu", dtype: str = 
         dtype: "float32", "bfloat16" or "float16". The textbook models stay in float32 on the CPU.
 
     Raises:
-        CheckpointError: it can not be opened; the sentence says what is wrong, where and what to do.
+        CheckpointError: it cannot be opened; the sentence says what is wrong, where and what to do.
     """
     recurrent = open_textbook(str(reference))
     if recurrent is not None:
@@ -118,7 +118,7 @@ def _weights(examined: Examined, device: torch.device | None, dtype: torch.dtype
             raise  # its own sentence, with other devices to choose from
         advice = "Choose one device, or open another checkpoint." if device is None else ""  # not all can be spread
         raise CheckpointError(
-            f"{title} can not be loaded: {summary(cause)}. {advice or 'Fetch it again, or open another checkpoint.'}"
+            f"{title} cannot be loaded: {summary(cause)}. {advice or 'Fetch it again, or open another checkpoint.'}"
         ) from cause
     missing = sorted(report.get("missing_keys", ()))
     mismatched = sorted(report.get("mismatched_keys", ()))

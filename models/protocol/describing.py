@@ -13,7 +13,7 @@ from models.protocol.values import DEFAULT_PLACEMENT, Capability, CheckpointInfo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeRequest(Request):
-    """Say what `reference` is without reading its weights. Answered by `Described`, also where it can not be opened.
+    """Say what `reference` is without reading its weights. Answered by `Described`, also where it cannot be opened.
 
     A `listing` stands for a checkpoint on a hub that was looked up and perhaps not fetched.
     """
@@ -27,7 +27,7 @@ class DescribeRequest(Request):
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Described(Result):
     reference: str
-    refusal: str = ""  # why it can not be opened; "" where nothing speaks against it
+    refusal: str = ""  # why it cannot be opened; "" where nothing speaks against it
     info: CheckpointInfo | None = None  # as far as it was understood
     capabilities: tuple[Capability, ...] = ()
     weights: tuple[tuple[str, int], ...] = ()  # bytes of memory by dtype

@@ -80,7 +80,7 @@ class HubListing(Result):
     licence: str = ""
     safetensors: int = 0  # bytes of the weights that the name opens without a file; 0 where there are none
     ggufs: tuple[HubFile, ...] = ()  # that can be opened instead, the smallest first
-    parts: int = 0  # GGUF files that can not be, because a model was split into several
+    parts: int = 0  # GGUF files that cannot be, because a model was split into several
     gguf: str = ""  # the one that was named
     header: bytes = field(default=b"", repr=False)  # its first bytes, where it is not here whole
 

@@ -200,7 +200,7 @@ def parse_mask(text: str) -> Mask:
     except ValueError as cause:
         raise ValueError(f"“{text}” is no mask: after the colon comes a number, as in window:8.") from cause
     if kind == "painted":
-        raise ValueError("A painted mask can not be written here; choose another kind.")
+        raise ValueError("A painted mask cannot be written here; choose another kind.")
     return Mask(kind, window=window)  # type: ignore[arg-type]
 
 

@@ -178,7 +178,7 @@ class VarianceRequest(Request):
     head: int = 0
 
     def refusal(self) -> str:
-        """A sentence that says why these numbers can not be drawn; "" where they can."""
+        """A sentence that says why these numbers cannot be drawn; "" where they can."""
         elements = self.batch * self.tokens * self.widest
         if not (self.batch >= 1 and self.tokens >= 2):
             return f"B is {self.batch} and T is {self.tokens}: it takes at least 1 row and 2 keys."

@@ -285,7 +285,7 @@ class ShuffleView(Result):
     measured: str  # "logits" or "hidden states"
     causal: bool
     on: Moved  # the model as it is
-    off: Moved | None  # its positions off; None where they can not be turned off
+    off: Moved | None  # its positions off; None where they cannot be turned off
     off_open: Moved | None  # a causal model's positions off, and its mask opened too
     note: str  # why nothing was moved; else ""
     scheme: PositionScheme

@@ -137,7 +137,7 @@ class CheckpointInfo:
     mask_token: str | None = None
     shipped: bool = False
     channels: int = 0  # of the pictures that a vision model looks at: 1 grey, 3 colour; 0 for a model that reads text
-    weights_only: str = ""  # why its queries, keys and scores can not be seen, only its weights; "" where all can
+    weights_only: str = ""  # why its queries, keys and scores cannot be seen, only its weights; "" where all can
     borrowed: bool = False  # an object of the person's own program, and no file
     textbook: bool = False  # one of ours, with its own attention module, and not one of transformers'
     head_dim: int = 0
@@ -148,7 +148,7 @@ class CheckpointInfo:
 
 @dataclass(frozen=True, slots=True)
 class Capability:
-    """One thing that a checkpoint can or can not be used for here. `why` may be a fact where it works."""
+    """One thing that a checkpoint can or cannot be used for here. `why` may be a fact where it works."""
 
     name: str
     works: bool
@@ -300,8 +300,8 @@ class PositionScheme:
     kind: str  # "learned", "sinusoidal", "rope", "alibi", "t5" or "none"
     title: str
     words: str  # two or three sentences
-    off_note: str = ""  # why positions can not be turned off; "" where they can
-    shift_note: str = ""  # why they can not be shifted
+    off_note: str = ""  # why positions cannot be turned off; "" where they can
+    shift_note: str = ""  # why they cannot be shifted
     table: np.ndarray | None = None  # (positions, width) float32: what is added to a token at each place
     alike: np.ndarray | None = None  # (rows, rows) float32: cosine between every `step`th two rows of the table
     step: int = 1

@@ -80,7 +80,7 @@ class Measurement:
         """Read the sentences and open the models.
 
         Raises:
-            InputError, CheckpointError: no sentences, or a model that does not translate or can not be opened.
+            InputError, CheckpointError: no sentences, or a model that does not translate or cannot be opened.
             Cancelled: `should_stop()` was true in between.
         """
         started = time.perf_counter()

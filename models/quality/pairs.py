@@ -26,7 +26,7 @@ def read_pairs(path: Path) -> list[Pair]:
     """The different pairs of the file, in its order. Further columns, and lines without a tab, are passed over.
 
     Raises:
-        InputError: it can not be read, is too large, is no text, or most of it is no pairs.
+        InputError: it cannot be read, is too large, is no text, or most of it is no pairs.
     """
     text = _decoded(_content(path), path.name)
     lines = [line for line in io.StringIO(text, newline=None) if line.strip()]
@@ -54,7 +54,7 @@ def _content(path: Path) -> bytes:
         raw = path.read_bytes()
     except OSError as cause:
         said = (cause.strerror or type(cause).__name__).lower()
-        raise InputError(f"{name} can not be read: {said}. Choose another file.") from cause
+        raise InputError(f"{name} cannot be read: {said}. Choose another file.") from cause
     if raw.startswith(b"\xfd7zXZ\x00"):
         return _from_xz(raw, name)
     if raw.startswith(b"PK"):
@@ -67,7 +67,7 @@ def _from_xz(raw: bytes, name: str) -> bytes:
     try:
         content = unpacker.decompress(raw, max_length=MOST_BYTES + 1)
     except (lzma.LZMAError, EOFError) as cause:
-        raise InputError(f"{name} is damaged: it can not be unpacked. Fetch it again.") from cause
+        raise InputError(f"{name} is damaged: it cannot be unpacked. Fetch it again.") from cause
     if len(content) > MOST_BYTES:
         raise _too_large(name)
     if not unpacker.eof:
@@ -93,7 +93,7 @@ def _from_zip(raw: bytes, name: str) -> bytes:
             with archive.open(lists[0]) as member:
                 content = member.read(MOST_BYTES + 1)
     except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, NotImplementedError) as cause:
-        raise InputError(f"{name} is damaged: it can not be unpacked. Fetch it again.") from cause
+        raise InputError(f"{name} is damaged: it cannot be unpacked. Fetch it again.") from cause
     if len(content) > MOST_BYTES:
         raise _too_large(name)
     return content

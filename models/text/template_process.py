@@ -1,7 +1,7 @@
 """Renders chat templates in a process of its own, which is ended where a template asks for too much.
 
 A template is somebody else's program. transformers runs it in a sandbox that reaches neither files nor Python's inside;
-what it does not bound is time and memory, and one operation of it ("x" * 3000000000) can not be stopped from inside.
+what it does not bound is time and memory, and one operation of it ("x" * 3000000000) cannot be stopped from inside.
 The process starts when the first template is rendered, answers one request a line and ends with this one. The modules
 that it imports are few, and torch is not among them.
 """
@@ -26,7 +26,7 @@ from models.text.template_limits import ARGUMENT, MOST_SECONDS, MOST_WRITTEN, Fa
 MOST_MEMORY = 1 << 30
 """Bytes that the process may hold. It starts with about a tenth of that."""
 
-_GRACE = 1.0  # seconds beyond its own limit, until an operation that its lines can not end is ended from here
+_GRACE = 1.0  # seconds beyond its own limit, until an operation that its lines cannot end is ended from here
 _EVERY = 0.02  # seconds between two looks at it
 _PROGRAM = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); import models.text.template_limits as t; t.serve()"
 

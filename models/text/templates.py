@@ -88,7 +88,7 @@ def render(tokenizer: Any, chat: Chat, name: str = "This model") -> Rendered:
 
 
 def turn_end(tokenizer: Any) -> str:
-    """What the template writes after a turn of the assistant; "" where that can not be told."""
+    """What the template writes after a turn of the assistant; "" where that cannot be told."""
     turns = [Turn("user", "a"), Turn("assistant", _MARK.format(1))]
     try:
         text = _Renderer(tokenizer, "")(turns, False)

@@ -36,7 +36,7 @@ def save_weights(
 
     Raises:
         Cancelled: `should_stop` said so.
-        ExplorerError: the file can not be written.
+        ExplorerError: the file cannot be written.
     """
     path = Path(path)
     total = sum(site.heads * site.queries * site.keys for site in trace.sites)

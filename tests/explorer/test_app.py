@@ -1,4 +1,4 @@
-"""The command line: what it prints and writes, and what it says when it can not."""
+"""The command line: what it prints and writes, and what it says when it cannot."""
 
 from __future__ import annotations
 

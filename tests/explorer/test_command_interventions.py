@@ -44,7 +44,7 @@ def test_what_they_ask_for(arguments, expected):
         (["--mask", "window"], "A “window” mask needs a number from 1 to "),
         (["--mask", "window:x"], "“window:x” is no mask: after the colon comes a number"),
         (["--mask", "diagonal"], "There is no mask “diagonal”: choose one of "),
-        (["--mask", "causal", "--mask", "painted"], "A painted mask can not be written here"),
+        (["--mask", "causal", "--mask", "painted"], "A painted mask cannot be written here"),
     ],
 )
 def test_a_mistake_is_a_sentence_and_exit_1(arguments, sentence, capsys, tmp_path):

@@ -26,7 +26,7 @@ _ENDINGS = (
     "has three brothers.",
     "will come back tomorrow.",
     "gave me the key.",
-    "can not find the money.",
+    "cannot find the money.",
 )
 
 STORIES = tuple(f"{name} {beginning}" for beginning in _BEGINNINGS for name in _NAMES)

@@ -277,7 +277,7 @@ class DecodingPanel(Panel):
         return self.tabs, self.pages[self.tabs.current], None
 
     def _on_knobs(self) -> None:
-        """A person has pressed a strategy or typed a number; what can not be read yet is no part of the document."""
+        """A person has pressed a strategy or typed a number; what cannot be read yet is no part of the document."""
         self._awaited = False
         if self.knobs.problem and not self.player.problem:
             self._bring.start(0)  # to what is wrong

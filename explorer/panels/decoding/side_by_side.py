@@ -47,7 +47,7 @@ class Drawn:
         return any(len(way) > 1 for way in self.ways)
 
     def within(self, branches: Branches) -> Drawn | None:
-        """As far as the tree has them: an undo takes steps away. None where they can not go on side by side."""
+        """As far as the tree has them: an undo takes steps away. None where they cannot go on side by side."""
         there = {node.id: node.token for node in branches.nodes}
         if self.ways[0][0] != ROOT and self.ways[0][0] not in there:
             return None

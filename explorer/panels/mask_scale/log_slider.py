@@ -53,7 +53,7 @@ class LogSlider(ThemedWidget):
     def set_scale(self, low: float, high: float, marks: Sequence[SliderMark] = ()) -> None:
         """The ends of the axis and its marks. Raises ValueError unless 0 < low < high."""
         if not 0 < low < high:
-            raise ValueError(f"A logarithmic axis can not run from {low} to {high}: it needs 0 < low < high.")
+            raise ValueError(f"A logarithmic axis cannot run from {low} to {high}: it needs 0 < low < high.")
         if (low, high, tuple(marks)) != (self._low, self._high, self._marks):
             self._low, self._high, self._marks = low, high, tuple(marks)
             self.update()

@@ -308,7 +308,7 @@ def test_everything_is_inside_at_its_smallest(desk, theme):
     assert isinstance(app, QApplication)
     themes.apply(app, theme)
     desk.dialog.set_theme(theme)
-    desk.answer("A sentence that says in many words why this one can not be opened. " * 3)
+    desk.answer("A sentence that says in many words why this one cannot be opened. " * 3)
     desk.dialog.resize(desk.dialog.minimumSize())
     QApplication.processEvents()
     inside = desk.dialog.rect()

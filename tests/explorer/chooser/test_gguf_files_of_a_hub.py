@@ -202,7 +202,7 @@ def test_everything_is_inside_at_its_smallest(desk, qtbot):
     desk.hub.parts = 2
     desk.type_name("owner/tiny")
     qtbot.waitUntil(lambda: asked_for(desk, SUGGESTED))
-    desk.answer("A sentence that says in many words why this one can not be opened. " * 3)
+    desk.answer("A sentence that says in many words why this one cannot be opened. " * 3)
     desk.dialog.resize(desk.dialog.minimumSize())
     QApplication.processEvents()
     for widget in (desk.dialog.ggufs.rows, desk.dialog.download_button, desk.dialog.open_button):

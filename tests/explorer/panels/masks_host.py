@@ -43,7 +43,7 @@ class Host(QWidget):
         return self.session.state
 
     def is_settled(self) -> bool:
-        """Whether all that is shown is of the newest text and interventions, or a notice says why it can not be."""
+        """Whether all that is shown is of the newest text and interventions, or a notice says why it cannot be."""
         if self.bridge.busy or (self.state.ran is None and self.state.notice is None):
             return False
         return self.state.up_to_date and not any(panel.is_waiting() for panel in self.panels)

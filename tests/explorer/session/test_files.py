@@ -289,7 +289,7 @@ def one(**record: Any) -> bytes:
         (broken(selection={"site": {"stack": "side", "layer": 0}}), "invalid enum value 'side'"),
         (broken(view={"normalisation": "diagonal"}), "invalid enum value 'diagonal'"),
         (broken(view={"colour_map": "jet"}), "there is no colour map “jet”"),
-        (broken(view={"top": 0}), "0 candidates can not be listed, only 1 to 100"),
+        (broken(view={"top": 0}), "0 candidates cannot be listed, only 1 to 100"),
         (one(kind="rm"), "invalid value 'rm'"),
         (one(kind="scale", factor=-1), "A scale factor of -1.0 would make the worst fit"),
         (one(kind="scale", factor="1"), "expected `float`, got `str`"),

@@ -1,4 +1,4 @@
-"""Where a model runs: chosen, kept where it can not be had, and what is offered where there is no room."""
+"""Where a model runs: chosen, kept where it cannot be had, and what is offered where there is no room."""
 
 from __future__ import annotations
 

@@ -414,7 +414,7 @@ def test_trees_of_texts_long_left_are_let_go_and_undo_brings_them_back(session):
         (AskStep(answers.step_request(), 5), "no node 5"),
         (AskStep(answers.step_request(), 1), "not one after node 1"),
         (AskSamples(answers.samples_request(), (1, 1)), "not one after node 1"),
-        (AskSamples(answers.samples_request(2), (0,)), "2 samples can not go on from 1 nodes"),
+        (AskSamples(answers.samples_request(2), (0,)), "2 samples cannot go on from 1 nodes"),
         (AskSamples(answers.samples_request(text="b"), (0, 0)), "another text"),
         (GoToNode(5), "no node 5"),
         (NameBranch(5, "a"), "no node 5"),

@@ -217,7 +217,7 @@ def test_what_can_not_be_honoured_is_refused_in_a_sentence(gpt, translator):
 
     assert "this model has no such layer" in refused(gpt, Scale(0.5, SiteRef("cross", 0)))
     assert "only heads 0 to 7" in refused(gpt, Mask("causal", site=SiteRef("decoder", 1), head=9))
-    assert "can not be shifted" in refused(translator, Positions("shift", 3))
+    assert "cannot be shifted" in refused(translator, Positions("shift", 3))
     assert "past the end" in refused(gpt, Positions("shift", 10_000))
     recurrent = opened("dates-bahdanau")
     assert "interventions are for transformers" in refused(recurrent, Scale(0.5))

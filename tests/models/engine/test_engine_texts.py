@@ -1,4 +1,4 @@
-"""Texts that a model can not take: a sentence, where to cut, and the run before them still held."""
+"""Texts that a model cannot take: a sentence, where to cut, and the run before them still held."""
 
 from __future__ import annotations
 

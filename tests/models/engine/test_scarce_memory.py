@@ -72,7 +72,7 @@ def test_a_text_whose_run_does_not_fit(told: dict[str, Any]) -> None:
 
 
 def test_what_says_that_memory_ran_out() -> None:
-    wrapped = CheckpointError("tokenizer.json can not be read.")
+    wrapped = CheckpointError("tokenizer.json cannot be read.")
     wrapped.__cause__ = MemoryError()
     for error in (MemoryError(), OSError(12, "Cannot allocate memory"), wrapped, RuntimeError("std::bad_alloc")):
         assert is_out_of_memory(error)

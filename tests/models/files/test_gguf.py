@@ -1,4 +1,4 @@
-"""GGUF files: the same numbers as the checkpoint they were made from, and a sentence for what can not be opened."""
+"""GGUF files: the same numbers as the checkpoint they were made from, and a sentence for what cannot be opened."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def test_a_model_that_can_not_be_spread_after_all_is_refused_with_what_to_do(tin
         raise IndexError("list index out of range")  # as transformers 5.24, of some tied weights
 
     monkeypatch.setattr("transformers.integrations.accelerate.get_max_memory", broken)
-    with pytest.raises(CheckpointError, match=r"can not be loaded: list index out of range. Choose one device"):
+    with pytest.raises(CheckpointError, match=r"cannot be loaded: list index out of range. Choose one device"):
         open_checkpoint(tiny_folder("llama"), device=AUTO)
 
 

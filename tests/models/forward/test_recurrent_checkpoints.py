@@ -283,8 +283,8 @@ BROKEN = {
     "a tensor missing": (without_one, "do not fit its config"),
     "cut short": (cut, "model.safetensors"),
     "no weights": (lambda f: (f / "model.safetensors").unlink(), "weights"),
-    "no tokenizer": (lambda f: (f / "tokenizer.json").unlink(), "tokenizer can not be read"),
-    "tokenizer of nonsense": (lambda f: (f / "tokenizer.json").write_text("{]"), "tokenizer can not be read"),
+    "no tokenizer": (lambda f: (f / "tokenizer.json").unlink(), "tokenizer cannot be read"),
+    "tokenizer of nonsense": (lambda f: (f / "tokenizer.json").write_text("{]"), "tokenizer cannot be read"),
 }
 
 

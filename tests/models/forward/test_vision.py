@@ -217,7 +217,7 @@ def test_a_file_that_changed_is_read_again(vision_model: VisionOpen, picture: np
     [
         ("swin", "swin works in 2 stages: a patch looks only within its window of 4 x 4, and patches are merged"),
         ("swinv2", "swinv2 works in 2 stages: a patch looks only within its window of 4 x 4, and patches are merged"),
-        ("pvt", "pvt works in 4 stages: patches are merged from each stage to the next, so its attention can not be"),
+        ("pvt", "pvt works in 4 stages: patches are merged from each stage to the next, so its attention cannot be"),
         ("mobilevit", "mobilevit has no one stack of layers that all look at the same patches, so its attention"),
     ],
 )

@@ -117,7 +117,7 @@ def test_a_cache_that_can_only_be_read(engine: HubEngine, hub: Hub, small_disk: 
     assert listing.missing == 0
     assert open_checkpoint(REFERENCE).info.model_type == "gpt2"
     other = look_up(engine, f"{REPOSITORY}:{GGUF}")
-    words = (str(small_disk.folder), "can not be written", "HF_HOME")
+    words = (str(small_disk.folder), "cannot be written", "HF_HOME")
     refused(ask(engine, FetchRequest(listing=other)), *words)
     refused(ask(engine, LookUpRequest(text=f"{REPOSITORY}@v1")), *words)
     assert open_checkpoint(REFERENCE).info.model_type == "gpt2"

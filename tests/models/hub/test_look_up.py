@@ -475,7 +475,7 @@ def test_disk_that_fills_up(engine: HubEngine, cache: Path) -> None:
 @pytest.mark.skipif(not Path("/sys/kernel").exists(), reason="no folder in which nobody may write")
 def test_cache_that_can_not_be_written(hub: Hub) -> None:
     engine = HubEngine(hub.address, Path("/sys/kernel/hub"), timeout=5.0)
-    refused(engine, LookUpRequest(text=REPOSITORY), "/sys/kernel/hub", "can not be written", "HF_HOME")
+    refused(engine, LookUpRequest(text=REPOSITORY), "/sys/kernel/hub", "cannot be written", "HF_HOME")
 
 
 # --------------------------------------------------------------------------- offline, and the token

@@ -174,5 +174,5 @@ def test_a_model_that_can_not_be_run(tiny_folder: TinyFolder, monkeypatch: pytes
         raise RuntimeError("The size of tensor a (2) must match the size of tensor b (4)")
 
     monkeypatch.setattr(transformers.LlamaForCausalLM, "forward", broken)
-    with pytest.raises(CheckpointError, match="llama was loaded, but can not be run: The size of tensor a"):
+    with pytest.raises(CheckpointError, match="llama was loaded, but cannot be run: The size of tensor a"):
         open_checkpoint(tiny_folder("llama"))

@@ -576,7 +576,7 @@ def test_a_folder_that_vanishes_meanwhile(folder: Path, monkeypatch: pytest.Monk
         next(path.iterdir())
 
     monkeypatch.setattr(examining, "read_headers", vanish)
-    with pytest.raises(CheckpointError, match=r"can not be read \(No such file or directory\). Check that it is still"):
+    with pytest.raises(CheckpointError, match=r"cannot be read \(No such file or directory\). Check that it is still"):
         open_checkpoint(folder)
 
 

@@ -309,7 +309,7 @@ def test_a_mask_everywhere_leaves_cross_attention_alone(tiny_model):
         (lambda: loose("painted", cells=((0, MOST),)), r"There is no cell \(0, 1048576\)"),
         (lambda: parse_mask("window:many"), "“window:many” is no mask: after the colon comes a number, as in window:8"),
         (lambda: parse_mask("window"), "A “window” mask needs a number"),
-        (lambda: parse_mask("painted"), "A painted mask can not be written here"),
+        (lambda: parse_mask("painted"), "A painted mask cannot be written here"),
         (lambda: parse_mask(""), "There is no mask “”"),
     ],
 )

@@ -73,7 +73,7 @@ def test_marians_sinusoids_are_recognised(en_es):
     scheme = describe_positions(en_es)
     assert scheme.kind == "sinusoidal"
     assert "all sines in the first half" in scheme.words
-    assert "can not be shifted" in scheme.shift_note
+    assert "cannot be shifted" in scheme.shift_note
     assert scheme.off_note == ""
 
 
@@ -293,7 +293,7 @@ def test_cross_attention_of_t5_has_none(tiny_model):
 
 
 def test_slopes_are_read_from_the_config(tiny_folder):
-    """Bloom's attention can not be looked into, so it does not open; its scheme is known all the same."""
+    """Bloom's attention cannot be looked into, so it does not open; its scheme is known all the same."""
     module = transformers.BloomForCausalLM.from_pretrained(tiny_folder("bloom"))
     tokenizer = tiny.KINDS["bloom"].tokenizer()
     info = open_checkpoint("story-gpt").info

@@ -119,5 +119,5 @@ def test_the_handle_is_hollow_at_0(slider):
 
 
 def test_an_axis_that_no_logarithm_has_is_refused(slider):
-    with pytest.raises(ValueError, match=r"can not run from 0 to 1: it needs 0 < low < high"):
+    with pytest.raises(ValueError, match=r"cannot run from 0 to 1: it needs 0 < low < high"):
         slider.set_scale(0, 1)

@@ -49,7 +49,7 @@ class Host:
         return self.session.state
 
     def settle(self) -> None:
-        """Wait until the panel shows the newest text, or a notice says why it can not."""
+        """Wait until the panel shows the newest text, or a notice says why it cannot."""
 
         def settled() -> bool:
             state = self.state
