@@ -23,7 +23,8 @@ DRIVER = """
 import sys
 import time
 from PySide6.QtCore import QTimer
-from explorer import app, window
+from explorer import app
+from explorer.window import window
 from explorer.compute.worker import open_engine
 
 window.STOP_SECONDS = {patience}

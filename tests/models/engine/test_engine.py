@@ -297,7 +297,7 @@ def test_request_of_no_kind(gpt: Engine) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", [f"models.{name}" for name in ("requests", "results", "values", "catalogue", "errors")]
+    "module", ["models.protocol.values", "models.protocol.errors", "models.protocol.hub", "models.files.catalogue"]
 )
 def test_imports_no_torch(module: str) -> None:
     program = f"import sys, {module}; print(*sys.modules)"
