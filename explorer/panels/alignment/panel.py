@@ -9,7 +9,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from explorer.panels.alignment.ribbons import Ribbons
-from explorer.panels.base import Panel, shortened, site_words
+from explorer.panels.base import Panel
+from explorer.panels.selected_head import site_words
 from explorer.session.defaults import default_selection
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import OpenCheckpoint, SelectCell, SelectHead, SelectKey, SelectQuery
@@ -19,6 +20,7 @@ from explorer.widgets.card import Card
 from explorer.widgets.number_text import percent_text
 from explorer.widgets.page import invitation, scrolling, wrapped
 from explorer.widgets.segments import Segments
+from explorer.widgets.token_text import shortened
 from explorer.widgets.weight_table import WeightCell, WeightRow, WeightTable
 from models.protocol.requests import AlignmentRequest, Request
 from models.protocol.results import AlignmentView, Ran

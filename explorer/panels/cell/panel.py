@@ -18,12 +18,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from explorer.panels.base import Panel, shortened, site_words
+from explorer.panels.base import Panel
 from explorer.panels.cell import recurrent_steps
 from explorer.panels.cell.cell_steps import explained_steps, row_remark
 from explorer.panels.cell.row_bars import FEW, HEADINGS, RowBars
 from explorer.panels.cell.step_list import StepList
 from explorer.panels.cell.vector_bars import VectorBars
+from explorer.panels.selected_head import site_words
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import SelectKey
 from explorer.session.session import Session
@@ -31,6 +32,7 @@ from explorer.session.state import State, site_of
 from explorer.widgets.card import Card
 from explorer.widgets.elided_label import ElidedLabel
 from explorer.widgets.number_text import percent_text
+from explorer.widgets.token_text import shortened
 from models.protocol.requests import CellRequest, Request
 from models.protocol.results import CellView, Ran
 from models.protocol.values import Candidate, Site

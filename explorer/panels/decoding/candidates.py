@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
-from explorer.panels.base import byte_note
 from explorer.panels.decoding.beam_tree import BeamNode, BeamTree
 from explorer.panels.decoding.filter_bars import FilterBars
 from explorer.panels.decoding.layout import column, log_text, say
 from explorer.panels.decoding.stages import StageButtons, cuts_text, overview, stage_rows, stage_text, threshold
 from explorer.widgets.page import wrapped
+from explorer.widgets.token_text import byte_note
 from models.protocol.decoding import Beam, DecodeStepView
 
 _IN_SIGHT = 5

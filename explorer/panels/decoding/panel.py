@@ -8,7 +8,7 @@ from dataclasses import replace
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
-from explorer.panels.base import Panel, byte_note, head_name, shortened
+from explorer.panels.base import Panel
 from explorer.panels.decoding.attention import AttentionPage
 from explorer.panels.decoding.branches import BranchesPage
 from explorer.panels.decoding.cache import CachePage
@@ -20,6 +20,7 @@ from explorer.panels.decoding.step_timeline_area import StepTimelineArea
 from explorer.panels.decoding.texts import TextsList
 from explorer.panels.decoding.transport import Transport
 from explorer.panels.decoding.work import READY, reading_anew, step_words
+from explorer.panels.selected_head import head_name
 from explorer.session.decoding import strategy_of
 from explorer.session.hover import Hover
 from explorer.session.intents import SetDecoding, SetStrategy, SetTarget, SetText, SetTurns
@@ -28,6 +29,7 @@ from explorer.session.state import State
 from explorer.widgets.card import Card
 from explorer.widgets.page import bring, scrolling, wrapped
 from explorer.widgets.segments import Segments
+from explorer.widgets.token_text import byte_note, shortened
 from models.protocol.chat import Chat
 from models.protocol.decoding import DecodeRowsRequest, DecodeStepRequest, DecodeStepView
 from models.protocol.requests import Request

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from explorer.panels.base import byte_note
 from explorer.panels.decoding.filter_bars import FilterRow
 from explorer.panels.decoding.layout import count
 from explorer.widgets.number_text import percent_text
 from explorer.widgets.segments import Segments
+from explorer.widgets.token_text import byte_note
 from models.protocol.decoding import DecodeStepView, Stage
 from models.protocol.decoding_settings import DecodeSettings
 

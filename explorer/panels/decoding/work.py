@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 
-from explorer.panels.base import shortened
 from explorer.panels.decoding.layout import log_text
 from explorer.panels.decoding.side_by_side import Drawn, best_of, followed
 from explorer.session.branches import Branches, Node
 from explorer.widgets.number_text import MINUS, percent_text
+from explorer.widgets.token_text import shortened
 from models.protocol.decoding import Beam, DecodeStepRequest, DecodeStepView
 from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.interventions import Intervention, describe

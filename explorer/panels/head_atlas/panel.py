@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
-from explorer.panels.base import NO_HEADS, Panel
+from explorer.panels.base import Panel
 from explorer.panels.head_atlas.atlas import HeadAtlas
+from explorer.panels.selected_head import NO_HEADS
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import SelectHead
 from explorer.session.session import Session

@@ -11,9 +11,11 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QKeySequence, QShortcut, QStandardItemModel
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
-from explorer.panels.base import (
+from explorer.panels.base import Panel
+from explorer.panels.head_map.map_tools import MapTools
+from explorer.panels.head_map.token_search import TokenSearch
+from explorer.panels.selected_head import (
     NO_HEADS,
-    Panel,
     head_name,
     site_texts,
     site_words,
@@ -21,8 +23,6 @@ from explorer.panels.base import (
     wanted_comparison,
     wanted_head,
 )
-from explorer.panels.head_map.map_tools import MapTools
-from explorer.panels.head_map.token_search import TokenSearch
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import PaintCells, SelectCell, SelectKey, SelectQuery, SetView
 from explorer.session.session import Session

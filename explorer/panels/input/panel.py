@@ -5,21 +5,14 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from explorer.panels.base import (
-    EDITED,
-    Panel,
-    head_name,
-    head_shown,
-    row_of,
-    token_word,
-    wanted_head,
-)
+from explorer.panels.base import EDITED, Panel
 from explorer.panels.input.chat import ChatParts
 from explorer.panels.input.picture import PictureRow
 from explorer.panels.input.text_input import TextInput
 from explorer.panels.input.token_strip import TokenStrip
 from explorer.panels.input.token_strip_area import TokenStripArea
 from explorer.panels.input.words import chip, language_remark, word_span
+from explorer.panels.selected_head import head_name, head_shown, row_of, token_word, wanted_head
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import Intent, SelectKey, SelectQuery, SetPicture, SetTarget, SetText, Show
 from explorer.session.session import Session

@@ -15,11 +15,12 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from explorer.panels.base import Panel, head_name, head_shown, row_of, site_words, wanted_head
+from explorer.panels.base import Panel
 from explorer.panels.lookup.arrows_page import ArrowsPage
 from explorer.panels.lookup.dictionary_page import DictionaryPage
 from explorer.panels.lookup.entries import ENTRIES, number, percent
 from explorer.panels.lookup.step_bar import StepBar
+from explorer.panels.selected_head import head_name, head_shown, row_of, site_words, wanted_head
 from explorer.session.hover import Hover
 from explorer.session.intents import SelectKey
 from explorer.session.session import Session

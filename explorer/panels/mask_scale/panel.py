@@ -5,10 +5,11 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
-from explorer.panels.base import Panel, head_name, site_words, wanted_comparison
+from explorer.panels.base import Panel
 from explorer.panels.mask_scale.effect import EffectView
 from explorer.panels.mask_scale.intervention_list import InterventionList, ListedText
 from explorer.panels.mask_scale.knobs import MaskKnobs, ScaleKnobs, ScopeChooser, heading
+from explorer.panels.selected_head import head_name, site_words, wanted_comparison
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import (
     ClearInterventions,

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
-from explorer.panels.base import Panel, byte_note, predicting_position
+from explorer.panels.base import Panel
 from explorer.panels.next_token.bar_list import BarGroup, BarList, BarRow
+from explorer.panels.selected_head import predicting_position
 from explorer.session.hover import Hover
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.widgets.card import Card
 from explorer.widgets.number_text import MINUS, percent_text
+from explorer.widgets.token_text import byte_note
 from models.protocol.requests import PredictionRequest, Request
 from models.protocol.results import Ran
 from models.protocol.values import Candidate, Prediction

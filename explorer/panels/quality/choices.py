@@ -7,10 +7,10 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QLabel, QWidget
 
-from explorer.panels.base import shortened
 from explorer.paths import resource
 from explorer.widgets.flow_layout import FlowLayout
 from explorer.widgets.segments import Segments
+from explorer.widgets.token_text import shortened
 from models.files.catalogue import DATE_MODELS, RECURRENT_TRANSLATORS, TRANSFORMER_TRANSLATOR
 from models.protocol.quality import QualityRequest
 

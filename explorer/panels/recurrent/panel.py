@@ -8,7 +8,7 @@ import numpy as np
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
-from explorer.panels.base import Panel, shortened
+from explorer.panels.base import Panel
 from explorer.panels.recurrent.state_columns import Band, Lane, StateColumns
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import OpenCheckpoint, SelectKey, SelectQuery
@@ -17,6 +17,7 @@ from explorer.session.state import State
 from explorer.widgets.card import Card
 from explorer.widgets.number_text import value_text
 from explorer.widgets.page import invitation, scrolling, wrapped
+from explorer.widgets.token_text import shortened
 from models.protocol.requests import RecurrentRequest, Request
 from models.protocol.results import Ran, RecurrentView
 from models.protocol.values import CheckpointInfo

@@ -19,7 +19,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from explorer.panels.base import Panel, head_name
+from explorer.panels.base import Panel
+from explorer.panels.selected_head import head_name
 from explorer.panels.variance.curve_plot import Curve, CurvePlot
 from explorer.panels.variance.softmax_bars import MOST_BARS, SoftmaxBars
 from explorer.session.hover import Hover

@@ -7,21 +7,21 @@ from dataclasses import replace
 import pytest
 from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout
 
-from explorer.panels.base import (
-    Panel,
+from explorer.panels.base import Panel
+from explorer.panels.cell.panel import CellPanel
+from explorer.panels.mask_scale.panel import MaskScalePanel
+from explorer.panels.selected_head import (
     head_name,
     predicting_position,
-    shortened,
     site_words,
     token_word,
     wanted_comparison,
     wanted_head,
 )
-from explorer.panels.cell.panel import CellPanel
-from explorer.panels.mask_scale.panel import MaskScalePanel
 from explorer.session.intents import OpenCheckpoint, SelectHead, SelectQuery, Show
 from explorer.session.state import Notice, State
 from explorer.widgets.card import Card
+from explorer.widgets.token_text import shortened
 from models.protocol.requests import HeadRequest, LoadRequest, Request
 from models.protocol.results import Loaded
 from models.protocol.values import SiteRef

@@ -1,0 +1,122 @@
+"""The selected head, for the panels that show it: what to ask for, what has come, and what it is called. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from explorer.session.state import State, site_tokens
+from explorer.widgets.token_text import shortened
+from models.protocol.requests import CompareRequest, HeadRequest, RowRequest
+from models.protocol.results import HeadView, Ran, RowView
+from models.protocol.values import Site, Token
+
+NO_HEADS = "This model has no attention: there are no heads to look at."
+
+
+def wanted_head(state: State) -> HeadRequest | RowRequest | None:
+    """The weights of the selected head, unless they are here; of a long text those of the selected query alone."""
+    ran, site, head = state.ran, state.site, state.selection.head
+    if ran is None or site is None:
+        return None
+    if site.is_long:
+        query, row = state.selection.query, state.results.row
+        if row is not None and (row.run, row.site, row.head, row.query) == (ran.run, site.ref, head, query):
+            return None
+        return RowRequest(run=ran.run, site=site.ref, head=head, query=query)
+    view = state.results.head
+    if view is not None and (view.run, view.site, view.head) == (ran.run, site.ref, head):
+        return None
+    return HeadRequest(run=ran.run, site=site.ref, head=head)
+
+
+def head_shown(state: State) -> HeadView | RowView | None:
+    """The newest weights of the run on screen that are here: of a whole head, or of a long text one of its rows."""
+    site, ran = state.site, state.ran
+    view = state.results.row if site is not None and site.is_long else state.results.head
+    return view if view is not None and ran is not None and view.run == ran.run else None
+
+
+def row_of(view: HeadView | RowView, query: int) -> tuple[np.ndarray, np.ndarray | None]:
+    """Weights and mask of one query, (keys,) each; of a view that holds one row, that one."""
+    if isinstance(view, RowView):
+        return view.weights, view.masked
+    return view.weights[query], None if view.masked is None else view.masked[query]
+
+
+def wanted_comparison(state: State) -> CompareRequest | None:
+    """The selected head and the next token, beside the model as it is; None where that is here.
+
+    Of a long text it comes in parts: this asks for what is missing.
+    """
+    ran, site, selection = state.ran, state.site, state.selection
+    if ran is None or site is None:
+        return None
+    position = ran.masks[0] if ran.masks and selection.query not in ran.masks else predicting_position(state, ran)
+    request = CompareRequest(run=ran.run, site=site.ref, head=selection.head, position=position)
+    view = state.results.comparison
+    if view is None or not isinstance(view.request, CompareRequest):
+        return request
+    if replace(view.request, ticket=0, have=0.0) != request:
+        return request
+    return None if view.done == 1 else replace(request, have=view.done)
+
+
+def head_name(state: State) -> str:
+    """ "Layer 5, head 5", with the stack where a model has several."""
+    site, ran = state.site, state.ran
+    if site is None or ran is None:
+        return "No head"
+    several = len({s.stack for s in ran.sites}) > 1
+    prefix = {"encoder": "Encoder layer", "decoder": "Decoder layer", "cross": "Cross-attention layer"}[site.stack]
+    return f"{prefix if several else 'Layer'} {site.layer}, head {state.selection.head}"
+
+
+def token_word(state: State, position: int) -> str:
+    """The token at `position` of those that look at the selected site, as it is called in a sentence: "to"."""
+    ran, site = state.ran, state.site
+    if ran is None:
+        return ""
+    tokens = ran.tokens if site is None else site_tokens(ran, site)[0]
+    return shortened(tokens[position].word) if 0 <= position < len(tokens) else ""
+
+
+def site_words(ran: Ran, site: Site) -> tuple[list[str], list[str]]:
+    """What to call each query and each key of `site`; numbers where they are no tokens of the run's texts."""
+    queries, keys = _site_words(ran, site)
+    return list(queries), list(keys)
+
+
+@lru_cache(maxsize=8)  # panels ask at every change of state
+def _site_words(ran: Ran, site: Site) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    sides = zip(site_tokens(ran, site), (site.queries, site.keys), strict=True)
+    queries, keys = (
+        tuple(shortened(token.word) for token in tokens) if len(tokens) == count else tuple(map(str, range(count)))
+        for tokens, count in sides
+    )
+    return queries, keys
+
+
+def site_texts(ran: Ran, site: Site) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What each query and each key of `site` adds to the run's texts, with the white space before it."""
+    queries, keys = (_texts(tokens) for tokens in site_tokens(ran, site))
+    return queries, keys
+
+
+def _texts(tokens: tuple[Token, ...]) -> tuple[str, ...]:
+    texts, end = [], 0
+    for token in tokens:
+        gap = " " if token.start > end else ""  # what no token covers, between two of them, is white space
+        texts.append(gap + token.text if token.start >= end else "")  # bytes of one character all cover it
+        end = max(end, token.end)
+    return tuple(texts)
+
+
+def predicting_position(state: State, ran: Ran) -> int:
+    """Where the next token is read: at the selected query, at the end while that is one of the encoder's tokens."""
+    site, last = state.site, len(ran.tokens) - 1
+    if site is not None and site_tokens(ran, site)[0] is not ran.tokens:
+        return last
+    return min(state.selection.query, last)
