@@ -22,7 +22,6 @@ class SilentSession(Session):
         super().__init__(state)
         self.asked: list[Request] = []
         self.requested.connect(self.asked.append)
-        self.panels: list[Panel] = []  # Python would else delete what only Qt holds
 
     def arrive(self, *results: Result) -> None:
         """Answers of the engine, made up."""
@@ -33,8 +32,8 @@ class SilentSession(Session):
 def shown(qtbot, kind: type[PanelT], session: SilentSession) -> PanelT:
     """A visible panel of some size; the test's end closes it."""
     panel = kind(session, Hover())
-    session.panels.append(panel)
-    qtbot.addWidget(panel)
+    # until then Python must hold both: it would delete what only Qt holds, in the middle of being painted
+    qtbot.addWidget(panel, before_close_func=lambda _panel: (panel, session))
     panel.resize(600, 500)
     panel.show()
     return panel
