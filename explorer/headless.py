@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from explorer.arguments import first_state, placement_of
-from models.protocol.results import Failure
+from models.protocol.request import Failure
 
 if TYPE_CHECKING:
     from models.decoding.decode import DecodedStep
@@ -50,8 +50,8 @@ def _write_weights(args: argparse.Namespace) -> str:
     from explorer.compute.worker import open_engine
     from explorer.session.state import ViewOptions
     from models.files.sample_pictures import default_picture
-    from models.protocol.requests import ExportRequest, LoadRequest
-    from models.protocol.results import Loaded
+    from models.protocol.export import ExportRequest
+    from models.protocol.loading import Loaded, LoadRequest
 
     engine = open_engine()
     forward = first_state(args, ViewOptions()).document.question.request

@@ -6,7 +6,7 @@
     trace = run(model, "Tom and Anna went to the park. Anna gave the ball to")
     trace.weights(trace.sites[5], head=5)[-1]         # where the last token looks, (keys,)
 
-The names are loaded on first use, so that `models.protocol.requests` can be imported without torch.
+The names are loaded on first use, so that `models.protocol.request` can be imported without torch.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ def loaded_by(statement: str) -> set[str]:
     return set(done.stdout.split())
 
 
-@pytest.mark.parametrize("module", ["explorer.window.window", "models.protocol.requests", "models"])
+@pytest.mark.parametrize("module", ["explorer.window.window", "models.protocol.request", "models"])
 def test_import_loads_no_torch(module: str) -> None:
     loaded = loaded_by(f"import {module}")
     assert module in loaded

@@ -10,7 +10,7 @@ from explorer.compute.bridge import Bridge
 from explorer.compute.quiet_import import quiet_import
 from explorer.compute.worker import EngineLike
 from models.protocol.hub import FetchRequest, HubFetched, HubListing, LookUpRequest
-from models.protocol.results import Failure, Progress, Result
+from models.protocol.request import Failure, Progress, Result
 
 
 def open_hub() -> EngineLike:

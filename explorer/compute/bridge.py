@@ -11,8 +11,7 @@ from explorer.compute.mailbox import LOAD, Mailbox
 from explorer.compute.worker import EngineLike, Worker, open_engine
 from explorer.session.intents import Arrived, Busy
 from explorer.session.session import Session
-from models.protocol.requests import Request
-from models.protocol.results import Progress, Result
+from models.protocol.request import Progress, Request, Result
 
 PATIENCE_SECONDS = 0.3
 """Work that ends sooner than this says nothing about its progress: a label that flashes cannot be read."""

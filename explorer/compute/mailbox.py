@@ -6,7 +6,10 @@ import threading
 from dataclasses import replace
 from typing import TypeVar
 
-from models.protocol.requests import ForwardRequest, LoadRequest, Request, TrustRequest
+from models.protocol.loading import LoadRequest
+from models.protocol.request import Request
+from models.protocol.running import ForwardRequest
+from models.protocol.trust import TrustRequest
 
 RequestT = TypeVar("RequestT", bound=Request)
 

@@ -11,34 +11,27 @@ from typing import Any, Protocol, cast
 
 from explorer.compute.mailbox import Mailbox
 from explorer.compute.quiet_import import quiet_import
+from models.protocol.alignment import AlignmentRequest
+from models.protocol.atlas import AtlasRequest
+from models.protocol.cell import CellRequest
+from models.protocol.comparison import CompareRequest
 from models.protocol.decoding import DecodeRowsRequest, DecodeSamplesRequest, DecodeStepRequest
 from models.protocol.describing import DescribeRequest
+from models.protocol.export import ExportRequest
+from models.protocol.head import HeadRequest, RowRequest, TilesRequest
 from models.protocol.hub import FetchRequest, LookUpRequest
+from models.protocol.loading import DevicesRequest, LoadRequest
+from models.protocol.order import ShuffleRequest
+from models.protocol.positions import PatchPositionsRequest, PositionsRequest
+from models.protocol.prediction import PredictionRequest
 from models.protocol.quality import QualityRequest
-from models.protocol.requests import (
-    AlignmentRequest,
-    AtlasRequest,
-    Cancelled,
-    CellRequest,
-    CompareRequest,
-    DevicesRequest,
-    ExportRequest,
-    ForwardRequest,
-    HeadRequest,
-    LoadRequest,
-    PatchPositionsRequest,
-    PositionsRequest,
-    PredictionRequest,
-    RecurrentRequest,
-    Request,
-    RowRequest,
-    ShuffleRequest,
-    StepRequest,
-    TilesRequest,
-    TrustRequest,
-    VarianceRequest,
-)
-from models.protocol.results import Failure, Progress, Result
+from models.protocol.recurrent import RecurrentRequest
+from models.protocol.request import Failure, Progress, Request, Result
+from models.protocol.running import ForwardRequest
+from models.protocol.step import StepRequest
+from models.protocol.trust import TrustRequest
+from models.protocol.variance import VarianceRequest
+from models.protocol.work import Cancelled
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.theme import LIGHT, Theme
 from explorer.widgets.card import Card
-from models.protocol.requests import Request
+from models.protocol.request import Request
 from models.protocol.values import CheckpointInfo
 
 EDITED = "Interventions are on: this is not the model as it is."

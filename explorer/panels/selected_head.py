@@ -9,8 +9,9 @@ import numpy as np
 
 from explorer.session.state import State, site_tokens
 from explorer.widgets.token_text import shortened
-from models.protocol.requests import CompareRequest, HeadRequest, RowRequest
-from models.protocol.results import HeadView, Ran, RowView
+from models.protocol.comparison import CompareRequest
+from models.protocol.head import HeadRequest, HeadView, RowRequest, RowView
+from models.protocol.running import Ran
 from models.protocol.values import Site, Token
 
 NO_HEADS = "This model has no attention: there are no heads to look at."

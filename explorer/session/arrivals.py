@@ -25,37 +25,28 @@ from explorer.session.state import (
 )
 from explorer.session.talking import as_text, with_prompt
 from models.files.sample_pictures import default_picture
+from models.protocol.alignment import AlignmentView
+from models.protocol.atlas import AtlasView
+from models.protocol.cell import CellView
 from models.protocol.chat import plain_text
+from models.protocol.comparison import CompareView
 from models.protocol.decoding import DecodeRowsView, DecodeSamplesView, DecodeStepView
 from models.protocol.describing import Described, DescribeRequest
+from models.protocol.export import Exported, ExportRequest
+from models.protocol.head import HeadView, RowView, TilesView
 from models.protocol.interventions import Mask, Positions
+from models.protocol.loading import DevicesView, Loaded, LoadRequest
+from models.protocol.order import ShuffleView
+from models.protocol.positions import PatchPositionsView, PositionsView
+from models.protocol.prediction import PredictionView
 from models.protocol.quality import QualityRequest, QualityView
-from models.protocol.requests import ExportRequest, ForwardRequest, LoadRequest
-from models.protocol.results import (
-    AlignmentView,
-    AtlasView,
-    CellView,
-    CompareView,
-    DevicesView,
-    Exported,
-    Failure,
-    HeadView,
-    Loaded,
-    PatchPositionsView,
-    PositionsView,
-    PredictionView,
-    Progress,
-    Ran,
-    RecurrentView,
-    Result,
-    RowView,
-    ShuffleView,
-    Stepped,
-    TilesView,
-    TrustReport,
-    VarianceView,
-)
+from models.protocol.recurrent import RecurrentView
+from models.protocol.request import Failure, Progress, Result
+from models.protocol.running import ForwardRequest, Ran
+from models.protocol.step import Stepped
+from models.protocol.trust import TrustReport
 from models.protocol.values import CheckpointInfo, Placement
+from models.protocol.variance import VarianceView
 
 # where the views are kept that speak of one run, and have no rule but that
 _VIEWS: dict[type[Result], str] = {

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from explorer.session.state import Selection, clamped, site_of
 from models.protocol.interventions import MOST
-from models.protocol.results import Ran
+from models.protocol.running import Ran
 from models.protocol.values import SiteRef
 
 DEFAULT_HEADS: dict[str, tuple[SiteRef, int]] = {

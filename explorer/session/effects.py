@@ -15,8 +15,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from explorer.session.state import State
-from models.protocol.requests import ForwardRequest, LoadRequest, Request, TrustRequest
-from models.protocol.results import Ran
+from models.protocol.loading import LoadRequest
+from models.protocol.request import Request
+from models.protocol.running import ForwardRequest, Ran
+from models.protocol.trust import TrustRequest
 
 
 def initial_requests(state: State) -> tuple[Request, ...]:

@@ -17,7 +17,7 @@ from models.protocol.decoding import DecodeSamplesRequest, DecodeStepRequest
 from models.protocol.decoding_settings import Strategy
 from models.protocol.interventions import Intervention
 from models.protocol.quality import QualityRequest
-from models.protocol.results import Result
+from models.protocol.request import Result
 from models.protocol.values import Placement, SiteRef
 
 

@@ -14,8 +14,8 @@ from explorer.session.intents import Arrived, Intent, RestoreDocument
 from explorer.session.reduce import reduce
 from explorer.session.state import Document, State
 from models.protocol.decoding import DecodeSamplesView, DecodeStepView
-from models.protocol.requests import Request
-from models.protocol.results import Stepped
+from models.protocol.request import Request
+from models.protocol.step import Stepped
 
 
 class Session(QObject):

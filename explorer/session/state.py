@@ -8,33 +8,26 @@ from typing import Literal
 from explorer.session.branches import Branches
 from explorer.session.decoding import Decoding
 from explorer.session.writing import Asked, Origin, Writing, with_tree
+from models.protocol.alignment import AlignmentView
+from models.protocol.atlas import AtlasView
+from models.protocol.cell import CellView
 from models.protocol.chat import Chat, Prompt, Turn
+from models.protocol.comparison import CompareView
 from models.protocol.decoding import DecodeRowsView, DecodeSamplesView, DecodeStepView
 from models.protocol.describing import Described
+from models.protocol.head import HeadView, RowView, TilesView
 from models.protocol.interventions import Cell, Intervention, Mask, applies, precedence
+from models.protocol.loading import DevicesView, Loaded
+from models.protocol.order import ShuffleView
+from models.protocol.positions import PatchPositionsView, PositionsView
+from models.protocol.prediction import PredictionView
 from models.protocol.quality import QualityRequest, QualityView
-from models.protocol.requests import ForwardRequest
-from models.protocol.results import (
-    AlignmentView,
-    AtlasView,
-    CellView,
-    CompareView,
-    DevicesView,
-    HeadView,
-    Loaded,
-    PatchPositionsView,
-    PositionsView,
-    PredictionView,
-    Progress,
-    Ran,
-    RecurrentView,
-    RowView,
-    ShuffleView,
-    TilesView,
-    TrustReport,
-    VarianceView,
-)
+from models.protocol.recurrent import RecurrentView
+from models.protocol.request import Progress
+from models.protocol.running import ForwardRequest, Ran
+from models.protocol.trust import TrustReport
 from models.protocol.values import DEFAULT_PLACEMENT, Placement, Site, SiteRef, Token
+from models.protocol.variance import VarianceView
 
 Normalisation = Literal["none", "row", "column", "difference"]
 ThemeName = Literal["system", "light", "dark"]

@@ -20,7 +20,7 @@ from explorer.session.rules import TEXT_LANES, another_text, broken_off, rule, w
 from explorer.session.state import Document, Notice, State
 from explorer.session.talking import as_chat, as_text, with_prompt
 from models.protocol.chat import MOST_TURNS, Chat
-from models.protocol.requests import ExportRequest
+from models.protocol.export import ExportRequest
 
 
 @rule.register

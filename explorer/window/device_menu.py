@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 from explorer.session.intents import Place
 from explorer.session.session import Session
 from explorer.session.state import State
-from models.protocol.requests import DevicesRequest
+from models.protocol.loading import DevicesRequest
 from models.protocol.values import UNIT_ROUNDOFFS, CheckpointInfo, DeviceInfo, Placement
 
 _FORMATS = {

@@ -15,7 +15,7 @@ from explorer.session.state import Notice, State
 from explorer.widgets.elided_label import ElidedLabel
 from explorer.window.device_menu import DeviceMenu
 from models.files.catalogue import HANDED_OVER, shipped
-from models.protocol.requests import ExportRequest
+from models.protocol.export import ExportRequest
 
 _NAME, _LONG_NAME = 15, 20  # characters of a checkpoint's name that a narrow and a wide bar have room for
 _MARGIN = 24  # beside the names in the list

@@ -42,8 +42,8 @@ from explorer.window.menus import build_menus
 from explorer.window.saving import save_picture
 from explorer.window.top_bar import TopBar
 from models.files.sample_pictures import SUFFIXES
-from models.protocol.requests import ExportRequest
-from models.protocol.results import Loaded
+from models.protocol.export import ExportRequest
+from models.protocol.loading import Loaded
 
 PANELS: tuple[type[Panel], ...] = (
     HeadAtlasPanel,

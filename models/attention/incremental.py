@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from models.protocol.requests import Cancelled, never
+from models.protocol.work import Cancelled, never
 
 
 class IncrementalWork:

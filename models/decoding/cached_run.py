@@ -23,8 +23,8 @@ from models.forward.position_edits import edited_positions
 from models.protocol.decoding import CacheLayer
 from models.protocol.errors import InputError
 from models.protocol.interventions import Intervention, Mask, check
-from models.protocol.requests import never
 from models.protocol.values import Site
+from models.protocol.work import never
 
 
 class Run(Protocol):

@@ -28,7 +28,7 @@ from models.protocol.decoding import Beam, DecodeCandidate, DecodeStepRequest
 from models.protocol.decoding_settings import MOST_SAMPLES, DecodeSettings
 from models.protocol.errors import InputError
 from models.protocol.interventions import Intervention
-from models.protocol.requests import Cancelled, never
+from models.protocol.work import Cancelled, never
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from models.forward.trace import Trace
 from models.protocol.decoding import DecodeRowsRequest, DecodeRowsView, DecodeStepRequest, DecodeStepView
 from models.protocol.errors import InputError
 from models.protocol.interventions import Intervention
-from models.protocol.requests import Cancelled
+from models.protocol.work import Cancelled
 
 
 class Filling:

@@ -30,7 +30,7 @@ from models.protocol.decoding import (
 )
 from models.protocol.errors import InputError
 from models.protocol.interventions import Intervention
-from models.protocol.requests import Cancelled, ShouldStop
+from models.protocol.work import Cancelled, ShouldStop
 
 Asked = DecodeStepRequest | DecodeSamplesRequest | DecodeRowsRequest
 

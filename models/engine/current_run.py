@@ -18,43 +18,23 @@ from models.forward.predictions import predict
 from models.forward.recurrent_model import RecurrentModel
 from models.forward.run import run
 from models.forward.trace import Trace
+from models.protocol.alignment import AlignmentRequest, AlignmentView
+from models.protocol.atlas import AtlasRequest, AtlasView
+from models.protocol.cell import CellRequest
 from models.protocol.chat import Prompt
+from models.protocol.comparison import CompareRequest
 from models.protocol.errors import InputError
-from models.protocol.requests import (
-    AlignmentRequest,
-    AtlasRequest,
-    Cancelled,
-    CellRequest,
-    CompareRequest,
-    ExportRequest,
-    HeadRequest,
-    PatchPositionsRequest,
-    PositionsRequest,
-    PredictionRequest,
-    RecurrentRequest,
-    Report,
-    Request,
-    RowRequest,
-    ShouldStop,
-    ShuffleRequest,
-    StepRequest,
-    TilesRequest,
-    TrustRequest,
-)
-from models.protocol.results import (
-    EAGER,
-    AlignmentView,
-    AtlasView,
-    Exported,
-    HeadView,
-    PredictionView,
-    Result,
-    RowView,
-    Stepped,
-    TilesView,
-    TrustReport,
-)
+from models.protocol.export import Exported, ExportRequest
+from models.protocol.head import HeadRequest, HeadView, RowRequest, RowView, TilesRequest, TilesView
+from models.protocol.order import ShuffleRequest
+from models.protocol.positions import PatchPositionsRequest, PositionsRequest
+from models.protocol.prediction import PredictionRequest, PredictionView
+from models.protocol.recurrent import RecurrentRequest
+from models.protocol.request import Request, Result
+from models.protocol.step import Stepped, StepRequest
+from models.protocol.trust import EAGER, TrustReport, TrustRequest
 from models.protocol.values import Tile
+from models.protocol.work import Cancelled, Report, ShouldStop
 from models.trust.check import compare_with_eager
 from models.trust.recurrent_formulas import compare_with_formulas
 from models.views.alignment import described, likelihoods, mean_weights

@@ -23,26 +23,13 @@ from models.opening.open import open_checkpoint
 from models.protocol.decoding import DecodeRowsRequest, DecodeSamplesRequest, DecodeStepRequest
 from models.protocol.describing import DescribeRequest
 from models.protocol.errors import NO_MEMORY, CheckpointError, ExplorerError, InputError, NoRoomError
+from models.protocol.loading import DevicesRequest, DevicesView, Loaded, LoadRequest
 from models.protocol.quality import QualityRequest
-from models.protocol.requests import (
-    Cancelled,
-    DevicesRequest,
-    ForwardRequest,
-    LoadRequest,
-    Report,
-    Request,
-    ShouldStop,
-    VarianceRequest,
-)
-from models.protocol.results import (
-    DevicesView,
-    Failure,
-    Loaded,
-    Ran,
-    Result,
-    VarianceView,
-)
-from models.protocol.values import AUTO, Experiment, Placement
+from models.protocol.request import Failure, Request, Result
+from models.protocol.running import ForwardRequest, Ran
+from models.protocol.values import AUTO, Placement
+from models.protocol.variance import Experiment, VarianceRequest, VarianceView
+from models.protocol.work import Cancelled, Report, ShouldStop
 from models.quality.measurement import Measurement
 from models.views.variance import head_scores, measure
 

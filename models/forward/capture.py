@@ -22,8 +22,8 @@ from models.attention.attention import AttentionInputs
 from models.attention.edits import MaskFunctions, edited
 from models.attention.hf_masks import mask_where_looked_at
 from models.protocol.interventions import Intervention
-from models.protocol.requests import Cancelled, never
 from models.protocol.values import Site
+from models.protocol.work import Cancelled, never
 
 IMPLEMENTATION = "attention_explorer"
 

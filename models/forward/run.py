@@ -16,7 +16,7 @@ from models.forward.position_edits import edited_positions
 from models.forward.trace import Trace
 from models.protocol.chat import Prompt
 from models.protocol.interventions import Intervention, check
-from models.protocol.requests import never
+from models.protocol.work import never
 
 
 def run(

@@ -17,8 +17,8 @@ from models.attention.masks import held
 from models.attention.pooling import Pooling, pooled
 from models.forward.logits import LaterLogits
 from models.protocol.interventions import Intervention
-from models.protocol.requests import never
 from models.protocol.values import SeenPicture, Site, SiteRef, Token
+from models.protocol.work import never
 
 if TYPE_CHECKING:
     from models.forward.capture import Recorder

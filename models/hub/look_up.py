@@ -25,8 +25,8 @@ from models.hub.errors import host_of, hub_errors_explained
 from models.hub.transfer import Transfer
 from models.protocol.errors import CheckpointError
 from models.protocol.hub import FetchRequest, HubFetched, HubFile, HubListing, LookUpRequest, Tensors
-from models.protocol.requests import Cancelled, Report, Request, ShouldStop
-from models.protocol.results import Failure, Result
+from models.protocol.request import Failure, Request, Result
+from models.protocol.work import Cancelled, Report, ShouldStop
 
 TIMEOUT_SECONDS = 10.0  # for an answer to begin, and between two pieces of it
 

@@ -28,7 +28,7 @@ from models.files.hub_cache import HubCache
 from models.files.names import HubName
 from models.protocol.errors import CheckpointError
 from models.protocol.hub import HubFile
-from models.protocol.requests import Cancelled, ShouldStop
+from models.protocol.work import Cancelled, ShouldStop
 
 ATTEMPTS = 4  # a connection that breaks is taken up again as long as it brings something
 

@@ -10,8 +10,7 @@ import numpy as np
 from models.protocol.chat import Prompt
 from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.interventions import Intervention
-from models.protocol.requests import Request
-from models.protocol.results import Result
+from models.protocol.request import Request, Result
 from models.protocol.values import SiteRef
 
 Ending = Literal["", "model", "steps", "context", "masks"]

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from models.protocol.hub import HubListing
-from models.protocol.requests import Request
-from models.protocol.results import Result
+from models.protocol.request import Request, Result
 from models.protocol.values import DEFAULT_PLACEMENT, Capability, CheckpointInfo, Placement
 
 

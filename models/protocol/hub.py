@@ -11,8 +11,7 @@ import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from models.protocol.requests import Request
-from models.protocol.results import Result
+from models.protocol.request import Request, Result
 
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
 """Any of these files makes a tokenizer."""

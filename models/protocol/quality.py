@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from models.protocol.requests import Request
-from models.protocol.results import Result
+from models.protocol.request import Request, Result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from models.decoding.choosing import end_ids
 from models.decoding.decode import written_text
 from models.forward.model import Model
 from models.forward.recurrent_model import RecurrentModel
-from models.protocol.requests import Cancelled, never
+from models.protocol.work import Cancelled, never
 
 Rows = Sequence[Sequence[int]]
 

@@ -20,7 +20,7 @@ from models.forward.recurrent_model import RecurrentModel
 from models.opening.open import open_checkpoint
 from models.protocol.errors import InputError
 from models.protocol.quality import QualityBin, QualityExample, QualityPart, QualityRequest, QualityScore, QualityView
-from models.protocol.requests import Cancelled
+from models.protocol.work import Cancelled
 from models.quality.batching import log_probabilities, source_ids, target_ids, translate
 from models.quality.held_out import split
 from models.quality.pairs import Pair, read_pairs

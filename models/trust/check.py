@@ -32,9 +32,9 @@ from models.forward.capture import IMPLEMENTATION, Recorder
 from models.forward.model import Encoded, Model
 from models.forward.output_weights import keep_output_weights
 from models.forward.trace import Trace
-from models.protocol.requests import Cancelled, never
-from models.protocol.results import EAGER
+from models.protocol.trust import EAGER
 from models.protocol.values import COARSE, TOLERANCE, UNIT_ROUNDOFFS
+from models.protocol.work import Cancelled, never
 from models.trust.layers import LayerwiseCheck, Sampler, Sites, answering, largest, sampled_rows
 
 # Beyond EXACT_KEYS the fused kernel rounds in another order than eager attention does. By what of the end-to-end

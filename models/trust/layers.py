@@ -31,8 +31,8 @@ from models.forward.capture import IMPLEMENTATION
 from models.forward.model import Model
 from models.forward.trace import Trace
 from models.protocol.errors import ExplorerError
-from models.protocol.requests import Cancelled
 from models.protocol.values import TOLERANCE
+from models.protocol.work import Cancelled
 
 # Rows of every head that are compared in a long text.
 ROWS = 64

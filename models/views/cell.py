@@ -14,9 +14,8 @@ from models.attention.attention import AttentionInputs
 from models.forward.model import Model
 from models.forward.recurrent_model import RecurrentModel
 from models.forward.trace import Trace
+from models.protocol.cell import CellRequest, CellView
 from models.protocol.interventions import Mask, Positions, applies, precedence
-from models.protocol.requests import CellRequest
-from models.protocol.results import CellView
 from models.protocol.values import Candidate, Site
 from models.views.recurrent import NO_STREAM, score_of
 from models.views.residual import logit_direction, output_weight

@@ -15,10 +15,9 @@ from models.attention.incremental import IncrementalWork
 from models.forward.model import Model
 from models.forward.predictions import predict
 from models.forward.trace import Trace
+from models.protocol.comparison import CompareRequest, CompareView, TokenChange
 from models.protocol.interventions import Mask, applies
-from models.protocol.requests import CompareRequest
-from models.protocol.results import CompareView
-from models.protocol.values import Prediction, TokenChange
+from models.protocol.values import Prediction
 
 _MASK_BLOCK = 1 << 24  # cells of a mask held at once
 

@@ -12,8 +12,8 @@ import numpy as np
 from models.files.whole_files import not_written, replacing
 from models.forward.trace import Trace
 from models.protocol.errors import ExplorerError
-from models.protocol.requests import Cancelled, never
 from models.protocol.values import Site
+from models.protocol.work import Cancelled, never
 
 _BLOCK = 1 << 22  # bytes that are compressed between two looks at `should_stop`
 _CELLS = 1 << 22  # weights held at once: a head of 32,768 tokens has a thousand million

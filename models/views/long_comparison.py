@@ -19,9 +19,9 @@ from models.attention.incremental import IncrementalWork
 from models.attention.pooling import squares
 from models.forward.model import Model
 from models.forward.trace import Trace
-from models.protocol.requests import CompareRequest, never
-from models.protocol.results import CompareView
+from models.protocol.comparison import CompareRequest, CompareView
 from models.protocol.values import SiteRef, top_level
+from models.protocol.work import never
 from models.views.comparison import LossInParts, PeeksInParts, prediction_at, token_changes
 
 # Weights of a run held at once, in elements: a processor's cache, and on a device, where each block costs launches,

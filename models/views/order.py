@@ -17,9 +17,8 @@ from models.forward.run import run
 from models.forward.trace import Trace
 from models.protocol.errors import InputError
 from models.protocol.interventions import Intervention, Mask, Positions
-from models.protocol.requests import ShuffleRequest
-from models.protocol.results import ShuffleView
-from models.protocol.values import Moved, Token
+from models.protocol.order import Moved, ShuffleRequest, ShuffleView
+from models.protocol.values import Token
 from models.views.positions import describe_positions
 
 _ROWS = 256  # positions whose logits are held at once

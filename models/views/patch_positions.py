@@ -8,8 +8,7 @@ from torch import Tensor
 
 from models.forward.model import Model
 from models.forward.trace import Trace
-from models.protocol.requests import PatchPositionsRequest
-from models.protocol.results import PatchPositionsView
+from models.protocol.positions import PatchPositionsRequest, PatchPositionsView
 from models.protocol.values import SeenPicture
 from models.views import waves
 

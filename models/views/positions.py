@@ -15,9 +15,8 @@ from models.forward.model import Model
 from models.forward.position_edits import position_tables, table_rows, why_not_off, why_not_shifted
 from models.forward.trace import Trace
 from models.protocol.interventions import Positions
-from models.protocol.requests import PositionsRequest
-from models.protocol.results import PositionsView
-from models.protocol.values import PositionScheme, RotationView, Site
+from models.protocol.positions import PositionScheme, PositionsRequest, PositionsView, RotationView
+from models.protocol.values import Site
 from models.views import waves
 from models.views.rotation import frequencies, rope_settings, rotary_module, rotation_view
 

@@ -9,9 +9,8 @@ from torch import Tensor
 from models.attention import attention
 from models.forward.recurrent_model import RecurrentModel
 from models.forward.trace import Trace
-from models.protocol.requests import RecurrentRequest
-from models.protocol.results import RecurrentView
-from models.protocol.values import RecurrentScore
+from models.protocol.cell import RecurrentScore
+from models.protocol.recurrent import RecurrentRequest, RecurrentView
 from models.textbook.scores import Additive
 
 NO_STREAM = (

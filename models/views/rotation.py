@@ -19,7 +19,8 @@ from models.forward.model import Model
 from models.forward.run import run
 from models.forward.trace import Trace
 from models.protocol.interventions import Intervention, Positions
-from models.protocol.values import RotationView, Site
+from models.protocol.positions import RotationView
+from models.protocol.values import Site
 
 SHORTEST_CURVE = 64  # distances that are drawn at least, also for a text of three words
 _PROBE_TOKENS = 12

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from models.protocol.requests import Cancelled, VarianceRequest
-from models.protocol.values import Experiment, HeadScores, SiteRef
+from models.protocol.values import SiteRef
+from models.protocol.variance import Experiment, HeadScores, VarianceRequest
+from models.protocol.work import Cancelled
 
 if TYPE_CHECKING:
     from models.forward.trace import Trace

@@ -23,7 +23,7 @@ from explorer.session.hover import Hover
 from explorer.session.intents import SelectCell, SelectHead
 from explorer.session.session import Session
 from explorer.session.state import Document, State
-from models.protocol.requests import CellRequest
+from models.protocol.cell import CellRequest
 from models.protocol.values import SiteRef
 
 SENTENCE = "Tom and Anna went to the park. Anna gave the ball to"

@@ -15,7 +15,9 @@ from explorer.panels.head_map.panel import HeadMapPanel
 from explorer.session.state import Document, State
 from explorer.settings import Settings
 from explorer.window.window import MainWindow
-from models.protocol.results import AtlasView, Ran, Result
+from models.protocol.atlas import AtlasView
+from models.protocol.request import Result
+from models.protocol.running import Ran
 from tests.benchmarks.window import Heartbeat, Paints, panel_of, wait_until
 
 ZOOMS = (2.0, 4.0, 8.0, 30.0)

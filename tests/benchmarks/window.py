@@ -37,8 +37,7 @@ from explorer.session.intents import SetText  # noqa: E402
 from explorer.session.state import Document, State  # noqa: E402
 from explorer.settings import Settings  # noqa: E402
 from explorer.window.window import MainWindow  # noqa: E402
-from models.protocol.requests import Request  # noqa: E402
-from models.protocol.results import Result  # noqa: E402
+from models.protocol.request import Request, Result  # noqa: E402
 
 HEAD_CHANGE, ATLAS, GAP = 16.0, 250.0, 50.0  # ms: the targets
 PROSE = "Tom and Anna went to the park. Anna gave the ball to Tom and they were happy. "

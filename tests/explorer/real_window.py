@@ -19,7 +19,7 @@ from explorer.session.intents import OpenCheckpoint, RestoreDocument, Show
 from explorer.session.state import Document, Selection, State
 from explorer.settings import Settings
 from explorer.window.window import MainWindow
-from models.protocol.requests import Request
+from models.protocol.request import Request
 from models.protocol.values import SiteRef
 
 EXAMPLE = "Tom and Anna went to the park. Anna gave the ball to"

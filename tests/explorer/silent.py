@@ -9,8 +9,7 @@ from explorer.session.hover import Hover
 from explorer.session.intents import Arrived
 from explorer.session.session import Session
 from explorer.session.state import State
-from models.protocol.requests import Request
-from models.protocol.results import Result
+from models.protocol.request import Request, Result
 
 PanelT = TypeVar("PanelT", bound=Panel)
 

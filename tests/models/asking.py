@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from models.engine.engine import Engine
-from models.protocol.requests import ForwardRequest, HeadRequest, LoadRequest, Request
-from models.protocol.results import Failure, HeadView, Loaded, Ran, Result
+from models.protocol.head import HeadRequest, HeadView
+from models.protocol.loading import Loaded, LoadRequest
+from models.protocol.request import Failure, Request, Result
+from models.protocol.running import ForwardRequest, Ran
 from models.protocol.values import SiteRef
 
 SITE = SiteRef("decoder", 3)

@@ -11,6 +11,10 @@ import numpy as np
 from torch import nn
 
 from models.engine.engine import Engine
+from models.protocol.alignment import AlignmentRequest
+from models.protocol.atlas import AtlasRequest
+from models.protocol.cell import CellRequest
+from models.protocol.comparison import CompareRequest
 from models.protocol.decoding import (
     DecodeRowsRequest,
     DecodeSamplesRequest,
@@ -19,28 +23,19 @@ from models.protocol.decoding import (
     DecodeStepView,
 )
 from models.protocol.decoding_settings import DecodeSettings
+from models.protocol.export import ExportRequest
+from models.protocol.head import HeadRequest, RowRequest, TilesRequest
 from models.protocol.interventions import Intervention, Mask, Positions, Scale
-from models.protocol.requests import (
-    AlignmentRequest,
-    AtlasRequest,
-    CellRequest,
-    CompareRequest,
-    ExportRequest,
-    ForwardRequest,
-    HeadRequest,
-    LoadRequest,
-    PositionsRequest,
-    PredictionRequest,
-    Request,
-    RowRequest,
-    ShuffleRequest,
-    StepRequest,
-    TilesRequest,
-    TrustRequest,
-    VarianceRequest,
-)
-from models.protocol.results import Failure, Loaded, Ran, Result
+from models.protocol.loading import Loaded, LoadRequest
+from models.protocol.order import ShuffleRequest
+from models.protocol.positions import PositionsRequest
+from models.protocol.prediction import PredictionRequest
+from models.protocol.request import Failure, Request, Result
+from models.protocol.running import ForwardRequest, Ran
+from models.protocol.step import StepRequest
+from models.protocol.trust import TrustRequest
 from models.protocol.values import Placement, SiteRef, Tile
+from models.protocol.variance import VarianceRequest
 from tests.models import tiny
 from tests.models.asking import ask
 

@@ -25,8 +25,10 @@ def main(folder: str) -> dict[str, Any]:
 
     from models.engine.engine import Engine
     from models.files import devices
-    from models.protocol.requests import ForwardRequest, HeadRequest, LoadRequest
-    from models.protocol.results import Failure, HeadView, Loaded, Ran
+    from models.protocol.head import HeadRequest, HeadView
+    from models.protocol.loading import Loaded, LoadRequest
+    from models.protocol.request import Failure
+    from models.protocol.running import ForwardRequest, Ran
     from tests.models.asking import SITE, never, silent
 
     engine, hard = Engine(), resource.getrlimit(resource.RLIMIT_AS)[1]

@@ -22,8 +22,9 @@ from explorer.widgets.page import invitation, scrolling, wrapped
 from explorer.widgets.segments import Segments
 from explorer.widgets.token_text import shortened
 from explorer.widgets.weight_table import WeightCell, WeightRow, WeightTable
-from models.protocol.requests import AlignmentRequest, Request
-from models.protocol.results import AlignmentView, Ran
+from models.protocol.alignment import AlignmentRequest, AlignmentView
+from models.protocol.request import Request
+from models.protocol.running import Ran
 from models.protocol.values import CheckpointInfo
 
 TRANSLATOR = "en-es"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from explorer.panels.cell.step_list import Step
 from explorer.widgets.number_text import MINUS, value_text
-from models.protocol.results import CellView
+from models.protocol.cell import CellView
 from models.protocol.values import Site
 
 _EDITS = ("mask “", "painted", "opened")

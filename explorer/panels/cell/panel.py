@@ -33,8 +33,9 @@ from explorer.widgets.card import Card
 from explorer.widgets.elided_label import ElidedLabel
 from explorer.widgets.number_text import percent_text
 from explorer.widgets.token_text import shortened
-from models.protocol.requests import CellRequest, Request
-from models.protocol.results import CellView, Ran
+from models.protocol.cell import CellRequest, CellView
+from models.protocol.request import Request
+from models.protocol.running import Ran
 from models.protocol.values import Candidate, Site
 
 _EMPTY = "The arithmetic of the selected cell appears here when the model has run."

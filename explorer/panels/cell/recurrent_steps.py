@@ -6,8 +6,7 @@ from explorer.panels.cell.cell_steps import Explained, added, counted, softmax_s
 from explorer.panels.cell.step_list import Step
 from explorer.panels.cell.vector_bars import VectorRow, in_brackets, product_sentence
 from explorer.widgets.number_text import MINUS, value_text
-from models.protocol.results import CellView
-from models.protocol.values import RecurrentScore
+from models.protocol.cell import CellView, RecurrentScore
 
 HEADINGS = ("score e", "into softmax", "weight")
 

@@ -32,7 +32,7 @@ from explorer.widgets.segments import Segments
 from explorer.widgets.token_text import byte_note, shortened
 from models.protocol.chat import Chat
 from models.protocol.decoding import DecodeRowsRequest, DecodeStepRequest, DecodeStepView
-from models.protocol.requests import Request
+from models.protocol.request import Request
 from models.protocol.values import CheckpointInfo
 
 CANDIDATES, BRANCHES, ATTENTION, CACHE = range(4)

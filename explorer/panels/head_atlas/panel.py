@@ -15,7 +15,8 @@ from explorer.session.state import State
 from explorer.theme import sequential
 from explorer.widgets.card import Card
 from explorer.widgets.segments import Segments
-from models.protocol.requests import AtlasRequest, Request
+from models.protocol.atlas import AtlasRequest
+from models.protocol.request import Request
 from models.protocol.values import Site
 
 STACKS = ("encoder", "decoder", "cross")

@@ -31,8 +31,11 @@ from explorer.theme import diverging, sequential
 from explorer.widgets.card import Card
 from explorer.widgets.colour_bar import ColourBar
 from explorer.widgets.heat_map.tile_map import TileMap
-from models.protocol.requests import AtlasRequest, Request, TilesRequest
-from models.protocol.results import AtlasView, CompareView, HeadView, Ran, TilesView
+from models.protocol.atlas import AtlasRequest, AtlasView
+from models.protocol.comparison import CompareView
+from models.protocol.head import HeadView, TilesRequest, TilesView
+from models.protocol.request import Request
+from models.protocol.running import Ran
 from models.protocol.values import Site, SiteRef, Tile, top_level
 
 _SCALES: dict[Normalisation, tuple[str, str, str]] = {  # as listed, in full, and beside the colours

@@ -19,8 +19,10 @@ from explorer.session.session import Session
 from explorer.session.state import Notice, State, site_tokens
 from explorer.widgets.card import Card
 from explorer.widgets.page import wrapped
-from models.protocol.requests import Request, StepRequest
-from models.protocol.results import HeadView, Ran, RowView
+from models.protocol.head import HeadView, RowView
+from models.protocol.request import Request
+from models.protocol.running import Ran
+from models.protocol.step import StepRequest
 from models.protocol.values import Site
 
 

@@ -28,8 +28,9 @@ from explorer.session.state import State
 from explorer.widgets.card import Card
 from explorer.widgets.page import scrolling, wrapped
 from explorer.widgets.weight_table import WeightCell, WeightRow, WeightTable
-from models.protocol.requests import Request
-from models.protocol.results import HeadView, Ran, RowView
+from models.protocol.head import HeadView, RowView
+from models.protocol.request import Request
+from models.protocol.running import Ran
 from models.protocol.values import Site
 
 STEPS = ("A dictionary", "As attention", "A real head")

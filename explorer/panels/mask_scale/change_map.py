@@ -11,7 +11,7 @@ from explorer.theme import ColourTable, diverging, sequential
 from explorer.widgets.colour_bar import ColourBar
 from explorer.widgets.heat_map.tile_map import TileMap
 from explorer.widgets.segments import Segments
-from models.protocol.results import CompareView
+from models.protocol.comparison import CompareView
 from models.protocol.values import Tile, top_level
 
 CHANGE, BEFORE, AFTER = range(3)

@@ -15,7 +15,8 @@ from explorer.session.hover import Pointed
 from explorer.session.state import State
 from explorer.theme import sequential
 from explorer.widgets.number_text import percent_text, value_text
-from models.protocol.results import CompareView, Ran
+from models.protocol.comparison import CompareView
+from models.protocol.running import Ran
 
 Words = tuple[list[str], list[str]]
 """What the queries and the keys of a site are called."""

@@ -24,6 +24,8 @@ from explorer.session.session import Session
 from explorer.session.state import Notice, State
 from explorer.widgets.card import Card
 from explorer.widgets.page import wrapped
+from models.protocol.comparison import CompareRequest
+from models.protocol.head import HeadRequest
 from models.protocol.interventions import (
     Intervention,
     Mask,
@@ -35,7 +37,9 @@ from models.protocol.interventions import (
     factor_at,
     same_slot,
 )
-from models.protocol.requests import CompareRequest, ForwardRequest, HeadRequest, PredictionRequest, Request
+from models.protocol.prediction import PredictionRequest
+from models.protocol.request import Request
+from models.protocol.running import ForwardRequest
 from models.protocol.values import CheckpointInfo
 
 _SHOWN_LANES = frozenset({ForwardRequest.lane, HeadRequest.lane, PredictionRequest.lane, CompareRequest.lane})

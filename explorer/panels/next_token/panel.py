@@ -13,8 +13,9 @@ from explorer.session.state import State
 from explorer.widgets.card import Card
 from explorer.widgets.number_text import MINUS, percent_text
 from explorer.widgets.token_text import byte_note
-from models.protocol.requests import PredictionRequest, Request
-from models.protocol.results import Ran
+from models.protocol.prediction import PredictionRequest
+from models.protocol.request import Request
+from models.protocol.running import Ran
 from models.protocol.values import Candidate, Prediction
 
 _EMPTY = "The model's likeliest tokens appear here when it has run."

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QCheckBox, QLabel, QPushButton, QSpinBox, QWidget
 
 from explorer.panels.positions.order_map import Measured, OrderMap, distance_text
 from explorer.panels.positions.sections import Page, flow, heading, sentence
-from models.protocol.results import ShuffleView
+from models.protocol.order import ShuffleView
 
 EXAMPLE = "dog bites man"
 _FARTHEST = 10_000  # of a shift in models whose positions have no end

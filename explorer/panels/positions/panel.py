@@ -19,8 +19,10 @@ from explorer.widgets.card import Card
 from explorer.widgets.page import wrapped
 from explorer.widgets.segments import Segments
 from models.protocol.interventions import Positions
-from models.protocol.requests import PatchPositionsRequest, PositionsRequest, Request, ShuffleRequest
-from models.protocol.values import CheckpointInfo, PositionScheme, SeenPicture
+from models.protocol.order import ShuffleRequest
+from models.protocol.positions import PatchPositionsRequest, PositionScheme, PositionsRequest
+from models.protocol.request import Request
+from models.protocol.values import CheckpointInfo, SeenPicture
 
 _SINUSOIDS, _MODEL, _ORDER, _NOTHING, _PATCHES = range(5)
 _NO_ATTENTION = (

@@ -9,7 +9,7 @@ from explorer.panels.positions.patch_similarity import PatchSimilarity
 from explorer.theme import ColourTable
 from explorer.widgets.colour_bar import ColourBar
 from explorer.widgets.page import scrolling, wrapped
-from models.protocol.results import PatchPositionsView
+from models.protocol.positions import PatchPositionsView
 
 
 class PatchPositions(QWidget):

@@ -10,8 +10,7 @@ from explorer.panels.positions.line_plot import Curve, LinePlot
 from explorer.panels.positions.sections import Page, Section, SideBySide, heading, sentence
 from explorer.panels.positions.sum_bars import Addend, SumBars
 from explorer.panels.positions.table_image import TableImage
-from models.protocol.results import PositionsView
-from models.protocol.values import PositionScheme, RotationView
+from models.protocol.positions import PositionScheme, PositionsView, RotationView
 
 _EMPTY = "The model's own positions appear here when it has run."
 _COMPONENTS = ("bar", "ok", "warning")

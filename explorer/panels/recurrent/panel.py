@@ -18,8 +18,9 @@ from explorer.widgets.card import Card
 from explorer.widgets.number_text import value_text
 from explorer.widgets.page import invitation, scrolling, wrapped
 from explorer.widgets.token_text import shortened
-from models.protocol.requests import RecurrentRequest, Request
-from models.protocol.results import Ran, RecurrentView
+from models.protocol.recurrent import RecurrentRequest, RecurrentView
+from models.protocol.request import Request
+from models.protocol.running import Ran
 from models.protocol.values import CheckpointInfo
 
 EXAMPLE = "dates-bahdanau"

@@ -15,8 +15,7 @@ from explorer.panels.trust.status_chip import StatusChip
 from explorer.session.hover import Hover
 from explorer.session.session import Session
 from explorer.session.state import State
-from models.protocol.requests import TrustRequest
-from models.protocol.results import TrustReport
+from models.protocol.trust import TrustReport, TrustRequest
 from models.protocol.values import UNIT_ROUNDOFFS
 
 ROW_TOLERANCE = 1e-5

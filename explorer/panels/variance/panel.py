@@ -29,9 +29,9 @@ from explorer.session.state import State
 from explorer.widgets.card import Card
 from explorer.widgets.number_text import value_text
 from explorer.widgets.page import scrolling, wrapped
-from models.protocol.requests import Request, VarianceRequest
-from models.protocol.results import VarianceView
-from models.protocol.values import CheckpointInfo, Experiment, HeadScores
+from models.protocol.request import Request
+from models.protocol.values import CheckpointInfo
+from models.protocol.variance import Experiment, HeadScores, VarianceRequest, VarianceView
 
 UNSCALED, SCALED = 0, 1
 _ROLES = ("query", "bar")

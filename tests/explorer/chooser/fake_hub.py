@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from models.protocol.describing import Described, DescribeRequest
 from models.protocol.hub import FetchRequest, HubFetched, HubFile, HubListing, LookUpRequest, Tensors
-from models.protocol.requests import Cancelled, Request
-from models.protocol.results import Failure, Result
+from models.protocol.request import Failure, Request, Result
 from models.protocol.values import Capability, CheckpointInfo, StackInfo
+from models.protocol.work import Cancelled
 
 
 class FakeHub:

@@ -9,16 +9,13 @@ from typing import NoReturn
 
 import numpy as np
 
-from models.protocol.requests import (
-    Cancelled,
-    ForwardRequest,
-    HeadRequest,
-    LoadRequest,
-    Request,
-    StepRequest,
-    TrustRequest,
-)
-from models.protocol.results import HeadView, Result
+from models.protocol.head import HeadRequest, HeadView
+from models.protocol.loading import LoadRequest
+from models.protocol.request import Request, Result
+from models.protocol.running import ForwardRequest
+from models.protocol.step import StepRequest
+from models.protocol.trust import TrustRequest
+from models.protocol.work import Cancelled
 from tests.explorer.session import answers
 
 ShouldStop = Callable[[], bool]

@@ -14,8 +14,12 @@ from explorer.compute.bridge import Bridge, connect
 from explorer.compute.worker import EngineLike
 from explorer.session.intents import OpenCheckpoint, SetText
 from explorer.session.session import Session
-from models.protocol.requests import AtlasRequest, ForwardRequest, HeadRequest, LoadRequest, Request, StepRequest
-from models.protocol.results import Failure, HeadView, Loaded, Progress, Ran, Result
+from models.protocol.atlas import AtlasRequest
+from models.protocol.head import HeadRequest, HeadView
+from models.protocol.loading import Loaded, LoadRequest
+from models.protocol.request import Failure, Progress, Request, Result
+from models.protocol.running import ForwardRequest, Ran
+from models.protocol.step import StepRequest
 from models.protocol.values import SiteRef
 from tests.explorer.compute.engines import GatedEngine, QuickEngine, Report, ShouldStop
 

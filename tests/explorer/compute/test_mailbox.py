@@ -6,15 +6,13 @@ from itertools import pairwise
 import pytest
 
 from explorer.compute.mailbox import Mailbox
-from models.protocol.requests import (
-    AtlasRequest,
-    ForwardRequest,
-    HeadRequest,
-    LoadRequest,
-    Request,
-    StepRequest,
-    TrustRequest,
-)
+from models.protocol.atlas import AtlasRequest
+from models.protocol.head import HeadRequest
+from models.protocol.loading import LoadRequest
+from models.protocol.request import Request
+from models.protocol.running import ForwardRequest
+from models.protocol.step import StepRequest
+from models.protocol.trust import TrustRequest
 from models.protocol.values import SiteRef
 
 

@@ -6,19 +6,19 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from importlib import import_module
+from pkgutil import iter_modules
 
 import pytest
 
 from explorer.compute import worker as worker_module
 from explorer.compute.mailbox import Mailbox
 from explorer.compute.worker import ACTIVITIES, EngineLike, Worker
-from models.protocol import decoding as decode_requests
-from models.protocol import describing as describe_requests
-from models.protocol import hub as hub_requests
-from models.protocol import quality as quality_requests
-from models.protocol import requests
-from models.protocol.requests import Cancelled, ForwardRequest, LoadRequest, Request
-from models.protocol.results import Failure, Loaded, Progress, Ran, Result
+from models import protocol
+from models.protocol.loading import Loaded, LoadRequest
+from models.protocol.request import Failure, Progress, Request, Result
+from models.protocol.running import ForwardRequest, Ran
+from models.protocol.work import Cancelled
 from tests.explorer.compute.engines import GatedEngine, QuickEngine, Report, ShouldStop
 from tests.explorer.session import answers
 
@@ -149,7 +149,7 @@ def test_what_is_no_exception_does_not_end_the_thread(open_desk, kind):
 
 
 def test_every_kind_of_request_has_a_name_for_what_goes_on():
-    modules = (requests, decode_requests, describe_requests, hub_requests, quality_requests)
+    modules = [import_module(f"models.protocol.{found.name}") for found in iter_modules(protocol.__path__)]
     named = [value for module in modules for value in vars(module).values()]
     kinds = {kind for kind in named if isinstance(kind, type) and issubclass(kind, Request)}
     assert kinds - {Request} == set(ACTIVITIES)

@@ -10,8 +10,8 @@ import numpy as np
 from explorer.session.intents import SelectCell, SelectHead
 from explorer.session.session import Session
 from explorer.session.state import State
-from models.protocol.requests import CellRequest
-from models.protocol.results import CellView, Ran
+from models.protocol.cell import CellRequest, CellView
+from models.protocol.running import Ran
 from models.protocol.values import Candidate, SiteRef
 from tests.explorer.session.answers import after, loaded, ran
 

@@ -22,8 +22,9 @@ from explorer.session.intents import OpenCheckpoint, SelectHead, SelectQuery, Sh
 from explorer.session.state import Notice, State
 from explorer.widgets.card import Card
 from explorer.widgets.token_text import shortened
-from models.protocol.requests import HeadRequest, LoadRequest, Request
-from models.protocol.results import Loaded
+from models.protocol.head import HeadRequest
+from models.protocol.loading import Loaded, LoadRequest
+from models.protocol.request import Request
 from models.protocol.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown

@@ -10,7 +10,10 @@ from explorer.session.branches import GREEDY, Branches
 from explorer.session.intents import Arrived, Intent
 from explorer.session.reduce import reduce
 from explorer.session.state import Document, State
+from models.protocol.alignment import AlignmentRequest, AlignmentView
+from models.protocol.atlas import AtlasRequest, AtlasView
 from models.protocol.chat import Prompt, plain_text
+from models.protocol.comparison import CompareRequest, CompareView
 from models.protocol.decoding import (
     DecodeCandidate,
     DecodeSamplesRequest,
@@ -20,44 +23,21 @@ from models.protocol.decoding import (
     Ending,
 )
 from models.protocol.decoding_settings import DecodeSettings
+from models.protocol.head import HeadRequest, HeadView
+from models.protocol.loading import Loaded, LoadRequest
+from models.protocol.order import Moved, ShuffleRequest, ShuffleView
+from models.protocol.positions import PositionScheme, PositionsRequest, PositionsView
+from models.protocol.prediction import PredictionRequest, PredictionView
 from models.protocol.quality import QualityPart, QualityRequest, QualityScore, QualityView
-from models.protocol.requests import (
-    AlignmentRequest,
-    AtlasRequest,
-    CompareRequest,
-    ForwardRequest,
-    HeadRequest,
-    LoadRequest,
-    PositionsRequest,
-    PredictionRequest,
-    Request,
-    ShuffleRequest,
-    StepRequest,
-    TrustRequest,
-)
-from models.protocol.results import (
-    AlignmentView,
-    AtlasView,
-    CompareView,
-    Failure,
-    HeadView,
-    Loaded,
-    PositionsView,
-    PredictionView,
-    Progress,
-    Ran,
-    Result,
-    ShuffleView,
-    Stepped,
-    TrustReport,
-)
+from models.protocol.request import Failure, Progress, Request, Result
+from models.protocol.running import ForwardRequest, Ran
+from models.protocol.step import Stepped, StepRequest
+from models.protocol.trust import TrustReport, TrustRequest
 from models.protocol.values import (
     DEFAULT_PLACEMENT,
     Candidate,
     CheckpointInfo,
-    Moved,
     Placement,
-    PositionScheme,
     Prediction,
     Site,
     SiteRef,

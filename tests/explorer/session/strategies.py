@@ -45,8 +45,10 @@ from models.protocol.chat import ROLES, Turn
 from models.protocol.decoding import DecodeStepRequest
 from models.protocol.decoding_settings import DecodeSettings, Strategy
 from models.protocol.interventions import Mask, Scale
-from models.protocol.requests import ForwardRequest, LoadRequest, StepRequest
-from models.protocol.results import Result
+from models.protocol.loading import LoadRequest
+from models.protocol.request import Result
+from models.protocol.running import ForwardRequest
+from models.protocol.step import StepRequest
 from models.protocol.values import SiteRef
 from tests.explorer.session import answers
 

@@ -20,8 +20,10 @@ from explorer.session.intents import (
 from explorer.session.state import Document, Notice, Selection, State
 from models.protocol.describing import Described, DescribeRequest
 from models.protocol.interventions import Positions, Scale
-from models.protocol.requests import ForwardRequest, LoadRequest, RecurrentRequest
-from models.protocol.results import Failure, RecurrentView, Result
+from models.protocol.loading import LoadRequest
+from models.protocol.recurrent import RecurrentRequest, RecurrentView
+from models.protocol.request import Failure, Result
+from models.protocol.running import ForwardRequest
 from models.protocol.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.session.answers import after

@@ -15,8 +15,10 @@ from explorer.session.intents import (
 )
 from explorer.session.reduce import reduce
 from explorer.session.state import Document, State
-from models.protocol.requests import ForwardRequest, LoadRequest, Request, TrustRequest
-from models.protocol.results import Result
+from models.protocol.loading import LoadRequest
+from models.protocol.request import Request, Result
+from models.protocol.running import ForwardRequest
+from models.protocol.trust import TrustRequest
 from tests.explorer.session import answers
 
 

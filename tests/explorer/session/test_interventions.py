@@ -20,7 +20,7 @@ from explorer.session.intents import (
 from explorer.session.session import Session
 from explorer.session.state import InterventionItem, Question, State
 from models.protocol.interventions import Intervention, Mask, Positions, Scale
-from models.protocol.requests import ForwardRequest
+from models.protocol.running import ForwardRequest
 from models.protocol.values import SiteRef
 from tests.explorer.session import answers
 

@@ -8,9 +8,9 @@ import pytest
 
 from explorer.session.intents import Arrived, Intent, Measure, OpenCheckpoint, SetText
 from explorer.session.state import State
+from models.protocol.loading import LoadRequest
 from models.protocol.quality import QualityRequest
-from models.protocol.requests import LoadRequest, Request
-from models.protocol.results import Progress, Result
+from models.protocol.request import Progress, Request, Result
 from tests.explorer.session import answers
 from tests.explorer.session.answers import QUALITY as REQUEST
 from tests.explorer.session.answers import quality_view as view

@@ -9,8 +9,11 @@ import pytest
 from explorer.session.effects import effects, initial_requests
 from explorer.session.intents import Arrived, Busy, Intent, OpenCheckpoint, Place, SelectCell, SetText
 from explorer.session.state import Document, Notice, State
-from models.protocol.requests import ExportRequest, ForwardRequest, HeadRequest, LoadRequest
-from models.protocol.results import Failure
+from models.protocol.export import ExportRequest
+from models.protocol.head import HeadRequest
+from models.protocol.loading import LoadRequest
+from models.protocol.request import Failure
+from models.protocol.running import ForwardRequest
 from models.protocol.values import BEST, Placement, SiteRef
 from tests.explorer.session import answers
 from tests.explorer.session.answers import after

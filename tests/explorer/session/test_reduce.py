@@ -30,7 +30,7 @@ from explorer.session.intents import (
 from explorer.session.reduce import reduce
 from explorer.session.state import Document, Notice, Selection, State, ViewOptions
 from explorer.session.writing import TEXTS_KEPT
-from models.protocol.requests import LoadRequest
+from models.protocol.loading import LoadRequest
 from models.protocol.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.session.answers import after

@@ -29,8 +29,11 @@ from explorer.session.intents import (
 from explorer.session.session import Session
 from explorer.session.state import Document, State
 from explorer.session.writing import TEXTS_KEPT
+from models.protocol.head import HeadRequest
 from models.protocol.interventions import Scale
-from models.protocol.requests import ForwardRequest, HeadRequest, LoadRequest, TrustRequest
+from models.protocol.loading import LoadRequest
+from models.protocol.running import ForwardRequest
+from models.protocol.trust import TrustRequest
 from models.protocol.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.session.strategies import intents

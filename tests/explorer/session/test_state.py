@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from explorer.session.state import Document, Results, Selection, State, clamped
-from models.protocol.results import Ran
+from models.protocol.running import Ran
 from models.protocol.values import Site, SiteRef
 from tests.explorer.session import answers
 

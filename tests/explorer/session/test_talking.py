@@ -11,8 +11,9 @@ from explorer.session.reduce import reduce
 from explorer.session.session import Session
 from explorer.session.state import Document, Notice, State
 from models.protocol.chat import MOST_TURNS, Chat, Prompt, Turn
-from models.protocol.requests import ForwardRequest, StepRequest
-from models.protocol.results import Failure
+from models.protocol.request import Failure
+from models.protocol.running import ForwardRequest
+from models.protocol.step import StepRequest
 from tests.explorer.session import answers
 
 TURNS = (Turn("system", "Be brief."), Turn("user", "Who is Tom?"), Turn("assistant", "A boy."))

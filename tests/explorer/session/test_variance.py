@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from explorer.session.state import State
-from models.protocol.requests import VarianceRequest
-from models.protocol.results import VarianceView
-from models.protocol.values import HeadScores, SiteRef
+from models.protocol.values import SiteRef
+from models.protocol.variance import HeadScores, VarianceRequest, VarianceView
 from models.views.variance import measure
 from tests.explorer.session import answers
 

@@ -9,8 +9,8 @@ import pytest
 from explorer.session.intents import Arrived
 from explorer.session.state import State
 from explorer.window.device_menu import DeviceMenu
-from models.protocol.requests import DevicesRequest, LoadRequest, Request
-from models.protocol.results import DevicesView
+from models.protocol.loading import DevicesRequest, DevicesView, LoadRequest
+from models.protocol.request import Request
 from models.protocol.values import DeviceInfo, Placement
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession

@@ -11,7 +11,8 @@ from explorer.session.hover import Hover
 from explorer.session.intents import Busy, Measure, OpenCheckpoint
 from explorer.session.state import State
 from explorer.window.top_bar import TopBar, facts
-from models.protocol.requests import ExportRequest, ForwardRequest
+from models.protocol.export import ExportRequest
+from models.protocol.running import ForwardRequest
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession
 

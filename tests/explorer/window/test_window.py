@@ -17,7 +17,7 @@ from explorer.panels.next_token.panel import NextTokenPanel
 from explorer.theme import LIGHT
 from explorer.widgets.number_text import value_text
 from explorer.window.window import MainWindow
-from models.protocol.requests import TrustRequest
+from models.protocol.trust import TrustRequest
 from tests.explorer.real_window import (
     EXAMPLE,
     back_to_start,

@@ -22,7 +22,7 @@ from explorer.window.window import MainWindow
 from models import open_checkpoint, run
 from models.forward.trace import Trace
 from models.protocol.interventions import Mask, Scale
-from models.protocol.results import TrustReport
+from models.protocol.trust import TrustReport
 from models.protocol.values import SiteRef
 from tests.explorer.real_window import opened_window, panel_of, settle, wait_until
 from tests.models import tiny

@@ -15,7 +15,8 @@ from explorer.panels.head_map.panel import HeadMapPanel
 from explorer.panels.next_token.panel import NextTokenPanel
 from explorer.session.intents import OpenCheckpoint
 from explorer.window.window import MainWindow
-from models.protocol.requests import ForwardRequest, StepRequest
+from models.protocol.running import ForwardRequest
+from models.protocol.step import StepRequest
 from tests.explorer.real_window import (
     EXAMPLE,
     back_to_start,

@@ -17,7 +17,8 @@ from explorer.panels.next_token.panel import NextTokenPanel
 from explorer.theme import DARK, LIGHT, sequential
 from explorer.window.window import MainWindow
 from models.engine import current_run as held_run
-from models.protocol.requests import HeadRequest, PredictionRequest
+from models.protocol.head import HeadRequest
+from models.protocol.prediction import PredictionRequest
 from models.views.export import save_weights
 from tests.explorer.real_window import (
     back_to_start,

@@ -7,7 +7,7 @@ import pytest
 
 from models.attention import pooling
 from models.attention.atlas import IncrementalAtlas
-from models.protocol.requests import Cancelled
+from models.protocol.work import Cancelled
 from tests.models.inputs import make
 
 

@@ -30,8 +30,9 @@ from models.attention.tiles import HeadTiles
 from models.forward.model import Model
 from models.forward.trace import Trace
 from models.protocol import values
+from models.protocol.cell import CellRequest
+from models.protocol.comparison import CompareRequest
 from models.protocol.interventions import Intervention, Mask, Scale
-from models.protocol.requests import CellRequest, CompareRequest
 from models.protocol.values import SiteRef, Tile
 from models.quality.batching import source_ids, translate
 from models.trust.check import compare_with_eager

@@ -12,8 +12,8 @@ import torch
 from models.attention import attention, tiles
 from models.attention.attention import AttentionInputs
 from models.attention.tiles import HeadTiles
-from models.protocol.requests import Cancelled
 from models.protocol.values import TILE, Tile, top_level
+from models.protocol.work import Cancelled
 from tests.models.inputs import LOWEST, make, random_inputs
 
 HEAD = 2

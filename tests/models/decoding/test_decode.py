@@ -17,7 +17,7 @@ from models.decoding.choosing import choose, end_ids
 from models.forward.model import Model
 from models.protocol.decoding_settings import MOST_SEED, DecodeSettings
 from models.protocol.errors import InputError
-from models.protocol.requests import Cancelled
+from models.protocol.work import Cancelled
 from tests.models.sentences import ENGLISH, STORIES
 
 STEPS = 12

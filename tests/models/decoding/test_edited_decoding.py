@@ -16,7 +16,7 @@ from models.protocol.decoding import DecodeRowsRequest, DecodeRowsView, DecodeSt
 from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.errors import InputError
 from models.protocol.interventions import Intervention, Mask, Positions, Scale
-from models.protocol.results import Result
+from models.protocol.request import Result
 from models.protocol.values import SiteRef
 from tests.models.asking import ask, failure_of, opened
 

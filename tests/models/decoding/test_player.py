@@ -22,7 +22,7 @@ from models.protocol.decoding import (
 )
 from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.interventions import Mask
-from models.protocol.requests import LoadRequest
+from models.protocol.loading import LoadRequest
 from models.protocol.values import SiteRef
 from tests.models.asking import ask, failure_of, opened
 

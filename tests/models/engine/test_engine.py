@@ -18,20 +18,17 @@ from models.decoding.decode import decode
 from models.engine.engine import BEAMS, MOST_WRITTEN, Engine
 from models.forward.model import Model
 from models.opening.open import open_checkpoint
+from models.protocol.atlas import AtlasRequest, AtlasView
 from models.protocol.describing import DescribeRequest
-from models.protocol.requests import (
-    AtlasRequest,
-    Cancelled,
-    ForwardRequest,
-    HeadRequest,
-    LoadRequest,
-    PredictionRequest,
-    Request,
-    StepRequest,
-    TrustRequest,
-)
-from models.protocol.results import AtlasView, Failure, HeadView, Loaded, PredictionView, Stepped, TrustReport
+from models.protocol.head import HeadRequest, HeadView
+from models.protocol.loading import Loaded, LoadRequest
+from models.protocol.prediction import PredictionRequest, PredictionView
+from models.protocol.request import Failure, Request
+from models.protocol.running import ForwardRequest
+from models.protocol.step import Stepped, StepRequest
+from models.protocol.trust import TrustReport, TrustRequest
 from models.protocol.values import Placement, SiteRef
+from models.protocol.work import Cancelled
 from tests.models import tiny
 from tests.models.asking import SITE, ask, failure_of, forward, never, opened, still_holds
 

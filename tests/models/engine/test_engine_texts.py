@@ -6,8 +6,9 @@ import pytest
 
 from models.engine.engine import Engine
 from models.forward.model import Model
-from models.protocol.requests import ForwardRequest, StepRequest
-from models.protocol.results import Failure
+from models.protocol.request import Failure
+from models.protocol.running import ForwardRequest
+from models.protocol.step import StepRequest
 from tests.models import tiny
 from tests.models.asking import ask, failure_of, forward, still_holds
 

@@ -7,8 +7,8 @@ import pytest
 
 from models.engine import current_run as held_run
 from models.engine.engine import Engine
-from models.protocol.requests import AtlasRequest, HeadRequest, RowRequest, TilesRequest
-from models.protocol.results import AtlasView, HeadView, RowView, TilesView
+from models.protocol.atlas import AtlasRequest, AtlasView
+from models.protocol.head import HeadRequest, HeadView, RowRequest, RowView, TilesRequest, TilesView
 from models.protocol.values import Tile
 from tests.models.asking import SITE, ask, failure_of, forward
 

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from models.engine.engine import Engine
-from models.protocol.requests import Cancelled, VarianceRequest
-from models.protocol.results import Failure, VarianceView
+from models.protocol.request import Failure
 from models.protocol.values import SiteRef
+from models.protocol.variance import VarianceRequest, VarianceView
+from models.protocol.work import Cancelled
 from models.views.variance import measure
 from tests.models.asking import ask, failure_of, forward, opened
 

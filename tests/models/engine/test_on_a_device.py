@@ -15,8 +15,7 @@ from models.engine.engine import Engine
 from models.forward import logits
 from models.forward.recurrent_model import RecurrentModel
 from models.protocol import values
-from models.protocol.requests import LoadRequest
-from models.protocol.results import Loaded
+from models.protocol.loading import Loaded, LoadRequest
 from models.protocol.values import Placement
 from models.trust.recurrent_formulas import compare_with_formulas
 from models.views import long_comparison

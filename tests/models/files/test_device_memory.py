@@ -11,17 +11,13 @@ import torch
 from models.engine.engine import Engine
 from models.files import devices
 from models.protocol import values
+from models.protocol.atlas import AtlasRequest
+from models.protocol.comparison import CompareRequest
+from models.protocol.head import HeadRequest
 from models.protocol.interventions import Scale
-from models.protocol.requests import (
-    AtlasRequest,
-    CompareRequest,
-    DevicesRequest,
-    ForwardRequest,
-    HeadRequest,
-    LoadRequest,
-    Request,
-)
-from models.protocol.results import DevicesView, Failure, Loaded, Ran, Result
+from models.protocol.loading import DevicesRequest, DevicesView, Loaded, LoadRequest
+from models.protocol.request import Failure, Request, Result
+from models.protocol.running import ForwardRequest, Ran
 from models.protocol.values import AUTO, BEST, Placement, SiteRef
 from tests import pretend_device
 from tests.models import tiny

@@ -13,19 +13,14 @@ from models.attention import attention
 from models.engine.engine import Engine
 from models.forward.capture import IMPLEMENTATION
 from models.protocol import values
+from models.protocol.atlas import AtlasRequest
+from models.protocol.cell import CellRequest
 from models.protocol.decoding import DecodeSamplesRequest, DecodeStepRequest
 from models.protocol.decoding_settings import DecodeSettings
+from models.protocol.head import HeadRequest, RowRequest, TilesRequest
 from models.protocol.interventions import Intervention, Mask, Scale
-from models.protocol.requests import (
-    AtlasRequest,
-    CellRequest,
-    HeadRequest,
-    PredictionRequest,
-    Request,
-    RowRequest,
-    TilesRequest,
-)
-from models.protocol.results import Failure
+from models.protocol.prediction import PredictionRequest
+from models.protocol.request import Failure, Request
 from models.protocol.values import Placement, SiteRef, Tile
 from models.views.alignment import likelihoods
 from tests import pretend_device

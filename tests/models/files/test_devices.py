@@ -18,24 +18,21 @@ from models.engine.engine import Engine
 from models.files import devices
 from models.forward.model import Model
 from models.forward.trace import Trace
+from models.protocol.atlas import AtlasRequest
+from models.protocol.cell import CellRequest
+from models.protocol.comparison import CompareRequest
 from models.protocol.errors import CheckpointError
-from models.protocol.requests import (
-    AtlasRequest,
-    CellRequest,
-    CompareRequest,
-    DevicesRequest,
-    ForwardRequest,
-    HeadRequest,
-    LoadRequest,
-    PositionsRequest,
-    PredictionRequest,
-    ShuffleRequest,
-    StepRequest,
-    TrustRequest,
-    VarianceRequest,
-)
-from models.protocol.results import DevicesView, Failure, Loaded, PredictionView, Ran, TrustReport
+from models.protocol.head import HeadRequest
+from models.protocol.loading import DevicesRequest, DevicesView, Loaded, LoadRequest
+from models.protocol.order import ShuffleRequest
+from models.protocol.positions import PositionsRequest
+from models.protocol.prediction import PredictionRequest, PredictionView
+from models.protocol.request import Failure
+from models.protocol.running import ForwardRequest, Ran
+from models.protocol.step import StepRequest
+from models.protocol.trust import TrustReport, TrustRequest
 from models.protocol.values import BEST, UNIT_ROUNDOFFS, Placement, SiteRef
+from models.protocol.variance import VarianceRequest
 from tests.models import tiny
 from tests.models.asking import ask, failure_of
 

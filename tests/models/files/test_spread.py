@@ -10,8 +10,7 @@ import pytest
 from models import open_checkpoint, run
 from models.engine.engine import Engine
 from models.protocol.errors import CheckpointError
-from models.protocol.requests import LoadRequest
-from models.protocol.results import Loaded
+from models.protocol.loading import Loaded, LoadRequest
 from models.protocol.values import AUTO, Placement
 from tests.models import tiny
 from tests.models.asking import ask

@@ -17,21 +17,19 @@ from models.attention import attention
 from models.engine.engine import Engine
 from models.forward import adopted
 from models.protocol import values
+from models.protocol.atlas import AtlasRequest
+from models.protocol.cell import CellRequest, CellView
 from models.protocol.errors import CheckpointError, InputError
+from models.protocol.head import HeadRequest
 from models.protocol.interventions import Mask, Scale
-from models.protocol.requests import (
-    AtlasRequest,
-    CellRequest,
-    ForwardRequest,
-    HeadRequest,
-    LoadRequest,
-    PositionsRequest,
-    PredictionRequest,
-    ShuffleRequest,
-    StepRequest,
-    TrustRequest,
-)
-from models.protocol.results import CellView, Failure, Loaded, PositionsView, TrustReport
+from models.protocol.loading import Loaded, LoadRequest
+from models.protocol.order import ShuffleRequest
+from models.protocol.positions import PositionsRequest, PositionsView
+from models.protocol.prediction import PredictionRequest
+from models.protocol.request import Failure
+from models.protocol.running import ForwardRequest
+from models.protocol.step import StepRequest
+from models.protocol.trust import TrustReport, TrustRequest
 from models.protocol.values import Placement, SiteRef
 from models.trust import layers as trust_layers
 from models.trust.check import compare_with_eager

@@ -17,8 +17,8 @@ from models.attention.attention import AttentionInputs
 from models.forward.capture import Recorder, active
 from models.forward.model import Model
 from models.protocol.errors import InputError
-from models.protocol.requests import Cancelled
 from models.protocol.values import SiteRef
+from models.protocol.work import Cancelled
 from tests.models import tiny
 from tests.models.eager import TARGET, assert_same_as_eager
 

@@ -15,8 +15,7 @@ from models.engine.engine import Engine
 from models.forward import logits
 from models.forward.model import Model
 from models.forward.predictions import predict
-from models.protocol.requests import ShuffleRequest
-from models.protocol.results import ShuffleView
+from models.protocol.order import ShuffleRequest, ShuffleView
 from models.views.comparison import loss
 from tests.models import tiny
 from tests.models.asking import ask, forward, opened

@@ -16,13 +16,17 @@ from models.engine.engine import Engine
 from models.files.memory import KEPT_BYTES, most_tokens
 from models.forward.model import Model
 from models.opening.open import describe
+from models.protocol.cell import CellRequest
 from models.protocol.decoding import DecodeRowsRequest, DecodeStepRequest
 from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.errors import InputError
 from models.protocol.interventions import Intervention, Mask, Positions, Scale
-from models.protocol.requests import CellRequest, ForwardRequest, LoadRequest, ShuffleRequest, VarianceRequest
-from models.protocol.results import Failure, Loaded, Ran, ShuffleView, VarianceView
+from models.protocol.loading import Loaded, LoadRequest
+from models.protocol.order import ShuffleRequest, ShuffleView
+from models.protocol.request import Failure
+from models.protocol.running import ForwardRequest, Ran
 from models.protocol.values import SiteRef, StackInfo
+from models.protocol.variance import VarianceRequest, VarianceView
 from models.trust.check import compare_with_eager
 from tests.models import tiny
 from tests.models.asking import never, silent

@@ -16,19 +16,16 @@ from models.engine.current_run import CurrentRun
 from models.engine.engine import Engine
 from models.files.catalogue import WEIGHTS
 from models.forward.recurrent_model import RecurrentModel
+from models.protocol.atlas import AtlasRequest, AtlasView
+from models.protocol.cell import CellRequest, CellView
 from models.protocol.errors import CheckpointError, InputError
+from models.protocol.head import HeadRequest, HeadView
 from models.protocol.interventions import Scale
-from models.protocol.requests import (
-    AtlasRequest,
-    CellRequest,
-    HeadRequest,
-    RecurrentRequest,
-    ShuffleRequest,
-    TrustRequest,
-    VarianceRequest,
-)
-from models.protocol.results import AtlasView, CellView, HeadView, RecurrentView, ShuffleView, TrustReport, VarianceView
+from models.protocol.order import ShuffleRequest, ShuffleView
+from models.protocol.recurrent import RecurrentRequest, RecurrentView
+from models.protocol.trust import TrustReport, TrustRequest
 from models.protocol.values import SiteRef
+from models.protocol.variance import VarianceRequest, VarianceView
 from models.textbook.config import RecurrentConfig
 from models.textbook.recurrent import RecurrentSeq2Seq
 from models.trust.recurrent_formulas import compare_with_formulas

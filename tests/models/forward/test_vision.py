@@ -17,34 +17,21 @@ from models.engine.engine import Engine
 from models.forward.model import Model
 from models.forward.predictions import predict
 from models.opening.open import describe
+from models.protocol.atlas import AtlasRequest
+from models.protocol.cell import CellRequest, CellView
+from models.protocol.comparison import CompareRequest, CompareView
 from models.protocol.errors import CheckpointError, InputError
 from models.protocol.interventions import Mask, Scale
-from models.protocol.requests import (
-    AtlasRequest,
-    CellRequest,
-    CompareRequest,
-    ForwardRequest,
-    LoadRequest,
-    PositionsRequest,
-    PredictionRequest,
-    Request,
-    ShuffleRequest,
-    StepRequest,
-    TrustRequest,
-    VarianceRequest,
-)
-from models.protocol.results import (
-    CellView,
-    CompareView,
-    Failure,
-    Loaded,
-    PredictionView,
-    Ran,
-    Result,
-    TrustReport,
-    VarianceView,
-)
+from models.protocol.loading import Loaded, LoadRequest
+from models.protocol.order import ShuffleRequest
+from models.protocol.positions import PositionsRequest
+from models.protocol.prediction import PredictionRequest, PredictionView
+from models.protocol.request import Failure, Request, Result
+from models.protocol.running import ForwardRequest, Ran
+from models.protocol.step import StepRequest
+from models.protocol.trust import TrustReport, TrustRequest
 from models.protocol.values import SiteRef
+from models.protocol.variance import VarianceRequest, VarianceView
 from models.trust.check import compare_with_eager
 from tests.models import tiny_vision
 from tests.models.asking import never, silent

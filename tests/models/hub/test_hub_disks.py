@@ -14,8 +14,8 @@ from models import open_checkpoint
 from models.files.names import parse
 from models.hub.look_up import HubEngine
 from models.protocol.hub import FetchRequest, HubFetched, HubListing, LookUpRequest
-from models.protocol.requests import Request, ShouldStop
-from models.protocol.results import Failure, Result
+from models.protocol.request import Failure, Request, Result
+from models.protocol.work import ShouldStop
 from tests.models import hub_server
 from tests.models.asking import never, silent
 from tests.models.gguf_maker import gguf_of

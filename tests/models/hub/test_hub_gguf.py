@@ -18,8 +18,8 @@ from models.opening.describe import description_of
 from models.protocol.describing import Described, DescribeRequest
 from models.protocol.errors import CheckpointError
 from models.protocol.hub import FetchRequest, HubFetched, HubListing, LookUpRequest
-from models.protocol.requests import Cancelled, Request
-from models.protocol.results import Failure, Result
+from models.protocol.request import Failure, Request, Result
+from models.protocol.work import Cancelled
 from tests.models import hub_server
 from tests.models.asking import never, silent
 from tests.models.gguf_maker import gguf_of

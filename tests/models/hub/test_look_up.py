@@ -24,8 +24,8 @@ from models.files import hub_cache
 from models.files.names import parse
 from models.hub.look_up import HubEngine
 from models.protocol.hub import FetchRequest, HubFetched, HubListing, LookUpRequest
-from models.protocol.requests import Cancelled, Request
-from models.protocol.results import Failure, Result
+from models.protocol.request import Failure, Request, Result
+from models.protocol.work import Cancelled
 from tests.models import hub_server
 from tests.models.asking import never, silent
 from tests.models.hub_server import COMMIT, REPOSITORY, Handler, Hub, reached

@@ -21,7 +21,7 @@ from models.opening.capabilities import capabilities
 from models.opening.describe import description_of
 from models.protocol.describing import Described, DescribeRequest
 from models.protocol.errors import CheckpointError
-from models.protocol.requests import LoadRequest
+from models.protocol.loading import LoadRequest
 from models.protocol.values import Placement
 from tests.models import tiny_vision
 from tests.models.asking import ask, failure_of

@@ -29,8 +29,10 @@ from models.opening import open as checkpoints
 from models.opening.examine import examine
 from models.opening.open import describe
 from models.protocol.errors import CheckpointError, InputError
-from models.protocol.requests import ForwardRequest, HeadRequest, LoadRequest
-from models.protocol.results import Failure, HeadView, Loaded, Ran
+from models.protocol.head import HeadRequest, HeadView
+from models.protocol.loading import Loaded, LoadRequest
+from models.protocol.request import Failure
+from models.protocol.running import ForwardRequest, Ran
 from models.protocol.values import SiteRef, StackInfo
 from tests.models.asking import never, silent
 

@@ -11,7 +11,7 @@ import torch
 
 from models import decode, open_checkpoint
 from models.forward.recurrent_model import RecurrentModel
-from models.protocol.requests import Cancelled
+from models.protocol.work import Cancelled
 from models.quality.batching import log_probabilities, source_ids, target_ids, translate
 from tests.models import recurrents
 from tests.models.recurrent_by_hand import Hand

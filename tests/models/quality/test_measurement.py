@@ -16,7 +16,7 @@ from models.engine.engine import Engine
 from models.files.catalogue import RECURRENT_TRANSLATORS
 from models.protocol.errors import CheckpointError, InputError
 from models.protocol.quality import QualityRequest, QualityScore, QualityView
-from models.protocol.requests import Cancelled
+from models.protocol.work import Cancelled
 from models.quality import measurement as quality
 from models.quality.held_out import split
 from models.quality.measurement import DATES, Measurement, Sentence, grouped, measure, reference_streams

@@ -20,8 +20,10 @@ from models.protocol.decoding import DecodeStepRequest
 from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.describing import DescribeRequest
 from models.protocol.errors import InputError
-from models.protocol.requests import ForwardRequest, LoadRequest, StepRequest
-from models.protocol.results import Failure, Ran, Stepped
+from models.protocol.loading import LoadRequest
+from models.protocol.request import Failure
+from models.protocol.running import ForwardRequest, Ran
+from models.protocol.step import Stepped, StepRequest
 from models.text import template_process
 from models.text.template_limits import Failed, Stopped
 from models.text.templates import render, turn_end

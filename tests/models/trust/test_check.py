@@ -20,8 +20,10 @@ from models.forward.capture import IMPLEMENTATION
 from models.forward.model import Model
 from models.forward.trace import Trace
 from models.protocol import values
-from models.protocol.requests import Cancelled, ForwardRequest, LoadRequest, TrustRequest
-from models.protocol.results import Ran, TrustReport
+from models.protocol.loading import LoadRequest
+from models.protocol.running import ForwardRequest, Ran
+from models.protocol.trust import TrustReport, TrustRequest
+from models.protocol.work import Cancelled
 from models.trust import layers as trust_layers
 from models.trust.check import Comparison, compare_with_eager
 from tests.models import tiny

@@ -23,9 +23,11 @@ from models.forward.capture import IMPLEMENTATION, Recorder
 from models.forward.model import Model
 from models.forward.trace import Trace
 from models.protocol import values
-from models.protocol.requests import Cancelled, ForwardRequest, LoadRequest, TrustRequest
-from models.protocol.results import TrustReport
+from models.protocol.loading import LoadRequest
+from models.protocol.running import ForwardRequest
+from models.protocol.trust import TrustReport, TrustRequest
 from models.protocol.values import Placement
+from models.protocol.work import Cancelled
 from models.trust import check as trust
 from models.trust import layers as trust_layers
 from models.trust.check import Comparison, compare_with_eager

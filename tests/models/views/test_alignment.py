@@ -8,8 +8,8 @@ import torch
 from transformers import MarianMTModel
 
 from models import Model, Trace, open_checkpoint, run
-from models.protocol.requests import AlignmentRequest, ForwardRequest
-from models.protocol.results import AlignmentView, Ran
+from models.protocol.alignment import AlignmentRequest, AlignmentView
+from models.protocol.running import ForwardRequest, Ran
 from models.protocol.values import SiteRef
 from models.views.alignment import described, likelihoods, mean_weights
 from tests.models.asking import ask, failure_of, opened

@@ -14,9 +14,8 @@ from models import run
 from models.forward.model import Model
 from models.forward.predictions import predict
 from models.forward.trace import Trace
+from models.protocol.cell import CellRequest, CellView
 from models.protocol.interventions import Intervention, Mask, Positions, Scale
-from models.protocol.requests import CellRequest
-from models.protocol.results import CellView
 from models.protocol.values import Site
 from models.views.cell import cell_view
 from models.views.residual import logit_direction, output_projection, output_weight

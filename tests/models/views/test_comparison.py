@@ -9,9 +9,8 @@ import pytest
 
 import models
 from models.forward.model import Model
+from models.protocol.comparison import CompareRequest, CompareView
 from models.protocol.interventions import Intervention, Mask, Scale
-from models.protocol.requests import CompareRequest
-from models.protocol.results import CompareView
 from models.protocol.values import SiteRef
 from models.views.comparison import compare, entropy, loss
 from tests.models.tiny import SENTENCE

@@ -12,7 +12,7 @@ from models import run
 from models.forward.model import Model
 from models.forward.trace import Trace
 from models.protocol.errors import ExplorerError
-from models.protocol.requests import Cancelled
+from models.protocol.work import Cancelled
 from models.views import export
 from models.views.export import save_weights
 

@@ -12,10 +12,11 @@ from models.engine import current_run as held_run
 from models.engine.engine import Engine
 from models.forward.model import Model
 from models.forward.trace import Trace
+from models.protocol.comparison import CompareRequest, CompareView
 from models.protocol.interventions import Intervention, Mask, MaskKind, Scale
-from models.protocol.requests import Cancelled, CompareRequest, ForwardRequest
-from models.protocol.results import CompareView, Ran
+from models.protocol.running import ForwardRequest, Ran
 from models.protocol.values import SiteRef
+from models.protocol.work import Cancelled
 from models.views import comparison, long_comparison
 from models.views.comparison import compare, peeks
 from models.views.long_comparison import LongComparison

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from models import run
 from models.forward.model import Model
 from models.protocol.interventions import Intervention, Mask, Positions
-from models.protocol.requests import Cancelled, ShuffleRequest, never
-from models.protocol.results import ShuffleView
-from models.protocol.values import Moved
+from models.protocol.order import Moved, ShuffleRequest, ShuffleView
+from models.protocol.work import Cancelled, never
 from models.views.order import new_order, shuffle_view, words_of
 
 TEXT = "Tom and Anna went to the park."

@@ -14,7 +14,7 @@ from PIL import Image
 from models import open_checkpoint, run
 from models.forward.model import Model
 from models.forward.trace import Trace
-from models.protocol.requests import PatchPositionsRequest
+from models.protocol.positions import PatchPositionsRequest
 from models.views import patch_positions
 from models.views.patch_positions import patch_positions_view, patch_table
 from tests.models import tiny_vision

@@ -13,8 +13,7 @@ from models import open_checkpoint, run
 from models.forward.model import Model
 from models.forward.trace import Trace
 from models.protocol.interventions import Positions
-from models.protocol.requests import PositionsRequest
-from models.protocol.results import PositionsView
+from models.protocol.positions import PositionsRequest, PositionsView
 from models.views.positions import describe_positions, positions_view
 from tests.models import tiny
 

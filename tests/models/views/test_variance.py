@@ -10,8 +10,9 @@ import pytest
 
 from models import run
 from models.protocol.interventions import Mask, Scale
-from models.protocol.requests import Cancelled, VarianceRequest
 from models.protocol.values import SiteRef
+from models.protocol.variance import VarianceRequest
+from models.protocol.work import Cancelled
 from models.views.variance import DIMENSIONS, entropy, head_scores, jacobian_norm, measure, relative_error, softmax
 
 SENTENCE = "Tom and Anna went to the park. Anna gave the ball to"

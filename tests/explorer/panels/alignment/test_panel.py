@@ -13,7 +13,8 @@ from explorer.panels.alignment.panel import ALL, LAYER, NEXT, AlignmentPanel, se
 from explorer.session.hover import NOTHING, Pointed
 from explorer.session.intents import SelectCell, SelectHead
 from explorer.session.state import State
-from models.protocol.requests import AlignmentRequest, LoadRequest
+from models.protocol.alignment import AlignmentRequest
+from models.protocol.loading import LoadRequest
 from models.protocol.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown

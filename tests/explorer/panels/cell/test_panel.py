@@ -15,9 +15,9 @@ from explorer.session.hover import Hover, Pointed
 from explorer.session.intents import Arrived, SelectCell
 from explorer.session.session import Session
 from explorer.theme import DARK
+from models.protocol.cell import CellRequest, CellView
 from models.protocol.interventions import Scale
-from models.protocol.requests import CellRequest, Request
-from models.protocol.results import CellView
+from models.protocol.request import Request
 from tests.explorer.panels.cells import CANDIDATES, SITE, cell, dead, session_at
 from tests.explorer.session.answers import loaded, ran
 from tests.explorer.widgets.pictures import rendered

@@ -33,7 +33,9 @@ from models.forward.run import run
 from models.protocol.decoding import DecodeRowsRequest, DecodeSamplesRequest, DecodeStepRequest
 from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.interventions import Mask, Scale
-from models.protocol.requests import ForwardRequest, LoadRequest, Request
+from models.protocol.loading import LoadRequest
+from models.protocol.request import Request
+from models.protocol.running import ForwardRequest
 from models.protocol.values import SiteRef
 from tests.explorer.silent import SilentSession, shown
 from tests.models.asking import ask

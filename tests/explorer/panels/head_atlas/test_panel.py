@@ -13,8 +13,7 @@ from explorer.panels.head_atlas.panel import HeadAtlasPanel, without_margin
 from explorer.session.hover import NOTHING, Pointed
 from explorer.session.intents import SelectHead, SetView
 from explorer.session.state import State
-from models.protocol.requests import AtlasRequest
-from models.protocol.results import AtlasView
+from models.protocol.atlas import AtlasRequest, AtlasView
 from models.protocol.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown

@@ -14,8 +14,9 @@ from explorer.session.hover import Pointed
 from explorer.session.intents import Busy, SelectCell, SelectHead, SetView
 from explorer.session.state import State
 from explorer.widgets.number_text import value_text
-from models.protocol.requests import AtlasRequest, HeadRequest, TilesRequest
-from models.protocol.results import HeadView, Ran, TilesView
+from models.protocol.atlas import AtlasRequest
+from models.protocol.head import HeadRequest, HeadView, TilesRequest, TilesView
+from models.protocol.running import Ran
 from models.protocol.values import SiteRef, Tile
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown

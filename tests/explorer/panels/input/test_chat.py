@@ -12,7 +12,7 @@ from explorer.panels.input.panel import InputPanel
 from explorer.session.intents import SetChat, SetTurns
 from explorer.session.state import Document, State
 from models.protocol.chat import MOST_TURNS, Chat, Turn
-from models.protocol.requests import ForwardRequest
+from models.protocol.running import ForwardRequest
 from models.protocol.values import Token
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown

@@ -15,8 +15,10 @@ from explorer.panels.input.words import word_span
 from explorer.session.hover import NOTHING, Pointed
 from explorer.session.intents import SelectCell, SelectHead, SelectQuery, SetText
 from explorer.session.state import State
-from models.protocol.requests import ForwardRequest, HeadRequest, RowRequest, StepRequest
-from models.protocol.results import Loaded, RowView
+from models.protocol.head import HeadRequest, RowRequest, RowView
+from models.protocol.loading import Loaded
+from models.protocol.running import ForwardRequest
+from models.protocol.step import StepRequest
 from models.protocol.values import SiteRef, Token
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown

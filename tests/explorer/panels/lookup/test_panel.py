@@ -15,8 +15,7 @@ from explorer.panels.lookup.entries import ENTRIES, percent
 from explorer.panels.lookup.panel import MOST_KEYS, HeadRow, LookupPanel, read_row, sentence
 from explorer.session.intents import SelectCell, SelectHead
 from explorer.session.state import State
-from models.protocol.requests import HeadRequest
-from models.protocol.results import HeadView
+from models.protocol.head import HeadRequest, HeadView
 from models.protocol.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown

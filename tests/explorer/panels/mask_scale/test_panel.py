@@ -30,10 +30,10 @@ from explorer.session.intents import (
 )
 from explorer.session.state import Document, InterventionItem, Selection, State
 from explorer.widgets.number_text import value_text
+from models.protocol.comparison import CompareRequest, CompareView, TokenChange
 from models.protocol.interventions import Mask, Scale
-from models.protocol.requests import CompareRequest, ForwardRequest
-from models.protocol.results import CompareView
-from models.protocol.values import SiteRef, TokenChange
+from models.protocol.running import ForwardRequest
+from models.protocol.values import SiteRef
 from tests.explorer.panels.masks_host import Host, opened_host
 from tests.explorer.real_window import EXAMPLE, wait_until
 from tests.explorer.session import answers

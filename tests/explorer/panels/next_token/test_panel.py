@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QLabel
 from explorer.panels.next_token.panel import NextTokenPanel
 from explorer.session.intents import SelectQuery
 from explorer.session.state import State
-from models.protocol.requests import LoadRequest, PredictionRequest
-from models.protocol.results import Loaded, PredictionView
+from models.protocol.loading import Loaded, LoadRequest
+from models.protocol.prediction import PredictionRequest, PredictionView
 from models.protocol.values import Candidate, Prediction, SeenPicture
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown

@@ -20,9 +20,8 @@ from explorer.session.session import Session
 from explorer.session.state import Document, State
 from models import open_checkpoint, run
 from models.protocol.interventions import Positions
-from models.protocol.requests import ShuffleRequest
-from models.protocol.results import ShuffleView
-from models.protocol.values import Moved, PositionScheme
+from models.protocol.order import Moved, ShuffleRequest, ShuffleView
+from models.protocol.positions import PositionScheme
 from tests.explorer.real_window import destroy, wait_until
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown

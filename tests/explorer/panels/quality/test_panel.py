@@ -14,6 +14,7 @@ from explorer.panels.quality.choices import DATES, FILE, OURS, TRANSLATION
 from explorer.panels.quality.panel import QualityPanel
 from explorer.panels.quality.words import BLEU, EXACT, LOG_P, conclusion, progress_text, table
 from explorer.session.state import Document, State
+from models.protocol.loading import Loaded
 from models.protocol.quality import (
     QualityBin,
     QualityExample,
@@ -22,8 +23,7 @@ from models.protocol.quality import (
     QualityScore,
     QualityView,
 )
-from models.protocol.requests import Request
-from models.protocol.results import Loaded, Progress
+from models.protocol.request import Progress, Request
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 

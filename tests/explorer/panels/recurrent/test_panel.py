@@ -12,8 +12,9 @@ from explorer.panels.recurrent.panel import RecurrentPanel, step_sentence
 from explorer.session.hover import Pointed
 from explorer.session.intents import OpenCheckpoint, SelectCell
 from explorer.session.state import Document, State
-from models.protocol.requests import RecurrentRequest
-from models.protocol.results import Loaded, Ran, RecurrentView
+from models.protocol.loading import Loaded
+from models.protocol.recurrent import RecurrentRequest, RecurrentView
+from models.protocol.running import Ran
 from models.protocol.values import Site, Token
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown

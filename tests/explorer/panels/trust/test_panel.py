@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 from explorer.panels.trust.panel import TrustStrip
 from explorer.session.intents import Busy
 from explorer.session.state import State
-from models.protocol.requests import TrustRequest
+from models.protocol.trust import TrustRequest
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 

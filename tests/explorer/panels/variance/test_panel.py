@@ -15,9 +15,8 @@ from explorer.panels.variance.panel import VariancePanel
 from explorer.session.intents import SelectHead
 from explorer.session.state import State
 from explorer.theme import DARK
-from models.protocol.requests import VarianceRequest
-from models.protocol.results import VarianceView
-from models.protocol.values import HeadScores, SiteRef
+from models.protocol.values import SiteRef
+from models.protocol.variance import HeadScores, VarianceRequest, VarianceView
 from models.views.variance import measure
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown

@@ -1,0 +1,74 @@
+"""One head and the next token of a run, beside the model as it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from models.protocol.request import Request, Result
+from models.protocol.values import Prediction, SiteRef
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareRequest(Request):
+    """One head of run `run` beside the same text run without interventions. Answered by `CompareView`.
+
+    Of a long text an answer holds what could be computed in a moment, as that of an `AtlasRequest` does.
+    """
+
+    lane: ClassVar[str] = "view:compare"
+    run: int
+    site: SiteRef
+    head: int
+    position: int  # where the next token is compared
+    top: int = 6
+    have: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class TokenChange:
+    """How likely one token is as the next, in the model as it is and in an edited run."""
+
+    id: int
+    label: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CompareView(Result):
+    """What the interventions of a run changed.
+
+    Of a long text the pictures pool squares of `cell` x `cell` weights: before and after the largest of each square,
+    the difference that which is furthest from 0. What is not computed yet is NaN, and `done` says how much is.
+    """
+
+    run: int
+    site: SiteRef
+    head: int
+    head_dim: int
+    scale: float  # of the scores, as trained
+    factor: float  # what interventions multiply it by, 1 without
+    before: np.ndarray  # (down, across) float32: the model as it is; (queries, keys) of a text that is not long
+    after: np.ndarray  # (down, across) float32: this run
+    masked_before: np.ndarray | None  # (down, across) bool: may not be looked at, as a whole; None where all may be
+    masked_after: np.ndarray | None
+    difference: np.ndarray  # (down, across) float32: after - before
+    largest_difference: float  # its largest absolute value
+    entropy_before: np.ndarray  # (queries,) float32, bits of each row
+    entropy_after: np.ndarray  # (queries,) float32
+    top_key_before: np.ndarray  # (queries,) int: the key that each row looks at most
+    top_key_after: np.ndarray  # (queries,) int
+    top_before: np.ndarray  # (queries,) float32: the weight of that key
+    top_after: np.ndarray  # (queries,) float32
+    token_changes: tuple[TokenChange, ...]  # the likeliest of both, by the larger of their two probabilities
+    prediction_before: Prediction | None
+    prediction_after: Prediction | None
+    loss_before: float | None  # mean cross-entropy of the text's own next tokens, nats; None for other than causal
+    loss_after: float | None
+    peeks: bool  # somewhere in this run a token may look at a later one that the model as it is hides from it
+    dead_rows: tuple[int, ...]  # queries that may look at nothing: their weights and output are 0
+    cell: int = 1  # each pixel pools cell x cell weights
+    done: float = 1.0  # the share that is computed
