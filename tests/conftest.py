@@ -1,5 +1,7 @@
 """What holds for every test: headless, offline, in a folder of its own, and nothing left behind.
 
+With `-n auto` the tests run in one process a core, at most eight, each of which computes on one thread.
+
 A test fails when an exception escapes a slot or a thread, when Qt logs a warning (`qt_log_level_fail` in
 pyproject.toml), and when a thread or a top-level window outlives it.
 """
@@ -26,6 +28,9 @@ from tests.real_disks import Disk, mounted
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")  # a caller under Xvfb says xcb
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TRANSFORMERS_OFFLINE"] = "1"
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # Read when torch is imported. Two processes of two threads each, on two cores, take twice as long as one process.
+    os.environ["OMP_NUM_THREADS"] = "1"
 
 THREAD_GRACE_SECONDS = 2.0
 """How long a thread that was told to stop may take to end before it counts as leaked."""
@@ -38,6 +43,12 @@ def pytest_configure(config: pytest.Config) -> None:
     hub = tempfile.TemporaryDirectory(prefix="attention-explorer-hub-")
     os.environ["HF_HOME"] = hub.name
     config.add_cleanup(hub.cleanup)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """For `-n auto`: each process holds torch and the included models, which is half a gigabyte or more."""
+    return min(8, os.cpu_count() or 1)
 
 
 @pytest.hookimpl(wrapper=True)

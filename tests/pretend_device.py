@@ -95,7 +95,6 @@ def pretended(*, no_float64: bool = False, budget: int | None = None) -> Iterato
         no_float64: as MPS, whatever would be a float64 tensor there raises TypeError.
         budget: bytes that tensors of the device may take in all, beyond which `torch.OutOfMemoryError` is raised.
     """
-    _install()
     _state.present, _state.no_float64, _state.budget = True, no_float64, budget
     try:
         with mock.patch.object(nn.Module, "_apply", _apply):
@@ -195,7 +194,6 @@ class _Module:
         return f"Card {device.index}"
 
 
-@cache
 def _install() -> None:
     """Tell torch of the device. For the life of the process: a backend cannot be taken back."""
     _setup_privateuseone_for_python_backend(NAME, _Module)
@@ -436,3 +434,7 @@ _OWN: dict[str, Callable[..., Any]] = {
     "_thnn_fused_gru_cell": _gru,
     "_thnn_fused_lstm_cell": _lstm,
 }
+
+# With the import, which pytest does before the first test: the first backward pass of a process counts the devices,
+# and gradients of one that joins later are an internal error of torch.
+_install()

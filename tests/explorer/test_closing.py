@@ -17,6 +17,8 @@ from explorer.settings import Settings
 from explorer.window.window import MainWindow
 from tests.explorer.real_window import EXAMPLE, destroy, look_put_back, opened_window, settle, wait_until
 
+pytestmark = pytest.mark.x
+
 ROOT = Path(__file__).resolve().parents[2]
 
 DRIVER = """

@@ -18,6 +18,8 @@ from models.protocol.errors import CheckpointError
 from tests.explorer.real_window import destroy, look_put_back
 from tests.models.own_modules import CHARACTERS, HEADS, Blind, Writer
 
+pytestmark = pytest.mark.x
+
 
 def settle(qtbot, window, borrowed: bool) -> Results:
     """Wait until the window shows a model that is (or is not) an object of ours."""

@@ -26,6 +26,8 @@ from explorer.window.window import MainWindow
 from tests.explorer.real_window import EXAMPLE, back_to_start, opened_window, panel_of
 from tests.explorer.widgets.pictures import rgb
 
+pytestmark = pytest.mark.x
+
 ROOT = Path(__file__).resolve().parents[2]
 WIDTH, HEIGHT = 1280, 800
 

@@ -20,6 +20,8 @@ from tests.explorer.chooser.desk import Desk, opened_desk
 from tests.explorer.chooser.fake_hub import FakeHub, described
 from tests.explorer.real_window import press
 
+pytestmark = pytest.mark.x
+
 RECENT = ["/models/mi modelo ñ", "hf://owner/name@v1", "/models/x.gguf"]
 
 

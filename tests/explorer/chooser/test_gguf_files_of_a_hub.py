@@ -15,6 +15,8 @@ from tests.explorer.chooser.desk import Desk, opened_desk
 from tests.explorer.chooser.fake_hub import FakeHub
 from tests.explorer.real_window import press
 
+pytestmark = pytest.mark.x
+
 FILES = (
     HubFile("tiny-Q2_K.gguf", 40_000_000),
     HubFile("tiny-Q4_K_M.gguf", 60_000_000),

@@ -16,6 +16,8 @@ from explorer.window.window import MainWindow
 from tests.explorer.real_window import destroy, look_put_back
 from tests.explorer.widgets.pictures import rendered
 
+pytestmark = pytest.mark.x
+
 
 @pytest.fixture
 def window(qapp) -> Iterator[MainWindow]:

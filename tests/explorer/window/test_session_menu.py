@@ -15,6 +15,8 @@ from models.protocol.interventions import Mask, Scale
 from models.protocol.values import SiteRef
 from tests.explorer.real_window import back_to_start, opened_window, settle
 
+pytestmark = pytest.mark.x
+
 SCALE = Scale(0.5, site=SiteRef("decoder", 5), head=5)
 
 

@@ -36,6 +36,8 @@ from tests.explorer.real_window import (
 )
 from tests.explorer.widgets.pictures import rgb
 
+pytestmark = pytest.mark.x
+
 ALT, SHIFT = Qt.KeyboardModifier.AltModifier, Qt.KeyboardModifier.ShiftModifier
 
 

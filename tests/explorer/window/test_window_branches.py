@@ -28,6 +28,8 @@ from tests.explorer.real_window import (
 )
 from tests.explorer.real_window import wait_until as wait
 
+pytestmark = pytest.mark.x
+
 CONTROL = Qt.KeyboardModifier.ControlModifier
 
 

@@ -18,6 +18,8 @@ from models.protocol.chat import Chat, Prompt, Turn
 from tests.explorer.real_window import click, opened_window, panel_of, press, requests_of, settle, wait_until
 from tests.models.talking import save_talking
 
+pytestmark = pytest.mark.x
+
 HI = Turn("user", "Tom went to the park.")
 
 

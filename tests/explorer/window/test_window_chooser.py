@@ -23,6 +23,8 @@ from tests.models import tiny
 from tests.models.gguf_maker import gguf_of
 from tests.models.hub_server import REPOSITORY, Hub, reached
 
+pytestmark = pytest.mark.x
+
 
 @pytest.fixture
 def window(qapp) -> Iterator[MainWindow]:

@@ -19,6 +19,8 @@ from tests.explorer.player_window import panel, pressed
 from tests.explorer.real_window import back_to_start, click, opened_window, press, settle
 from tests.explorer.real_window import wait_until as wait
 
+pytestmark = pytest.mark.x
+
 
 @pytest.fixture(scope="module")
 def opened(qapp) -> Iterator[MainWindow]:

@@ -83,6 +83,7 @@ def test_the_map_is_the_run_s_own_weights_at_every_zoom(window: MainWindow, trac
     assert panel.map.readout(1200, 1201).endswith(": masked")
 
 
+@pytest.mark.x
 def test_a_token_is_found_by_keyboard(window: MainWindow, trace: Trace) -> None:
     panel = panel_of(window, HeadMapPanel)
     QTest.keyClick(window, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)

@@ -16,6 +16,8 @@ from explorer.settings import Settings
 from explorer.window.window import FIRST, SMALLEST, MainWindow
 from tests.explorer.real_window import destroy, look_put_back
 
+pytestmark = pytest.mark.x
+
 OpenWindow = Callable[..., MainWindow]
 
 

@@ -33,6 +33,8 @@ from tests.explorer.real_window import (
     wait_until,
 )
 
+pytestmark = pytest.mark.x
+
 CONTROL = Qt.KeyboardModifier.ControlModifier
 
 ODD_TEXTS = {

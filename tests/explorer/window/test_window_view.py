@@ -39,6 +39,8 @@ from tests.explorer.real_window import (
 from tests.explorer.widgets.pictures import rgb
 from tests.explorer.widgets.pointer import move_pointer
 
+pytestmark = pytest.mark.x
+
 
 @pytest.fixture(scope="module")
 def opened(qapp) -> Iterator[MainWindow]:

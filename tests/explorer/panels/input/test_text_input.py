@@ -14,6 +14,8 @@ from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 from explorer import theme
 from explorer.panels.input.text_input import MOST_CHARACTERS, TextInput
 
+pytestmark = pytest.mark.x
+
 
 @pytest.fixture
 def field(qtbot) -> Iterator[TextInput]:

@@ -11,6 +11,8 @@ from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 from explorer.panels.input.turn_list import TurnList
 from models.protocol.chat import Turn
 
+pytestmark = pytest.mark.x
+
 TURNS = (Turn("system", "Be brief."), Turn("user", "Who is Tom?"), Turn("assistant", "A boy."))
 
 

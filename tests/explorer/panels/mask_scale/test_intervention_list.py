@@ -7,6 +7,8 @@ from PySide6.QtCore import Qt
 
 from explorer.panels.mask_scale.intervention_list import InterventionList, ListedText
 
+pytestmark = pytest.mark.x
+
 LEFT = Qt.MouseButton.LeftButton
 ROWS = (ListedText("scores × 0.5, everywhere", True), ListedText("mask: R&D, decoder layer 5", False))
 

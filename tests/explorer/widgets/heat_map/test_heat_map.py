@@ -14,6 +14,8 @@ from explorer.widgets.heat_map.paint import piece_limits
 from tests.explorer.widgets.pictures import rendered, rgb
 from tests.explorer.widgets.pointer import move_pointer
 
+pytestmark = pytest.mark.x
+
 TOKENS = ["⟨start⟩", "Tom", "and", "Anna", "went", "to"]
 
 
