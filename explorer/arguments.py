@@ -13,7 +13,7 @@ from explorer.version import __version__
 from models.files.catalogue import folder_of, read_card
 from models.protocol.decoding_settings import DecodeSettings, Strategy
 from models.protocol.errors import CheckpointError
-from models.protocol.interventions import Intervention, Scale, is_neutral, parse_mask
+from models.protocol.interventions import Intervention, Scale, is_neutral, mask_spellings, parse_mask
 from models.protocol.values import BEST, UNIT_ROUNDOFFS, Placement
 
 
@@ -55,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="KIND[:N]",
         action="append",
         default=[],
-        help="mask every head: none, causal, full, window:8, blocks:4, prefix:3, padding:2; may be given again",
+        help=f"mask every head: {', '.join(mask_spellings())}; may be given again",
     )
     parser.add_argument("--device", default=BEST, help="cpu, cuda:0, mps, xpu:0, or auto to spread over all")
     parser.add_argument("--dtype", default="float32", choices=tuple(UNIT_ROUNDOFFS), help="the number format to run in")

@@ -129,7 +129,7 @@ def _is_global(listed: InterventionItem) -> bool:
     """Whether it means the same in any model: it names no layer and no head, and paints no cell."""
     value = listed.value
     return isinstance(value, Positions) or (
-        value.site is None and value.head is None and not (isinstance(value, Mask) and value.kind == "painted")
+        value.site is None and value.head is None and not (isinstance(value, Mask) and value.paints)
     )
 
 

@@ -17,7 +17,7 @@ from explorer.theme import SEQUENTIAL_MAPS
 from models.files.whole_files import not_written, write_whole
 from models.protocol.chat import MOST_TURNS, Role, Turn
 from models.protocol.decoding_settings import DecodeSettings
-from models.protocol.interventions import MOST, Cell, Intervention, Mask, MaskKind, PositionMode, Positions, Scale
+from models.protocol.interventions import MOST, Cell, Intervention, Mask, PositionMode, Positions, Scale
 from models.protocol.values import SiteRef
 
 VERSION = 4  # 1 had no branches, 2 no conversations, 3 not how the model is to write
@@ -47,7 +47,7 @@ class _Scale(msgspec.Struct, tag_field="kind", tag="scale", forbid_unknown_field
 
 
 class _Mask(msgspec.Struct, tag_field="kind", tag="mask", forbid_unknown_fields=True):
-    mask: MaskKind
+    mask: str  # `Mask` refuses a kind that there is not
     window: int | None = None
     cells: list[tuple[Place, Place, bool]] | None = None
     site: _Site | None = None

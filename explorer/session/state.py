@@ -218,7 +218,7 @@ class State:
         if site is None:
             return ()
         masks = [i.value for i in self.document.interventions if i.on and isinstance(i.value, Mask)]
-        here = [m for m in masks if m.kind == "painted" and applies(m, site) and m.head in (None, head)]
+        here = [m for m in masks if m.paints and applies(m, site) and m.head in (None, head)]
         cells = {(q, k): allow for mask in sorted(here, key=precedence) for q, k, allow in mask.cells or ()}
         return tuple((q, k, allow) for (q, k), allow in cells.items())
 

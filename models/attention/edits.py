@@ -79,57 +79,35 @@ def _rule(x: AttentionInputs, head: int, chain: Sequence[Mask], past: int, first
         q = places(rows, device, past)[:, None]  # (rows, 1)
         k = places(keys, device, first_key)[None]  # (1, keys)
         if isinstance(x.mask, RowMask):  # without the table of what it reaches, which nobody needs any more
-            shut = ~x.mask.block([head], rows, keys)[0, 0]
+            visible = x.mask.block([head], rows, keys)[0, 0]
         else:
-            trained = attention.masked_cells(x, [head], rows, keys)
-            shut = torch.zeros((), dtype=torch.bool, device=device) if trained is None else trained[0, 0]
+            masked = attention.masked_cells(x, [head], rows, keys)
+            visible = torch.ones((), dtype=torch.bool, device=device) if masked is None else ~masked[0, 0]
         for item in chain:
-            if item.kind == "painted":
-                shut = _painted(item, shut.expand(len(q), k.shape[1]), rows, past, first_key + keys.start)
+            if item.paints:
+                visible = _painted(item, visible.expand(len(q), k.shape[1]), rows, past, first_key + keys.start)
             else:
-                shut = _shut(item, shut, q, k, x.keys)
-        return ~shut.expand(len(q), k.shape[1])[None, None]
+                allowed = torch.as_tensor(item.allows(q, k, x.keys), device=device)  # broadcasts to (rows, keys)
+                visible = allowed if item.replaces else visible & allowed
+        return visible.expand(len(q), k.shape[1])[None, None]
 
     return MaskFunction(cells, x.queries, x.keys, device, () if x.mask is None else (x.mask,))
 
 
-def _shut(item: Mask, now: Tensor, q: Tensor, k: Tensor, keys: int) -> Tensor:
-    """Which cells are blocked under `item`, broadcasts to (rows, keys); `now` is the mask that it builds on.
-
-    `q` (rows, 1) and `k` (1, keys) are the places of queries and keys in the text; `keys` is how many there are in all.
-    """
-    n = item.window or 0
-    match item.kind:
-        case "none" | "full":
-            return torch.zeros_like(now)
-        case "causal":
-            return k > q
-        case "prefix":
-            return (k > q) & (k >= n)
-        case "padding":
-            return now | (k >= keys - n)
-        case "window":
-            return now | (k <= q - n) | (k >= q + n)
-        case "blocks":
-            return now | (q // n != k // n)
-        case _:  # as trained
-            return now
-
-
-def _painted(item: Mask, now: Tensor, rows: Places, past: int, first_key: int) -> Tensor:
-    """As `_shut` for single cells: those of `rows` from the key at place `first_key` on. now: (rows, keys)."""
+def _painted(item: Mask, visible: Tensor, rows: Places, past: int, first_key: int) -> Tensor:
+    """`visible`, (rows, keys) from the key at place `first_key` on, with the cells of `item` as they were painted."""
     listed = rows if isinstance(rows, list) else range(rows.start, rows.stop)
     here: dict[int, list[int]] = {}
     for i, row in enumerate(listed):
         here.setdefault(past + row, []).append(i)
     # of a cell named twice the last counts; those painted on a longer text are not here
     cells = {(i, key - first_key): allow for query, key, allow in item.cells or () for i in here.get(query, ())}
-    cells = {(i, column): allow for (i, column), allow in cells.items() if 0 <= column < now.shape[1]}
-    shut = now.clone()
+    cells = {(i, column): allow for (i, column), allow in cells.items() if 0 <= column < visible.shape[1]}
+    painted = visible.clone()
     if cells:
-        at = torch.tensor(list(cells), device=now.device)  # (cells, 2)
-        shut[at[:, 0], at[:, 1]] = ~torch.tensor(list(cells.values()), device=now.device)
-    return shut
+        at = torch.tensor(list(cells), device=visible.device)  # (cells, 2)
+        painted[at[:, 0], at[:, 1]] = torch.tensor(list(cells.values()), device=visible.device)
+    return painted
 
 
 def _with_added(x: AttentionInputs) -> Tensor | None:

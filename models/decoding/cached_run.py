@@ -65,17 +65,9 @@ def prevents_caching(interventions: Sequence[Intervention], prompt: int) -> Inte
     What was computed of that token changes with each step, so that it cannot be kept. The first `prompt` tokens run
     together: what they see of one another stays.
     """
-    masks = [item for item in interventions if isinstance(item, Mask)]
-    own = [mask for mask in masks if mask.site is None or mask.site.stack == "decoder"]
-    return next((mask for mask in own if _sees_what_follows(mask, prompt)), None)
-
-
-def _sees_what_follows(mask: Mask, prompt: int) -> bool:
-    if mask.kind == "prefix":
-        return (mask.window or 0) > prompt
-    if mask.kind == "painted":
-        return any(allowed and key > query and key >= prompt for query, key, allowed in mask.cells or ())
-    return mask.kind in ("none", "full", "padding")  # padding is counted from the end, which moves
+    masks = (item for item in interventions if isinstance(item, Mask))
+    own = (mask for mask in masks if mask.site is None or mask.site.stack == "decoder")
+    return next((mask for mask in own if not mask.allows_cache(prompt)), None)
 
 
 class CachedRun:

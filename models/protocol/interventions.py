@@ -14,24 +14,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from models.protocol.mask_kinds import MASK_KINDS, Cell, MaskKind
 from models.protocol.values import Site, SiteRef
 
-MaskKind = Literal["trained", "none", "causal", "padding", "window", "blocks", "full", "prefix", "painted"]
 PositionMode = Literal["off", "shift"]
-Cell = tuple[int, int, bool]  # query, key, whether it may be looked at
-
-_REPLACING = ("none", "full", "causal", "prefix")
 
 MOST = 1 << 20
 """No window, block or cell reaches further: more than any text here has tokens."""
-
-# what `window` counts for the kinds that need it
-WINDOW_MEANS: dict[str, str] = {
-    "window": "how many tokens back each token may look, itself included",
-    "blocks": "how many tokens a block has; a token looks within its own block only",
-    "prefix": "how many tokens at the beginning may be looked at by all",
-    "padding": "how many tokens at the end count as padding, which nobody looks at",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,37 +51,68 @@ class Scale:
 class Mask:
     """Another mask in place of the trained one.
 
-    Kinds: "trained" (no change), "none" and "full" (every token looks at every token), "causal" (none looks ahead),
-    "window", "blocks", "padding" (what the mask so far allows, and less), "prefix" (causal, but the first tokens are
-    seen by all: Raffel et al. 2020, section 3.2.1), "painted" (single cells changed). `window` is the number that the
-    kind needs, see `WINDOW_MEANS`. `cells` are (query, key) pairs to block, or (query, key, allowed).
+    Args:
+        kind: one of `models.protocol.mask_kinds.MASK_KINDS`: "trained", "none", "causal", "padding", "window",
+            "blocks", "full", "prefix" or "painted".
+        window: the number n of the kinds that count something.
+        cells: of a painted mask: (query, key) pairs to mask, or (query, key, visible).
+        site: the attention module, as (stack, layer); all self-attention if None.
+        head: counts from 0; all heads if None.
 
     Raises:
         ValueError: no such kind, a window below 1 or beyond `MOST`, a cell beyond it, or painted without cells.
     """
 
-    kind: MaskKind
+    kind: str
     window: int | None = None
     cells: tuple[Cell, ...] | None = None
     site: SiteRef | None = None
     head: int | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in get_args(MaskKind):
-            raise ValueError(f"There is no mask “{self.kind}”: choose one of {', '.join(get_args(MaskKind))}.")
-        if self.kind in WINDOW_MEANS:
+        if self.kind not in MASK_KINDS:
+            raise ValueError(f"There is no mask “{self.kind}”: choose one of {', '.join(MASK_KINDS)}.")
+        counts = self.definition.counts
+        if counts:
             if self.window is None or not 1 <= self.window <= MOST:
                 raise ValueError(
-                    f"A “{self.kind}” mask needs a number from 1 to {MOST:,} ({WINDOW_MEANS[self.kind]}), "
-                    f"not {self.window}."
+                    f"A “{self.kind}” mask needs a number from 1 to {MOST:,} ({counts}), not {self.window}."
                 )
         elif self.window is not None:
             raise ValueError(f"A “{self.kind}” mask takes no number.")
-        if (self.kind == "painted") != bool(self.cells):
+        if self.definition.takes_cells != bool(self.cells):
             raise ValueError("Cells go with a painted mask, and a painted mask needs cells.")
         if self.cells is not None:
             object.__setattr__(self, "cells", tuple(_cell(cell) for cell in self.cells))
         _settle_scope(self)
+
+    @property
+    def definition(self) -> MaskKind:
+        """What there is to know of its kind."""
+        return MASK_KINDS[self.kind]
+
+    @property
+    def label(self) -> str:
+        """ "window 8" """
+        return self.definition.label(self.window, self.cells or ())
+
+    @property
+    def replaces(self) -> bool:
+        """Whether nothing of the masks before it stays."""
+        return self.definition.replaces
+
+    @property
+    def paints(self) -> bool:
+        """Whether it lists single cells."""
+        return bool(self.cells)
+
+    def allows(self, q: Any, k: Any, keys: int) -> Any:
+        """Whether key `k` is visible to query `q` of `keys` keys: see `MaskKind.allows`. Not of a painted mask."""
+        return self.definition.allows(q, k, self.window or 0, keys)
+
+    def allows_cache(self, prompt: int) -> bool:
+        """Whether keys and values may be kept while text is written after `prompt` tokens."""
+        return self.definition.allows_cache(prompt, self.window or 0, self.cells or ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +141,8 @@ def describe(intervention: Intervention) -> str:
     match intervention:
         case Scale(factor=factor):
             what = f"scores × {factor:.3g}"
-        case Mask(kind="painted", cells=cells):
-            what = f"{len(cells or ())} painted cell{'s' if len(cells or ()) != 1 else ''}"
-        case Mask(kind=kind, window=window):
-            what = f"mask: {kind}" + (f" {window}" if window is not None else "")
+        case Mask(window=window, cells=cells):
+            what = intervention.definition.describe(window, cells or ())
         case Positions(mode="off"):
             return "positions off"
         case Positions(by=by):
@@ -148,7 +166,7 @@ def applies(intervention: Scale | Mask, site: Site) -> bool:
 
 def precedence(mask: Mask) -> tuple[bool, bool, bool]:
     """Sorts masks into the order in which they build on one another: wide scopes first, painted cells last."""
-    return mask.kind == "painted", mask.site is not None, mask.head is not None
+    return mask.paints, mask.site is not None, mask.head is not None
 
 
 def factor_at(interventions: Iterable[Intervention], site: Site, head: int) -> float:
@@ -160,10 +178,10 @@ def factor_at(interventions: Iterable[Intervention], site: Site, head: int) -> f
 def effective_masks(masks: Iterable[Mask]) -> list[Mask]:
     """Of the masks that apply to one head, those that still say something, in the order in which they build.
 
-    What comes before a mask that replaces ("none", "full", "causal", "prefix") is covered by it.
+    What comes before a mask that replaces it says nothing any more.
     """
     ordered = sorted(masks, key=precedence)
-    start = max((i for i, mask in enumerate(ordered) if mask.kind in _REPLACING), default=0)
+    start = max((i for i, mask in enumerate(ordered) if mask.replaces), default=0)
     return ordered[start:]
 
 
@@ -173,7 +191,7 @@ def same_slot(a: Intervention, b: Intervention) -> bool:
         return False
     if isinstance(a, Positions) or isinstance(b, Positions):
         return True
-    painted = isinstance(a, Mask) and isinstance(b, Mask) and (a.kind == "painted") != (b.kind == "painted")
+    painted = isinstance(a, Mask) and isinstance(b, Mask) and a.paints != b.paints
     return not painted and (a.site, a.head) == (b.site, b.head)
 
 
@@ -182,8 +200,8 @@ def is_neutral(intervention: Intervention) -> bool:
     match intervention:
         case Scale(factor=factor):
             return factor == 1
-        case Mask(kind=kind):
-            return kind == "trained"
+        case Mask():
+            return not intervention.definition.changes
         case Positions(mode=mode, by=by):
             return mode == "shift" and by == 0
 
@@ -199,9 +217,14 @@ def parse_mask(text: str) -> Mask:
         window = int(number) if number else None
     except ValueError as cause:
         raise ValueError(f"“{text}” is no mask: after the colon comes a number, as in window:8.") from cause
-    if kind == "painted":
-        raise ValueError("A painted mask cannot be written here; choose another kind.")
-    return Mask(kind, window=window)  # type: ignore[arg-type]
+    if kind in MASK_KINDS and not MASK_KINDS[kind].spelling:
+        raise ValueError(f"A {kind} mask cannot be written here; choose another kind.")
+    return Mask(kind, window=window)
+
+
+def mask_spellings() -> tuple[str, ...]:
+    """Every mask that `parse_mask` reads and that changes something, with an example of its number."""
+    return tuple(kind.spelling for kind in MASK_KINDS.values() if kind.changes and kind.spelling)
 
 
 def check(interventions: Iterable[Intervention], sites: Iterable[Site]) -> None:

@@ -20,8 +20,6 @@ from models.protocol.values import Candidate, Site
 from models.views.recurrent import NO_STREAM, score_of
 from models.views.residual import logit_direction, output_weight
 
-_REPLACING = ("none", "full", "causal", "prefix")  # masks that do not build on what was hidden before
-
 CANDIDATES = 10
 """How many of the likeliest next tokens a view names."""
 
@@ -159,39 +157,21 @@ def mask_reason(trace: Trace, site: Site, head: int, query: int, key: int, maske
     later = (site.causal or site.stack == "decoder") and key > query
     masks = [item for item in trace.interventions if isinstance(item, Mask) and applies(item, site)]
     for item in sorted((item for item in masks if item.head in (None, head)), key=precedence)[::-1]:
-        if item.kind == "painted":
+        if item.paints:
             painted = next((c for c in reversed(item.cells or ()) if c[:2] == (query, key)), None)
             if painted is not None:
                 return "opened by hand" if painted[2] else "painted over by hand"
-        elif item.kind in _REPLACING:
+        elif item.replaces:
             if masked:
-                return f"mask “{_named(item)}”"
-            return f"opened by the mask “{_named(item)}”" if later else ""
-        elif masked and _hides(item, site, query, key):
-            return f"mask “{_named(item)}”"
+                return f"mask “{item.label}”"
+            return f"opened by the mask “{item.label}”" if later else ""
+        elif masked and not item.allows(query, key, site.keys):
+            return f"mask “{item.label}”"
     if not masked:
         return ""
     if later:
         return "causal: it comes later"
     return "it lies in a chunk before this one" if chunked else "sliding window: it is too far away"
-
-
-def _named(item: Mask) -> str:
-    return item.kind if item.window is None else f"{item.kind} {item.window}"
-
-
-def _hides(item: Mask, site: Site, query: int, key: int) -> bool:
-    """Whether `item`, of a kind that only hides more, hides this cell."""
-    n = item.window or 0
-    match item.kind:
-        case "window":
-            return abs(query - key) >= n
-        case "blocks":
-            return query // n != key // n
-        case "padding":
-            return key >= site.keys - n
-        case _:
-            return False
 
 
 def is_rotated(model: Model, trace: Trace, site: Site) -> bool:

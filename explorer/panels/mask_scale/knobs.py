@@ -19,20 +19,11 @@ from PySide6.QtWidgets import (
 from explorer.panels.mask_scale.log_slider import LogSlider, SliderMark
 from explorer.widgets.flow_layout import FlowLayout
 from explorer.widgets.number_text import value_text
-from models.protocol.interventions import MOST, WINDOW_MEANS, Mask, MaskKind
+from models.protocol.interventions import MOST, Mask
+from models.protocol.mask_kinds import MASK_KINDS
 
 _SCOPES = {"head": "This head", "layer": "This layer", "everywhere": "Everywhere"}
 
-_KINDS: dict[MaskKind, tuple[str, str]] = {
-    "trained": ("As trained", "The mask that the model learned with."),
-    "none": ("None", "No mask: every token looks at all tokens, also at later ones."),
-    "causal": ("Causal", "No token looks at a later one, as in GPT."),
-    "padding": ("Padding", "The last n tokens count as padding: nobody looks at them."),
-    "window": ("Sliding window", "A token looks at itself and the n − 1 before it, as in Mistral."),
-    "blocks": ("Local blocks", "The text is cut into blocks of n tokens; each token looks within its own."),
-    "full": ("Full, as BERT", "The whole text in both directions: the same cells as no mask."),
-    "prefix": ("Prefix", "Causal, but the first n tokens are seen by all, as in a prefix language model."),
-}
 _FIRST_WINDOW = 4
 
 _DEEPEST = 2.0  # the axis ends at this total scale, or at this many times the trained one
@@ -104,9 +95,10 @@ class MaskKnobs(QWidget):
         self.kind = QComboBox()
         self.kind.setAccessibleName("Mask")
         self.kind.setToolTip("Which tokens may be looked at")
-        for kind, (text, explanation) in _KINDS.items():
-            self.kind.addItem(text, kind)
-            self.kind.setItemData(self.kind.count() - 1, explanation, Qt.ItemDataRole.ToolTipRole)
+        for kind in MASK_KINDS.values():
+            if not kind.takes_cells:  # those are what the brush is for
+                self.kind.addItem(kind.title, kind.name)
+                self.kind.setItemData(self.kind.count() - 1, kind.sentence, Qt.ItemDataRole.ToolTipRole)
         self.kind.activated.connect(self._on_kind)
         self.number = QSpinBox()
         self.number.setAccessibleName("n, the mask's number")
@@ -131,14 +123,14 @@ class MaskKnobs(QWidget):
 
     def show_mask(self, mask: Mask | None, painting: str, elsewhere: tuple[str, ...]) -> None:
         """The mask of this scope, the brush, and what other scopes' masks do here."""
-        kind: MaskKind = "trained" if mask is None else mask.kind
-        self.kind.setCurrentIndex(self.kind.findData(kind))
+        kind = MASK_KINDS["trained" if mask is None else mask.kind]
+        self.kind.setCurrentIndex(self.kind.findData(kind.name))
         if mask is not None and mask.window is not None:
             with QSignalBlocker(self.number):
                 self.number.setValue(mask.window)
-        self.number.setVisible(kind in WINDOW_MEANS)
-        self.number.setToolTip(WINDOW_MEANS.get(kind, ""))
-        text = _KINDS[kind][1]
+        self.number.setVisible(bool(kind.counts))
+        self.number.setToolTip(kind.counts)
+        text = kind.sentence
         if elsewhere:
             text += f" Also in force here: {'; '.join(elsewhere)}."
         self.explanation.setText(text)
@@ -147,8 +139,8 @@ class MaskKnobs(QWidget):
         self.brush_hint.setText("then drag over the head map" if painting == "off" else "now drag over the head map")
 
     def _on_kind(self, index: int) -> None:
-        kind = self.kind.itemData(index)
-        self.chosen.emit(kind, self.number.value() if kind in WINDOW_MEANS else None)
+        kind = MASK_KINDS[self.kind.itemData(index)]
+        self.chosen.emit(kind.name, self.number.value() if kind.counts else None)
 
     def _on_number(self, number: int) -> None:
         self.chosen.emit(self.kind.currentData(), number)

@@ -29,7 +29,6 @@ from models.protocol.head import HeadRequest
 from models.protocol.interventions import (
     Intervention,
     Mask,
-    MaskKind,
     Scale,
     applies,
     describe,
@@ -118,7 +117,7 @@ class MaskScalePanel(Panel):
 
     # what the knobs do
 
-    def _put_mask(self, kind: MaskKind, window: int | None) -> None:
+    def _put_mask(self, kind: str, window: int | None) -> None:
         site, head = self.session.state.edit_scope
         try:
             value = Mask(kind, window=window, site=site, head=head)

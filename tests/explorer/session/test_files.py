@@ -18,7 +18,8 @@ from explorer.session.state import Document, InterventionItem, Normalisation, Se
 from explorer.theme import SEQUENTIAL_MAPS
 from models.protocol.chat import MOST_TURNS, ROLES, Turn
 from models.protocol.decoding_settings import MOST_SEED, DecodeSettings, Strategy
-from models.protocol.interventions import WINDOW_MEANS, Mask, MaskKind, Positions, Scale
+from models.protocol.interventions import Mask, Positions, Scale
+from models.protocol.mask_kinds import MASK_KINDS
 from models.protocol.values import SiteRef
 
 
@@ -41,11 +42,17 @@ CELLS = st.lists(st.tuples(PLACES, PLACES, st.booleans()), min_size=1, max_size=
 MASKS = st.one_of(
     st.builds(
         Mask,
-        st.sampled_from([k for k in get_args(MaskKind) if k not in (*WINDOW_MEANS, "painted")]),
+        st.sampled_from([kind.name for kind in MASK_KINDS.values() if not kind.counts and not kind.takes_cells]),
         site=SITES,
         head=HEADS,
     ),
-    st.builds(Mask, st.sampled_from(sorted(WINDOW_MEANS)), window=st.integers(1, 4000), site=SITES, head=HEADS),
+    st.builds(
+        Mask,
+        st.sampled_from([kind.name for kind in MASK_KINDS.values() if kind.counts]),
+        window=st.integers(1, 4000),
+        site=SITES,
+        head=HEADS,
+    ),
     st.builds(Mask, st.just("painted"), cells=CELLS, site=SITES, head=HEADS),
 )
 SCALES = st.builds(Scale, st.floats(0, 1e6), site=SITES, head=HEADS)
@@ -293,7 +300,7 @@ def one(**record: Any) -> bytes:
         (one(kind="rm"), "invalid value 'rm'"),
         (one(kind="scale", factor=-1), "A scale factor of -1.0 would make the worst fit"),
         (one(kind="scale", factor="1"), "expected `float`, got `str`"),
-        (one(kind="mask", mask="diagonal"), "invalid enum value 'diagonal'"),
+        (one(kind="mask", mask="diagonal"), "There is no mask “diagonal”: choose one of trained, "),
         (one(kind="mask", mask="window", window=0), "A “window” mask needs a number from 1"),
         (one(kind="mask", mask="painted"), "a painted mask needs cells"),
         (one(kind="mask", mask="painted", cells=[[1, 2]]), "length 3"),

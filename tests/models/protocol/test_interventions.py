@@ -19,7 +19,6 @@ from models.protocol.interventions import (
     MOST,
     Intervention,
     Mask,
-    MaskKind,
     Positions,
     Scale,
     applies,
@@ -43,7 +42,7 @@ loose: Any = Mask
 LOWEST = torch.finfo(torch.float32).min
 
 
-def allowed_by(kind: MaskKind, window: int | None, causal: bool, n: int) -> np.ndarray:
+def allowed_by(kind: str, window: int | None, causal: bool, n: int) -> np.ndarray:
     """(queries, keys) True where looking is allowed, written out cell by cell."""
     allowed = np.zeros((n, n), bool)
     for q in range(n):
@@ -95,7 +94,7 @@ def patched_eager(monkeypatch: pytest.MonkeyPatch) -> Callable[[Model, Change], 
     return patch
 
 
-KINDS: list[tuple[MaskKind, int | None]] = [
+KINDS: list[tuple[str, int | None]] = [
     ("none", None),
     ("full", None),
     ("causal", None),

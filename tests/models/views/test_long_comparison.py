@@ -13,7 +13,7 @@ from models.engine.engine import Engine
 from models.forward.model import Model
 from models.forward.trace import Trace
 from models.protocol.comparison import CompareRequest, CompareView
-from models.protocol.interventions import Intervention, Mask, MaskKind, Scale
+from models.protocol.interventions import Intervention, Mask, Scale
 from models.protocol.running import ForwardRequest, Ran
 from models.protocol.values import SiteRef
 from models.protocol.work import Cancelled
@@ -99,7 +99,7 @@ def test_all_else_is_as_of_a_text_that_is_held_whole(story_gpt: Model, before: T
 
 @pytest.mark.parametrize(("kind", "found"), [("none", True), ("causal", False)])
 def test_a_look_ahead_is_found_in_whichever_rows_it_is(
-    story_gpt: Model, text: str, before: Trace, kind: MaskKind, found: bool, monkeypatch: pytest.MonkeyPatch
+    story_gpt: Model, text: str, before: Trace, kind: str, found: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(comparison, "_MASK_BLOCK", 8 * TOKENS * 10)  # ten rows at once
     assert peeks(before, models.run(story_gpt, text, interventions=[Mask(kind, site=SITE, head=7)])) is found
