@@ -17,7 +17,8 @@ from explorer.theme import SEQUENTIAL_MAPS
 from models.files.whole_files import not_written, write_whole
 from models.protocol.chat import MOST_TURNS, Role, Turn
 from models.protocol.decoding_settings import DecodeSettings
-from models.protocol.interventions import MOST, Cell, Intervention, Mask, PositionMode, Positions, Scale
+from models.protocol.interventions import MOST, Intervention, Mask, PositionMode, Positions, Scale
+from models.protocol.mask_kinds import Cell
 from models.protocol.values import SiteRef
 
 VERSION = 4  # 1 had no branches, 2 no conversations, 3 not how the model is to write

@@ -16,8 +16,9 @@ from models.protocol.comparison import CompareView
 from models.protocol.decoding import DecodeRowsView, DecodeSamplesView, DecodeStepView
 from models.protocol.describing import Described
 from models.protocol.head import HeadView, RowView, TilesView
-from models.protocol.interventions import Cell, Intervention, Mask, applies, precedence
+from models.protocol.interventions import Intervention, Mask, applies, precedence
 from models.protocol.loading import DevicesView, Loaded
+from models.protocol.mask_kinds import Cell
 from models.protocol.order import ShuffleView
 from models.protocol.positions import PatchPositionsView, PositionsView
 from models.protocol.prediction import PredictionView
