@@ -9,6 +9,7 @@ pyproject.toml), and when a thread or a top-level window outlives it.
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import sys
 import tempfile
@@ -91,7 +92,8 @@ def nothing_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def unhandled_exceptions(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[BaseException]]:
-    """Exceptions that reached `sys.excepthook` (slots, virtual methods) or `threading.excepthook`; they fail the test.
+    """Exceptions that reached `sys.excepthook` (slots, virtual methods) or `threading.excepthook`, or for which a
+    panel is left out or switched off; they fail the test.
 
     A test that provokes one on purpose asks for this fixture, checks the list and clears it.
     """
@@ -104,9 +106,17 @@ def unhandled_exceptions(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[BaseE
         if args.exc_value is not None and not isinstance(args.exc_value, SystemExit):
             caught.append(args.exc_value)
 
+    class FromPanel(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            error = record.exc_info[1] if record.exc_info is not None else None
+            caught.append(error or RuntimeError(record.getMessage()))
+
+    from_panel, panels = FromPanel(logging.ERROR), logging.getLogger("explorer.panels")
+    panels.addHandler(from_panel)
     monkeypatch.setattr(sys, "excepthook", from_slot)
     monkeypatch.setattr(threading, "excepthook", from_thread)
     yield caught
+    panels.removeHandler(from_panel)
     if caught:
         pytest.fail("exceptions nobody handled:\n" + "\n".join("".join(traceback.format_exception(e)) for e in caught))
 

@@ -1,9 +1,15 @@
-"""What every panel does: it renders while it can be seen, and asks the engine for what it shows, once."""
+"""What a panel is: it renders while it can be seen, and asks the engine for what it shows, once.
+
+An installed package adds panels of its own: see docs/extending.md.
+"""
 
 from __future__ import annotations
 
-from typing import ClassVar
+import logging
+from collections.abc import Callable
+from typing import ClassVar, TypeVar
 
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QWidget
 
@@ -16,19 +22,39 @@ from explorer.widgets.card import Card
 from models.protocol.request import Request
 from models.protocol.values import CheckpointInfo
 
+API_VERSION = 1
+"""Of what `Panel` promises to those who write one. It rises when a panel written for the last one may not work."""
+
 EDITED = "Interventions are on: this is not the model as it is."
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 class Panel(QWidget):
-    """Subclasses set `name` and `title`, build their widgets in `__init__`, and say what they want and draw.
+    """One view of the session.
+
+    A subclass sets `api_version`, `name`, `title` and `hint`, builds its widgets in `__init__`, says in `wants` what
+    it needs from the engine, and draws the state in `render_state`. It changes the state only by `dispatch`.
 
     A hidden panel only remembers that it is stale: it draws nothing and asks for nothing until it is shown.
+    One whose code raises is switched off: it is told nothing more, and the window says so and puts it away.
     """
 
-    name: ClassVar[str]  # in settings files
+    api_version: ClassVar[int]
+    """The `API_VERSION` that it was written for, as a number."""
+    name: ClassVar[str]
+    """What it is called in settings files; no two panels share one."""
     title: ClassVar[str]
-    hint: ClassVar[str] = ""  # what the panel is for, in a sentence
-    needs_scores: ClassVar[bool] = False  # whether all of it is made of queries, keys and scores
+    """What its tab says."""
+    hint: ClassVar[str] = ""
+    """What it is for, in a sentence."""
+    needs_scores: ClassVar[bool] = False
+    """Whether all of it is made of queries, keys and scores, which a model that gives its weights alone has not."""
+
+    failed = Signal(str)
+    """It has raised and is switched off; what it raised, in short."""
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -37,6 +63,7 @@ class Panel(QWidget):
         self.theme: Theme = LIGHT
         self._rendered: State | None = None
         self._asked: Request | None = None
+        self._is_off = False
         session.changed.connect(self._on_changed)
         hover.changed.connect(self._on_hover)
 
@@ -68,23 +95,35 @@ class Panel(QWidget):
 
     def is_waiting(self) -> bool:
         """Whether it can be seen and still lacks something."""
-        return self.isVisible() and self._wanted() is not None
+        return self.isVisible() and self.attempt(self._wanted) is not None
 
     # the life of a panel
 
+    def attempt(self, action: Callable[[], T]) -> T | None:
+        """The outcome of some of the panel's own code; None where it raises, which switches the panel off."""
+        if self._is_off:
+            return None
+        try:
+            return action()
+        except Exception as error:
+            self._is_off = True
+            log.exception("the panel %s is switched off", self.name)
+            self.failed.emit(raised(error))
+            return None
+
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self._refresh()
+        self.attempt(self._refresh)
 
     def _on_changed(self, old: State, new: State) -> None:
         if old.loading is not None and new.loading is None:
             self._asked = None  # a load calls off what was asked for, also one that fails
         if self.isVisible():
-            self._refresh()
+            self.attempt(self._refresh)
 
     def _on_hover(self, pointed: Pointed) -> None:
         if self.isVisible():
-            self.render_hover(pointed)
+            self.attempt(lambda: self.render_hover(pointed))
 
     def _refresh(self) -> None:
         state = self.session.state
@@ -116,3 +155,8 @@ class Panel(QWidget):
 
     def dispatch(self, intent: Intent) -> None:
         self.session.dispatch(intent)
+
+
+def raised(error: BaseException) -> str:
+    """An exception in short, for a sentence: "KeyError: 'entropy'"."""
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -12,6 +12,8 @@ from explorer.panels.base import Panel
 from explorer.settings import LAYOUT_VERSION
 from explorer.theme import LIGHT, Theme
 
+_FIRST_COLUMNS = ("heads", "map", "next")
+
 _AS_SHARED = 0.03
 """How far from its share a column's width may be and still count as nobody's choice."""
 
@@ -90,13 +92,19 @@ class DockHost(QMainWindow):
         self.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, dock)
         return dock
 
+    def remove(self, name: str) -> None:
+        """Take a panel and its dock out of the window and delete them, once what runs now has returned."""
+        dock = self.docks.pop(name)
+        self.removeDockWidget(dock)
+        dock.deleteLater()
+
     def arrange(self, text_scale: float = 1.0) -> None:
         """The layout that the window starts with: all heads, the head, and the other panels as tabs beside them."""
         self._text_scale = text_scale
-        heads, head, first = (self.docks[name] for name in ("heads", "map", "next"))
         for dock in self.docks.values():
             dock.setFloating(False)
             dock.show()
+        heads, head, first = self._first_columns()
         self.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, heads)
         self.splitDockWidget(heads, head, Qt.Orientation.Horizontal)
         self.splitDockWidget(head, first, Qt.Orientation.Horizontal)
@@ -124,9 +132,15 @@ class DockHost(QMainWindow):
 
     def _columns(self) -> list[QDockWidget]:
         """All heads, the head, and whichever of the tabs beside them is in front."""
-        tabs = [self.docks["next"], *self.tabifiedDockWidgets(self.docks["next"])]
-        front = next((dock for dock in tabs if not dock.visibleRegion().isEmpty()), tabs[0])
-        return [self.docks["heads"], self.docks["map"], front]
+        heads, head, first = self._first_columns()
+        tabs = [first, *self.tabifiedDockWidgets(first)]
+        front = next((dock for dock in tabs if not dock.visibleRegion().isEmpty()), first)
+        return [heads, head, front]
+
+    def _first_columns(self) -> list[QDockWidget]:
+        """All heads, the head and the next token; in the place of one that is left out, the next panel of all."""
+        there = [self.docks[name] for name in _FIRST_COLUMNS if name in self.docks]
+        return [*there, *(dock for dock in self.docks.values() if dock not in there)][: len(_FIRST_COLUMNS)]
 
     def raise_panel(self, name: str) -> None:
         """Bring a panel to the front, opening it where it was closed."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QByteArray, QSize, Qt, QTimer, Signal
@@ -16,20 +17,9 @@ from explorer.chooser.chooser import Chooser
 from explorer.chooser.drops import checkpoint_in, picture_in
 from explorer.compute.bridge import Bridge, connect
 from explorer.compute.worker import EngineLike, open_engine
-from explorer.panels.alignment.panel import AlignmentPanel
 from explorer.panels.base import Panel
-from explorer.panels.cell.panel import CellPanel
-from explorer.panels.decoding.panel import DecodingPanel
-from explorer.panels.head_atlas.panel import HeadAtlasPanel
-from explorer.panels.head_map.panel import HeadMapPanel
 from explorer.panels.input.panel import InputPanel
-from explorer.panels.lookup.panel import LookupPanel
-from explorer.panels.mask_scale.panel import MaskScalePanel
-from explorer.panels.next_token.panel import NextTokenPanel
-from explorer.panels.positions.panel import PositionsPanel
-from explorer.panels.quality.panel import QualityPanel
-from explorer.panels.recurrent.panel import RecurrentPanel
-from explorer.panels.variance.panel import VariancePanel
+from explorer.panels.registry import open_panels, switched_off
 from explorer.session import files
 from explorer.session.hover import Hover
 from explorer.session.intents import Intent, OpenCheckpoint, RestoreDocument, SetPicture, Show
@@ -44,22 +34,6 @@ from explorer.window.top_bar import TopBar
 from models.files.sample_pictures import SUFFIXES
 from models.protocol.export import ExportRequest
 from models.protocol.loading import Loaded
-
-PANELS: tuple[type[Panel], ...] = (
-    HeadAtlasPanel,
-    HeadMapPanel,
-    NextTokenPanel,
-    DecodingPanel,
-    AlignmentPanel,
-    CellPanel,
-    MaskScalePanel,
-    PositionsPanel,
-    LookupPanel,
-    VariancePanel,
-    RecurrentPanel,
-    QualityPanel,
-)
-"""In the order of their tabs."""
 
 STOP_SECONDS = 5.0
 UNSEEN = 1000  # ms: a window that is not painted by then, because it is covered, loads all the same
@@ -111,7 +85,13 @@ class MainWindow(QMainWindow):
         self.input = InputPanel(self.session, self.hover)
         self.input.picture_asked.connect(self.open_picture)
         self.dock_host = DockHost()
-        self.panels: tuple[Panel, ...] = tuple(kind(self.session, self.hover) for kind in PANELS)
+        opened = open_panels(self.session, self.hover)
+        self.panels: tuple[Panel, ...] = opened.panels
+        self.panel_bar = NoticeBar()
+        """Which panels are left out or switched off, and why: said of no model, so no model's opening takes it away."""
+        self._said_of_panels = opened.left_out
+        for panel in (self.input, self.top_bar.trust, *self.panels):
+            panel.failed.connect(partial(self._on_panel_failed, panel))
         for panel in self.panels:
             self.dock_host.add(panel)
         body = QWidget()
@@ -123,6 +103,7 @@ class MainWindow(QMainWindow):
         inner.setContentsMargins(10, 0, 10, 8)
         inner.setSpacing(6)
         inner.addWidget(self.notice_bar)
+        inner.addWidget(self.panel_bar)
         inner.addWidget(self.input)
         inner.addWidget(self.dock_host, 1)
         column.addLayout(inner, 1)
@@ -136,6 +117,7 @@ class MainWindow(QMainWindow):
         self._apply_theme()
         self.top_bar.set_recent(self.settings.recent)
         self._show_notice(self.session.state)
+        self._show_said_of_panels()
 
     def start(self) -> None:
         """Begin to load, once what is on screen so far has been painted."""
@@ -264,11 +246,23 @@ class MainWindow(QMainWindow):
         Only where that changes: a panel that a person closed or opened stays so while it makes no difference.
         """
         for panel in self.panels:
-            suits = panel.suits(now.info)
-            if before is None or suits != panel.suits(before.info):
-                if before is None and suits:
-                    continue  # as the layout has it
+            suits = panel.attempt(partial(panel.suits, now.info))
+            suited = before is None or panel.attempt(partial(panel.suits, before.info))
+            if suits is not None and suits != suited:
                 self.dock_host.docks[panel.name].setVisible(suits)
+
+    def _on_panel_failed(self, panel: Panel, reason: str) -> None:
+        """Say which panel has raised, and take it out of the window; input and trust strip stay in their places."""
+        self._said_of_panels = (*self._said_of_panels, switched_off(panel, reason))
+        self._show_said_of_panels()
+        if panel in self.panels:
+            self.panels = tuple(other for other in self.panels if other is not panel)
+            self.menus[f"show_{panel.name}"].setVisible(False)
+            self.dock_host.remove(panel.name)
+
+    def _show_said_of_panels(self) -> None:
+        if self._said_of_panels:
+            self.panel_bar.show_notice("warning", " ".join(self._said_of_panels))
 
     def _show_notice(self, state: State) -> None:
         notice = state.notice
@@ -295,9 +289,10 @@ class MainWindow(QMainWindow):
             _set_font(self._base_points, self.settings.text_scale)
             themes.apply(app, theme)
         for panel in (self.input, self.top_bar.trust, *self.panels):
-            panel.set_theme(theme)
+            panel.attempt(partial(panel.set_theme, theme))
         self.dock_host.set_theme(theme)
         self.notice_bar.set_theme(theme)
+        self.panel_bar.set_theme(theme)
         self.chooser.set_theme(theme)
 
     def _restore(self) -> None:

@@ -58,6 +58,7 @@ _LEAST = 0.05
 
 
 class AlignmentPanel(Panel):
+    api_version = 1
     name = "alignment"
     title = "Align"
     hint = "Which words of the source the model looked at as it wrote each word of the target, and how likely that was."

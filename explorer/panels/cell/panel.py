@@ -44,6 +44,7 @@ _HOW = "Choose a step to read its meaning. The row is further down."
 
 
 class CellPanel(Panel):
+    api_version = 1
     name = "cell"
     title = "Cell"
     hint = "One attention weight, step by step: from query and key to the weight, and on to the next token's logit."

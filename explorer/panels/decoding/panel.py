@@ -39,6 +39,7 @@ CANDIDATES, BRANCHES, ATTENTION, CACHE = range(4)
 
 
 class DecodingPanel(Panel):
+    api_version = 1
     name = "decoding"
     title = "Decode"
     hint = "Let the model write step by step: what each setting cuts, other branches, attention and the cache."

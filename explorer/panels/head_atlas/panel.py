@@ -32,6 +32,7 @@ _WAITING = "The heads appear here when the model has run."
 
 
 class HeadAtlasPanel(Panel):
+    api_version = 1
     name = "heads"
     title = "All heads"
     hint = "Every attention head of the model; click one to look into it."

@@ -84,6 +84,7 @@ class _ScaleBox(QComboBox):
 
 
 class HeadMapPanel(Panel):
+    api_version = 1
     name = "map"
     title = "Head"
     hint = "One head's attention weights: rows are the tokens that look, columns the tokens that are looked at."

@@ -27,6 +27,7 @@ from models.protocol.values import Site
 
 
 class InputPanel(Panel):
+    api_version = 1
     name = "input"
     title = "Input"
 

@@ -42,6 +42,7 @@ _NO_HEAD = "The open model attends to nothing, so it has no head that looks anyt
 
 
 class LookupPanel(Panel):
+    api_version = 1
     name = "lookup"
     title = "Lookup"
     hint = (

@@ -52,6 +52,7 @@ _TEXTBOOK = (
 
 
 class MaskScalePanel(Panel):
+    api_version = 1
     name = "masks"
     title = "Masks"
     hint = "Change what tokens may look at, or how sharply, and see the weights, the loss and the next token change."

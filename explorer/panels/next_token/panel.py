@@ -24,6 +24,7 @@ _WORDLESS = "This model gives vectors, not words: it has no output head."
 
 
 class NextTokenPanel(Panel):
+    api_version = 1
     name = "next"
     title = "Next"
     hint = "The tokens that the model finds likeliest, with probability, logit and rank."

@@ -33,6 +33,7 @@ _AS_TRAINED = Positions("shift", 0)
 
 
 class PositionsPanel(Panel):
+    api_version = 1
     name = "positions"
     title = "Positions"
     hint = "How a model knows the order of words, or the places of patches: waves, tables, rotations, biases, and none."

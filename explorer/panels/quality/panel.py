@@ -46,6 +46,7 @@ _HOW = "Click a point, or use the arrow keys, to read sentences of that length."
 
 
 class QualityPanel(Panel):
+    api_version = 1
     name = "quality"
     title = "Length"
     hint = "How well sentences are translated, short to long, with attention and without: where the bottleneck falls."

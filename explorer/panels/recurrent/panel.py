@@ -52,6 +52,7 @@ _DIRECTIONS = ("forward →", "backward ←")
 
 
 class RecurrentPanel(Panel):
+    api_version = 1
     name = "recurrent"
     title = "Hidden"
     hint = "The hidden states of a recurrent model, step by step, and how its attention looks back at them."

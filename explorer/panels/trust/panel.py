@@ -26,6 +26,7 @@ SMALL = 256  # tokens
 
 
 class TrustStrip(Panel):
+    api_version = 1
     name = "trust"
     title = "Trust"
 

@@ -42,6 +42,7 @@ _PAUSE = 60  # ms without a change of the numbers before they are drawn anew
 
 
 class VariancePanel(Panel):
+    api_version = 1
     name = "variance"
     title = "Variance"
     hint = "Why attention divides by √d: random vectors of growing size, what softmax makes of them, and a real head."
