@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from explorer.session.decoding import Decoding
 from explorer.widgets.flow_layout import FlowLayout
+from explorer.widgets.number_field import NumberField, read_real, read_whole
 from explorer.widgets.page import wrapped
 from explorer.widgets.segments import Segments
 from models.protocol.decoding_settings import DecodeSettings, Strategy
@@ -78,35 +78,6 @@ _FIELDS = (
     ),
     _Field("steps", "Steps", "The most tokens to write", 1, STRATEGIES, True),
 )
-
-
-class NumberField(QLineEdit):
-    """A number that is typed; Up and Down change it by a step."""
-
-    def __init__(self, value: str, step: float) -> None:
-        super().__init__(value)
-        self._step = step
-        self.setPlaceholderText("off")
-        self._fit_width()
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
-            self._fit_width()
-
-    def _fit_width(self) -> None:
-        self.setFixedWidth(7 * self.fontMetrics().averageCharWidth() + 18)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        sign = {Qt.Key.Key_Up: 1, Qt.Key.Key_Down: -1}.get(Qt.Key(event.key()))
-        if sign is None:
-            super().keyPressEvent(event)
-            return
-        try:
-            now = float(self.text()) if self.text().strip() else 0.0
-        except ValueError:
-            return
-        self.setText(f"{now + sign * self._step:.6g}")
 
 
 class DecodeKnobs(QWidget):
@@ -239,12 +210,12 @@ def remark(settings: DecodeSettings) -> str:
 
 def _number(field: _Field, text: str) -> float | int | None:
     """Raises ValueError with a sentence."""
-    text = text.strip().replace(",", ".")
+    text = text.strip()
     if not text and field.may_be_off:
         return None
-    convert: Callable[[str], float | int] = int if field.whole else float
+    read: Callable[[str], float | int] = read_whole if field.whole else read_real
     try:
-        return convert(text)
+        return read(text)
     except ValueError:
         kind = "a whole number" if field.whole else "a number"
         given = f"“{text}” is none" if text else "it is empty"

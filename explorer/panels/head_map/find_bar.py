@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QSpinBox, QToolButton, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QToolButton, QWidget
 
 from explorer.panels.head_map.token_search import TokenSearch
+from explorer.widgets.number_field import WholeBox
 
 _SIDES = (("query", "Go to the row of the token: where it looks"), ("key", "Go to its column: who looks at it"))
 
@@ -59,7 +60,7 @@ class FindBar(QWidget):
             self.side.setItemData(self.side.count() - 1, meaning, Qt.ItemDataRole.ToolTipRole)
         self.side.setToolTip("Whether the place is one of the tokens that look (rows) or that are looked at (columns)")
         self.side.currentIndexChanged.connect(self._change_side)
-        self.position = QSpinBox(self)
+        self.position = WholeBox(self)
         self.position.setAccessibleName("Position")
         self.position.setPrefix("position ")
         self.position.setKeyboardTracking(False)  # not after every digit

@@ -8,16 +8,15 @@ from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import (
     QButtonGroup,
     QComboBox,
-    QDoubleSpinBox,
     QLabel,
     QPushButton,
-    QSpinBox,
     QVBoxLayout,
     QWidget,
 )
 
 from explorer.panels.mask_scale.log_slider import LogSlider, SliderMark
 from explorer.widgets.flow_layout import FlowLayout
+from explorer.widgets.number_field import RealBox, WholeBox
 from explorer.widgets.number_text import value_text
 from models.protocol.interventions import MOST, Mask
 from models.protocol.mask_kinds import MASK_KINDS
@@ -100,7 +99,7 @@ class MaskKnobs(QWidget):
                 self.kind.addItem(kind.title, kind.name)
                 self.kind.setItemData(self.kind.count() - 1, kind.sentence, Qt.ItemDataRole.ToolTipRole)
         self.kind.activated.connect(self._on_kind)
-        self.number = QSpinBox()
+        self.number = WholeBox()
         self.number.setAccessibleName("n, the mask's number")
         self.number.setRange(0, MOST)
         self.number.setPrefix("n = ")
@@ -158,7 +157,7 @@ class ScaleKnobs(QWidget):
         self.slider.setToolTip("How much a score counts. Double click the handle, or press 0, for the trained scale.")
         self.slider.value_changed.connect(self._on_slider)
         self.slider.released.connect(self.released)
-        self.factor = QDoubleSpinBox()
+        self.factor = RealBox()
         self.factor.setAccessibleName("Factor on the scores")
         self.factor.setToolTip("What the trained scale is multiplied by")
         self.factor.setPrefix("× ")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, Signal
-from PySide6.QtWidgets import QCheckBox, QLabel, QPushButton, QSpinBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QLabel, QPushButton, QWidget
 
 from explorer.panels.positions.order_map import Measured, OrderMap, distance_text
 from explorer.panels.positions.sections import Page, flow, heading, sentence
+from explorer.widgets.number_field import WholeBox
 from models.protocol.order import ShuffleView
+from models.protocol.results import ShuffleView
 
 EXAMPLE = "dog bites man"
 _FARTHEST = 10_000  # of a shift in models whose positions have no end
@@ -48,7 +50,7 @@ class OrderView(Page):
         self.off = QCheckBox("Positions off")
         self.off.setToolTip("Run the model without positions, in every panel")
         self.off.toggled.connect(self.off_toggled)
-        self.shift = QSpinBox()
+        self.shift = WholeBox()
         self.shift.setAccessibleName("Count positions from")
         self.shift.setToolTip("Give the first token this position instead of 0, in every panel")
         self.shift.setKeyboardTracking(False)  # while typing 120 nobody wants to see 1 and 12

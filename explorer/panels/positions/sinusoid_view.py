@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from PySide6.QtWidgets import QDoubleSpinBox, QHBoxLayout, QLabel, QSpinBox, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from explorer.panels.positions.line_plot import Curve, LinePlot
 from explorer.panels.positions.sections import Page, SideBySide, flow, heading, sentence
 from explorer.panels.positions.table_image import TableImage
 from explorer.panels.positions.waveforms import Wave, Waveforms
 from explorer.theme import sequential
+from explorer.widgets.number_field import WholeBox
 from explorer.widgets.segments import Segments
 from models.views import waves
 
@@ -31,15 +32,14 @@ class SinusoidView(Page):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("Sinusoids", parent)
-        self.positions = _box(QSpinBox(), 2, 512, 64, "How many positions are drawn")
-        self.width_box = _box(QSpinBox(), 4, 512, 64, "How many dimensions a position's vector has")
+        self.positions = _box(WholeBox(), 2, 512, 64, "How many positions are drawn")
+        self.width_box = _box(WholeBox(), 4, 512, 64, "How many dimensions a position's vector has")
         self.width_box.setSingleStep(2)
-        self.base = QDoubleSpinBox()
-        self.base.setDecimals(0)
+        self.base = WholeBox()
         self.base.setRange(2, 1_000_000)
         self.base.setValue(10_000)
         self.base.setGroupSeparatorShown(True)
-        self.base.setStepType(QDoubleSpinBox.StepType.AdaptiveDecimalStepType)
+        self.base.setStepType(WholeBox.StepType.AdaptiveDecimalStepType)
         self.base.setToolTip("What the slowest wave grows with: 10,000 in the paper")
         self.waveforms = Waveforms()
         self.table = TableImage("The table of all positions")
@@ -198,7 +198,7 @@ class SinusoidView(Page):
         self._draw()
 
 
-def _box(box: QSpinBox, low: int, high: int, value: int, tooltip: str) -> QSpinBox:
+def _box(box: WholeBox, low: int, high: int, value: int, tooltip: str) -> WholeBox:
     box.setRange(low, high)
     box.setValue(value)
     box.setToolTip(tooltip)

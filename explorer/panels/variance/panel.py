@@ -8,13 +8,11 @@ from dataclasses import replace
 import numpy as np
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import (
-    QDoubleSpinBox,
     QGridLayout,
     QHBoxLayout,
     QLabel,
     QPushButton,
     QSlider,
-    QSpinBox,
     QVBoxLayout,
     QWidget,
 )
@@ -27,6 +25,7 @@ from explorer.session.hover import Hover
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.widgets.card import Card
+from explorer.widgets.number_field import RealBox, WholeBox
 from explorer.widgets.number_text import value_text
 from explorer.widgets.page import scrolling, wrapped
 from models.protocol.request import Request
@@ -54,7 +53,7 @@ class VariancePanel(Panel):
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)
         self._view: VarianceView | None = None
-        self.deviation = QDoubleSpinBox()
+        self.deviation = RealBox()
         self.deviation.setRange(0.1, 4.0)
         self.deviation.setSingleStep(0.1)
         self.deviation.setDecimals(2)
@@ -310,8 +309,8 @@ def _signed_percent(share: float) -> str:
     return f"{sign}{abs(100 * share):.1f} %"
 
 
-def _spin(low: int, high: int, value: int) -> QSpinBox:
-    box = QSpinBox()
+def _spin(low: int, high: int, value: int) -> WholeBox:
+    box = WholeBox()
     box.setRange(low, high)
     box.setValue(value)
     box.setKeyboardTracking(False)  # a number half typed is not drawn
