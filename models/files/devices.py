@@ -19,6 +19,7 @@ import psutil
 import torch
 from torch import Tensor, nn
 
+from models.files.extras import SPREAD, install_command
 from models.protocol.errors import CheckpointError
 from models.protocol.values import AUTO, BEST, UNIT_ROUNDOFFS, DeviceInfo, Placement
 
@@ -144,7 +145,7 @@ def parse(placement: Placement) -> tuple[torch.device | None, torch.dtype]:
         if not _can_spread():
             raise CheckpointError(
                 "Spreading a model over several devices needs the package accelerate. "
-                "Install it (pip install accelerate), or choose one device."
+                f"Install it ({install_command(SPREAD)}), or choose one device."
             )
         return None, DTYPES[placement.dtype]
     name = placement.device

@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
+from models.files.extras import GGUF, install_command, lacking
 from models.files.gguf_names import is_named_gguf
 from models.protocol.errors import CheckpointError
 from models.protocol.hub import Tensors
@@ -27,7 +28,6 @@ _MOST_TEXT = 1 << 20
 _MOST_DIMENSIONS = 8
 _STRING, _ARRAY = 8, 9
 _NUMBERS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
-_NEEDS = ("gguf", "accelerate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +68,12 @@ def parts_only(title: str) -> CheckpointError:
 
 def missing_packages() -> str:
     """A sentence where what opens GGUF files is not installed; "" where it is."""
-    lacking = [name for name in _NEEDS if find_spec(name) is None]
-    if not lacking:
+    missing = lacking(GGUF)
+    if not missing:
         return ""
     return (
-        f"GGUF files need {' and '.join(lacking)}, which {'is' if len(lacking) == 1 else 'are'} not installed. "
-        "Install it with: python -m pip install attention-explorer[gguf]"
+        f"GGUF files need {' and '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} not installed. "
+        f"Install {'it' if len(missing) == 1 else 'them'} with: {install_command(missing)}"
     )
 
 

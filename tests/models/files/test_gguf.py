@@ -181,8 +181,8 @@ def test_one_of_several_files(tiny_folder: TinyFolder, tmp_path: Path) -> None:
 
 
 def test_without_the_extra(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gguf_files, "_NEEDS", ("gguf", "no_such_package"))
-    refused(path, "no_such_package", "not installed", "pip install attention-explorer[gguf]")
+    monkeypatch.setattr(gguf_files, "GGUF", ("gguf", "no_such_package"))
+    refused(path, "no_such_package", "not installed", "python -m pip install no_such_package")
     assert read_gguf(path).architecture == "llama"
 
 

@@ -173,10 +173,10 @@ def test_a_full_disk_of_temporary_files_is_said(
 def test_the_missing_extra_is_said_before_anything_is_fetched(
     engine: HubEngine, hub: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gguf_files, "_NEEDS", ("gguf", "no_such_package"))
+    monkeypatch.setattr(gguf_files, "GGUF", ("gguf", "no_such_package"))
     found = described(listing_of(engine, SMALL))
     assert "no_such_package" in found.refusal
-    assert "pip install attention-explorer[gguf]" in found.refusal
+    assert "python -m pip install no_such_package" in found.refusal
     assert len(hub.bytes_sent(SMALL)) == 1  # for its header
 
 
