@@ -9,7 +9,6 @@ from explorer.panels.positions.order_map import Measured, OrderMap, distance_tex
 from explorer.panels.positions.sections import Page, flow, heading, sentence
 from explorer.widgets.number_field import WholeBox
 from models.protocol.order import ShuffleView
-from models.protocol.results import ShuffleView
 
 EXAMPLE = "dog bites man"
 _FARTHEST = 10_000  # of a shift in models whose positions have no end
