@@ -451,7 +451,7 @@ def test_what_is_typed_is_part_of_the_document_and_comes_back_with_it(qtbot, ses
     said = session.state.document.decoding
     assert (said.settings.strategy, said.settings.temperature, said.chosen) == ("sample", 0.5, True)
     qtbot.keyClicks(field, "x")
-    assert "“0.50x” is none" in panel.knobs.remark.text()
+    assert "“0,50x” is none" in panel.knobs.remark.text()
     assert session.state.document.decoding == said  # what is no number is not in it
     saved = files.decode(files.encode(session.state.document))
     session.undo()
