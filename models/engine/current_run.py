@@ -18,6 +18,7 @@ from models.forward.predictions import predict
 from models.forward.recurrent_model import RecurrentModel
 from models.forward.run import run
 from models.forward.trace import Trace
+from models.forward.vision import VisionModel
 from models.protocol.alignment import AlignmentRequest, AlignmentView
 from models.protocol.atlas import AtlasRequest, AtlasView
 from models.protocol.cell import CellRequest
@@ -36,6 +37,7 @@ from models.protocol.trust import EAGER, TrustReport, TrustRequest
 from models.protocol.values import Tile
 from models.protocol.work import Cancelled, Report, ShouldStop
 from models.trust.check import compare_with_eager
+from models.trust.pictures import picture_difference
 from models.trust.recurrent_formulas import compare_with_formulas
 from models.views.alignment import described, likelihoods, mean_weights
 from models.views.cell import cell_view
@@ -186,13 +188,17 @@ class CurrentRun:
     @answer.register
     def _trust(self, request: TrustRequest, should_stop: ShouldStop, report: Report) -> Result:
         started = time.perf_counter()
+        apart: float | None = None
         if isinstance(self.model, RecurrentModel):
             report("Comparing with the papers' formulas", None)
             found = compare_with_formulas(self.model, self.trace)
         else:
             report(f"Comparing with {EAGER}", None)
             trace = self.untouched(should_stop)  # edits are meant to make a difference
-            found = compare_with_eager(self.model, self.model.encode(self.text, self.written), trace, should_stop)
+            encoded = self.model.encode(self.text, self.written)
+            found = compare_with_eager(self.model, encoded, trace, should_stop)
+            if isinstance(self.model, VisionModel) and isinstance(self.text, str):
+                apart = picture_difference(self.model, self.text, encoded.inputs["pixel_values"])
         return TrustReport(
             request=request,
             run=request.run,
@@ -204,6 +210,7 @@ class CurrentRun:
             end_to_end=found.end_to_end,
             rows=found.rows,
             against=found.against,
+            input_difference=apart,
             seconds=time.perf_counter() - started,
         )
 

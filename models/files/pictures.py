@@ -1,25 +1,38 @@
-"""Reads a picture for a model to look at.
+"""Reads a picture for a model, as transformers reads it from a file.
 
 Files are never trusted: known formats, bounded sizes, a sentence for everything else.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, ImageChops, ImageOps, UnidentifiedImageError
 
 from models.files.sample_pictures import path_of, title_of_picture
 from models.protocol.errors import InputError
 
 MOST_BYTES = 64 << 20
 MOST_PIXELS = 50_000_000
+_ORIENTATION = 0x0112  # in EXIF
 FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "PPM")
 
 
-def read_picture(source: str | Path | np.ndarray, channels: int) -> Image.Image:
-    """A picture in grey (1 channel) or RGB (3), the right way up, what is transparent on white.
+@dataclass(frozen=True, slots=True)
+class ReadPicture:
+    """A picture, and what became of it on the way."""
+
+    image: Image.Image  # "L" or "RGB", the right way up
+    changes: tuple[str, ...] = ()  # what is not as in the file: "alpha dropped"
+
+
+def read_picture(source: str | Path | np.ndarray, channels: int) -> ReadPicture:
+    """A picture in grey (1 channel) or RGB (3), as transformers reads one from a file.
+
+    It is turned as its EXIF says, and what is transparent gets the colour that stands below. Other than there, 16 bits
+    of grey are scaled to 8: transformers cuts all above 255 to white.
 
     Args:
         source: a path, "sample:NAME", or an array (height, width) or (height, width, 3 or 4), uint8 or 0 to 1.
@@ -41,7 +54,15 @@ def read_picture(source: str | Path | np.ndarray, channels: int) -> Image.Image:
         with Image.open(path, formats=FORMATS) as image:
             if image.width * image.height > MOST_PIXELS:
                 raise _too_large(name)
-            return _converted(ImageOps.exif_transpose(image), channels)
+            frames = getattr(image, "n_frames", 1)
+            changes = [f"the first of {frames} frames"] if frames > 1 else []
+            if _has_deep_colours(path):
+                changes.append("16 bits a colour cut to 8")
+            turned = ImageOps.exif_transpose(image)
+            if image.getexif().get(_ORIENTATION, 1) != 1:
+                changes.append("turned as its EXIF says")
+            read = _converted(turned, channels)
+            return ReadPicture(read.image, (*changes, *read.changes))
     except InputError:
         raise
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as cause:
@@ -50,6 +71,13 @@ def read_picture(source: str | Path | np.ndarray, channels: int) -> Image.Image:
         raise InputError(f"{name} is no picture that can be read: it is none of {', '.join(FORMATS)}.") from cause
     except Exception as cause:  # decoders raise what they like at broken data
         raise InputError(f"{name} is broken, or may not be read. Open another picture.") from cause
+
+
+def _has_deep_colours(path: Path) -> bool:
+    """Whether a file is a PNG of 16 bits a colour, of which PIL gives the upper 8."""
+    with open(path, "rb") as file:
+        header = file.read(26)  # signature, length and name of IHDR, width, height, bit depth, colour type
+    return header[:8] == b"\x89PNG\r\n\x1a\n" and header[24] == 16 and header[25] != 0
 
 
 def _too_large(name: str) -> InputError:
@@ -69,8 +97,29 @@ def _from_array(array: np.ndarray) -> Image.Image:
     return Image.fromarray(array[..., 0] if array.ndim == 3 and shape[2] == 1 else array)
 
 
-def _converted(image: Image.Image, channels: int) -> Image.Image:
-    if "A" in image.getbands() or "transparency" in image.info:
+def _converted(image: Image.Image, channels: int) -> ReadPicture:
+    changes: list[str] = []
+    if image.mode == "I" or image.mode.startswith("I;16"):
+        image = Image.fromarray(np.round(np.asarray(image, np.float64).clip(0, 65535) / 257).astype(np.uint8))
+        changes.append("16 bits of grey scaled to 8")
+    if _is_transparent(image):
+        changes.append("alpha dropped")
+    if image.mode == "CMYK":
+        changes.append("CMYK turned into RGB")
+    image.info.pop("transparency", None)  # PIL warns of what is dropped on purpose
+    image = image.convert("RGB")
+    if channels == 1:
+        red, green, blue = image.split()
+        if any(ImageChops.difference(*pair).getbbox() for pair in ((red, green), (green, blue))):
+            changes.append("colours turned grey")
+        image = image.convert("L")
+    return ReadPicture(image, tuple(changes))
+
+
+def _is_transparent(image: Image.Image) -> bool:
+    """Whether anything would show through."""
+    if "transparency" in image.info:
         image = image.convert("RGBA")
-        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
-    return image.convert("L" if channels == 1 else "RGB")
+    if "A" not in image.getbands():
+        return False
+    return ImageChops.invert(image.getchannel("A")).getbbox() is not None

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from PIL import Image
 from torch import Tensor, nn
 from transformers import AutoImageProcessor
+from transformers.image_utils import load_image
 
 from models.files import devices
 from models.files.memory import KEPT_BYTES, most_tokens
@@ -21,6 +24,7 @@ from models.forward.capture import Recorder, recording
 from models.forward.first_run import check_numbers, is_whole
 from models.forward.model import Encoded, Given, Model
 from models.forward.output_weights import keep_output_weights
+from models.forward.picture_fit import fitted
 from models.protocol.errors import CheckpointError, InputError
 from models.protocol.values import CheckpointInfo, SeenPicture, Token
 
@@ -66,15 +70,35 @@ class VisionModel(Model):
         return self._last[1]
 
     def _encoded(self, source: str | Path | np.ndarray) -> Encoded:
-        image = read_picture(source, self.info.channels)
-        pixels: Tensor = self.processor(images=image, return_tensors="pt")["pixel_values"]  # (1, channels, h, w)
+        read = read_picture(source, self.info.channels)
+        pixels: Tensor = self.processor(images=read.image, return_tensors="pt")["pixel_values"]  # (1, channels, h, w)
         rows, columns = self._grid(pixels)
         places = [f"r{row + 1} c{column + 1}" for row in range(rows) for column in range(columns)]
         tokens = [Token(i, name, "", 0, 0, special=True, label=name) for i, name in enumerate(self._extra)]
         tokens += [Token(len(tokens) + i, name, "", 0, 0, label=name) for i, name in enumerate(places)]
         inputs = {"pixel_values": pixels.to(self.device, self.dtype)}
-        seen = SeenPicture(self._shown(pixels[0]), rows=rows, columns=columns, first=len(self._extra))
+        fit = fitted(self.processor, read.image.size, (pixels.shape[3], pixels.shape[2]))
+        seen = SeenPicture(
+            self._shown(pixels[0]),
+            rows=rows,
+            columns=columns,
+            first=len(self._extra),
+            changes=tuple(filter(None, (fit, *read.changes))),
+        )
         return Encoded(inputs, tuple(tokens), picture=seen)
+
+    def own_input(self, source: str) -> Tensor | None:
+        """What transformers itself makes of a file, (1, channels, height, width) as the model takes it.
+
+        None where it makes nothing of it: it turns each file into RGB, which a model of one channel cannot take, and
+        cuts 16 bits of grey to white.
+        """
+        with Image.open(path_of(source)) as image, warnings.catch_warnings():
+            if self.info.channels != 3 or image.mode == "I" or image.mode.startswith("I;16"):
+                return None
+            warnings.simplefilter("ignore")  # PIL's, of transparency that is dropped
+            pixels: Tensor = self.processor(images=load_image(image), return_tensors="pt")["pixel_values"]
+        return pixels.to(self.device, self.dtype)
 
     def _shown(self, pixels: Tensor) -> np.ndarray:
         """What the model sees, with the normalisation taken back: (height, width, 3) uint8."""

@@ -37,6 +37,7 @@ class TrustReport(Result):
     end_to_end: float | None = None  # in float32: what rounding added up to, where layers were compared for that reason
     rows: int = 0  # of a long text: how many rows of every head were compared; 0 where all were
     against: str = EAGER
+    input_difference: float | None = None  # of a picture, to what its image processor makes of the file
 
     @property
     def holds(self) -> bool:
@@ -44,4 +45,10 @@ class TrustReport(Result):
             self.weight_difference <= self.tolerance
             and self.logit_difference <= self.logit_tolerance
             and (self.rounding is None or self.rounding <= 1)
+            and self.has_own_input
         )
+
+    @property
+    def has_own_input(self) -> bool:
+        """Whether nothing is known against the input: what the model was given is what its own processor gives."""
+        return self.input_difference is None or self.input_difference <= TOLERANCE

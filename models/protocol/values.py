@@ -199,6 +199,7 @@ class SeenPicture:
     rows: int  # of patches
     columns: int
     first: int  # the position of the first patch among the tokens; before it stand CLS and its like
+    changes: tuple[str, ...] = ()  # what is not as in the file: "512 × 300 squeezed to 224 × 224", "alpha dropped"
 
     def patch(self, position: int) -> tuple[int, int] | None:
         """Row and column of the patch at a position, None for a token that is no patch."""

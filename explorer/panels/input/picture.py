@@ -56,4 +56,5 @@ class PictureRow(PictureInput):
         self.facts.setText(
             f"The model sees {width} × {height} pixels in {seen.columns} × {seen.rows} patches, a token each"
             + (f", and {', '.join(extra)} before them." if extra else ".")
+            + (f" Of the picture: {'; '.join(seen.changes)}." if seen.changes else "")
         )

@@ -99,12 +99,16 @@ class TrustStrip(Panel):
         else:
             dtype = state.results.loaded.dtype if state.results.loaded is not None else "float32"
             share = report.rounding
-            text = f"{_end_to_end(report) if share is None else _beside(report, share, dtype)} {again}"
+            text = (
+                f"{_end_to_end(report) if share is None else _beside(report, share, dtype)}{_of_input(report)} {again}"
+            )
             difference = _difference(report)
             if state.ran is not None and state.ran.interventions:
                 edits = len(state.ran.interventions)
                 sentence = f"{edits} intervention{'s are' if edits > 1 else ' is'} on. Untouched: {text}"
                 self.equal.set_status("warning", "edited run", sentence)
+            elif not report.has_own_input:
+                self.equal.set_status("error", "not the picture as the model reads it", text)
             elif report.holds:
                 to = f"({difference})" if share is None else f"to {dtype} rounding"
                 self.equal.set_status("ok", f"equals the model {to}", text)
@@ -181,6 +185,16 @@ def _beside(report: TrustReport, rounding: float, dtype: str) -> str:
         f"its weights, and what this run went on with, are off by {rounding:.0%} of what rounding each step by up to "
         f"{UNIT_ROUNDOFFS[dtype]:.0e} of its size explains; 100% is allowed. Logits come out again to "
         f"{report.logit_difference:.1e} of the largest; {report.logit_tolerance:.0e} is allowed.{added_up}"
+    )
+
+
+def _of_input(report: TrustReport) -> str:
+    """Of a picture; nothing where there is nothing to compare with."""
+    if report.input_difference is None:
+        return ""
+    return (
+        " Its image processor, given the same file, makes pixels that differ from those of this run by at most "
+        f"{report.input_difference:.1e}."
     )
 
 

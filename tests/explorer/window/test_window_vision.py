@@ -162,6 +162,15 @@ def test_a_file_is_dropped(window, drawing):
     assert window.session.state.document.picture == str(drawing)
     assert best(window) == "rainbow"
     assert window.input.picture.samples.currentText() == "mein bild ñ.png"
+    assert window.input.picture.facts.text().endswith("Of the picture: 112 × 112 scaled to 28 × 28.")
+
+
+def test_what_was_squeezed_and_dropped_is_said(window, tmp_path):
+    path = tmp_path / "glass.png"
+    Image.fromarray(np.random.default_rng(0).integers(0, 256, (30, 52, 4), dtype=np.uint8)).save(path)
+    drop(window, path)
+    said = "52 × 30 squeezed to 28 × 28; alpha dropped; colours turned grey."
+    assert window.input.picture.facts.text().endswith(said)
 
 
 def test_a_file_is_opened(window, drawing, monkeypatch):

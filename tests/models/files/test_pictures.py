@@ -22,15 +22,18 @@ def test_formats(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"red.{suffix}"
     Image.fromarray(RED).save(path, lossless=True) if suffix == "webp" else Image.fromarray(RED).save(path)
     read = read_picture(path, 3)
-    assert (read.mode, read.size) == ("RGB", (6, 4))
-    assert np.array_equal(np.asarray(read), RED)
-    assert read_picture(str(path), 1).mode == "L"
+    assert (read.image.mode, read.image.size) == ("RGB", (6, 4))
+    assert np.array_equal(np.asarray(read.image), RED)
+    grey = read_picture(str(path), 1)
+    assert (grey.image.mode, grey.changes) == ("L", ("colours turned grey",))
 
 
-def test_what_is_transparent_is_white(tmp_path: Path) -> None:
+def test_what_is_transparent_has_the_colour_below(tmp_path: Path) -> None:
     path = tmp_path / "glass.png"
     Image.fromarray(np.array([[[0, 0, 0, 0], [10, 20, 30, 255]]], np.uint8)).save(path)
-    assert np.asarray(read_picture(path, 3)).tolist() == [[[255, 255, 255], [10, 20, 30]]]
+    read = read_picture(path, 3)
+    assert np.asarray(read.image).tolist() == [[[0, 0, 0], [10, 20, 30]]]
+    assert read.changes == ("alpha dropped",)
 
 
 def test_a_camera_held_sideways(tmp_path: Path) -> None:
@@ -38,15 +41,15 @@ def test_a_camera_held_sideways(tmp_path: Path) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6  # turned by a quarter
     Image.fromarray(RED).save(path, exif=exif)
-    assert read_picture(path, 3).size == (4, 6)
+    assert read_picture(path, 3).image.size == (4, 6)
 
 
 @pytest.mark.parametrize(
     "array", [RED, RED[..., 0], RED[..., :1], RED / 255, np.dstack([RED, np.full((4, 6), 255, np.uint8)])]
 )
 def test_arrays(array: np.ndarray) -> None:
-    assert read_picture(array, 3).size == (6, 4)
-    assert read_picture(array, 1).size == (6, 4)
+    assert read_picture(array, 3).image.size == (6, 4)
+    assert read_picture(array, 1).image.size == (6, 4)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +141,7 @@ def test_samples(channels: int, count: int, side: int) -> None:
     for sample in found:
         assert path_of(sample.reference) == sample.path
         assert title_of_picture(sample.reference) == sample.title
-        assert read_picture(sample.reference, channels).size == (side, side)
+        assert read_picture(sample.reference, channels).image.size == (side, side)
     assert default_picture(channels) in {sample.reference for sample in found}
 
 

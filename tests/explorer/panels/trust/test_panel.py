@@ -55,6 +55,15 @@ def test_what_does_not_hold_is_said(strip, session):
     assert strip.equal.text == "✕ differs from the model (5e-01)"
 
 
+def test_another_picture_than_its_processor_makes_is_said(strip, session):
+    session.arrive(answers.loaded(), answers.ran(), replace(answers.trust_report(), input_difference=0.0))
+    assert strip.equal.kind == "ok"
+    assert "differ from those of this run by at most 0.0e+00" in strip.equal.toolTip()
+    session.arrive(replace(answers.trust_report(), input_difference=1.3))
+    assert strip.equal.text == "✕ not the picture as the model reads it"
+    assert "1.3e+00" in strip.equal.toolTip()
+
+
 def test_sums_of_another_run_are_not_claimed_for_this_one(strip, session):
     session.arrive(answers.loaded(), answers.ran(), answers.atlas_view(), answers.ran(run=2))
     assert strip.rows.kind == "pending"
