@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -22,12 +21,11 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from explorer.panels.input.chip_pictures import CORNER, SIDE, Chip, ChipLook, ChipPictures, draw_ground
 from explorer.panels.input.token_strip_layout import Spacing, StripLayout, flow, flow_height, line_count
-from explorer.panels.input.turn_mark import draw_turn_line, turn_ground
 from explorer.widgets.themed import ThemedWidget
 
 LEAST_WEIGHT = 0.01  # arcs below this weight are not drawn
-ChipRole = Literal["", "ok", "warning", "error", "key", "query"]
 Selects = Literal["both", "query", "key"]
 
 Room = Literal["tall", "low", "none"]
@@ -40,21 +38,6 @@ _SPACINGS: dict[Room, Spacing] = {
 _WIDEST_CHIP = 220.0
 _NARROWEST_CHIP = 24.0
 _DARKEST = 0.48  # of a shade: the text upon it stays legible
-_SIDE = 10.0  # between a chip's frame and its text
-
-
-@dataclass(frozen=True)
-class Chip:
-    """One token: what it says, what its tooltip adds, and a theme colour for a line along its foot.
-
-    `turn` is the role of who said it, in a conversation.
-    """
-
-    label: str
-    tooltip: str = ""
-    special: bool = False
-    role: ChipRole = ""
-    turn: str = ""
 
 
 class TokenStrip(ThemedWidget):
@@ -86,6 +69,7 @@ class TokenStrip(ThemedWidget):
         self._layout: StripLayout | None = None
         self._line_counts: dict[int, int] = {}  # by width: a layout asks for the same few again and again
         self._arcs: list[tuple[int, QPainterPath]] | None = None
+        self._pictures = ChipPictures()
 
     @property
     def count(self) -> int:
@@ -218,7 +202,7 @@ class TokenStrip(ThemedWidget):
         if self._widths is None:
             metrics = QFontMetricsF(self.font())
             # each label once: a long text has far more tokens than words
-            texts = {label: metrics.horizontalAdvance(label) + 2 * _SIDE for label in {t.label for t in self._tokens}}
+            texts = {label: metrics.horizontalAdvance(label) + 2 * SIDE for label in {t.label for t in self._tokens}}
             self._widths = [min(_WIDEST_CHIP, max(_NARROWEST_CHIP, texts[token.label])) for token in self._tokens]
         return self._widths
 
@@ -227,6 +211,7 @@ class TokenStrip(ThemedWidget):
 
     def _drop_layout(self) -> None:
         self._layout = None
+        self._pictures.forget()
         self._arcs = None
         self.updateGeometry()
         self.update()
@@ -259,47 +244,52 @@ class TokenStrip(ThemedWidget):
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             exposed = QRectF(event.rect())
             self._draw_arcs(painter, exposed)
-            layout = self._placed()
-            for line in layout.lines_within(exposed):
-                for token in range(*layout.lines[line]):
-                    if layout.chips[token].adjusted(-4, -4, 4, 4).intersects(exposed):
-                        self._draw_chip(painter, token, layout.chips[token])
+            lines = self._placed().lines_within(exposed)
+            look = ChipLook(self._theme, self.font(), self._dims_special, self.devicePixelRatioF())
+            pictures = [self._pictures.line(line, self._chips_of(line), look) for line in lines]
+            for picture in pictures:
+                painter.drawPixmap(picture.corner, picture.grounds)
+            self._draw_hover(painter, look)
+            self._draw_shades(painter, exposed)
+            self._draw_frames(painter)
+            for picture in pictures:
+                painter.drawPixmap(picture.corner, picture.labels)
         self._draw_focus_ring(painter)
 
-    def _draw_chip(self, painter: QPainter, token: int, rect: QRectF) -> None:
-        chip, theme = self._tokens[token], self._theme
-        frame, width = QColor(theme.border), 1.0
-        if token == self._query:
-            frame, width = QColor(theme.query), 2.0
-        elif token == self._key:
-            frame, width = QColor(theme.key), 2.0
-        elif token == self._hover:
-            frame = QColor(theme.border_strong)
-        inset = width / 2
-        painter.setPen(QPen(frame, width))
-        painter.setBrush(QColor(theme.surface_hover if token == self._hover else theme.surface_alt))
-        painter.drawRoundedRect(rect.adjusted(inset, inset, -inset, -inset), 6, 6)
-        if chip.turn:
-            painter.setBrush(turn_ground(theme, chip.turn))
-            painter.drawRoundedRect(rect.adjusted(inset, inset, -inset, -inset), 6, 6)
-            draw_turn_line(painter, theme, chip.turn, rect.left() + 6, rect.right() - 6, rect.bottom() - 4)
-            painter.setPen(QPen(frame, width))
-        if self._shades is not None:
-            shade = QColor(theme.key)
-            shade.setAlphaF(_DARKEST * min(1.0, float(self._shades[token])) ** 0.7)
-            painter.setBrush(shade)
-            painter.drawRoundedRect(rect.adjusted(inset, inset, -inset, -inset), 6, 6)
-        if token == self._query == self._key:  # looks at itself: the key's frame inside the query's
-            painter.setPen(QPen(QColor(theme.key), 1.5))
-            painter.drawRoundedRect(rect.adjusted(3.5, 3.5, -3.5, -3.5), 4, 4)
-        if chip.role:
-            painter.setPen(QPen(QColor(getattr(theme, chip.role)), 2.0))
-            painter.drawLine(QPointF(rect.left() + 7, rect.bottom() - 4), QPointF(rect.right() - 7, rect.bottom() - 4))
-        painter.setPen(QColor(theme.text_dim if chip.special and self._dims_special else theme.text))
-        painter.setFont(self.font())
-        room = rect.width() - 2 * _SIDE + 1
-        label = QFontMetricsF(self.font()).elidedText(chip.label, Qt.TextElideMode.ElideRight, room)
-        painter.drawText(rect, Qt.AlignmentFlag.AlignCenter, label)
+    def _chips_of(self, line: int) -> list[tuple[Chip, QRectF]]:
+        layout = self._placed()
+        return [(self._tokens[token], layout.chips[token]) for token in range(*layout.lines[line])]
+
+    def _draw_hover(self, painter: QPainter, look: ChipLook) -> None:
+        if self._hover >= 0:
+            draw_ground(painter, self._tokens[self._hover], self.chip_rect(self._hover), look, hovered=True)
+
+    def _draw_shades(self, painter: QPainter, exposed: QRectF) -> None:
+        if self._shades is None:
+            return
+        painter.setPen(Qt.PenStyle.NoPen)
+        shade, layout = QColor(self._theme.key), self._placed()
+        for line in layout.lines_within(exposed):
+            for token in range(*layout.lines[line]):
+                shade.setAlphaF(_DARKEST * min(1.0, float(self._shades[token])) ** 0.7)
+                painter.setBrush(shade)
+                painter.drawRoundedRect(layout.chips[token].adjusted(1, 1, -1, -1), CORNER - 0.5, CORNER - 0.5)
+
+    def _draw_frames(self, painter: QPainter) -> None:
+        """The key in its accent and the query in its own; a token that attends to itself has one inside the other."""
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        if self._key >= 0 and self._key != self._query:
+            self._draw_frame(painter, self._key, self._theme.key, 2.0, 1.0, CORNER)
+        if self._query >= 0:
+            self._draw_frame(painter, self._query, self._theme.query, 2.0, 1.0, CORNER)
+            if self._key == self._query:
+                self._draw_frame(painter, self._query, self._theme.key, 1.5, 3.5, 4.0)
+
+    def _draw_frame(
+        self, painter: QPainter, token: int, colour: str, width: float, inset: float, corner: float
+    ) -> None:
+        painter.setPen(QPen(QColor(colour), width))
+        painter.drawRoundedRect(self.chip_rect(token).adjusted(inset, inset, -inset, -inset), corner, corner)
 
     def _draw_arcs(self, painter: QPainter, exposed: QRectF) -> None:
         if self._weights is None or self._source < 0:

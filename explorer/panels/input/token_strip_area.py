@@ -8,7 +8,8 @@ from PySide6.QtCore import QSize
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
-from explorer.panels.input.token_strip import Chip, Room, TokenStrip
+from explorer.panels.input.chip_pictures import Chip
+from explorer.panels.input.token_strip import Room, TokenStrip
 from explorer.theme import Theme
 from explorer.widgets.bounded_area import BoundedArea
 

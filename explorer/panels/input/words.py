@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from explorer.language import foreign_remark
-from explorer.panels.input.token_strip import Chip
+from explorer.panels.input.chip_pictures import Chip
 from explorer.session.state import State
 from explorer.widgets.token_text import byte_note, shortened
 from models.protocol.chat import plain_text

@@ -7,7 +7,8 @@ import pytest
 from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtWidgets import QAbstractSlider, QApplication
 
-from explorer.panels.input.token_strip import Chip, TokenStrip
+from explorer.panels.input.chip_pictures import Chip
+from explorer.panels.input.token_strip import TokenStrip
 from explorer.panels.input.token_strip_area import TokenStripArea
 from explorer.theme import DARK, LIGHT
 from tests.explorer.widgets.pictures import rendered

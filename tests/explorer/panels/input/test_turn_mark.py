@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from PySide6.QtGui import QImage, QPainter
 
-from explorer.panels.input.token_strip import Chip, TokenStrip
+from explorer.panels.input.chip_pictures import Chip
+from explorer.panels.input.token_strip import TokenStrip
 from explorer.panels.input.turn_mark import TurnLegend, draw_turn_line, turn_ground
 from explorer.theme import DARK, LIGHT, Theme, contrast
 from models.protocol.chat import ROLES
