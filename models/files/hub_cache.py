@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +19,9 @@ from models.files.names import HubName
 from models.files.whole_files import write_whole
 from models.protocol.errors import CheckpointError
 from models.protocol.hub import HubFile
+
+WAIT_SECONDS = 0.2
+"""How long one try to take a lock lasts."""
 
 _SHARD = re.compile(r"model-\d{5}-of-(\d{5})\.safetensors")
 
@@ -84,6 +88,26 @@ class HubCache:
     def part(self, name: HubName, etag: str) -> Path:
         """Where content lies that has not come whole."""
         return self._root(name) / "blobs" / f"{etag}.incomplete"
+
+    @contextmanager
+    def locked(self, name: HubName, etag: str, wait: Callable[[], None]) -> Iterator[None]:
+        """No other program fetches the content of this hash meanwhile, huggingface_hub included: the lock is its own.
+
+        `wait` is called each time the lock was still another's after `WAIT_SECONDS`; what it raises ends the waiting.
+        A program that is killed loses its locks.
+        """
+        from huggingface_hub.utils import WeakFileLock  # type: ignore[attr-defined]  # not marked for export
+
+        path = self.folder / ".locks" / name.cache_folder / f"{etag}.lock"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as held:
+            while True:
+                try:
+                    held.enter_context(WeakFileLock(path, timeout=WAIT_SECONDS))
+                    break
+                except TimeoutError:
+                    wait()
+            yield
 
     def with_bytes_here(self, name: HubName, commit: str, file: HubFile) -> HubFile:
         if self.here(name, commit, file.name) is not None:

@@ -78,7 +78,7 @@ class HubEngine:
             contents = contents_of(name, info.siblings or ())
             for file in contents.files:
                 if self.cache.blob(name, file.etag).exists():  # it came with another commit, under the same hash
-                    self._transfer.fetch(name, commit, file, should_stop, _uncounted)
+                    self._transfer.fetch(name, commit, file, should_stop)
             tensors, header = _NONE, b""
             if name.file:
                 tensors, header = self._header_of_gguf(name, commit, contents.files[0], should_stop, report)
@@ -138,7 +138,7 @@ class HubEngine:
         """Fetch config.json, which describes the rest, and refuse one that asks for code."""
         if config.size > JSON_BYTES:
             raise CheckpointError(f"{name.repository}: config.json is larger than {JSON_BYTES >> 20} MB.")
-        self._transfer.fetch(name, commit, config, should_stop, _uncounted)
+        self._transfer.fetch(name, commit, config, should_stop)
         self.cache.remember(name, commit)
         if "auto_map" in read_json(self.cache.snapshot(name, commit) / config.name, ""):
             raise CheckpointError(
@@ -157,8 +157,10 @@ class HubEngine:
                 raise Cancelled
             report("Reading what the weight files hold", i / len(weights))
             try:
-                length = header_length(self._transfer.start(name, commit, file.name, 8, should_stop), file.size)
-                found, _ = parse_header(self._transfer.start(name, commit, file.name, 8 + length, should_stop)[8:])
+                start = self._transfer.first_bytes(name, commit, file.name, 8, should_stop)
+                count = 8 + header_length(start, file.size)
+                start = self._transfer.first_bytes(name, commit, file.name, count, should_stop)
+                found, _ = parse_header(start[8:])
             except (OverflowError, ValueError) as cause:
                 raise CheckpointError(
                     f"{name.repository}: {file.name} is no safetensors file, so nothing was fetched."
@@ -174,7 +176,7 @@ class HubEngine:
         if path is not None:
             return read_gguf(path).tensors, b""
         report(f"Reading what {name.title} holds", None)
-        with self._transfer.beginning(name, commit, file.name, should_stop) as start:
+        with self._transfer.prefix_reader(name, commit, file.name, should_stop) as start:
             header = read_header(start, name.title, file.size)
             return header.tensors, bytes(start.kept[: header.length])
 
@@ -187,23 +189,44 @@ class HubEngine:
         if request.offline or is_offline_mode():
             raise CheckpointError(f"The program is offline. Switch “Stay offline” off to fetch {name.repository}.")
         files = [self.cache.with_bytes_here(name, listing.commit, file) for file in listing.files]
-        done = sum(file.here for file in files)  # an attempt that broke off may have brought some since
-
-        def count(new: int) -> None:
-            nonlocal done
-            done += new
-            if should_stop():
-                raise Cancelled
-            label = f"Downloading {name.title}: {in_bytes(done)} of {in_bytes(listing.size)}"
-            report(label, done / max(1, listing.size))
-
+        # an attempt that broke off may have brought some since
+        progress = _Progress(name.title, files, should_stop, report)
         with hub_errors_explained(name, self.endpoint, self.cache.folder):
-            self.cache.check_room(name, listing.size - done)
+            self.cache.check_room(name, progress.missing)
             for file in sorted(files, key=lambda file: file.size):  # what is wrong shows early
-                self._transfer.fetch(name, listing.commit, file, should_stop, count)
+                self._transfer.fetch(name, listing.commit, file, should_stop, progress)
             self.cache.remember(name, listing.commit)
         return HubFetched(request=request, reference=listing.reference, folder=listing.folder)
 
 
-def _uncounted(_: int) -> None:
-    """Nobody watches: the file is small, or here already."""
+class _Progress:
+    """Says how many bytes of some files are here.
+
+    Raises:
+        Cancelled: from `has`, when `should_stop` says so.
+    """
+
+    def __init__(self, title: str, files: list[HubFile], should_stop: ShouldStop, report: Report) -> None:
+        self._title = title
+        self._size = sum(file.size for file in files)
+        self._here = {file.name: file.here for file in files}
+        self._should_stop = should_stop
+        self._report = report
+
+    @property
+    def missing(self) -> int:
+        return self._size - sum(self._here.values())
+
+    def has(self, file: HubFile, count: int) -> None:
+        if count == self._here[file.name]:
+            return
+        self._here[file.name] = count
+        if self._should_stop():
+            raise Cancelled
+        self._say(f"Downloading {self._title}: {in_bytes(self._size - self.missing)} of {in_bytes(self._size)}")
+
+    def waits_for(self, file: HubFile) -> None:
+        self._say(f"Another program is fetching {file.name} of {self._title}: waiting for it")
+
+    def _say(self, sentence: str) -> None:
+        self._report(sentence, 1 - self.missing / max(1, self._size))

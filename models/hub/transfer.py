@@ -1,8 +1,9 @@
-"""Brings files of a hub into the cache: gone on with where a transfer broke, and held against their hash.
+"""Fetches files of a hub into the cache: resumed where a transfer broke off, and checked against their hash.
 
-huggingface_hub starts a file anew after each interruption and checks no hash, so the bytes are fetched here, into
-`blobs/<etag>.incomplete`. What a server sends is read as it stands (unpacked, ten megabytes can be ten gigabytes), no
-more of it than was announced, and with a look now and then whether somebody still waits for it.
+After an interruption huggingface_hub fetches a file from its first byte again, and it checks no hash. So the bytes are
+fetched here, into `blobs/<etag>.incomplete`, under the lock that huggingface_hub takes for the same file. What a server
+sends is never unpacked (ten megabytes can become ten gigabytes) nor read beyond the announced size, and `should_stop`
+is polled between the pieces.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 from urllib.parse import quote
 
 import httpx2
@@ -39,8 +40,18 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+class Progress(Protocol):
+    """Is told how a transfer gets on."""
+
+    def has(self, file: HubFile, count: int) -> None:
+        """`count` bytes of `file` are in the cache."""
+
+    def waits_for(self, file: HubFile) -> None:
+        """Another program is fetching `file`. Called again and again until it is done."""
+
+
 class Transfer:
-    """From one hub into one cache. `timeout` in seconds is for an answer to begin, and between two pieces of it."""
+    """From one hub into one cache. `timeout`: seconds until an answer begins, and between two pieces of it."""
 
     def __init__(self, endpoint: str, cache: HubCache, timeout: float) -> None:
         self.endpoint = endpoint
@@ -56,54 +67,69 @@ class Transfer:
         """
         # as HfApi.model_info, which reads and unpacks whatever comes, however long it takes
         url = f"{self.endpoint}/api/models/{name.repository}/revision/{quote(name.branch, safe='')}?blobs=true"
-        content = retried(self._start, url, {}, _MOST_INFO + 1, should_stop)
+        content = retried(self._read_prefix, url, {}, _MOST_INFO + 1, should_stop)
         if len(content) > _MOST_INFO:
             raise ValueError("no list of files is that long")
         return ModelInfo(**json.loads(content))  # type: ignore[no-untyped-call]
 
-    def start(self, name: HubName, commit: str, file: str, count: int, should_stop: ShouldStop) -> bytes:
+    def first_bytes(self, name: HubName, commit: str, file: str, count: int, should_stop: ShouldStop) -> bytes:
         """The first `count` bytes of a file, and no more, whatever the server sends.
 
         Raises:
             Cancelled: waiting for them was called off.
         """
         headers = {"Range": f"bytes=0-{count - 1}"}
-        return retried(self._start, self._url(name, commit, file), headers, count, should_stop)
+        return retried(self._read_prefix, self._url(name, commit, file), headers, count, should_stop)
 
-    def _start(self, url: str, headers: dict[str, str], count: int, should_stop: ShouldStop) -> bytes:
+    def _read_prefix(self, url: str, headers: dict[str, str], count: int, should_stop: ShouldStop) -> bytes:
         with self._stream(url, headers) as response:
             return PrefixReader(response.iter_raw(), should_stop).read(count)
 
     @contextmanager
-    def beginning(self, name: HubName, commit: str, file: str, should_stop: ShouldStop) -> Iterator[PrefixReader]:
-        """A file that is read from its first byte on; what nobody reads does not come, but for what is on its way."""
+    def prefix_reader(self, name: HubName, commit: str, file: str, should_stop: ShouldStop) -> Iterator[PrefixReader]:
+        """Reads a file from its first byte on, and fetches no more of it than is read."""
         with self._stream(self._url(name, commit, file), {}) as response:
             yield PrefixReader(response.iter_raw(), should_stop)
 
     def fetch(
-        self, name: HubName, commit: str, file: HubFile, should_stop: ShouldStop, count: Callable[[int], None]
+        self, name: HubName, commit: str, file: HubFile, should_stop: ShouldStop, progress: Progress | None = None
     ) -> None:
-        """Fetch one file into the cache unless it is there; `count` is told of every piece.
+        """Fetch one file into the cache unless it is there; where another program is fetching it, wait for that one.
 
         Raises:
             Cancelled: `should_stop` said so. What has come is kept.
             CheckpointError: it came with another content or length than the hub says.
         """
-        if self.cache.here(name, commit, file.name) is not None:
-            return
-        blob = self.cache.blob(name, file.etag)
-        if not blob.exists():
-            blob.parent.mkdir(parents=True, exist_ok=True)
-            part = self.cache.part(name, file.etag)
-            self._fetch_bytes(name, commit, file, part, should_stop, count)
-            if _hash(part, file.etag) != file.etag:
-                part.unlink()
-                raise CheckpointError(
-                    f"{name.repository}: {file.name} came with another content than the hub says (wrong hash). "
-                    "It was deleted; fetch it again."
-                )
-            part.replace(blob)
-        self.cache.file(name, commit, file)
+        progress = progress or _Unwatched()
+
+        def wait() -> None:
+            if should_stop():
+                raise Cancelled
+            progress.waits_for(file)
+
+        if self.cache.here(name, commit, file.name) is None:
+            with self.cache.locked(name, file.etag, wait):
+                # here now, where another program has fetched it meanwhile
+                if self.cache.here(name, commit, file.name) is None:
+                    if not self.cache.blob(name, file.etag).exists():
+                        self._fetch_blob(name, commit, file, should_stop, progress)
+                    self.cache.file(name, commit, file)
+        progress.has(file, file.size)
+
+    def _fetch_blob(
+        self, name: HubName, commit: str, file: HubFile, should_stop: ShouldStop, progress: Progress
+    ) -> None:
+        """Fetch what is missing of a file's content, and keep it under its hash."""
+        part, blob = self.cache.part(name, file.etag), self.cache.blob(name, file.etag)
+        part.parent.mkdir(parents=True, exist_ok=True)
+        self._fetch_bytes(name, commit, file, part, should_stop, progress)
+        if _hash(part, file.etag) != file.etag:
+            part.unlink()
+            raise CheckpointError(
+                f"{name.repository}: {file.name} came with another content than the hub says (wrong hash). "
+                "It was deleted; fetch it again."
+            )
+        part.replace(blob)
 
     def _fetch_bytes(
         self,
@@ -112,9 +138,9 @@ class Transfer:
         file: HubFile,
         part: Path,
         should_stop: ShouldStop,
-        count: Callable[[int], None],
+        progress: Progress,
     ) -> None:
-        """Append to `part` until it is whole. A connection that breaks is taken up where it broke."""
+        """Append to `part` until it is whole. A connection that breaks is resumed where it broke."""
         have = part.stat().st_size if part.exists() else 0
         for attempt in range(ATTEMPTS):
             if have == file.size and part.exists():
@@ -126,8 +152,7 @@ class Transfer:
                 ranges = {"Range": f"bytes={have}-"} if have else {}
                 with self._stream(self._url(name, commit, file.name), ranges) as response:
                     if have and response.status_code != HTTPStatus.PARTIAL_CONTENT:
-                        count(-have)  # the server knows no ranges: all of it comes again
-                        have = 0
+                        have = 0  # the server knows no ranges: all of it comes again
                     with part.open("ab" if have else "wb") as stream:
                         for piece in response.iter_raw():  # as it comes: a piece that was waited for could be lost
                             if have + len(piece) > file.size:
@@ -138,7 +163,7 @@ class Transfer:
                                 )
                             stream.write(piece)
                             have += len(piece)
-                            count(len(piece))
+                            progress.has(file, have)
             except httpx2.TransportError as error:
                 if attempt == ATTEMPTS - 1 or (isinstance(error, httpx2.TimeoutException) and have == before):
                     raise  # a server that hangs is not waited for four times
@@ -164,8 +189,18 @@ class Transfer:
             yield response
 
 
+class _Unwatched:
+    """For a small file, or one that is here already."""
+
+    def has(self, file: HubFile, count: int) -> None:
+        pass
+
+    def waits_for(self, file: HubFile) -> None:
+        pass
+
+
 class PrefixReader:
-    """Bytes as they arrive. They are kept, so that they can be used when more is known of them."""
+    """The first bytes of a stream, read as they arrive; `kept` holds all that have been read."""
 
     def __init__(self, pieces: Iterator[bytes], should_stop: ShouldStop) -> None:
         self.kept = bytearray()
@@ -193,7 +228,7 @@ class PrefixReader:
 
 
 def retried(ask: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
-    """`ask`, and once more where a connection that was kept open had been closed at the other end meanwhile."""
+    """What `ask` returns, asked a second time if the server had closed the connection that was kept open."""
     try:
         return ask(*args, **options)
     except httpx2.RemoteProtocolError:

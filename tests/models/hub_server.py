@@ -38,6 +38,8 @@ class Hub(ThreadingHTTPServer):
         self.knows_ranges = True
         self.answers_nonsense = False
         self.instead: Callable[[Handler, str], bool] = lambda handler, path: False  # answers a path in its own way
+        # called after every 64 kB of an answer, with its bytes so far
+        self.pause: Callable[[int], None] = lambda sent: None
         self.sent = 0  # bytes of files
         self.asked: list[tuple[str, str, str]] = []  # method, path, range
         self.authorisations: list[str] = []
@@ -159,6 +161,7 @@ class Handler(BaseHTTPRequestHandler):
             for start in range(0, len(body[:cut]), 1 << 16):
                 self.wfile.write(body[start : min(start + (1 << 16), cut or len(body))])
                 self.server.sent += 1 << 16
+                self.server.pause(start + (1 << 16))
         if cut is not None:
             self.wfile.flush()
             self.close_connection = True

@@ -233,6 +233,32 @@ def test_called_off_and_taken_up_again(engine: HubEngine, hub: Hub, source: Path
     assert open_checkpoint(again.folder).info.parameters == again.tensors.parameters
 
 
+def test_waiting_for_another_program_is_called_off(engine: HubEngine, hub: Hub) -> None:
+    listing = listing_of(engine)
+    weights = next(file for file in listing.files if file.name == "model.safetensors")
+    held, called_off = threading.Event(), threading.Event()
+
+    def another_program() -> None:
+        with engine.cache.locked(parse(REPOSITORY), weights.etag, lambda: None):
+            held.set()
+            called_off.wait(60)
+
+    other = threading.Thread(target=another_program)
+    other.start()
+    assert held.wait(60)
+    told: list[str] = []
+    with pytest.raises(Cancelled):
+        engine.run(
+            FetchRequest(listing=listing),
+            lambda: any("Another program is fetching model.safetensors" in sentence for sentence in told),
+            lambda sentence, _: told.append(sentence),
+        )
+    called_off.set()
+    other.join()
+    assert not any(asked == "" for asked in hub.bytes_sent("model.safetensors"))
+    fetch(engine, listing)
+
+
 def test_half_of_a_newer_one_leaves_the_older_one(
     engine: HubEngine, hub: Hub, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
