@@ -9,17 +9,17 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
 from explorer.panels.base import Panel
-from explorer.panels.decoding.attention import AttentionPage
-from explorer.panels.decoding.branches import BranchesPage
-from explorer.panels.decoding.cache import CachePage
-from explorer.panels.decoding.candidates import CandidatesPage
+from explorer.panels.decoding.answers import READY, reading_anew, step_words
+from explorer.panels.decoding.attention_page import AttentionPage
+from explorer.panels.decoding.branches_page import BranchesPage
+from explorer.panels.decoding.cache_page import CachePage
+from explorer.panels.decoding.candidates_page import CandidatesPage
 from explorer.panels.decoding.knobs import DecodeKnobs
 from explorer.panels.decoding.player import DecodePlayer
 from explorer.panels.decoding.step_timeline import TimelineStep
 from explorer.panels.decoding.step_timeline_area import StepTimelineArea
-from explorer.panels.decoding.texts import TextsList
+from explorer.panels.decoding.text_list import TextsList
 from explorer.panels.decoding.transport import Transport
-from explorer.panels.decoding.work import READY, reading_anew, step_words
 from explorer.panels.selected_head import head_name
 from explorer.session.decoding import strategy_of
 from explorer.session.hover import Hover

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from explorer.panels.decoding.asking import samples_request, step_request
-from explorer.panels.decoding.looked_at import LookedAt
+from explorer.panels.decoding.answers import Work
+from explorer.panels.decoding.in_view import LookedAt
+from explorer.panels.decoding.requests import samples_request, step_request
 from explorer.panels.decoding.side_by_side import Drawn
-from explorer.panels.decoding.work import Work
 from explorer.session.branches import ROOT, Branches
 from explorer.session.intents import AskSamples, AskStep, DeleteBranch, GoToNode, NameBranch
 from explorer.session.session import Session

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 
-from explorer.panels.decoding.cache import bytes_text, cache_text
+from explorer.panels.decoding.cache_page import bytes_text, cache_text
 from explorer.panels.decoding.knobs import DecodeKnobs
 from explorer.panels.decoding.layout import log_text
 from explorer.panels.decoding.panel import ATTENTION, BRANCHES, CACHE, DecodingPanel

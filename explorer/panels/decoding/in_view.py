@@ -6,9 +6,7 @@ from dataclasses import replace
 
 from PySide6.QtCore import QObject
 
-from explorer.panels.decoding.asking import step_request
-from explorer.panels.decoding.side_by_side import Drawn, SideText, beam_texts
-from explorer.panels.decoding.work import (
+from explorer.panels.decoding.answers import (
     SILENT,
     BeamSearch,
     Work,
@@ -17,6 +15,8 @@ from explorer.panels.decoding.work import (
     text_is_over,
     token_is_over,
 )
+from explorer.panels.decoding.requests import step_request
+from explorer.panels.decoding.side_by_side import Drawn, SideText, beam_texts
 from explorer.session.branches import MOST_NODES, ROOT, Branches, Node
 from explorer.session.session import Session
 from explorer.session.state import State
