@@ -1,25 +1,18 @@
-"""What of all that was written after a text is looked at, and whether anything follows on it. Asks for nothing."""
+"""What of all that was written after a text is in view, and whether anything follows on it. Asks for nothing."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from PySide6.QtCore import QObject
 
-from explorer.panels.decoding.answers import (
-    SILENT,
-    BeamSearch,
-    Work,
-    made_with,
-    search_is_over,
-    text_is_over,
-    token_is_over,
-)
+from explorer.panels.decoding.answers import Answers, SearchAnswers
 from explorer.panels.decoding.requests import step_request
-from explorer.panels.decoding.side_by_side import Drawn, SideText, beam_texts
+from explorer.panels.decoding.sentences import SILENT, made_with, search_is_over, text_is_over, token_is_over
+from explorer.panels.decoding.side_by_side import SampleSet, SideText, beam_texts
+from explorer.panels.decoding.situation import Situation
 from explorer.session.branches import MOST_NODES, ROOT, Branches, Node
-from explorer.session.session import Session
-from explorer.session.state import State
 from models.protocol.chat import Prompt, with_other_end
 from models.protocol.decoding import Beam, DecodeStepRequest, DecodeStepView
 from models.protocol.decoding_settings import DecodeSettings
@@ -27,16 +20,16 @@ from models.protocol.decoding_settings import DecodeSettings
 _FULL = f"The branches of this text hold {MOST_NODES:,} tokens, the most that are kept. Delete one to go on."
 
 
-class LookedAt(QObject):
+class InView(QObject):
     """`settings`, `steps`, `samples` and `problem` are what the knobs say; `work` is what the engine said."""
 
-    def __init__(self, session: Session, parent: QObject | None = None) -> None:
+    def __init__(self, now: Callable[[], Situation], parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.session = session
+        self.now = now
         self.settings, self.steps, self.samples, self.problem = DecodeSettings(), 20, 1, ""
-        self.work = Work()
+        self.work = Answers()
         # sets of samples, a tree, and what that has of these: looked up many times a step
-        self._drawn: tuple[list[Drawn], Branches, tuple[int, Drawn] | None] = [], Branches(), None
+        self._found_in: tuple[list[SampleSet], Branches, tuple[int, SampleSet] | None] = [], Branches(), None
 
     @property
     def is_beam(self) -> bool:
@@ -44,11 +37,11 @@ class LookedAt(QObject):
 
     @property
     def branches(self) -> Branches:
-        return self.session.state.document.branches
+        return self.now().branches
 
     @property
     def at(self) -> int:
-        """The step that is looked at; 0 is the prompt."""
+        """The step in view; 0 is the prompt."""
         search = self.work.search
         return (search.at if search is not None else 0) if self.is_beam else len(self.branches.path())
 
@@ -58,18 +51,18 @@ class LookedAt(QObject):
         return self.samples if self.settings.draws else 1
 
     @property
-    def drawn(self) -> Drawn | None:
-        """The samples side by side, while one of them is looked at."""
+    def samples_in_view(self) -> SampleSet | None:
+        """The samples side by side, while one of them is in view."""
         found = self._found()
         return None if found is None else found[1]
 
-    def _found(self) -> tuple[int, Drawn] | None:
-        """The set of samples of which one is looked at, as far as the tree has it, and its place among the sets.
+    def _found(self) -> tuple[int, SampleSet] | None:
+        """The set of samples of which one is in view, as far as the tree has it, and its place among the sets.
 
         Where there are several, that which is made as the knobs say comes first, then the one that was begun last.
         """
         branches, sets = self.branches, self.work.sets
-        if self._drawn[0] is not sets or self._drawn[1] is not branches:
+        if self._found_in[0] is not sets or self._found_in[1] is not branches:
             cut = [(place, drawn.within(branches)) for place, drawn in enumerate(sets)]
             there = [
                 (place, drawn)
@@ -77,33 +70,33 @@ class LookedAt(QObject):
                 if drawn is not None and drawn.is_begun and drawn.shown(branches) is not None
             ]
             there.sort(key=lambda found: (self.is_as_set(found[1]), found[0]))
-            self._drawn = sets, branches, there[-1] if there else None
-        return self._drawn[2]
+            self._found_in = sets, branches, there[-1] if there else None
+        return self._found_in[2]
 
-    def is_as_set(self, made: BeamSearch | Drawn) -> bool:
+    def is_as_set(self, made: SearchAnswers | SampleSet) -> bool:
         """Whether the knobs say what it was made with, so that it goes on with the next step."""
-        if isinstance(made, BeamSearch):
+        if isinstance(made, SearchAnswers):
             return (made.settings, made.steps) == (self.settings, self.steps)
         return (made.settings, len(made.ways)) == (self.settings, self.count)
 
     def other_settings(self) -> str:
-        """What is looked at was made with, where the knobs say something else; "" where they do not."""
+        """The settings that what is in view was made with, where the knobs say others; "" where they do not."""
         if self.is_beam:
             search = self.work.search
             return made_with(search.settings, search.steps) if search and not self.is_as_set(search) else ""
-        drawn = self.drawn
+        drawn = self.samples_in_view
         if drawn is None or self.is_as_set(drawn):
             return ""
         return made_with(drawn.settings, samples=len(drawn.ways))
 
-    def way(self) -> tuple[Node, ...]:
-        """The tokens of the text that is looked at, those after the step that is looked at included."""
-        drawn, branches = self.drawn, self.branches
+    def tokens(self) -> tuple[Node, ...]:
+        """The tokens of the text in view, those after the step in view included."""
+        drawn, branches = self.samples_in_view, self.branches
         sample = drawn.shown(branches) if drawn is not None else None
         return branches.furthest() if drawn is None or sample is None else branches.path(drawn.nodes[sample])
 
     def shown_view(self) -> DecodeStepView | None:
-        work, branches, drawn = self.work, self.branches, self.drawn
+        work, branches, drawn = self.work, self.branches, self.samples_in_view
         if self.is_beam:
             return work.search.shown[-1] if work.search is not None and work.search.shown else None
         sample = drawn.shown(branches) if drawn is not None else None
@@ -112,7 +105,7 @@ class LookedAt(QObject):
 
     @property
     def shown_beam(self) -> Beam | None:
-        """The hypothesis of the search that is looked at."""
+        """The hypothesis of the search that is in view."""
         return self.work.search.shown_beam if self.work.search is not None else None
 
     def shown_ids(self) -> tuple[int, ...]:
@@ -133,27 +126,26 @@ class LookedAt(QObject):
         """The texts that are written at once, if there are several."""
         if self.is_beam:
             return beam_texts(self.work.search.shown, self.shown_beam) if self.work.search is not None else []
-        if self.drawn is None:
+        if self.samples_in_view is None:
             return []
-        loaded = self.session.state.results.loaded
-        fills = loaded is not None and loaded.info.family == "masked"  # its words do not stand side by side
-        return self.drawn.texts(self.branches, ", " if fills else "")
+        fills = self.now().family == "masked"  # its words do not stand side by side
+        return self.samples_in_view.texts(self.branches, ", " if fills else "")
 
-    def lacking(self, state: State) -> DecodeStepRequest | None:
-        """The step that is looked at, where it came from a file, say, and has to be computed again."""
-        branches = state.document.branches
-        if self.is_beam or branches.current == ROOT or state.asked is not None or not state.up_to_date:
+    def lacking(self, now: Situation) -> DecodeStepRequest | None:
+        """The step in view, where it came from a file, say, and has to be computed again."""
+        branches = now.branches
+        if self.is_beam or branches.current == ROOT or now.asked is not None or not now.up_to_date:
             return None
-        like = step_request(state, self.settings, self.steps)
+        like = step_request(now, self.settings, self.steps)
         return self.work.missing(branches.path(), self.steps, like)
 
     def silence(self) -> str:
         """Why the open model writes nothing at all; "" where it does."""
-        loaded = self.session.state.results.loaded
-        return SILENT.get(loaded.info.family, "") if loaded is not None else "No model is open yet."
+        family = self.now().family
+        return SILENT.get(family, "") if family else "No model is open yet."
 
     def why_not(self) -> str:
-        """Why no step follows on what is looked at; "" where one can."""
+        """Why no step follows on what is in view; "" where one can."""
         silence = self.silence()
         if silence:
             return silence
@@ -163,14 +155,14 @@ class LookedAt(QObject):
             return search_is_over(search) if search is not None and self.is_as_set(search) else ""
         if not self.branches.has_room(self.count):
             return _FULL
-        if self.drawn is not None and self.is_as_set(self.drawn):
-            return self._why_no_sample(self.drawn)
+        if self.samples_in_view is not None and self.is_as_set(self.samples_in_view):
+            return self._why_no_sample(self.samples_in_view)
         path = self.branches.path()
         if view is None:
             return token_is_over(path[-1], len(path), self.steps) if path else ""
         return text_is_over(view, self.steps)
 
-    def _why_no_sample(self, drawn: Drawn) -> str:
+    def _why_no_sample(self, drawn: SampleSet) -> str:
         branches = self.branches
         if branches.current != drawn.nodes[drawn.shown(branches) or 0]:
             return ""  # what follows is known

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import replace
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from explorer.panels.decoding.answers import Work
-from explorer.panels.decoding.in_view import LookedAt
+from explorer.panels.decoding.answers import Answers
+from explorer.panels.decoding.in_view import InView
 from explorer.panels.decoding.requests import samples_request, step_request
-from explorer.panels.decoding.side_by_side import Drawn
+from explorer.panels.decoding.side_by_side import SampleSet
+from explorer.panels.decoding.situation import Actions, Situation
 from explorer.session.branches import ROOT, Branches
-from explorer.session.intents import AskSamples, AskStep, DeleteBranch, GoToNode, NameBranch
-from explorer.session.session import Session
-from explorer.session.state import State
 from explorer.session.writing import TEXTS_KEPT, Origin
 from models.protocol.chat import Prompt
 from models.protocol.decoding import DecodeSamplesRequest, DecodeSamplesView, DecodeStepRequest, DecodeStepView
@@ -22,18 +21,19 @@ from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.interventions import Intervention
 
 
-class DecodePlayer(LookedAt):
+class DecodePlayer(InView):
     """Asks the engine for one step at a time, and keeps what came back. `pause_ms` is what the speed says."""
 
     changed = Signal()  # by itself, or by what a person did: never while `take_up` or `receive` run
 
-    def __init__(self, session: Session, parent: QObject | None = None) -> None:
-        super().__init__(session, parent)
+    def __init__(self, now: Callable[[], Situation], actions: Actions, parent: QObject | None = None) -> None:
+        super().__init__(now, parent)
+        self._actions = actions
         self.pause_ms = 0
         self.pending: DecodeStepRequest | DecodeSamplesRequest | None = None
         self.playing = False
         self.said = ""  # what went wrong with the last step, or became of a branch
-        self._works: OrderedDict[Origin, Work] = OrderedDict()
+        self._works: OrderedDict[Origin, Answers] = OrderedDict()
         self._drawing = -1  # the place among the sets of the one whose step is under way
         self._taken: DecodeStepView | DecodeSamplesView | None = None  # the last answer that was seen
         self._timer = QTimer(self)
@@ -42,41 +42,41 @@ class DecodePlayer(LookedAt):
 
     # what comes from the session
 
-    def take_up(self, state: State, old: State | None) -> None:
+    def take_up(self, now: Situation, before: Situation | None) -> None:
         """Another text: what was written after it before is there again. Another model: all is forgotten."""
-        if old is not None and old.results.loaded is state.results.loaded and _key(old) == _key(state):
+        if before is not None and before.loaded is now.loaded and before.origin == now.origin:
             return
-        if old is None or old.results.loaded is not state.results.loaded:
+        if before is None or before.loaded is not now.loaded:
             self._works.clear()
         self._pause()
         self.pending = None
         self.said = ""
-        if old is not None and self.work.is_empty:
-            self._works.pop(_key(old), None)  # a slider that is dragged passes through many
-        self.work = self._works.setdefault(_key(state), Work())
+        if before is not None and self.work.is_empty:
+            self._works.pop(before.origin, None)  # a slider that is dragged passes through many
+        self.work = self._works.setdefault(now.origin, Answers())
         if self.is_beam:
-            self.work.look_at_search_with(self.settings, self.steps)
-        self._works.move_to_end(_key(state))
+            self.work.show_search_with(self.settings, self.steps)
+        self._works.move_to_end(now.origin)
         while len(self._works) > TEXTS_KEPT:
             self._works.popitem(last=False)
 
-    def receive(self, state: State, old: State | None) -> None:
+    def receive(self, now: Situation, before: Situation | None) -> None:
         """Keep the step that has arrived, and go on with what waited for it."""
-        if old is not None and old.document.branches != state.document.branches:
+        if before is not None and before.branches != now.branches:
             self.said = ""  # it was said of another place in the tree
-        view, pending, was_taken = state.results.decoded, self.pending, self._taken
+        view, pending, was_taken = now.answer, self.pending, self._taken
         self._taken = view
         is_new = view is not None and view is not was_taken
-        if view is not None and is_new and _origin(view.request) == _key(state)[1:]:
+        if view is not None and is_new and _origin(view.request) == now.origin[1:]:
             for step in view.steps if isinstance(view, DecodeSamplesView) else (view,):
                 self.work.keep(step)
-        if pending is not None and (state.asked is None or state.asked.request != pending):
+        if pending is not None and now.asked != pending:
             self.pending = None
-            if view is not None and is_new and state.passage and replace(view.request, ticket=0) == pending:
+            if view is not None and is_new and now.passage and replace(view.request, ticket=0) == pending:
                 self._go_on(view)
             else:
-                self._fail(state, pending)
-        if old is not None and old.passage and not state.passage:
+                self._fail(now)
+        if before is not None and before.passage and not now.passage:
             self._pause()  # an undo, say, has broken it off
 
     def _go_on(self, view: DecodeStepView | DecodeSamplesView) -> None:
@@ -93,23 +93,21 @@ class DecodePlayer(LookedAt):
         else:
             self.playing = False
 
-    def _fail(self, state: State, pending: DecodeStepRequest | DecodeSamplesRequest) -> None:
+    def _fail(self, now: Situation) -> None:
         """It could not be done, and the notice says why; or it was broken off."""
         self._pause()
-        notice = state.notice
-        if notice is not None and notice.lane == pending.lane:
-            self.said = notice.text
+        self.said = now.problem or self.said
 
     # what a person does
 
     def set_knobs(self, settings: DecodeSettings, steps: int, samples: int, problem: str) -> None:
-        """Another strategy or other numbers: from the next step on. What was made with others stays to be looked at."""
+        """Another strategy or other numbers: from the next step on. What was made with others can still be shown."""
         if (settings, steps, samples, problem) == (self.settings, self.steps, self.samples, self.problem):
             return
         self.settings, self.steps, self.samples, self.problem = settings, steps, samples, problem
-        self._drawn = [], Branches(), None  # another set may come first now
+        self._found_in = [], Branches(), None  # another set may come first now
         if self.is_beam:
-            self.work.look_at_search_with(settings, steps)
+            self.work.show_search_with(settings, steps)
         pending = self.pending.settings.strategy if self.pending is not None else settings.strategy
         if problem or self.is_beam != (pending == "beam"):
             self._pause()
@@ -132,7 +130,7 @@ class DecodePlayer(LookedAt):
         else:
             self._ask(self.branches.current, goes_on=goes_on)
 
-    def _step_samples(self, place: int, drawn: Drawn, goes_on: bool) -> None:
+    def _step_samples(self, place: int, drawn: SampleSet, goes_on: bool) -> None:
         """A token more of each sample, or the step that is known already."""
         if self.branches.current == drawn.nodes[drawn.shown(self.branches) or 0]:
             self._ask_samples(drawn, place, goes_on)
@@ -143,40 +141,40 @@ class DecodePlayer(LookedAt):
 
     def _draw_from(self, node: int, goes_on: bool = False) -> None:
         """Let several samples go on from a node."""
-        drawn = Drawn.begin(self.settings, node, self.count)
+        drawn = SampleSet.begin(self.settings, node, self.count)
         self.work.begin_set(drawn)
         self._ask_samples(drawn, len(self.work.sets) - 1, goes_on)
 
-    def _ask_samples(self, drawn: Drawn, place: int, goes_on: bool) -> None:
+    def _ask_samples(self, drawn: SampleSet, place: int, goes_on: bool) -> None:
         """Let the engine draw a token of each sample that has not ended, of the set at `place`."""
         self._drawing = place
-        branches, request = self.branches, samples_request(self.session.state, drawn, self.steps)
+        branches, request = self.branches, samples_request(self.now(), drawn, self.steps)
         self.said = ""
         self.pending = request
         shown, samples = drawn.shown(branches), request.samples
-        looked_at = (
+        in_view = (
             samples.index(drawn.preferred if shown is None else shown) if shown is None or shown in samples else -1
         )
         parents = tuple(drawn.nodes[sample] for sample in samples)
-        self.session.dispatch(AskSamples(request, parents, looked_at, goes_on))
+        self._actions.ask_samples(request, parents, in_view, goes_on)
         self.changed.emit()
 
-    def _put_set(self, place: int, drawn: Drawn) -> None:
+    def _put_set(self, place: int, drawn: SampleSet) -> None:
         sets = self.work.sets
         self.work.sets = [*sets[:place], drawn, *sets[place + 1 :]]
 
     def _ask(self, parent: int, forced: int | None = None, goes_on: bool = False) -> None:
         """Let the engine do the step after a node, or the next one of the beam search."""
-        state = self.session.state
+        now = self.now()
         if self.is_beam:
             search = self.work.search_with(self.settings, self.steps)
             number = 1 if search is None else len(search.views) + 1
-            request = step_request(state, self.settings, self.steps, number=number)
+            request = step_request(now, self.settings, self.steps, number=number)
         else:
-            request = step_request(state, self.settings, self.steps, self.branches.ids(parent), forced=forced)
+            request = step_request(now, self.settings, self.steps, self.branches.ids(parent), forced=forced)
         self.said = ""
         self.pending = request
-        self.session.dispatch(AskStep(request, parent, goes_on))
+        self._actions.ask_step(request, parent, goes_on)
         self.changed.emit()
 
     def play(self, on: bool) -> None:
@@ -221,13 +219,13 @@ class DecodePlayer(LookedAt):
         if self.is_beam and search is not None:
             search.go_to(step)
         elif not self.is_beam:
-            path = self.way()
-            self.session.dispatch(GoToNode(path[step - 1].id if 0 < step <= len(path) else ROOT))
+            path = self.tokens()
+            self._actions.go_to(path[step - 1].id if 0 < step <= len(path) else ROOT)
         self.said = ""
         self.changed.emit()
 
     def pick(self, id_: int) -> None:
-        """Look at another of the texts that are written side by side: a beam by its node, or a sample."""
+        """Show another of the texts that are written side by side: a beam by its node, or a sample."""
         search, found = self.work.search, self._found()
         if self.is_beam and search is not None:
             beams = (beam for view in search.shown for beam in view.beams)
@@ -237,14 +235,14 @@ class DecodePlayer(LookedAt):
             path = self.branches.path(drawn.nodes[id_])[: self.at]
             self._put_set(place, replace(self.work.sets[place], preferred=id_))
             if path:
-                self.session.dispatch(GoToNode(path[-1].id))
+                self._actions.go_to(path[-1].id)
         self.said = ""
         self.changed.emit()
 
     def go(self, node: int) -> None:
         """To a node of the tree."""
         self._pause()
-        self.session.dispatch(GoToNode(node))
+        self._actions.go_to(node)
         self.said = ""
         self.changed.emit()
 
@@ -264,7 +262,7 @@ class DecodePlayer(LookedAt):
 
     def rename(self, node: int, name: str) -> None:
         if node != ROOT:
-            self.session.dispatch(NameBranch(node, name))
+            self._actions.name(node, name)
 
     def delete(self, node: int) -> None:
         """The branch of `node`, up to where it parts from the others."""
@@ -272,14 +270,10 @@ class DecodePlayer(LookedAt):
             return
         self._pause()
         was_written = self.pending is not None
-        self.session.dispatch(DeleteBranch(node))
-        broken_off = was_written and self.session.state.asked is None
+        self._actions.delete(node)
+        broken_off = was_written and self.now().asked is None
         self.said = f"Deleted{', while its next token was computed' if broken_off else ''}. Ctrl+Z brings it back."
         self.changed.emit()
-
-
-def _key(state: State) -> Origin:
-    return state.document.origin
 
 
 def _origin(asked: DecodeStepRequest | DecodeSamplesRequest) -> tuple[Prompt, str | None, tuple[Intervention, ...]]:

@@ -1,15 +1,15 @@
-"""What the player asks of the engine, for what a person looks at. Pure."""
+"""What the player asks of the engine. Pure."""
 
 from __future__ import annotations
 
-from explorer.panels.decoding.side_by_side import Drawn
-from explorer.session.state import State
+from explorer.panels.decoding.side_by_side import SampleSet
+from explorer.panels.decoding.situation import Situation
 from models.protocol.decoding import DecodeSamplesRequest, DecodeStepRequest
 from models.protocol.decoding_settings import DecodeSettings
 
 
 def step_request(
-    state: State,
+    now: Situation,
     settings: DecodeSettings,
     steps: int,
     ids: tuple[int, ...] = (),
@@ -17,35 +17,33 @@ def step_request(
     forced: int | None = None,
 ) -> DecodeStepRequest:
     """The token after `ids`; or step `number` of a beam search, which has no `ids`."""
-    site = state.site
     return DecodeStepRequest(
-        text=state.document.prompt,
-        target=state.document.target,
-        interventions=state.document.question.interventions,
+        text=now.text,
+        target=now.target,
+        interventions=now.interventions,
         settings=settings,
         steps=steps,
         number=len(ids) + 1 if number is None else number,
         ids=ids,
         forced=forced,
-        site=site.ref if site is not None else None,
-        head=state.selection.head,
+        site=now.site,
+        head=now.head,
     )
 
 
-def samples_request(state: State, drawn: Drawn, steps: int) -> DecodeSamplesRequest:
+def samples_request(now: Situation, samples: SampleSet, steps: int) -> DecodeSamplesRequest:
     """A token more of each sample that has not ended."""
-    branches, site = state.document.branches, state.site
-    samples = drawn.writing(branches)
-    ids = tuple(branches.ids(drawn.nodes[sample]) for sample in samples)
+    writing = samples.writing(now.branches)
+    ids = tuple(now.branches.ids(samples.nodes[sample]) for sample in writing)
     return DecodeSamplesRequest(
-        text=state.document.prompt,
-        target=state.document.target,
-        interventions=state.document.question.interventions,
-        settings=drawn.settings,
+        text=now.text,
+        target=now.target,
+        interventions=now.interventions,
+        settings=samples.settings,
         steps=steps,
         number=len(ids[0]) + 1,
-        samples=samples,
+        samples=writing,
         ids=ids,
-        site=site.ref if site is not None else None,
-        head=state.selection.head,
+        site=now.site,
+        head=now.head,
     )

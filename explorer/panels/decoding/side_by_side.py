@@ -24,7 +24,7 @@ class SideText:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class SampleSet:
     """Samples that are drawn side by side, as ways through the tree of branches."""
 
     settings: DecodeSettings  # of sample 0
@@ -33,7 +33,7 @@ class Drawn:
     preferred: int = 0  # the one that was picked
 
     @classmethod
-    def begin(cls, settings: DecodeSettings, start: int, samples: int) -> Drawn:
+    def begin(cls, settings: DecodeSettings, start: int, samples: int) -> SampleSet:
         return cls(settings, ((start,),) * samples, ((),) * samples)
 
     @property
@@ -46,7 +46,7 @@ class Drawn:
         """Whether any token was drawn."""
         return any(len(way) > 1 for way in self.ways)
 
-    def within(self, branches: Branches) -> Drawn | None:
+    def within(self, branches: Branches) -> SampleSet | None:
         """As far as the tree has them: an undo takes steps away. None where they cannot go on side by side."""
         there = {node.id: node.token for node in branches.nodes}
         if self.ways[0][0] != ROOT and self.ways[0][0] not in there:
@@ -60,7 +60,7 @@ class Drawn:
         return cut if len({len(ways[sample]) for sample in cut.writing(branches)}) <= 1 else None
 
     def shown(self, branches: Branches) -> int | None:
-        """The sample that is looked at: the picked one where several go through the same node. None on another way."""
+        """The sample in view: the picked one where several go through the current node. None on another way."""
         through = [sample for sample, way in enumerate(self.ways) if branches.current in way]
         return self.preferred if self.preferred in through else next(iter(through), None)
 
@@ -69,7 +69,7 @@ class Drawn:
         ended = {node.id for node in branches.nodes if node.ended}
         return tuple(sample for sample, node in enumerate(self.nodes) if node not in ended)
 
-    def grown(self, branches: Branches, view: DecodeSamplesView) -> Drawn:
+    def grown(self, branches: Branches, view: DecodeSamplesView) -> SampleSet:
         """With the tokens of one step, which are in the tree already."""
         ways, tokens = list(self.ways), list(self.tokens)
         for sample, step in zip(view.request.samples, view.steps, strict=True):

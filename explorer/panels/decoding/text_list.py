@@ -20,7 +20,7 @@ _OTHER_SEARCH = "Made with {}. Step begins another search, with what is set now.
 _OTHER_SAMPLES = "Made with {}. Step goes on from here with what is set now."
 
 
-class TextsList(QWidget):
+class TextList(QWidget):
     """Hidden where only one text is written."""
 
     text_picked = Signal(int)  # the `id` of its `SideText`

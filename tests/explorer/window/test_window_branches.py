@@ -11,7 +11,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog
 
-from explorer.panels.decoding.panel import BRANCHES, CANDIDATES, DecodingPanel
+from explorer.panels.decoding.panel import DecodingPanel
+from explorer.panels.decoding.player_view import BRANCHES, CANDIDATES
 from explorer.session.decoding import Decoding
 from explorer.window.window import MainWindow
 from tests.explorer.player_window import panel, pressed
@@ -45,8 +46,8 @@ def opened(qapp) -> Iterator[MainWindow]:
 def window(opened: MainWindow) -> MainWindow:
     back_to_start(opened)
     panel = panel_of(opened, DecodingPanel)
-    panel.transport.speed.setValue(panel.transport.speed.maximum())
-    panel.knobs.set_number("steps", "20")
+    panel.view.transport.speed.setValue(panel.view.transport.speed.maximum())
+    panel.view.knobs.set_number("steps", "20")
     return opened
 
 
@@ -62,20 +63,20 @@ def words(window: MainWindow) -> str:
 
 
 def names(window: MainWindow) -> list[str]:
-    return [row.text for row in panel(window).branches.list.rows]
+    return [row.text for row in panel(window).view.branches.list.rows]
 
 
 def test_keys_take_back_what_was_done_to_branches_one_by_one(window):
     decode = panel(window)
-    pressed(window, decode.transport.step_button)
-    pressed(window, decode.transport.step_button)
-    pressed(window, decode.tabs.button(BRANCHES))
+    pressed(window, decode.view.transport.step_button)
+    pressed(window, decode.view.transport.step_button)
+    pressed(window, decode.view.tabs.button(BRANCHES))
     assert names(window) == ["Tom."]
-    click(decode.branches.name, decode.branches.name.rect().center())
-    QTest.keyClicks(decode.branches.name, "the end")
+    click(decode.view.branches.name, decode.view.branches.name.rect().center())
+    QTest.keyClicks(decode.view.branches.name, "the end")
     key(Qt.Key.Key_Return)
     assert names(window) == ["the end: Tom."]
-    pressed(window, decode.branches.delete)
+    pressed(window, decode.view.branches.delete)
     assert names(window) == []
     for expected in (["the end: Tom."], ["Tom."], ["Tom"], []):
         key(Qt.Key.Key_Z, CONTROL)
@@ -87,23 +88,23 @@ def test_keys_take_back_what_was_done_to_branches_one_by_one(window):
     key(Qt.Key.Key_Z, CONTROL)
     settle(window)
     assert words(window) == "␣Tom."
-    assert "took “.” with" in decode.status.text()
+    assert "took “.” with" in decode.view.status.text()
 
 
 def test_the_list_is_walked_named_and_cut_with_keys_alone(window):
     decode = panel(window)
-    pressed(window, decode.transport.step_button)
-    pressed(window, decode.tabs.button(CANDIDATES))
-    click(decode.candidates.bars, decode.candidates.bars.row_rect(1).center().toPoint())
+    pressed(window, decode.view.transport.step_button)
+    pressed(window, decode.view.tabs.button(CANDIDATES))
+    click(decode.view.candidates.bars, decode.view.candidates.bars.row_rect(1).center().toPoint())
     wait(lambda: words(window) == "␣Ben")
-    pressed(window, decode.tabs.button(BRANCHES))
+    pressed(window, decode.view.tabs.button(BRANCHES))
     assert names(window) == ["Tom", "Ben"]
-    decode.branches.list.setFocus()
+    decode.view.branches.list.setFocus()
     key(Qt.Key.Key_Up)
     assert words(window) == "␣Tom"
     key(Qt.Key.Key_F2)
-    assert decode.branches.name.hasFocus()
-    QTest.keyClicks(decode.branches.name, "him")
+    assert decode.view.branches.name.hasFocus()
+    QTest.keyClicks(decode.view.branches.name, "him")
     key(Qt.Key.Key_Return)
     assert names(window) == ["him: Tom", "Ben"]
     key(Qt.Key.Key_Delete)
@@ -116,11 +117,11 @@ def test_the_list_is_walked_named_and_cut_with_keys_alone(window):
 
 def test_what_was_played_goes_with_one_key(window):
     decode = panel(window)
-    decode.knobs.set_number("steps", "12")
-    click(decode.transport.play_button, decode.transport.play_button.rect().center())
+    decode.view.knobs.set_number("steps", "12")
+    click(decode.view.transport.play_button, decode.view.transport.play_button.rect().center())
     wait(lambda: len(window.session.state.document.branches.path()) == 12)
     settle(window)
-    assert decode.transport.play_button.text() == "Play"
+    assert decode.view.transport.play_button.text() == "Play"
     key(Qt.Key.Key_Z, CONTROL)
     assert words(window) == ""
     assert window.session.state.document == replace(START, decoding=Decoding(steps=12))
@@ -130,7 +131,7 @@ def test_what_was_played_goes_with_one_key(window):
 
 def test_another_text_and_back_by_undo_finds_the_branches(window):
     decode = panel(window)
-    pressed(window, decode.transport.step_button)
+    pressed(window, decode.view.transport.step_button)
     paste(window, "Once upon a time")
     settle(window)
     assert words(window) == ""
@@ -144,9 +145,9 @@ def test_another_text_and_back_by_undo_finds_the_branches(window):
 
 def test_a_session_file_brings_back_the_tree(window, monkeypatch, tmp_path: Path):
     decode = panel(window)
-    pressed(window, decode.transport.step_button)
-    pressed(window, decode.transport.step_button)
-    status, path = decode.status.text(), tmp_path / "branches.json"
+    pressed(window, decode.view.transport.step_button)
+    pressed(window, decode.view.transport.step_button)
+    status, path = decode.view.status.text(), tmp_path / "branches.json"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(path), ""))
     window.menus["save_session"].trigger()
@@ -157,4 +158,4 @@ def test_a_session_file_brings_back_the_tree(window, monkeypatch, tmp_path: Path
     settle(window)
     assert window.session.state.document == saved
     assert words(window) == "␣Tom."
-    assert decode.status.text() == status
+    assert decode.view.status.text() == status

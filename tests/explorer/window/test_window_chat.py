@@ -118,11 +118,11 @@ def test_decoding_writes_the_assistants_turn(window: MainWindow) -> None:
     settle(window)
     panel = panel_of(window, DecodingPanel)
     with requests_of(window) as asked:
-        click(panel.transport.step_button, panel.transport.step_button.rect().center())
+        click(panel.view.transport.step_button, panel.view.transport.step_button.rect().center())
         settle(window)
     assert any(getattr(request, "text", None) == Chat((HI,)) for request in asked)
     wait_until(lambda: window.session.state.asked is None and not window.bridge.busy)
-    click(panel.use, panel.use.rect().center())
+    click(panel.view.use, panel.view.use.rect().center())
     settle(window)
     prompt = read(window)
     assert isinstance(prompt, Chat)

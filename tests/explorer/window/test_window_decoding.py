@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
-from explorer.panels.decoding.panel import ATTENTION, CANDIDATES
+from explorer.panels.decoding.player_view import ATTENTION, CANDIDATES
 from explorer.session.files import load, save
 from explorer.session.intents import Place, PutIntervention, RestoreDocument
 from explorer.window.window import MainWindow
@@ -33,13 +33,13 @@ def opened(qapp) -> Iterator[MainWindow]:
 @pytest.fixture
 def window(opened: MainWindow) -> MainWindow:
     back_to_start(opened)
-    pressed(opened, panel(opened).tabs.button(CANDIDATES))
+    pressed(opened, panel(opened).view.tabs.button(CANDIDATES))
     return opened
 
 
 def texts(window: MainWindow) -> list[str]:
     """Those that are written side by side."""
-    return [row.text for row in panel(window).texts.list.rows]
+    return [row.text for row in panel(window).view.texts.list.rows]
 
 
 def typed(field: QWidget, text: str) -> None:
@@ -50,11 +50,11 @@ def typed(field: QWidget, text: str) -> None:
 
 def test_a_beam_picked_by_keys_shows_where_it_looked(window):
     decode = panel(window)
-    pressed(window, decode.knobs.strategy_buttons.button(2))
+    pressed(window, decode.view.knobs.strategy_buttons.button(2))
     for _ in range(3):
-        pressed(window, decode.transport.step_button)
-    pressed(window, decode.tabs.button(ATTENTION))
-    beams = decode.texts.list
+        pressed(window, decode.view.transport.step_button)
+    pressed(window, decode.view.tabs.button(ATTENTION))
+    beams = decode.view.texts.list
     click(beams, beams.row_rect(0).center().toPoint())
     focus = QApplication.focusWidget()
     assert focus is beams
@@ -74,18 +74,18 @@ def test_a_beam_picked_by_keys_shows_where_it_looked(window):
 
 def test_samples_are_written_at_once_with_the_interventions_that_are_on(window):
     decode = panel(window)
-    pressed(window, decode.knobs.strategy_buttons.button(1))
-    typed(decode.knobs.fields["samples"], "3")
-    typed(decode.knobs.fields["top_k"], "20")
+    pressed(window, decode.view.knobs.strategy_buttons.button(1))
+    typed(decode.view.knobs.fields["samples"], "3")
+    typed(decode.view.knobs.fields["top_k"], "20")
     for _ in range(2):
-        pressed(window, decode.transport.step_button)
+        pressed(window, decode.view.transport.step_button)
     plain = texts(window)
     assert len(plain) == 3
     window.session.dispatch(PutIntervention(Scale(0.0)))
     settle(window)
     assert texts(window) == []
     for _ in range(2):
-        pressed(window, decode.transport.step_button)
+        pressed(window, decode.view.transport.step_button)
     assert texts(window) != plain
     window.session.dispatch(PutIntervention(Scale(1.0)))
     settle(window)
@@ -94,37 +94,37 @@ def test_samples_are_written_at_once_with_the_interventions_that_are_on(window):
 
 def test_filters_are_walked_through_with_the_arrow_keys(window):
     decode = panel(window)
-    pressed(window, decode.knobs.strategy_buttons.button(1))
-    typed(decode.knobs.fields["samples"], "1")
-    typed(decode.knobs.fields["temperature"], "1.5")
-    typed(decode.knobs.fields["top_k"], "5")
-    pressed(window, decode.transport.step_button)
-    stages = decode.candidates.stages
+    pressed(window, decode.view.knobs.strategy_buttons.button(1))
+    typed(decode.view.knobs.fields["samples"], "1")
+    typed(decode.view.knobs.fields["temperature"], "1.5")
+    typed(decode.view.knobs.fields["top_k"], "5")
+    pressed(window, decode.view.transport.step_button)
+    stages = decode.view.candidates.stages
     click(stages.buttons.button(0), stages.buttons.button(0).rect().center())
     notes = []
     for _ in range(2):
         focus = QApplication.focusWidget()
         assert focus is not None
         press(focus, Qt.Key.Key_Right)
-        notes.append(decode.candidates.note.text())
+        notes.append(decode.view.candidates.note.text())
     assert notes[0].startswith("1 of 2. All logits are divided by 1.5.")
     assert notes[1].startswith("2 of 2. The 5 likeliest tokens stay. It cut 8,187 tokens")
-    assert [bool(row.cut_by) for row in decode.candidates.bars.rows[:6]] == [False] * 5 + [True]
+    assert [bool(row.cut_by) for row in decode.view.candidates.bars.rows[:6]] == [False] * 5 + [True]
 
 
 def test_a_long_text_pushes_neither_pause_nor_the_candidates_out_of_sight(window):
     decode = panel(window)
-    pressed(window, decode.knobs.strategy_buttons.button(0))
-    decode.knobs.set_number("steps", "60")
-    decode.transport.speed.setValue(decode.transport.speed.maximum())
-    click(decode.transport.play_button, decode.transport.play_button.rect().center())
+    pressed(window, decode.view.knobs.strategy_buttons.button(0))
+    decode.view.knobs.set_number("steps", "60")
+    decode.view.transport.speed.setValue(decode.view.transport.speed.maximum())
+    click(decode.view.transport.play_button, decode.view.transport.play_button.rect().center())
     wait(lambda: decode.player.at >= 40)
-    for button in (decode.transport.play_button, decode.tabs.button(ATTENTION)):
+    for button in (decode.view.transport.play_button, decode.view.tabs.button(ATTENTION)):
         seen = button.visibleRegion().boundingRect()
         assert seen == button.rect()
-    chip = decode.timeline.step_rect(decode.timeline.current).toRect()
-    assert decode.timeline.visibleRegion().contains(chip)
-    click(decode.transport.play_button, decode.transport.play_button.rect().center())
+    chip = decode.view.timeline.step_rect(decode.view.timeline.current).toRect()
+    assert decode.view.timeline.visibleRegion().contains(chip)
+    click(decode.view.transport.play_button, decode.view.transport.play_button.rect().center())
     settle(window)
     assert decode.player.at < 60
     assert not decode.player.playing
@@ -132,50 +132,52 @@ def test_a_long_text_pushes_neither_pause_nor_the_candidates_out_of_sight(window
 
 def test_what_a_tab_or_a_filter_shows_is_brought_into_sight(window):
     decode = panel(window)
-    pressed(window, decode.knobs.strategy_buttons.button(1))
-    decode.knobs.set_number("top_k", "4")
-    pressed(window, decode.transport.step_button)
-    bars = decode.candidates.bars
-    pressed(window, decode.candidates.stages.buttons.button(4))
+    pressed(window, decode.view.knobs.strategy_buttons.button(1))
+    decode.view.knobs.set_number("top_k", "4")
+    pressed(window, decode.view.transport.step_button)
+    bars = decode.view.candidates.bars
+    pressed(window, decode.view.candidates.stages.buttons.button(4))
     wait(lambda: bars.visibleRegion().contains(bars.row_rect(3).toRect()))
-    pressed(window, decode.tabs.button(ATTENTION))
-    wait(lambda: not window.bridge.busy and decode.attention.map.visibleRegion().boundingRect().height() > 250)
-    assert decode.tabs.button(ATTENTION).visibleRegion().boundingRect() == decode.tabs.button(ATTENTION).rect()
-    pressed(window, decode.transport.restart_button)
-    wait(lambda: decode.attention.note.visibleRegion().boundingRect() == decode.attention.note.rect())
-    assert decode.attention.note.text() == "Press Step: a row for each token appears here."
-    assert not decode.attention.map.isVisible()
-    pressed(window, decode.tabs.button(CANDIDATES))
-    pressed(window, decode.knobs.strategy_buttons.button(0))
+    pressed(window, decode.view.tabs.button(ATTENTION))
+    wait(lambda: not window.bridge.busy and decode.view.attention.map.visibleRegion().boundingRect().height() > 250)
+    assert (
+        decode.view.tabs.button(ATTENTION).visibleRegion().boundingRect() == decode.view.tabs.button(ATTENTION).rect()
+    )
+    pressed(window, decode.view.transport.restart_button)
+    wait(lambda: decode.view.attention.note.visibleRegion().boundingRect() == decode.view.attention.note.rect())
+    assert decode.view.attention.note.text() == "Press Step: a row for each token appears here."
+    assert not decode.view.attention.map.isVisible()
+    pressed(window, decode.view.tabs.button(CANDIDATES))
+    pressed(window, decode.view.knobs.strategy_buttons.button(0))
 
 
 def test_another_number_format_while_it_plays_stops_it_and_shows_the_step_it_was_at(window):
     decode = panel(window)
-    decode.transport.speed.setValue(decode.transport.speed.maximum())
+    decode.view.transport.speed.setValue(decode.view.transport.speed.maximum())
     for dtype in ("bfloat16", "float32"):
-        click(decode.transport.play_button, decode.transport.play_button.rect().center())
+        click(decode.view.transport.play_button, decode.view.transport.play_button.rect().center())
         wait(lambda: decode.player.at % 10 >= 3 and window.session.state.asked is not None)
         window.session.dispatch(Place(Placement("cpu", dtype)))
         assert window.session.state.asked is None
         settle(window)
         assert not decode.player.playing
-        assert decode.status.text().startswith(f"Step {decode.player.at}: took")
-        assert decode.candidates.bars.rows
+        assert decode.view.status.text().startswith(f"Step {decode.player.at}: took")
+        assert decode.view.candidates.bars.rows
 
 
 def test_in_large_text_no_button_is_cut_and_what_is_wrong_with_a_setting_is_seen(window):
     decode = panel(window)
     window.scale_text(1.5)
     try:
-        pressed(window, decode.knobs.strategy_buttons.button(1))
-        assert decode.use.height() == decode.use.sizeHint().height()
-        typed(decode.knobs.fields["temperature"], "-1")
-        remark = decode.knobs.remark
+        pressed(window, decode.view.knobs.strategy_buttons.button(1))
+        assert decode.view.use.height() == decode.view.use.sizeHint().height()
+        typed(decode.view.knobs.fields["temperature"], "-1")
+        remark = decode.view.knobs.remark
         wait(lambda: remark.visibleRegion().boundingRect() == remark.rect())
         assert remark.text() == "A temperature of -1.0 makes no probabilities: it is 0 (greedy) or more."
     finally:
-        typed(decode.knobs.fields["temperature"], "1")
-        pressed(window, decode.knobs.strategy_buttons.button(0))
+        typed(decode.view.knobs.fields["temperature"], "1")
+        pressed(window, decode.view.knobs.strategy_buttons.button(0))
         window.scale_text(0)
 
 
@@ -184,19 +186,19 @@ def test_in_large_text_a_step_brings_its_candidates_into_sight_with_what_was_wri
     decode = panel(window)
     window.scale_text(1.5)
     try:
-        pressed(window, decode.knobs.strategy_buttons.button(strategy))
+        pressed(window, decode.view.knobs.strategy_buttons.button(strategy))
         for _ in range(2):
-            pressed(window, decode.transport.step_button)
-        bars, timeline = decode.candidates.bars, decode.timeline
+            pressed(window, decode.view.transport.step_button)
+        bars, timeline = decode.view.candidates.bars, decode.view.timeline
         wait(lambda: all(bars.visibleRegion().contains(bars.row_rect(row).toAlignedRect()) for row in range(5)))
         assert timeline.visibleRegion().contains(timeline.step_rect(2).toRect())
         top = decode._area.verticalScrollBar().value()
         decode._area.verticalScrollBar().setValue(0)
-        decode.knobs.more.setChecked(True)
-        typed(decode.knobs.fields["steps"], "30")
+        decode.view.knobs.more.setChecked(True)
+        typed(decode.view.knobs.fields["steps"], "30")
         settle(window)
         assert decode._area.verticalScrollBar().value() == 0  # the settings stay where a person looks at them
-        pressed(window, decode.transport.back_button)
+        pressed(window, decode.view.transport.back_button)
         wait(lambda: abs(decode._area.verticalScrollBar().value() - top) < 40)
     finally:
         window.scale_text(0)
@@ -204,25 +206,25 @@ def test_in_large_text_a_step_brings_its_candidates_into_sight_with_what_was_wri
 
 def test_settings_are_undone_and_saved_like_all_else(window, tmp_path):
     decode = panel(window)
-    pressed(window, decode.knobs.strategy_buttons.button(2))
-    typed(decode.knobs.fields["beams"], "2")
-    typed(decode.knobs.fields["steps"], "2")
+    pressed(window, decode.view.knobs.strategy_buttons.button(2))
+    typed(decode.view.knobs.fields["beams"], "2")
+    typed(decode.view.knobs.fields["steps"], "2")
     for _ in range(2):
-        pressed(window, decode.transport.step_button)
+        pressed(window, decode.view.transport.step_button)
     found = texts(window)
     assert len(found) == 2
     saved = tmp_path / "search.json"
     save(window.session.state.document, saved)
-    pressed(window, decode.knobs.strategy_buttons.button(1))
+    pressed(window, decode.view.knobs.strategy_buttons.button(1))
     assert texts(window) == []
-    decode.transport.setFocus()
+    decode.view.transport.setFocus()
     QTest.keyClick(window, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
     settle(window)
-    assert decode.knobs.strategy_buttons.current == 2
+    assert decode.view.knobs.strategy_buttons.current == 2
     assert texts(window) == found
     back_to_start(window)
-    assert decode.knobs.strategy == "greedy"
+    assert decode.view.knobs.strategy == "greedy"
     window.session.dispatch(RestoreDocument(load(saved)))
     settle(window)
-    assert (decode.knobs.strategy, decode.knobs.fields["beams"].text()) == ("beam", "2")
+    assert (decode.view.knobs.strategy, decode.view.knobs.fields["beams"].text()) == ("beam", "2")
     assert texts(window) == found

@@ -10,7 +10,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel
 
 from explorer.panels.cell.panel import CellPanel
-from explorer.panels.decoding.panel import CACHE, DecodingPanel
+from explorer.panels.decoding.panel import DecodingPanel
+from explorer.panels.decoding.player_view import CACHE
 from explorer.panels.lookup.panel import LookupPanel
 from explorer.panels.mask_scale.panel import MaskScalePanel
 from explorer.panels.positions.panel import PositionsPanel
@@ -115,8 +116,8 @@ def test_a_click_in_the_strip_moves_the_selection(window, qtbot):
 def test_the_player_says_what_a_recurrent_model_keeps(window):
     front(window, "decoding")
     panel = panel_of(window, DecodingPanel)
-    panel.tabs.button(CACHE).click()
-    panel.transport.step_button.click()
+    panel.view.tabs.button(CACHE).click()
+    panel.view.transport.step_button.click()
     wait_until(lambda: window.session.state.asked is None and not window.bridge.busy)
-    assert panel.cache.words.text().endswith("kB are kept for the next step.")
-    assert panel.cache.bars.empty_text.startswith("No keys and values: a recurrent model goes on from its state")
+    assert panel.view.cache.words.text().endswith("kB are kept for the next step.")
+    assert panel.view.cache.bars.empty_text.startswith("No keys and values: a recurrent model goes on from its state")

@@ -139,21 +139,24 @@ def test_a_model_of_one_text_takes_the_target_away_and_alignment_brings_it_back(
 
 
 def strategy_of(panel: DecodingPanel) -> str:
-    return panel.knobs.strategy
+    return panel.view.knobs.strategy
 
 
 def test_a_translator_begins_with_a_beam_search_until_a_person_chooses(window):
     raised(window, "decoding")
     decode = panel_of(window, DecodingPanel)
     assert strategy_of(decode) == "beam"
-    click(decode.transport.step_button, decode.transport.step_button.rect().center())
+    click(decode.view.transport.step_button, decode.view.transport.step_button.rect().center())
     wait_until(lambda: window.session.state.asked is None and not window.bridge.busy)
-    assert decode.texts.list.rows[0].text.startswith("El")
-    assert decode.texts.heading.text() == "Beams, the best first by log-probability / the length. Pick one to look at:"
+    assert decode.view.texts.list.rows[0].text.startswith("El")
+    assert (
+        decode.view.texts.heading.text()
+        == "Beams, the best first by log-probability / the length. Pick one to look at:"
+    )
     window.session.dispatch(OpenCheckpoint("story-gpt"))
     settle(window)
     assert strategy_of(decode) == "greedy"
-    click(decode.knobs.strategy_buttons.button(1), decode.knobs.strategy_buttons.button(1).rect().center())
+    click(decode.view.knobs.strategy_buttons.button(1), decode.view.knobs.strategy_buttons.button(1).rect().center())
     window.session.dispatch(OpenCheckpoint("en-es"))
     settle(window)
     assert strategy_of(decode) == "sample"

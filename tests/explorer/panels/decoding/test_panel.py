@@ -12,7 +12,8 @@ from PySide6.QtCore import Qt
 from explorer.panels.decoding.cache_page import bytes_text, cache_text
 from explorer.panels.decoding.knobs import DecodeKnobs
 from explorer.panels.decoding.layout import log_text
-from explorer.panels.decoding.panel import ATTENTION, BRANCHES, CACHE, DecodingPanel
+from explorer.panels.decoding.panel import DecodingPanel
+from explorer.panels.decoding.player_view import ATTENTION, BRANCHES, CACHE
 from explorer.session import files
 from explorer.session.branches import MOST_NODES, ROOT, Branches
 from explorer.session.decoding import Decoding
@@ -96,7 +97,7 @@ def press_without_answer(qtbot, button) -> None:
 
 def steps(qtbot, session, panel, count: int) -> None:
     for _ in range(count):
-        press(qtbot, session, panel.transport.step_button)
+        press(qtbot, session, panel.view.transport.step_button)
 
 
 def words(panel) -> str:
@@ -109,81 +110,81 @@ def click_row(qtbot, session, bars, row: int) -> None:
 
 
 def test_a_step_asks_once_and_shows_what_it_chose_from(qtbot, session, panel):
-    qtbot.mouseClick(panel.transport.step_button, LEFT)
+    qtbot.mouseClick(panel.view.transport.step_button, LEFT)
     asked = [request for request in session.asked if isinstance(request, DecodeStepRequest)]
     assert [(r.text, r.number, r.ids, r.site, r.head) for r in asked] == [(TEXT, 1, (), SiteRef("decoder", 5), 5)]
-    assert not panel.transport.step_button.isEnabled()  # one at a time
+    assert not panel.view.transport.step_button.isEnabled()  # one at a time
     session.answer()
     assert words(panel) == "␣Tom"
-    rows = panel.candidates.bars.rows
+    rows = panel.view.candidates.bars.rows
     assert (rows[0].label, rows[0].chosen) == ("␣Tom", True)
     assert sum(row.probability for row in rows) < 1
-    assert "took “␣Tom” with 67.9 %" in panel.status.text()
-    assert panel.timeline.count == panel.timeline.current == 1
+    assert "took “␣Tom” with 67.9 %" in panel.view.status.text()
+    assert panel.view.timeline.count == panel.view.timeline.current == 1
 
 
 def test_back_and_the_timeline_lose_nothing(qtbot, session, panel):
     steps(qtbot, session, panel, 3)
     written = words(panel)
-    press(qtbot, session, panel.transport.back_button)
-    assert panel.timeline.current == 2
-    assert panel.timeline.count == 3
-    qtbot.mouseClick(panel.timeline, LEFT, pos=panel.timeline.step_rect(1).center().toPoint())
+    press(qtbot, session, panel.view.transport.back_button)
+    assert panel.view.timeline.current == 2
+    assert panel.view.timeline.count == 3
+    qtbot.mouseClick(panel.view.timeline, LEFT, pos=panel.view.timeline.step_rect(1).center().toPoint())
     assert words(panel) == "␣Tom"
-    qtbot.keyClick(panel.timeline, Qt.Key.Key_End)
+    qtbot.keyClick(panel.view.timeline, Qt.Key.Key_End)
     assert words(panel) == written
-    press(qtbot, session, panel.transport.restart_button)
+    press(qtbot, session, panel.view.transport.restart_button)
     assert words(panel) == ""
-    assert panel.timeline.count == 3
+    assert panel.view.timeline.count == 3
 
 
 def test_a_click_on_a_candidate_goes_that_way_and_keeps_both(qtbot, session, panel):
     steps(qtbot, session, panel, 2)
-    qtbot.keyClick(panel.timeline, Qt.Key.Key_Home)
-    qtbot.keyClick(panel.timeline, Qt.Key.Key_Right)
-    click_row(qtbot, session, panel.candidates.bars, 1)
+    qtbot.keyClick(panel.view.timeline, Qt.Key.Key_Home)
+    qtbot.keyClick(panel.view.timeline, Qt.Key.Key_Right)
+    click_row(qtbot, session, panel.view.candidates.bars, 1)
     assert words(panel) == "␣Ben"
-    assert "you chose “␣Ben”" in panel.status.text()
+    assert "you chose “␣Ben”" in panel.view.status.text()
     steps(qtbot, session, panel, 1)
-    press(qtbot, session, panel.tabs.button(BRANCHES))
-    assert [row.text for row in panel.branches.list.rows] == ["Tom.", "Ben."]
-    assert "times as likely" in panel.branches.comparison.text()
+    press(qtbot, session, panel.view.tabs.button(BRANCHES))
+    assert [row.text for row in panel.view.branches.list.rows] == ["Tom.", "Ben."]
+    assert "times as likely" in panel.view.branches.comparison.text()
     expected = sum(
         view.log_probability
         for view in panel.player.work.views.values()
         if view.ids[0] == panel.player.branches.ids()[0]
     )
-    assert panel.branches.list.rows[1].value == log_text(expected)
-    click_row(qtbot, session, panel.branches.list, 0)
+    assert panel.view.branches.list.rows[1].value == log_text(expected)
+    click_row(qtbot, session, panel.view.branches.list, 0)
     assert words(panel) == "␣Tom."
 
 
 def test_a_branch_is_named_deleted_and_brought_back(qtbot, session, panel):
     steps(qtbot, session, panel, 2)
-    press(qtbot, session, panel.tabs.button(BRANCHES))
-    qtbot.keyClicks(panel.branches.name, "first")
-    qtbot.keyClick(panel.branches.name, Qt.Key.Key_Return)
-    assert panel.branches.list.rows[0].text == "first: Tom."
-    press(qtbot, session, panel.branches.delete)
-    assert panel.branches.list.rows == ()
+    press(qtbot, session, panel.view.tabs.button(BRANCHES))
+    qtbot.keyClicks(panel.view.branches.name, "first")
+    qtbot.keyClick(panel.view.branches.name, Qt.Key.Key_Return)
+    assert panel.view.branches.list.rows[0].text == "first: Tom."
+    press(qtbot, session, panel.view.branches.delete)
+    assert panel.view.branches.list.rows == ()
     assert words(panel) == ""
-    assert "Ctrl+Z brings it back" in panel.status.text()
+    assert "Ctrl+Z brings it back" in panel.view.status.text()
     session.undo()
     assert words(panel) == "␣Tom."
-    assert panel.branches.list.rows[0].text == "first: Tom."
-    assert "Ctrl+Z" not in panel.status.text()
+    assert panel.view.branches.list.rows[0].text == "first: Tom."
+    assert "Ctrl+Z" not in panel.view.status.text()
     session.undo()
-    assert panel.branches.list.rows[0].text == "Tom."
+    assert panel.view.branches.list.rows[0].text == "Tom."
 
 
 def test_a_branch_deleted_while_its_step_is_computed_stays_deleted(qtbot, session, panel):
     steps(qtbot, session, panel, 1)
-    qtbot.mouseClick(panel.transport.step_button, LEFT)
-    press_without_answer(qtbot, panel.tabs.button(BRANCHES))
-    press_without_answer(qtbot, panel.branches.delete)
+    qtbot.mouseClick(panel.view.transport.step_button, LEFT)
+    press_without_answer(qtbot, panel.view.tabs.button(BRANCHES))
+    press_without_answer(qtbot, panel.view.branches.delete)
     assert panel.player.branches.nodes == ()
-    assert "Deleted, while its next token was computed. Ctrl+Z brings it back." in panel.status.text()
-    assert panel.transport.step_button.isEnabled()
+    assert "Deleted, while its next token was computed. Ctrl+Z brings it back." in panel.view.status.text()
+    assert panel.view.transport.step_button.isEnabled()
     session.answer()
     assert panel.player.branches.nodes == ()
     session.undo()
@@ -193,26 +194,26 @@ def test_a_branch_deleted_while_its_step_is_computed_stays_deleted(qtbot, sessio
 
 
 def test_play_goes_on_until_the_steps_are_used_up_and_says_so(qtbot, session, panel):
-    panel.knobs.set_number("steps", "3")
-    panel.transport.speed.setValue(panel.transport.speed.maximum())
-    qtbot.mouseClick(panel.transport.play_button, LEFT)
-    assert panel.transport.play_button.text() == "Pause"
+    panel.view.knobs.set_number("steps", "3")
+    panel.view.transport.speed.setValue(panel.view.transport.speed.maximum())
+    qtbot.mouseClick(panel.view.transport.play_button, LEFT)
+    assert panel.view.transport.play_button.text() == "Pause"
 
     def ended() -> bool:
         session.answer()
-        return len(panel.player.branches.path()) == 3 and panel.transport.play_button.text() == "Play"
+        return len(panel.player.branches.path()) == 3 and panel.view.transport.play_button.text() == "Play"
 
     qtbot.waitUntil(ended)
-    assert "All 3 steps are used up" in panel.status.text()
-    assert not panel.transport.step_button.isEnabled()
-    panel.knobs.set_number("steps", "4")
+    assert "All 3 steps are used up" in panel.view.status.text()
+    assert not panel.view.transport.step_button.isEnabled()
+    panel.view.knobs.set_number("steps", "4")
     steps(qtbot, session, panel, 1)
-    assert panel.timeline.count == 4
+    assert panel.view.timeline.count == 4
 
 
 def test_one_playing_is_undone_at_once_and_undo_pauses_it(qtbot, session, panel):
-    panel.transport.speed.setValue(panel.transport.speed.maximum())
-    qtbot.mouseClick(panel.transport.play_button, LEFT)
+    panel.view.transport.speed.setValue(panel.view.transport.speed.maximum())
+    qtbot.mouseClick(panel.view.transport.play_button, LEFT)
 
     def written(count: int) -> bool:
         session.answer()
@@ -221,22 +222,22 @@ def test_one_playing_is_undone_at_once_and_undo_pauses_it(qtbot, session, panel)
     qtbot.waitUntil(lambda: written(3))
     session.undo()
     assert words(panel) == ""
-    assert panel.transport.play_button.text() == "Play"
+    assert panel.view.transport.play_button.text() == "Play"
     session.answer()
     qtbot.wait(20)
     assert words(panel) == ""
     session.redo()
     assert len(panel.player.branches.path()) >= 3
-    assert panel.transport.play_button.text() == "Play"
+    assert panel.view.transport.play_button.text() == "Play"
 
 
 def test_undo_shows_a_step_as_it_was_without_asking_again(qtbot, session, panel):
     steps(qtbot, session, panel, 2)
     shown = panel.player.shown_view()
-    press(qtbot, session, panel.tabs.button(BRANCHES))
-    press(qtbot, session, panel.branches.delete)
-    qtbot.mouseClick(panel.knobs.strategy_buttons.button(1), LEFT)  # other settings, another first token
-    panel.knobs.set_number("seed", "5")
+    press(qtbot, session, panel.view.tabs.button(BRANCHES))
+    press(qtbot, session, panel.view.branches.delete)
+    qtbot.mouseClick(panel.view.knobs.strategy_buttons.button(1), LEFT)  # other settings, another first token
+    panel.view.knobs.set_number("seed", "5")
     steps(qtbot, session, panel, 1)
     for _ in range(4):  # the step, the seed, the strategy, the deletion
         session.undo()
@@ -245,15 +246,15 @@ def test_undo_shows_a_step_as_it_was_without_asking_again(qtbot, session, panel)
 
 
 def test_a_tree_from_a_file_shows_how_each_token_was_chosen(qtbot, session, panel):
-    qtbot.mouseClick(panel.knobs.strategy_buttons.button(1), LEFT)
-    panel.knobs.set_number("temperature", "2")
-    panel.knobs.set_number("seed", "4")
+    qtbot.mouseClick(panel.view.knobs.strategy_buttons.button(1), LEFT)
+    panel.view.knobs.set_number("temperature", "2")
+    panel.view.knobs.set_number("seed", "4")
     steps(qtbot, session, panel, 3)
-    click_row(qtbot, session, panel.candidates.bars, 5)
-    before, status = panel.player.shown_view(), panel.status.text()
+    click_row(qtbot, session, panel.view.candidates.bars, 5)
+    before, status = panel.player.shown_view(), panel.view.status.text()
     saved = files.decode(files.encode(session.state.document))
     panel.player.work.views.clear()  # as in a new window, with other numbers in its fields
-    panel.knobs.set_number("temperature", "1")
+    panel.view.knobs.set_number("temperature", "1")
     session.dispatch(SetText("Another text"))
     session.run(ForwardRequest(ticket=3, text="Another text"))
     session.dispatch(RestoreDocument(saved))
@@ -267,8 +268,8 @@ def test_a_tree_from_a_file_shows_how_each_token_was_chosen(qtbot, session, pane
         before.drawn,
         before.ids,
     )
-    assert panel.status.text() == status
-    press(qtbot, session, panel.transport.back_button)
+    assert panel.view.status.text() == status
+    press(qtbot, session, panel.view.transport.back_button)
     assert panel.player.shown_view().drawn is not None
     assert panel.player.shown_view().request.settings.temperature == 2
     assert panel.player.branches.nodes == saved.branches.nodes  # looking changes nothing
@@ -279,7 +280,7 @@ def test_a_token_that_this_model_would_not_choose_is_shown_and_said(qtbot, sessi
     session.dispatch(RestoreDocument(session.state.document.with_branches(foreign)))
     session.answer()
     assert panel.player.shown_view().chosen.id == 100
-    assert "Another version of the model wrote it" in panel.status.text()
+    assert "Another version of the model wrote it" in panel.view.status.text()
     assert panel.player.branches.nodes == foreign.nodes
     steps(qtbot, session, panel, 1)
     assert panel.player.branches.ids()[0] == 100
@@ -289,8 +290,8 @@ def test_a_token_that_is_not_in_the_vocabulary_is_a_sentence(qtbot, session, pan
     session.dispatch(RestoreDocument(session.state.document.with_branches(Branches().grow(1 << 30, "x", -3.0))))
     session.answer()
     assert "token 1,073,741,824" in session.state.notice.text
-    assert "token 1,073,741,824" in panel.status.text()
-    assert "computed again" not in panel.status.text()
+    assert "token 1,073,741,824" in panel.view.status.text()
+    assert "computed again" not in panel.view.status.text()
 
 
 def test_a_step_on_the_last_branch_of_a_full_tree_is_refused_with_a_sentence(qtbot, session, panel):
@@ -299,24 +300,24 @@ def test_a_step_on_the_last_branch_of_a_full_tree_is_refused_with_a_sentence(qtb
         full = full.go(ROOT).grow(number, "a", -1.0)
     session.dispatch(RestoreDocument(session.state.document.with_branches(full)))
     session.answer()
-    assert "hold 5,000 tokens, the most that are kept. Delete one to go on." in panel.status.text()
-    assert not panel.transport.step_button.isEnabled()
-    press(qtbot, session, panel.tabs.button(BRANCHES))
-    press(qtbot, session, panel.branches.delete)
-    assert panel.transport.step_button.isEnabled()
+    assert "hold 5,000 tokens, the most that are kept. Delete one to go on." in panel.view.status.text()
+    assert not panel.view.transport.step_button.isEnabled()
+    press(qtbot, session, panel.view.tabs.button(BRANCHES))
+    press(qtbot, session, panel.view.branches.delete)
+    assert panel.view.transport.step_button.isEnabled()
 
 
 def test_another_sample_is_one_step_of_undo(qtbot, session, panel):
-    qtbot.mouseClick(panel.knobs.strategy_buttons.button(1), LEFT)
-    panel.knobs.set_number("steps", "2")
-    panel.transport.speed.setValue(panel.transport.speed.maximum())
+    qtbot.mouseClick(panel.view.knobs.strategy_buttons.button(1), LEFT)
+    panel.view.knobs.set_number("steps", "2")
+    panel.view.transport.speed.setValue(panel.view.transport.speed.maximum())
     steps(qtbot, session, panel, 2)
     first = words(panel)
-    qtbot.mouseClick(panel.again, LEFT)
+    qtbot.mouseClick(panel.view.again, LEFT)
 
     def ended() -> bool:
         session.answer()
-        return len(panel.player.branches.path()) == 2 and panel.transport.play_button.text() == "Play"
+        return len(panel.player.branches.path()) == 2 and panel.view.transport.play_button.text() == "Play"
 
     qtbot.waitUntil(lambda: ended() and words(panel) != first)
     session.undo()
@@ -324,159 +325,159 @@ def test_another_sample_is_one_step_of_undo(qtbot, session, panel):
 
 
 def test_pause_asks_for_nothing_more(qtbot, session, panel):
-    panel.transport.speed.setValue(panel.transport.speed.maximum())
-    qtbot.mouseClick(panel.transport.play_button, LEFT)
-    qtbot.mouseClick(panel.transport.play_button, LEFT)
+    panel.view.transport.speed.setValue(panel.view.transport.speed.maximum())
+    qtbot.mouseClick(panel.view.transport.play_button, LEFT)
+    qtbot.mouseClick(panel.view.transport.play_button, LEFT)
     session.answer()
     qtbot.wait(50)
     assert not [request for request in session.asked if isinstance(request, DECODING)]
-    assert panel.timeline.count == 1
+    assert panel.view.timeline.count == 1
 
 
 def test_settings_cut_and_say_what(qtbot, session, panel):
-    qtbot.mouseClick(panel.knobs.strategy_buttons.button(1), LEFT)
-    panel.knobs.set_number("top_k", "3")
-    panel.knobs.set_number("temperature", "2")
+    qtbot.mouseClick(panel.view.knobs.strategy_buttons.button(1), LEFT)
+    panel.view.knobs.set_number("top_k", "3")
+    panel.view.knobs.set_number("temperature", "2")
     steps(qtbot, session, panel, 1)
-    rows = panel.candidates.bars.rows
+    rows = panel.view.candidates.bars.rows
     assert [row.cut_by for row in rows[:4]] == ["", "", "", "top-k"]
     logits = np.array([offer.logit for offer in panel.player.shown_view().offers[:3]]) / 2
     expected = np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
     np.testing.assert_allclose([row.kept for row in rows[:3]], expected, atol=1e-6)
     assert (
-        "Top-k cut 8,189 tokens" in panel.candidates.note.text()
-        or "top-k cut 8,189 tokens" in panel.candidates.note.text()
+        "Top-k cut 8,189 tokens" in panel.view.candidates.note.text()
+        or "top-k cut 8,189 tokens" in panel.view.candidates.note.text()
     )
-    assert "The draw was" in panel.candidates.note.text()
+    assert "The draw was" in panel.view.candidates.note.text()
 
 
 def test_a_beam_search_is_a_tree(qtbot, session, panel):
-    qtbot.mouseClick(panel.knobs.strategy_buttons.button(2), LEFT)
-    panel.knobs.set_number("beams", "2")
+    qtbot.mouseClick(panel.view.knobs.strategy_buttons.button(2), LEFT)
+    panel.view.knobs.set_number("beams", "2")
     steps(qtbot, session, panel, 3)
-    assert panel.candidates.tree.isVisible()
+    assert panel.view.candidates.tree.isVisible()
     beams = panel.player.work.search.views[-1].beams
     assert sum(beam.kept for beam in beams) == 2
-    assert not panel.candidates.tree.node_rect(beams[0].node).isEmpty()
-    assert "best so far" in panel.status.text()
-    press(qtbot, session, panel.transport.back_button)
+    assert not panel.view.candidates.tree.node_rect(beams[0].node).isEmpty()
+    assert "best so far" in panel.view.status.text()
+    press(qtbot, session, panel.view.transport.back_button)
     steps(qtbot, session, panel, 1)
     assert len(panel.player.work.search.views) == 3  # known, not searched again
-    assert not panel.texts.otherwise.isVisible()
+    assert not panel.view.texts.otherwise.isVisible()
 
 
 def test_a_search_stays_until_another_is_begun_and_is_there_again_with_its_settings(qtbot, session, panel):
     beam_search(qtbot, session, panel, 2, 3)
-    texts = [row.text for row in panel.texts.list.rows]
+    texts = [row.text for row in panel.view.texts.list.rows]
     first = panel.player.work.search
-    panel.knobs.set_number("beams", "3")
-    panel.knobs.set_number("steps", "7")
-    assert [row.text for row in panel.texts.list.rows] == texts
-    assert panel.candidates.heading.text().startswith("A line is a step: 2 beams go on")
+    panel.view.knobs.set_number("beams", "3")
+    panel.view.knobs.set_number("steps", "7")
+    assert [row.text for row in panel.view.texts.list.rows] == texts
+    assert panel.view.candidates.heading.text().startswith("A line is a step: 2 beams go on")
     made_with = "Made with beams 2, length penalty 1, steps 20. Step begins another search, with what is set now."
-    assert panel.texts.otherwise.text() == made_with
-    assert panel.texts.otherwise.isVisible()
-    press(qtbot, session, panel.transport.back_button)  # it can still be walked through
-    assert panel.timeline.current == 2
-    assert panel.transport.step_button.isEnabled()
+    assert panel.view.texts.otherwise.text() == made_with
+    assert panel.view.texts.otherwise.isVisible()
+    press(qtbot, session, panel.view.transport.back_button)  # it can still be walked through
+    assert panel.view.timeline.current == 2
+    assert panel.view.transport.step_button.isEnabled()
     steps(qtbot, session, panel, 1)
-    assert panel.timeline.count == 1
-    assert len(panel.texts.list.rows) == 3
-    assert not panel.texts.otherwise.isVisible()
+    assert panel.view.timeline.count == 1
+    assert len(panel.view.texts.list.rows) == 3
+    assert not panel.view.texts.otherwise.isVisible()
     session.undo()  # the numbers, typed within a second
-    assert panel.knobs.fields["beams"].text() == "4"
+    assert panel.view.knobs.fields["beams"].text() == "4"
     while session.state.document.decoding.settings.beams != 2:
-        session.redo() if session.can_redo else panel.knobs.set_number("beams", "2")
-    panel.knobs.set_number("steps", "20")
+        session.redo() if session.can_redo else panel.view.knobs.set_number("beams", "2")
+    panel.view.knobs.set_number("steps", "20")
     assert panel.player.work.search is first
-    assert panel.timeline.current == 2  # where it was left
+    assert panel.view.timeline.current == 2  # where it was left
     steps(qtbot, session, panel, 1)  # which is known
-    assert [row.text for row in panel.texts.list.rows] == texts
+    assert [row.text for row in panel.view.texts.list.rows] == texts
 
 
 def test_undo_of_another_strategy_shows_a_finished_search_as_it_was(qtbot, session, panel):
-    panel.knobs.set_number("steps", "3")
+    panel.view.knobs.set_number("steps", "3")
     beam_search(qtbot, session, panel, 2, 3)
-    status, texts = panel.status.text(), [row.text for row in panel.texts.list.rows]
+    status, texts = panel.view.status.text(), [row.text for row in panel.view.texts.list.rows]
     assert "The search is over" in status
-    qtbot.mouseClick(panel.knobs.strategy_buttons.button(0), LEFT)
-    assert panel.texts.list.rows == ()
-    qtbot.mouseClick(panel.knobs.strategy_buttons.button(2), LEFT)
-    panel.knobs.set_number("steps", "12")
-    assert "The search is over" not in panel.status.text()  # another can be begun
-    assert panel.transport.step_button.isEnabled()
+    qtbot.mouseClick(panel.view.knobs.strategy_buttons.button(0), LEFT)
+    assert panel.view.texts.list.rows == ()
+    qtbot.mouseClick(panel.view.knobs.strategy_buttons.button(2), LEFT)
+    panel.view.knobs.set_number("steps", "12")
+    assert "The search is over" not in panel.view.status.text()  # another can be begun
+    assert panel.view.transport.step_button.isEnabled()
     for _ in range(3):
         session.undo()
-    assert panel.knobs.strategy == "beam"
-    assert panel.knobs.fields["steps"].text() == "3"
-    assert panel.status.text() == status
-    assert [row.text for row in panel.texts.list.rows] == texts
-    assert not panel.texts.otherwise.isVisible()
+    assert panel.view.knobs.strategy == "beam"
+    assert panel.view.knobs.fields["steps"].text() == "3"
+    assert panel.view.status.text() == status
+    assert [row.text for row in panel.view.texts.list.rows] == texts
+    assert not panel.view.texts.otherwise.isVisible()
     assert not [request for request in session.asked if isinstance(request, DECODING)]
 
 
 def test_samples_stay_side_by_side_until_others_are_drawn(qtbot, session, panel):
     draw(qtbot, session, panel, 3, 2)
-    before = [row.text for row in panel.texts.list.rows]
-    panel.knobs.set_number("temperature", "0.7")
-    panel.knobs.set_number("top_k", "5")
-    panel.knobs.set_number("seed", "9")
-    panel.knobs.set_number("samples", "2")
-    assert [row.text for row in panel.texts.list.rows] == before
-    assert panel.texts.otherwise.text().startswith(
+    before = [row.text for row in panel.view.texts.list.rows]
+    panel.view.knobs.set_number("temperature", "0.7")
+    panel.view.knobs.set_number("top_k", "5")
+    panel.view.knobs.set_number("seed", "9")
+    panel.view.knobs.set_number("samples", "2")
+    assert [row.text for row in panel.view.texts.list.rows] == before
+    assert panel.view.texts.otherwise.text().startswith(
         "Made with samples 3, temperature 1.3, seed 0. Step goes on from here"
     )
-    click_row(qtbot, session, panel.texts.list, 2)
+    click_row(qtbot, session, panel.view.texts.list, 2)
     assert panel.player.shown_view().request.settings.sample == 2
     assert panel.player.shown_view().request.settings.temperature == 1.3
     steps(qtbot, session, panel, 1)  # two others go on from the one that is looked at
-    assert len(panel.texts.list.rows) == 2
-    assert panel.timeline.count == 3
-    assert not panel.texts.otherwise.isVisible()
+    assert len(panel.view.texts.list.rows) == 2
+    assert panel.view.timeline.count == 3
+    assert not panel.view.texts.otherwise.isVisible()
     session.undo()
-    assert [row.text for row in panel.texts.list.rows] == before
-    qtbot.mouseClick(panel.knobs.strategy_buttons.button(0), LEFT)
+    assert [row.text for row in panel.view.texts.list.rows] == before
+    qtbot.mouseClick(panel.view.knobs.strategy_buttons.button(0), LEFT)
     steps(qtbot, session, panel, 2)  # greedy goes its own way
-    assert panel.texts.list.rows == ()
+    assert panel.view.texts.list.rows == ()
     assert panel.player.branches.path()[-1].settings.strategy == "greedy"
 
 
 def test_what_is_typed_is_part_of_the_document_and_comes_back_with_it(qtbot, session, panel):
-    assert panel.knobs.decoding == session.state.document.decoding
-    qtbot.mouseClick(panel.knobs.strategy_buttons.button(1), LEFT)
-    field = panel.knobs.fields["temperature"]
+    assert panel.view.knobs.decoding == session.state.document.decoding
+    qtbot.mouseClick(panel.view.knobs.strategy_buttons.button(1), LEFT)
+    field = panel.view.knobs.fields["temperature"]
     field.selectAll()
     qtbot.keyClicks(field, "0,50")
     assert field.text() == "0,50"  # as it was typed
     said = session.state.document.decoding
     assert (said.settings.strategy, said.settings.temperature, said.chosen) == ("sample", 0.5, True)
     qtbot.keyClicks(field, "x")
-    assert "“0,50x” is none" in panel.knobs.remark.text()
+    assert "“0,50x” is none" in panel.view.knobs.remark.text()
     assert session.state.document.decoding == said  # what is no number is not in it
     saved = files.decode(files.encode(session.state.document))
     session.undo()
     assert field.text() == "1"
-    assert panel.knobs.problem == ""
+    assert panel.view.knobs.problem == ""
     session.undo()
-    assert panel.knobs.strategy == "greedy"
+    assert panel.view.knobs.strategy == "greedy"
     session.redo()
     session.redo()
-    assert (panel.knobs.strategy, field.text()) == ("sample", "0.5")
+    assert (panel.view.knobs.strategy, field.text()) == ("sample", "0.5")
     session.undo()
     session.dispatch(RestoreDocument(saved))
-    assert (panel.knobs.settings.temperature, field.text()) == (0.5, "0.5")
+    assert (panel.view.knobs.settings.temperature, field.text()) == (0.5, "0.5")
 
 
 def test_a_panel_that_is_opened_later_says_what_the_document_says(qtbot, session):
     numbers = DecodeSettings("beam", beams=2, length_penalty=-0.5, temperature=1e-6)
     session.dispatch(SetDecoding(Decoding(numbers, 7, 3, chosen=True)))
     panel = shown(qtbot, DecodingPanel, session)
-    assert panel.knobs.strategy == "beam"
-    texts = {name: field.text() for name, field in panel.knobs.fields.items()}
+    assert panel.view.knobs.strategy == "beam"
+    texts = {name: field.text() for name, field in panel.view.knobs.fields.items()}
     assert texts["beams"] == "2"
     assert texts["length_penalty"] == "-0.5"
     assert (texts["steps"], texts["samples"], texts["temperature"], texts["top_k"]) == ("7", "3", "1e-06", "")
-    assert panel.knobs.settings == DecodeSettings("beam", beams=2, length_penalty=-0.5)
+    assert panel.view.knobs.settings == DecodeSettings("beam", beams=2, length_penalty=-0.5)
     steps(qtbot, session, panel, 1)
     view = panel.player.shown_view()
     assert view is not None
@@ -484,8 +485,8 @@ def test_a_panel_that_is_opened_later_says_what_the_document_says(qtbot, session
 
 
 def beam_search(qtbot, session, panel, width: int, count: int) -> None:
-    qtbot.mouseClick(panel.knobs.strategy_buttons.button(2), LEFT)
-    panel.knobs.set_number("beams", str(width))
+    qtbot.mouseClick(panel.view.knobs.strategy_buttons.button(2), LEFT)
+    panel.view.knobs.set_number("beams", str(width))
     steps(qtbot, session, panel, count)
 
 
@@ -501,23 +502,23 @@ def shown_rows(session, story_gpt_ids) -> None:
 
 def test_every_beam_can_be_picked_and_its_attention_is_shown(qtbot, session, panel):
     beam_search(qtbot, session, panel, 3, 4)
-    press(qtbot, session, panel.tabs.button(ATTENTION))
+    press(qtbot, session, panel.view.tabs.button(ATTENTION))
     alive = [beam for beam in panel.player.work.search.views[-1].beams if beam.kept]
-    assert len(panel.texts.list.rows) == len(alive) == 3
-    assert [row.current for row in panel.texts.list.rows] == [True, False, False]
+    assert len(panel.view.texts.list.rows) == len(alive) == 3
+    assert [row.current for row in panel.view.texts.list.rows] == [True, False, False]
     for place, beam in enumerate(alive):
-        click_row(qtbot, session, panel.texts.list, place)
+        click_row(qtbot, session, panel.view.texts.list, place)
         shown_rows(session, beam.ids)
-        assert f"beam “{beam.text.strip()}”" in panel.attention.heading.text()
+        assert f"beam “{beam.text.strip()}”" in panel.view.attention.heading.text()
         assert session.state.results.decoded_rows.from_steps
-    qtbot.keyClick(panel.texts.list, Qt.Key.Key_Up)
+    qtbot.keyClick(panel.view.texts.list, Qt.Key.Key_Up)
     session.answer()
     shown_rows(session, alive[1].ids)
 
 
 def test_the_tree_is_walked_with_mouse_and_keys(qtbot, session, panel):
     beam_search(qtbot, session, panel, 2, 3)
-    tree, player = panel.candidates.tree, panel.player
+    tree, player = panel.view.candidates.tree, panel.player
     second = next(beam for beam in player.work.search.views[1].beams if beam.node != player.shown_beam.parent)
     qtbot.mouseClick(tree, LEFT, pos=tree.node_rect(second.node).center().toPoint())
     assert player.shown_beam == second
@@ -536,44 +537,44 @@ def test_the_tree_is_walked_with_mouse_and_keys(qtbot, session, panel):
 def test_a_picked_beam_is_followed_and_its_text_can_be_used(qtbot, session, panel):
     beam_search(qtbot, session, panel, 3, 2)
     player = panel.player
-    click_row(qtbot, session, panel.texts.list, 1)
+    click_row(qtbot, session, panel.view.texts.list, 1)
     picked = player.shown_beam
     steps(qtbot, session, panel, 1)
     followed = [beam for beam in player.work.search.views[-1].beams if beam.kept and beam.ids[:2] == picked.ids]
     assert player.shown_beam == (followed[0] if followed else player.shown_beam)
-    press(qtbot, session, panel.transport.back_button)
+    press(qtbot, session, panel.view.transport.back_button)
     assert player.shown_beam.ids == (picked.ids if followed else player.work.search.views[1].ids)
     text = player.shown_beam.text
-    qtbot.mouseClick(panel.use, LEFT)
+    qtbot.mouseClick(panel.view.use, LEFT)
     assert session.state.document.text == TEXT + text
 
 
 def draw(qtbot, session, panel, samples: int, count: int) -> None:
-    qtbot.mouseClick(panel.knobs.strategy_buttons.button(1), LEFT)
-    panel.knobs.set_number("samples", str(samples))
-    panel.knobs.set_number("temperature", "1.3")
+    qtbot.mouseClick(panel.view.knobs.strategy_buttons.button(1), LEFT)
+    panel.view.knobs.set_number("samples", str(samples))
+    panel.view.knobs.set_number("temperature", "1.3")
     steps(qtbot, session, panel, count)
 
 
 def test_several_samples_are_written_side_by_side(qtbot, session, panel):
     draw(qtbot, session, panel, 4, 4)
-    rows = panel.texts.list.rows
+    rows = panel.view.texts.list.rows
     assert [row.text[:2] for row in rows] == ["1:", "2:", "3:", "4:"]
     assert len({row.text for row in rows}) == 4
     for sample, row in enumerate(rows):
-        click_row(qtbot, session, panel.texts.list, sample)
+        click_row(qtbot, session, panel.view.texts.list, sample)
         view = panel.player.shown_view()
         assert view.request.settings.sample == sample
-        assert view.number == panel.timeline.current == panel.timeline.count == 4
+        assert view.number == panel.view.timeline.current == panel.view.timeline.count == 4
         assert row.text == f"{sample + 1}: {words(panel).replace('␣', ' ').strip()}"
         assert row.value == log_text(panel.player.branches.log_probability())
-        assert f"The draw was {view.drawn:.4f}" in panel.candidates.note.text()
+        assert f"The draw was {view.drawn:.4f}" in panel.view.candidates.note.text()
         drawn = np.random.default_rng((0, 4, sample) if sample else (0, 4)).random()
         assert view.drawn == drawn
-    press(qtbot, session, panel.tabs.button(ATTENTION))
+    press(qtbot, session, panel.view.tabs.button(ATTENTION))
     shown_rows(session, panel.player.branches.ids())
     assert session.state.results.decoded_rows.from_steps
-    qtbot.keyClick(panel.texts.list, Qt.Key.Key_Up)
+    qtbot.keyClick(panel.view.texts.list, Qt.Key.Key_Up)
     session.answer()
     assert panel.player.shown_view().request.settings.sample == 2
     shown_rows(session, panel.player.branches.ids())
@@ -581,27 +582,27 @@ def test_several_samples_are_written_side_by_side(qtbot, session, panel):
 
 def test_going_back_shows_each_samples_own_draw_and_stepping_asks_nothing_known(qtbot, session, panel):
     draw(qtbot, session, panel, 3, 3)
-    click_row(qtbot, session, panel.texts.list, 2)
-    press(qtbot, session, panel.transport.restart_button)
-    assert len(panel.texts.list.rows) == 3
+    click_row(qtbot, session, panel.view.texts.list, 2)
+    press(qtbot, session, panel.view.transport.restart_button)
+    assert len(panel.view.texts.list.rows) == 3
     for number in (1, 2, 3):
-        press_without_answer(qtbot, panel.transport.step_button)
+        press_without_answer(qtbot, panel.view.transport.step_button)
         assert not any(isinstance(request, DECODING) for request in session.asked)
         assert panel.player.shown_view().drawn == np.random.default_rng((0, number, 2)).random()
-    press_without_answer(qtbot, panel.transport.step_button)
+    press_without_answer(qtbot, panel.view.transport.step_button)
     assert [len(request.samples) for request in session.asked if isinstance(request, DecodeSamplesRequest)] == [3]
 
 
 def test_samples_are_branches_undone_and_brought_back(qtbot, session, panel):
     draw(qtbot, session, panel, 3, 2)
-    before = [row.text for row in panel.texts.list.rows]
-    press(qtbot, session, panel.tabs.button(BRANCHES))
+    before = [row.text for row in panel.view.texts.list.rows]
+    press(qtbot, session, panel.view.tabs.button(BRANCHES))
     assert len(panel.player.branches.leaves()) == 3
     session.undo()
-    assert panel.timeline.count == 1
-    assert len(panel.texts.list.rows) == 3
+    assert panel.view.timeline.count == 1
+    assert len(panel.view.texts.list.rows) == 3
     session.redo()
-    assert [row.text for row in panel.texts.list.rows] == before
+    assert [row.text for row in panel.view.texts.list.rows] == before
     assert len(panel.player.branches.leaves()) == 3
     saved = files.decode(files.encode(session.state.document))
     assert saved.branches == panel.player.branches
@@ -613,28 +614,28 @@ def test_samples_go_on_from_what_is_looked_at(qtbot, session, panel):
     written = words(panel)
     draw(qtbot, session, panel, 2, 2)
     assert words(panel).startswith(written)
-    assert panel.timeline.count == 4
+    assert panel.view.timeline.count == 4
     assert all(panel.player.branches.ids(leaf.id)[:2] for leaf in panel.player.branches.leaves())
-    press(qtbot, session, panel.again)
-    assert panel.knobs.settings.seed == 1
+    press(qtbot, session, panel.view.again)
+    assert panel.view.knobs.settings.seed == 1
     panel.player.play(False)
     session.answer()
-    assert panel.timeline.count == 1  # from the prompt
+    assert panel.view.timeline.count == 1  # from the prompt
 
 
 def test_samples_play_until_the_steps_are_used_up(qtbot, session, panel):
     draw(qtbot, session, panel, 2, 0)
-    panel.knobs.set_number("steps", "3")
-    panel.transport.speed.setValue(panel.transport.speed.maximum())
-    qtbot.mouseClick(panel.transport.play_button, LEFT)
+    panel.view.knobs.set_number("steps", "3")
+    panel.view.transport.speed.setValue(panel.view.transport.speed.maximum())
+    qtbot.mouseClick(panel.view.transport.play_button, LEFT)
 
     def ended() -> bool:
         session.answer()
-        played: int = panel.timeline.count
+        played: int = panel.view.timeline.count
         return played == 3 and not panel.player.playing
 
     qtbot.waitUntil(ended)
-    assert "All 3 steps are used up" in panel.status.text()
+    assert "All 3 steps are used up" in panel.view.status.text()
     session.undo()
     assert panel.player.branches.nodes == ()  # one playing, one step of undo
 
@@ -647,29 +648,29 @@ def test_samples_of_a_masked_model_are_words_apart(qtbot, engine):
     session.run(ForwardRequest(ticket=31, text=text))
     panel = shown(qtbot, DecodingPanel, session)
     draw(qtbot, session, panel, 3, 2)
-    assert panel.player.drawn is not None
-    filled = [[node.label for node in panel.player.branches.path(node)] for node in panel.player.drawn.nodes]
-    assert [row.text for row in panel.texts.list.rows] == [
+    assert panel.player.samples_in_view is not None
+    filled = [[node.label for node in panel.player.branches.path(node)] for node in panel.player.samples_in_view.nodes]
+    assert [row.text for row in panel.view.texts.list.rows] == [
         f"{number}: {', '.join(labels)}  (ended)" for number, labels in enumerate(filled, 1)
     ]
-    assert panel.status.text().endswith("All samples have ended.")
+    assert panel.view.status.text().endswith("All samples have ended.")
 
 
 def test_nothing_drawn_is_one_text(qtbot, session, panel):
     draw(qtbot, session, panel, 4, 0)
-    panel.knobs.set_number("temperature", "0")
+    panel.view.knobs.set_number("temperature", "0")
     steps(qtbot, session, panel, 1)
-    assert not panel.texts.isVisible()
+    assert not panel.view.texts.isVisible()
     assert words(panel) == "␣Tom"
 
 
 def test_each_filter_can_be_looked_at_alone(qtbot, session, panel):
-    qtbot.mouseClick(panel.knobs.strategy_buttons.button(1), LEFT)
+    qtbot.mouseClick(panel.view.knobs.strategy_buttons.button(1), LEFT)
     for name, value in (("temperature", "2"), ("top_k", "8"), ("top_p", "0.9"), ("min_p", "0.2")):
-        panel.knobs.set_number(name, value)
-    panel.knobs.set_number("repetition_penalty", "1.5")
+        panel.view.knobs.set_number(name, value)
+    panel.view.knobs.set_number("repetition_penalty", "1.5")
     steps(qtbot, session, panel, 1)
-    stages, bars, view = panel.candidates.stages, panel.candidates.bars, panel.player.shown_view()
+    stages, bars, view = panel.view.candidates.stages, panel.view.candidates.bars, panel.player.shown_view()
     names = [button.text() for button in map(stages.buttons.button, range(7)) if button.isVisible()]
     assert names == ["All filters", "Repetition penalty", "Temperature", "Top-k", "Top-p", "Min-p"]
     before = [offer.probability for offer in view.offers]
@@ -682,7 +683,7 @@ def test_each_filter_can_be_looked_at_alone(qtbot, session, panel):
         assert tuple(before) == stage.shares
         gone = {other.filter for other in view.stages[: place + 1]}
         assert [bool(row.cut_by) for row in bars.rows] == [o.cut_by in gone for o in view.offers]
-        note = panel.candidates.note.text()
+        note = panel.view.candidates.note.text()
         assert note.startswith(f"{place + 1} of 5. ")
         assert f"{stage.left:,} token" in note
         if stage.tokens:
@@ -690,7 +691,7 @@ def test_each_filter_can_be_looked_at_alone(qtbot, session, panel):
     assert bars.rows[0].kept == pytest.approx(view.offers[0].kept)
     steps(qtbot, session, panel, 1)  # the same filter of the next step
     assert stages.current == 4
-    panel.knobs.set_number("min_p", "")
+    panel.view.knobs.set_number("min_p", "")
     steps(qtbot, session, panel, 1)
     assert stages.current is None
     qtbot.mouseClick(stages.buttons.button(0), LEFT)
@@ -715,7 +716,7 @@ def test_it_writes_with_the_interventions_that_are_on_and_keeps_both_trees(qtbot
     steps(qtbot, session, panel, 3)
     edited = words(panel)
     assert edited != plain
-    press(qtbot, session, panel.tabs.button(ATTENTION))
+    press(qtbot, session, panel.view.tabs.button(ATTENTION))
     shown_rows(session, panel.player.branches.ids())
     session.undo()  # the third step
     assert len(panel.player.branches.path()) == 2
@@ -726,28 +727,28 @@ def test_it_writes_with_the_interventions_that_are_on_and_keeps_both_trees(qtbot
 def test_a_mask_that_opens_the_future_is_honoured_and_its_price_is_said(qtbot, session, panel):
     edit(session, Mask("full"))
     steps(qtbot, session, panel, 2)
-    assert "each step reads the whole text anew" in panel.status.text()
-    press(qtbot, session, panel.tabs.button(ATTENTION))
+    assert "each step reads the whole text anew" in panel.view.status.text()
+    press(qtbot, session, panel.view.tabs.button(ATTENTION))
     shown_rows(session, panel.player.branches.ids())
-    press(qtbot, session, panel.tabs.button(CACHE))
-    assert panel.cache.bars.bars == ()
+    press(qtbot, session, panel.view.tabs.button(CACHE))
+    assert panel.view.cache.bars.bars == ()
 
 
 def test_an_intervention_that_this_model_can_not_take_is_a_sentence(qtbot, session, panel):
     session.dispatch(PutIntervention(Scale(0.5, SiteRef("decoder", 70))))
-    qtbot.mouseClick(panel.transport.step_button, LEFT)
+    qtbot.mouseClick(panel.view.transport.step_button, LEFT)
     session.dispatch(Busy(frozenset({DecodeStepRequest.lane})))
     request = next(r for r in session.asked if isinstance(r, DecodeStepRequest))
     session.dispatch(Arrived(ask(session.engine, request)))
     session.dispatch(Busy(frozenset()))
-    assert "this model has no such layer" in panel.status.text()
+    assert "this model has no such layer" in panel.view.status.text()
 
 
 def test_attention_grows_by_a_row_a_step(qtbot, session, panel):
-    press(qtbot, session, panel.tabs.button(ATTENTION))
-    assert panel.attention.note.text() == "Press Step: a row for each token appears here."
+    press(qtbot, session, panel.view.tabs.button(ATTENTION))
+    assert panel.view.attention.note.text() == "Press Step: a row for each token appears here."
     steps(qtbot, session, panel, 1)
-    assert panel.attention.note.text().startswith("The last row is where the head looked")
+    assert panel.view.attention.note.text().startswith("The last row is where the head looked")
     first = session.state.results.decoded_rows
     steps(qtbot, session, panel, 1)
     second = session.state.results.decoded_rows
@@ -760,18 +761,18 @@ def test_attention_grows_by_a_row_a_step(qtbot, session, panel):
 
 def test_the_cache_is_told_in_tokens_and_bytes(qtbot, session, panel):
     steps(qtbot, session, panel, 2)
-    press(qtbot, session, panel.tabs.button(CACHE))
-    assert [(bar.reused, bar.computed) for bar in panel.cache.bars.bars] == [(14, 1)] * 8
-    assert panel.cache.words.text().startswith(bytes_text(8 * 15 * 2 * 8 * 32 * 4))
-    assert panel.cache.words.text().endswith(
+    press(qtbot, session, panel.view.tabs.button(CACHE))
+    assert [(bar.reused, bar.computed) for bar in panel.view.cache.bars.bars] == [(14, 1)] * 8
+    assert panel.view.cache.words.text().startswith(bytes_text(8 * 15 * 2 * 8 * 32 * 4))
+    assert panel.view.cache.words.text().endswith(
         "This step reused those of 14 tokens and computed those of 1 token, in each of 8 layers."
     )
 
 
 def test_the_picture_says_which_rows_it_has(qtbot, session, panel):
     steps(qtbot, session, panel, 2)
-    press(qtbot, session, panel.tabs.button(ATTENTION))
-    view, page = session.state.results.decoded_rows, panel.attention
+    press(qtbot, session, panel.view.tabs.button(ATTENTION))
+    view, page = session.state.results.decoded_rows, panel.view.attention
     last = "The last row is where the head looked to choose this step's token. "
     assert page.note.text() == last + "14 rows of the prompt and 1 of written tokens, one a step."
 
@@ -804,7 +805,7 @@ def test_layers_that_look_through_a_window_are_told_apart(qtbot, session, panel)
 
 def test_use_this_text_fills_the_input_and_undo_brings_the_branches_back(qtbot, session, panel):
     steps(qtbot, session, panel, 2)
-    qtbot.mouseClick(panel.use, LEFT)
+    qtbot.mouseClick(panel.view.use, LEFT)
     assert session.state.document.text == TEXT + " Tom."
     assert words(panel) == ""
     session.undo()
@@ -814,13 +815,13 @@ def test_use_this_text_fills_the_input_and_undo_brings_the_branches_back(qtbot, 
 
 def test_a_text_that_can_not_be_run_stops_it_with_a_sentence(qtbot, session, panel):
     session.dispatch(SetText(""))
-    qtbot.mouseClick(panel.transport.step_button, LEFT)
+    qtbot.mouseClick(panel.view.transport.step_button, LEFT)
     session.dispatch(Busy(frozenset({DecodeStepRequest.lane})))
     request = next(r for r in session.asked if isinstance(r, DecodeStepRequest))
     session.dispatch(Arrived(ask(session.engine, request)))
     session.dispatch(Busy(frozenset()))
-    assert "The input is empty" in panel.status.text()
-    assert panel.transport.step_button.isEnabled()
+    assert "The input is empty" in panel.view.status.text()
+    assert panel.view.transport.step_button.isEnabled()
 
 
 @pytest.mark.parametrize(
@@ -841,12 +842,12 @@ def test_a_text_that_can_not_be_run_stops_it_with_a_sentence(qtbot, session, pan
     ],
 )
 def test_a_wrong_value_is_explained_and_nothing_can_be_pressed(panel, strategy, field, value, said):
-    panel.knobs.choose(strategy)
-    panel.knobs.set_number(field, value)
-    assert said in panel.knobs.remark.text()
-    assert not panel.transport.step_button.isEnabled()
-    panel.knobs.set_number(field, "1")
-    assert panel.transport.step_button.isEnabled()
+    panel.view.knobs.choose(strategy)
+    panel.view.knobs.set_number(field, value)
+    assert said in panel.view.knobs.remark.text()
+    assert not panel.view.transport.step_button.isEnabled()
+    panel.view.knobs.set_number(field, "1")
+    assert panel.view.transport.step_button.isEnabled()
 
 
 @pytest.mark.parametrize(
@@ -873,7 +874,7 @@ def test_it_fits_a_narrow_column_light_and_dark(qtbot, session, panel):
     steps(qtbot, session, panel, 2)
     panel.set_theme(DARK)
     for page in range(4):
-        press(qtbot, session, panel.tabs.button(page))
+        press(qtbot, session, panel.view.tabs.button(page))
         assert panel.minimumSizeHint().width() <= 440
         assert not panel.grab().toImage().isNull()
 

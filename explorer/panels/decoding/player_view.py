@@ -1,0 +1,140 @@
+"""The player's widgets: buttons, settings, a sentence, the steps, the pages; they scroll to what was asked for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
+
+from explorer.panels.decoding.attention_page import AttentionPage
+from explorer.panels.decoding.branches_page import BranchesPage
+from explorer.panels.decoding.cache_page import CachePage
+from explorer.panels.decoding.candidates_page import CandidatesPage
+from explorer.panels.decoding.knobs import DecodeKnobs
+from explorer.panels.decoding.step_timeline import TimelineStep
+from explorer.panels.decoding.step_timeline_area import StepTimelineArea
+from explorer.panels.decoding.text_list import TextList
+from explorer.panels.decoding.transport import Transport
+from explorer.session.branches import Node
+from explorer.widgets.page import bring, scrolling, wrapped
+from explorer.widgets.segments import Segments
+from explorer.widgets.token_text import byte_note, shortened
+from models.protocol.decoding import DecodeStepView
+
+CANDIDATES, BRANCHES, ATTENTION, CACHE = range(4)
+
+
+class PlayerView(QWidget):
+    """All that stands in the panel's card; `use` and `again` are for its title line."""
+
+    page_chosen = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.transport = Transport()
+        self.knobs = DecodeKnobs()
+        self.status = wrapped()
+        self.timeline_area = StepTimelineArea()
+        self.timeline = self.timeline_area.timeline
+        self.texts = TextList()
+        self.use = QPushButton("Use this text")
+        self.use.setToolTip("Put what was written into the input, so that every panel shows it")
+        self.again = QPushButton("Another sample")
+        self.again.setToolTip("Write once more from the prompt with the next seed; what is here stays as branches")
+        self.candidates, self.branches = CandidatesPage(), BranchesPage()
+        self.attention, self.cache = AttentionPage(), CachePage()
+        self.tabs = Segments(
+            (
+                ("Candidates", "What the step chose from, and what the settings cut"),
+                ("Branches", "Every way that was gone"),
+                ("Attention", "Where the selected head looked, a row a step"),
+                ("Cache", "Keys and values: stored, reused, computed"),
+            ),
+            "What to look at",
+            wraps=True,
+        )
+        self.pages = (self.candidates, self.branches, self.attention, self.cache)
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(0, 2, 6, 4)
+        column.setSpacing(8)
+        for widget in (self.knobs, self.status, self.timeline_area, self.texts, self.tabs):
+            column.addWidget(widget)
+        for index, each in enumerate(self.pages):
+            each.setVisible(index == CANDIDATES)
+            column.addWidget(each, 1)
+        column.addStretch(0)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 2, 0, 0)
+        whole.setSpacing(6)
+        whole.addWidget(self.transport)  # what stops the player never scrolls away
+        area = scrolling(page)
+        whole.addWidget(area, 1)
+        self._bring = QTimer(self)  # when it has been laid out
+        self._bring.setSingleShot(True)
+        self._bring.timeout.connect(lambda: bring(area, page, *self._wanted_in_sight()))
+        self._awaits_step = False  # whether a step that a person asked for is to be brought into sight
+        self._last_step: DecodeStepView | None = None
+        for pressed in (self.transport.step, self.transport.play, self.transport.back, self.transport.restart):
+            pressed.connect(self._await_step)
+        self.timeline.step_selected.connect(self._await_step)
+        self.tabs.chosen.connect(self._show_page)
+        self.candidates.stages.stage_chosen.connect(self._bring_later)
+
+    @property
+    def page(self) -> int:
+        """The page that shows: CANDIDATES, BRANCHES, ATTENTION or CACHE."""
+        return self.tabs.current
+
+    def show_path(self, tokens: Sequence[Node], at: int) -> None:
+        """The tokens of one text as steps, the one in view framed."""
+        steps = [
+            TimelineStep(
+                shortened(node.label),
+                math.exp(node.log_probability),
+                f"Step {i + 1}: “{node.label}”{byte_note(node.label)}",
+            )
+            for i, node in enumerate(tokens)
+        ]
+        self.timeline_area.set_steps(steps, at)
+
+    def show_search(self, steps: int, at: int) -> None:
+        """The steps of a beam search, which have no token each."""
+        self.timeline_area.set_steps([TimelineStep(f"step {i + 1}", 0.0) for i in range(steps)], at)
+
+    def settle_on(self, view: DecodeStepView | None) -> None:
+        """Bring a step that a person asked for into sight; of many the first, so that one may scroll on."""
+        if view is self._last_step:
+            return
+        self._last_step = view
+        if self._awaits_step and view is not None:
+            self._bring_later()
+
+    def settings_changed(self, is_newly_wrong: bool) -> None:
+        """A person has changed the settings; what is wrong with them is brought into sight."""
+        self._awaits_step = False
+        if is_newly_wrong:
+            self._bring_later()
+
+    def _await_step(self) -> None:
+        self._awaits_step = True
+
+    def _show_page(self, index: int) -> None:
+        for place, each in enumerate(self.pages):
+            each.setVisible(place == index)
+        self.page_chosen.emit()
+        self._bring_later()
+
+    def _bring_later(self) -> None:
+        self._bring.start(0)
+
+    def _wanted_in_sight(self) -> tuple[QWidget, QWidget, int | None]:
+        """The first and the last of what a person has just asked for, and how much of the last is enough."""
+        awaits, self._awaits_step = self._awaits_step, False
+        if self.knobs.problem:
+            return self.knobs.remark, self.knobs.remark, None
+        if awaits and self.page == CANDIDATES:
+            return self.timeline_area, self.candidates, self.candidates.head
+        return self.tabs, self.pages[self.page], None

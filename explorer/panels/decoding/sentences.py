@@ -1,0 +1,98 @@
+"""What the player says: of a step, of its settings, and why nothing follows. Pure."""
+
+from __future__ import annotations
+
+from explorer.panels.decoding.answers import SearchAnswers
+from explorer.panels.decoding.layout import log_text
+from explorer.session.branches import Branches, Node
+from explorer.widgets.number_text import MINUS, percent_text
+from explorer.widgets.token_text import shortened
+from models.protocol.decoding import DecodeStepView
+from models.protocol.decoding_settings import DecodeSettings
+from models.protocol.interventions import Intervention, describe
+
+READY = "Press Step to let the model write one token, or Play."
+ENDINGS = {
+    "model": "The model ended the text.",
+    "context": "The context is full: the model takes no more tokens.",
+    "masks": "All masks are filled.",
+}
+_USED_UP = "All {} steps are used up, and the model has not ended the text. Raise Steps (under Settings) to go on."
+SILENT = {
+    "encoder": "This model gives vectors, not words: it has nothing to write.",
+    "vision": "This model looks at pictures: it writes nothing.",
+}
+
+
+_FILTERS = {
+    "top_k": "top-k",
+    "top_p": "top-p",
+    "min_p": "min-p",
+    "repetition_penalty": "repetition penalty",
+    "no_repeat_ngram": "no repeated n-gram",
+}
+
+
+def search_is_over(search: SearchAnswers) -> str:
+    """Why it goes no further than what is in view; "" where it does."""
+    view = search.shown[-1] if search.shown else None
+    if view is None or search.at < len(search.views) or not view.ending:
+        return ""
+    if view.ending == "steps":
+        return f"The search is over: it had {search.steps} steps, and no beam that ended was better."
+    return "The search is over: no beam that goes on can get better. " + ENDINGS.get(view.ending, "")
+
+
+def text_is_over(view: DecodeStepView, steps: int) -> str:
+    """Why no token follows what `view` chose; "" where one can."""
+    if view.ending in ENDINGS:
+        return ENDINGS[view.ending]
+    return _USED_UP.format(steps) if view.number >= steps else ""
+
+
+def token_is_over(node: Node | None, number: int, steps: int) -> str:
+    """The same, of a step that is not at hand. `node` is None for a text that is known to go on."""
+    if node is not None and node.ended:
+        return "Nothing follows here: the text is at its end."
+    return _USED_UP.format(steps) if number >= steps else ""
+
+
+def uncached_because(mask: Intervention) -> str:
+    """Why each step computes the whole text again under this mask."""
+    return (
+        f"With “{describe(mask)}” a token can see what is written after it, so nothing can be kept from one step to "
+        "the next: each step reads the whole text anew."
+    )
+
+
+def made_with(settings: DecodeSettings, steps: int | None = None, samples: int | None = None) -> str:
+    """What a search or a set of samples was made with, as it stands beside the fields: "beams 4, steps 20"."""
+    first = DecodeSettings()
+    said: list[tuple[str, float | None]] = [("samples", samples)]
+    if settings.strategy == "beam":
+        said += [("beams", settings.beams), ("length penalty", settings.length_penalty)]
+    else:
+        said += [("temperature", settings.temperature), ("seed", settings.seed)]
+    for name, label in _FILTERS.items():
+        value = getattr(settings, name)
+        said.append((label, None if value == getattr(first, name) else value))
+    said.append(("steps", steps))
+    return ", ".join(f"{label} {_number(value)}" for label, value in said if value is not None)
+
+
+def _number(value: float) -> str:
+    return (str(value) if isinstance(value, int) else f"{value:g}").replace("-", MINUS)
+
+
+def step_words(view: DecodeStepView, branches: Branches) -> str:
+    if view.chosen is None:
+        return (
+            f"Step {view.number}: best so far “{view.text.strip()}”, log-probability {log_text(view.log_probability)}."
+        )
+    how = "you chose" if view.request.forced is not None else "drew" if view.drawn is not None else "took"
+    place = f" in position {view.place}" if view.place is not None else ""
+    chance = percent_text(view.chosen.probability)
+    return (
+        f"Step {view.number}: {how} “{shortened(view.chosen.label)}”{place} with {chance}. "
+        f"Log-probability {log_text(view.log_probability)}, {log_text(branches.log_probability())} in all."
+    )
