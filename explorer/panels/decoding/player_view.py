@@ -70,11 +70,11 @@ class PlayerView(QWidget):
         whole.setContentsMargins(0, 2, 0, 0)
         whole.setSpacing(6)
         whole.addWidget(self.transport)  # what stops the player never scrolls away
-        area = scrolling(page)
-        whole.addWidget(area, 1)
+        self.area = scrolling(page)
+        whole.addWidget(self.area, 1)
         self._bring = QTimer(self)  # when it has been laid out
         self._bring.setSingleShot(True)
-        self._bring.timeout.connect(lambda: bring(area, page, *self._wanted_in_sight()))
+        self._bring.timeout.connect(lambda: bring(self.area, page, *self._wanted_in_sight()))
         self._awaits_step = False  # whether a step that a person asked for is to be brought into sight
         self._last_step: DecodeStepView | None = None
         for pressed in (self.transport.step, self.transport.play, self.transport.back, self.transport.restart):

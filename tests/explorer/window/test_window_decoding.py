@@ -192,14 +192,14 @@ def test_in_large_text_a_step_brings_its_candidates_into_sight_with_what_was_wri
         bars, timeline = decode.view.candidates.bars, decode.view.timeline
         wait(lambda: all(bars.visibleRegion().contains(bars.row_rect(row).toAlignedRect()) for row in range(5)))
         assert timeline.visibleRegion().contains(timeline.step_rect(2).toRect())
-        top = decode._area.verticalScrollBar().value()
-        decode._area.verticalScrollBar().setValue(0)
+        top = decode.view.area.verticalScrollBar().value()
+        decode.view.area.verticalScrollBar().setValue(0)
         decode.view.knobs.more.setChecked(True)
         typed(decode.view.knobs.fields["steps"], "30")
         settle(window)
-        assert decode._area.verticalScrollBar().value() == 0  # the settings stay where a person looks at them
+        assert decode.view.area.verticalScrollBar().value() == 0  # the settings stay where a person looks at them
         pressed(window, decode.view.transport.back_button)
-        wait(lambda: abs(decode._area.verticalScrollBar().value() - top) < 40)
+        wait(lambda: abs(decode.view.area.verticalScrollBar().value() - top) < 40)
     finally:
         window.scale_text(0)
 
