@@ -2,28 +2,43 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from explorer.panels.base import EDITED, Panel
+from explorer.panels.input.body import InputBody
 from explorer.panels.input.chat import ChatParts
+from explorer.panels.input.labels import button, dim, mark, title
 from explorer.panels.input.picture import PictureRow
+from explorer.panels.input.sides import Sides, sides
+from explorer.panels.input.target import TargetParts
 from explorer.panels.input.text_input import TextInput
 from explorer.panels.input.token_strip import TokenStrip
 from explorer.panels.input.token_strip_area import TokenStripArea
-from explorer.panels.input.words import chip, language_remark, word_span
+from explorer.panels.input.words import can_step, chip, language_remark, step_tooltip, template_remark, word_span
 from explorer.panels.selected_head import head_name, head_shown, row_of, token_word, wanted_head
 from explorer.session.hover import NOTHING, Hover, Pointed
-from explorer.session.intents import Intent, SelectKey, SelectQuery, SetPicture, SetTarget, SetText, Show
+from explorer.session.intents import (
+    Intent,
+    SayInTurn,
+    SelectKey,
+    SelectQuery,
+    SetChat,
+    SetPicture,
+    SetTarget,
+    SetText,
+    SetTurns,
+    Show,
+)
 from explorer.session.session import Session
-from explorer.session.state import Notice, State, site_tokens
+from explorer.session.state import Notice, State
 from explorer.widgets.card import Card
 from explorer.widgets.page import wrapped
 from models.protocol.head import HeadView, RowView
 from models.protocol.request import Request
 from models.protocol.running import Ran
 from models.protocol.step import StepRequest
-from models.protocol.values import Site
+from models.protocol.values import CheckpointInfo, Site
 
 
 class InputPanel(Panel):
@@ -44,64 +59,45 @@ class InputPanel(Panel):
         )
         self.text.edited.connect(lambda text: self.dispatch(SetText(text)))
         self.text.submitted.connect(self.run_model)
-        self.text.refused.connect(lambda sentence: self.dispatch(Show(Notice("warning", sentence))))
-        self.run_button = _button("Run", "Enter", "Run the model on this text again (Enter)", self.run_model)
-        self.step_button = _button("Step", "Ctrl+Enter", "", self.step)
-        self.mask_button = _button("Mask", "Ctrl+M", "", self.mask_word)
+        self.text.refused.connect(self._refuse)
+        self.run_button = button("Run", "Enter", "Run the model on this text again (Enter)", self.run_model)
+        self.step_button = button("Step", "Ctrl+Enter", "", self.step)
+        self.mask_button = button("Mask", "Ctrl+M", "", self.mask_word)
         self.chat = ChatParts(self)
-        self.chat.intent.connect(self.dispatch)
+        self.chat.switched.connect(lambda on: self.dispatch(SetChat(on)))
+        self.chat.turns.said.connect(lambda place, text: self.dispatch(SayInTurn(place, text)))
+        self.chat.turns.changed.connect(lambda turns: self.dispatch(SetTurns(turns)))
         self.chat.turns.submitted.connect(self.run_model)
-        self.strip_area = self._strip_area("The text's tokens appear here.")
+        self.chat.turns.refused.connect(self._refuse)
+        self.strip_area = TokenStripArea()
         self.strip = self.strip_area.strip
-        self._make_target()
+        self.strip.set_empty_text("The text's tokens appear here.")
+        self.target = TargetParts(self)
+        self.target.text.edited.connect(lambda text: self.dispatch(SetTarget(text)))
+        self.target.text.submitted.connect(self.run_model)
+        self.target.text.refused.connect(self._refuse)
+        self.target.writes_button.clicked.connect(self.let_write)
+        for strip in (self.strip, self.target.strip):
+            self._follow(strip)
         self.picture = PictureRow()
         self.picture.hide()
         self.picture.chosen.connect(lambda reference: self.dispatch(SetPicture(reference)))
         self.picture.open_asked.connect(self.picture_asked)
-        self.picture.patch_selected.connect(self._on_patch)
-        self.picture.patch_hovered.connect(self._on_patch_hovered)
-        self.caption = QLabel()
-        self.caption.setProperty("role", "dim")
-        self.caption.setTextFormat(Qt.TextFormat.PlainText)
-        top = Qt.AlignmentFlag.AlignTop
-        buttons = QHBoxLayout()
-        buttons.setSpacing(10)
-        for button in (self.mask_button, self.run_button, self.step_button):
-            buttons.addWidget(button, 0, top)
-        texts = QGridLayout()  # the two texts begin and end below each other
-        texts.setHorizontalSpacing(10)
-        texts.setVerticalSpacing(4)
-        texts.setColumnStretch(1, 1)
-        self.text_title = _title("Input", self.text)
-        texts.addWidget(self.text_title, 0, 0, top)
-        texts.addWidget(self.text, 0, 1)
-        texts.addWidget(self.chat.side, 0, 0, top)
-        texts.addWidget(self.chat.turns, 0, 1)
-        texts.addWidget(self.picture, 0, 0, 1, 2)  # in the place of the text
-        texts.addLayout(buttons, 0, 2)
-        texts.addWidget(self.strip_area, 1, 0, 1, 3)
-        for place, part in enumerate(self.target_row):
-            texts.addWidget(part, 2, place, top)
-        texts.addWidget(self.target_area, 3, 0, 1, 3)
-        self.mark = QLabel()
-        self.mark.setProperty("role", "mark")
-        self.mark.setToolTip(EDITED)
-        kept = self.mark.sizePolicy()
-        kept.setRetainSizeWhenHidden(True)  # so that nothing moves when it appears
-        self.mark.setSizePolicy(kept)
-        below = QHBoxLayout()
-        below.setSpacing(10)
+        self.picture.position_selected.connect(lambda position: self.dispatch(SelectQuery(position)))
+        self.picture.position_hovered.connect(self._on_position_hovered)
+        self.caption, self.mark = dim(), mark(EDITED)
         self.remark = wrapped()  # on the language of the text
-        below.addWidget(self.chat.legend)
-        below.addWidget(self.remark, 1)
-        below.addWidget(self.mark)
-        below.addWidget(self.caption)
-        body = QWidget()
-        column = QVBoxLayout(body)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        column.addLayout(texts)
-        column.addLayout(below)
+        self.text_title = title("Input", self.text)
+        body = InputBody(
+            heading=self.text_title,
+            text=self.text,
+            chat=self.chat,
+            picture=self.picture,
+            buttons=(self.mask_button, self.run_button, self.step_button),
+            tokens=self.strip_area,
+            target=self.target,
+            said=(self.remark, self.mark, self.caption),
+        )
         card = Card()
         card.set_content(body)
         outer = QVBoxLayout(self)
@@ -109,36 +105,13 @@ class InputPanel(Panel):
         outer.addWidget(card)
         self._shown: Ran | None = None
 
-    def _make_target(self) -> None:
-        """The second text of an encoder-decoder model, with tokens of its own."""
-        self.target = TextInput(most_lines=2)
-        self.target.setAccessibleName("Target text")
-        self.target.setPlaceholderText("Nothing said yet: press Step for the next word, or type what it shall say")
-        self.target.setToolTip("What the decoder says. Type to put words into its mouth, and see how likely each was.")
-        self.target.edited.connect(lambda text: self.dispatch(SetTarget(text)))
-        self.target.submitted.connect(self.run_model)
-        self.target.refused.connect(lambda sentence: self.dispatch(Show(Notice("warning", sentence))))
-        self.writes_button = QPushButton("Model writes")
-        self.writes_button.setCheckable(True)
-        self.writes_button.setToolTip(
-            "Down: the model writes the target itself, by beam search. Up: it is made to say what stands here."
-        )
-        self.writes_button.clicked.connect(self.let_write)
-        self.target_area = self._strip_area("The target's tokens appear here.")
-        self.target_strip = self.target_area.strip
-        self.target_strip.setAccessibleName("Target tokens")
-        self.target_row = (_title("Target", self.target), self.target, self.writes_button)
-        for part in (*self.target_row, self.target_area):
-            part.hide()
-
-    def _strip_area(self, empty: str) -> TokenStripArea:
-        area = TokenStripArea()
-        strip = area.strip
-        strip.set_empty_text(empty)
+    def _follow(self, strip: TokenStrip) -> None:
         strip.token_selected.connect(lambda token: self._on_token(strip, SelectQuery(token)))
         strip.key_selected.connect(lambda token: self._on_token(strip, SelectKey(token)))
         strip.hovered.connect(lambda token: self._on_hovered(strip, token))
-        return area
+
+    def _refuse(self, sentence: str) -> None:
+        self.dispatch(Show(Notice("warning", sentence)))
 
     # what its buttons do
 
@@ -194,85 +167,71 @@ class InputPanel(Panel):
         mask = _mask_token(state)
         self.mask_button.setVisible(mask is not None)
         self.mask_button.setToolTip(f"Hide the selected word from the model behind {mask} (Ctrl+M)")
-        self.step_button.setToolTip(_step_tooltip(state))
-        self.step_button.setEnabled(state.ran is not None and state.up_to_date and _writes(state))
-        self.run_button.setEnabled(state.results.loaded is not None)
-        self.remark.setText(self.chat.remark(state) or language_remark(state))
+        info, is_made_to_say = _info(state), state.document.target is not None
+        self.step_button.setToolTip(step_tooltip(info, is_made_to_say))
+        self.step_button.setEnabled(state.ran is not None and state.up_to_date and can_step(info, is_made_to_say))
+        self.run_button.setEnabled(info is not None)
+        self.remark.setText(_remark(state))
         if state.ran is not self._shown:
             self._shown = state.ran
             read = () if state.ran is None else state.ran.source or state.ran.tokens
             if state.ran is not None and state.ran.seen is not None:
                 read = read[: state.ran.seen.first]  # the patches are in the picture
             said = state.ran.tokens if state.ran is not None and state.ran.source else ()
-            for area, tokens in ((self.strip_area, read), (self.target_area, said)):
+            for area, tokens in ((self.strip_area, read), (self.target.area, said)):
                 in_chat = any(token.role for token in tokens)
                 area.set_tokens([chip(token, i, in_chat) for i, token in enumerate(tokens)])
         self._render_target(state)
         self._render_picture(state)
         selection = state.selection
         moved = old is None or old.ran is not state.ran or old.selection != selection
-        for area in (self.strip_area, self.target_area):
+        for area in (self.strip_area, self.target.area):
             area.strip.set_dim_special(state.document.view.dim_special)
-            looks, is_looked_at = self._sides(state, area.strip)
-            area.strip.set_selects("both" if looks == is_looked_at else "query" if looks else "key")
-            area.strip.set_selection(selection.query if looks else -1, selection.key if is_looked_at else -1)
-            if moved and (looks or is_looked_at):
-                area.show_token(selection.query if looks else selection.key)
+            side = self._sides(state, area.strip)
+            area.strip.set_selects("both" if side.queries == side.keys else "query" if side.queries else "key")
+            area.strip.set_selection(selection.query if side.queries else -1, selection.key if side.keys else -1)
+            if moved and side.any:
+                area.show_token(selection.query if side.queries else selection.key)
         self._render_arcs(state, self.hover.pointed)
 
     def _render_target(self, state: State) -> None:
-        loaded, ran, target = state.results.loaded, state.ran, state.document.target
-        two_texts = loaded is not None and loaded.info.family == "seq2seq"
-        is_vision = _looks(state)
-        for part in (*self.target_row, self.target_area):
-            part.setVisible(two_texts)
-        for area in (self.strip_area, self.target_area):
-            has_arcs = all(self._sides(state, area.strip))
+        info, ran = _info(state), state.ran
+        two_texts = info is not None and info.family == "seq2seq"
+        self.target.set_visible(two_texts)
+        for area in (self.strip_area, self.target.area):
+            has_arcs = self._sides(state, area.strip).both
             is_low = two_texts or state.document.chat
-            area.set_room("none" if is_vision or (two_texts and not has_arcs) else "low" if is_low else "tall")
-        if not two_texts:
-            return
-        self.writes_button.setChecked(target is None)
-        if target is not None:
-            self.target.set_text(target)
-        elif ran is None or ran.target is None:
-            self.target.set_text("" if ran is None else ran.written)
+            area.set_room("none" if _sees(state) or (two_texts and not has_arcs) else "low" if is_low else "tall")
+        if two_texts:
+            written = "" if ran is None else ran.written if ran.target is None else None
+            self.target.show_target(state.document.target, written)
 
     def _render_picture(self, state: State) -> None:
-        is_vision = _looks(state)
-        is_chat = self.chat.show_state(state)
-        self.text.setVisible(not is_vision and not is_chat)
-        self.text_title.setVisible(not is_vision and self.chat.side.isHidden())
-        self.step_button.setVisible(not is_vision)
+        info, ran, document, sees = _info(state), state.ran, state.document, _sees(state)
+        can_converse = info is not None and info.chat
+        is_chat = can_converse and document.chat
+        has_roles = ran is not None and any(token.role for token in ran.tokens)
+        self.chat.show_turns(document.turns if is_chat else None, can_converse, has_roles)
+        self.text.setVisible(not sees and not is_chat)
+        self.text_title.setVisible(not sees and self.chat.side.isHidden())
+        self.step_button.setVisible(not sees)
         self.strip_area.set_most_lines(2 if is_chat else 3)  # the turns take the third
-        self.run_button.setText("Run  ·  Ctrl+R" if is_vision else "Run  ·  Enter")
-        self.picture.setVisible(is_vision)
-        if is_vision:
-            self.picture.show_state(state)
+        self.run_button.setText("Run  ·  Ctrl+R" if sees else "Run  ·  Enter")
+        self.picture.setVisible(sees)
+        if sees and info is not None:
+            seen = None if ran is None else ran.seen
+            before = [] if seen is None or ran is None else [token.label for token in ran.tokens[: seen.first]]
+            self.picture.show_picture(document.picture, info.channels, seen, before)
+            self.picture.select(state.selection.query, state.selection.key)
 
-    def _on_patch(self, patch: int) -> None:
-        position = self.picture.position_of(patch)
-        if position >= 0:
-            self.dispatch(SelectQuery(position))
-
-    def _on_patch_hovered(self, patch: int) -> None:
-        position = self.picture.position_of(patch)
+    def _on_position_hovered(self, position: int) -> None:
         self.hover.point(Pointed(query=position) if position >= 0 else NOTHING)
 
-    def _sides(self, state: State, strip: TokenStrip) -> tuple[bool, bool]:
-        """Whether the tokens of `strip` look at the selected site, and whether they are looked at."""
-        ran, site = state.ran, state.site
-        if ran is None:
-            return False, False
-        if site is None:
-            reads = strip is (self.target_strip if ran.source else self.strip)
-            return reads, reads and not ran.source
-        mine = ran.source or ran.tokens if strip is self.strip else ran.tokens if ran.source else None
-        queries, keys = site_tokens(ran, site)
-        return mine is queries, mine is keys
+    def _sides(self, state: State, strip: TokenStrip) -> Sides:
+        return sides(state.ran, state.site, is_target=strip is self.target.strip)
 
     def _on_token(self, strip: TokenStrip, intent: Intent) -> None:
-        if any(self._sides(self.session.state, strip)):
+        if self._sides(self.session.state, strip).any:
             self.dispatch(intent)
             return
         here, there = ("source", "target") if strip is self.strip else ("target", "source")
@@ -283,19 +242,19 @@ class InputPanel(Panel):
         strip.set_selection(-1, -1)
 
     def _on_hovered(self, strip: TokenStrip, token: int) -> None:
-        looks, is_looked_at = self._sides(self.session.state, strip)
-        if token < 0 or not (looks or is_looked_at):
+        side = self._sides(self.session.state, strip)
+        if token < 0 or not side.any:
             self.hover.point(NOTHING)
         else:
-            self.hover.point(Pointed(query=token) if looks else Pointed(key=token))
+            self.hover.point(Pointed(query=token) if side.queries else Pointed(key=token))
 
     def render_hover(self, pointed: Pointed) -> None:
         state = self.session.state
-        for strip in (self.strip, self.target_strip):
-            looks, is_looked_at = self._sides(state, strip)
-            query = pointed.query if looks else -1
-            strip.set_hover(query if query >= 0 else pointed.key if is_looked_at else -1)
-        self.picture.set_hover(self.picture.patch_of(pointed.query if pointed.query >= 0 else pointed.key))
+        for strip in (self.strip, self.target.strip):
+            side = self._sides(state, strip)
+            query = pointed.query if side.queries else -1
+            strip.set_hover(query if query >= 0 else pointed.key if side.keys else -1)
+        self.picture.hover(pointed.query if pointed.query >= 0 else pointed.key)
         self._render_arcs(state, pointed)
 
     def _mark_edited(self, state: State) -> None:
@@ -312,7 +271,7 @@ class InputPanel(Panel):
         site = state.site
         if view is None or site is None or not _is_of(view, site):
             self.picture.show_weights(None)
-            for strip in (self.strip, self.target_strip):
+            for strip in (self.strip, self.target.strip):
                 strip.set_arcs(None, -1)
                 strip.set_shades(None)
             return
@@ -320,12 +279,12 @@ class InputPanel(Panel):
         row = view.query if isinstance(view, RowView) else row  # the others are not here
         weights, _ = row_of(view, row)
         shaded = False
-        for strip in (self.strip, self.target_strip):
-            looks, is_looked_at = self._sides(state, strip)
-            drawn = weights if is_looked_at and len(weights) == strip.count and ran.seen is None else None
-            shaded = shaded or (drawn is not None and not looks)
-            strip.set_arcs(drawn if looks else None, row if looks and drawn is not None else -1)
-            strip.set_shades(None if looks else drawn)
+        for strip in (self.strip, self.target.strip):
+            side = self._sides(state, strip)
+            drawn = weights if side.keys and len(weights) == strip.count and ran.seen is None else None
+            shaded = shaded or (drawn is not None and not side.queries)
+            strip.set_arcs(drawn if side.queries else None, row if side.queries and drawn is not None else -1)
+            strip.set_shades(None if side.queries else drawn)
         before = "" if state.up_to_date else "tokens of the last text that ran · "
         name = head_name(state)
         self.picture.show_weights(weights)
@@ -345,43 +304,26 @@ def _wrote(state: State, row: int) -> str:
     return f" as it wrote “{after}”" if after else ""
 
 
-def _looks(state: State) -> bool:
-    """Whether the open model looks at a picture."""
-    return state.results.loaded is not None and state.results.loaded.info.family == "vision"
+def _info(state: State) -> CheckpointInfo | None:
+    """What the open checkpoint is."""
+    return state.results.loaded.info if state.results.loaded is not None else None
+
+
+def _sees(state: State) -> bool:
+    """Whether the open model is one for pictures."""
+    info = _info(state)
+    return info is not None and info.family == "vision"
 
 
 def _mask_token(state: State) -> str | None:
-    return state.results.loaded.info.mask_token if state.results.loaded is not None else None
+    info = _info(state)
+    return info.mask_token if info is not None else None
 
 
-def _writes(state: State) -> bool:
-    loaded = state.results.loaded
-    if loaded is not None and loaded.info.family == "seq2seq":
-        return state.document.target is not None
-    return loaded is not None and loaded.info.family in ("causal", "masked")
-
-
-def _step_tooltip(state: State) -> str:
-    mask, loaded = _mask_token(state), state.results.loaded
-    if mask is not None:
-        return f"Fill the {mask} of which the model is surest (Ctrl+Enter)"
-    if loaded is None or loaded.info.family != "seq2seq":
-        return "Append the model's likeliest next token (Ctrl+Enter)"
-    if state.document.target is None:
-        return "The model has written its whole answer. Empty the target, or begin it yourself, to go step by step."
-    return "Append the model's likeliest next token to the target (Ctrl+Enter)"
-
-
-def _button(text: str, key: str, tooltip: str, action: object) -> QPushButton:
-    button = QPushButton(f"{text}  ·  {key}")
-    button.setAccessibleName(text)
-    button.setToolTip(tooltip)
-    button.clicked.connect(action)
-    return button
-
-
-def _title(text: str, buddy: QWidget) -> QLabel:
-    label = QLabel(text)
-    label.setProperty("role", "title")
-    label.setBuddy(buddy)
-    return label
+def _remark(state: State) -> str:
+    """What is odd about the text; "" where nothing is."""
+    info, ran, document = _info(state), state.ran, state.document
+    said = template_remark(ran.tokens) if ran is not None and document.chat else ""
+    if said or info is None or state.loading is not None:
+        return said
+    return language_remark(document.prompt, info)

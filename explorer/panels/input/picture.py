@@ -1,37 +1,48 @@
-"""What a vision model looks at, in the place of a text."""
+"""What a vision model looks at, in the place of a text: a picture in patches, by the positions of its tokens."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from PySide6.QtCore import Signal
 
 from explorer.panels.input.picture_input import PictureInput
-from explorer.session.state import State
 from models.files.sample_pictures import samples, title_of_picture
 from models.protocol.values import SeenPicture
 
 
 class PictureRow(PictureInput):
-    """Shows the state's picture, its patches and where the selected token looks."""
+    """Shows a picture, its patches and where the selected token looks. Tokens have positions, patches numbers."""
+
+    position_selected = Signal(int)
+    position_hovered = Signal(int)  # -1 when the pointer leaves
 
     def __init__(self) -> None:
         super().__init__()
         self._seen: SeenPicture | None = None
+        self.patch_selected.connect(self._on_selected)
+        self.patch_hovered.connect(lambda patch: self.position_hovered.emit(self.position_of(patch)))
 
-    def show_state(self, state: State) -> None:
-        loaded, ran = state.results.loaded, state.ran
-        if loaded is None:
-            return
-        chosen = state.document.picture
-        choices = [(sample.reference, sample.title) for sample in samples(loaded.info.channels)]
+    def show_picture(self, chosen: str, channels: int, seen: SeenPicture | None, labels: list[str]) -> None:
+        """The picture that is `chosen` among those of so many channels, and what the model saw of it.
+
+        `labels` are those of the tokens before its patches.
+        """
+        choices = [(sample.reference, sample.title) for sample in samples(channels)]
         if chosen not in dict(choices):
             choices.append((chosen, title_of_picture(chosen)))
         self.set_choices(choices, chosen)
-        seen = None if ran is None else ran.seen
         if seen is not self._seen:
             self._seen = seen
-            self._show_seen(seen, [] if seen is None or ran is None else [t.label for t in ran.tokens[: seen.first]])
-        self.set_selection(self.patch_of(state.selection.query), self.patch_of(state.selection.key))
+            self._show_seen(seen, labels)
+
+    def select(self, query: int, key: int) -> None:
+        """Frame the patches at two positions."""
+        self.set_selection(self.patch_of(query), self.patch_of(key))
+
+    def hover(self, position: int) -> None:
+        """Mark the patch at the position that the pointer is over anywhere."""
+        self.set_hover(self.patch_of(position))
 
     def show_weights(self, weights: NDArray[np.float32] | None) -> None:
         """Where a token looks, (keys,); None where that is not known."""
@@ -45,6 +56,11 @@ class PictureRow(PictureInput):
     def position_of(self, patch: int) -> int:
         """The position of a patch among the tokens, -1 for none."""
         return patch + self._seen.first if self._seen is not None and patch >= 0 else -1
+
+    def _on_selected(self, patch: int) -> None:
+        position = self.position_of(patch)
+        if position >= 0:
+            self.position_selected.emit(position)
 
     def _show_seen(self, seen: SeenPicture | None, extra: list[str]) -> None:
         if seen is None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from explorer.language import foreign_remark
 from explorer.panels.input.chip_pictures import Chip
-from explorer.session.state import State
 from explorer.widgets.token_text import byte_note, shortened
-from models.protocol.chat import plain_text
-from models.protocol.values import Token
+from models.protocol.chat import Prompt, plain_text
+from models.protocol.values import CheckpointInfo, Token
 
 
 def word_span(tokens: tuple[Token, ...], position: int) -> tuple[int, int]:
@@ -44,9 +43,32 @@ def chip(token: Token, position: int, in_chat: bool = False) -> Chip:
     )
 
 
-def language_remark(state: State) -> str:
+def language_remark(prompt: Prompt, info: CheckpointInfo) -> str:
     """Says so where the text is plainly in a language that the model does not read; "" where all is well."""
-    loaded = state.results.loaded
-    if loaded is None or state.loading is not None:
+    return foreign_remark(plain_text(prompt), info)
+
+
+def template_remark(tokens: tuple[Token, ...]) -> str:
+    """Says so where a turn holds what the model takes for the template's own; "" where none does."""
+    found = next((token for token in tokens if token.role and token.special), None)
+    if found is None:
         return ""
-    return foreign_remark(plain_text(state.document.prompt), loaded.info)
+    return f"“{found.text.strip()}” in the {found.role}'s turn is read as the template's own mark."
+
+
+def step_tooltip(info: CheckpointInfo | None, is_made_to_say: bool) -> str:
+    """What Step does with this model; `is_made_to_say`: its target is given, and not written by the model."""
+    if info is not None and info.mask_token is not None:
+        return f"Fill the {info.mask_token} of which the model is surest (Ctrl+Enter)"
+    if info is None or info.family != "seq2seq":
+        return "Append the model's likeliest next token (Ctrl+Enter)"
+    if not is_made_to_say:
+        return "The model has written its whole answer. Empty the target, or begin it yourself, to go step by step."
+    return "Append the model's likeliest next token to the target (Ctrl+Enter)"
+
+
+def can_step(info: CheckpointInfo | None, is_made_to_say: bool) -> bool:
+    """Whether this model writes a token more, or fills a mask."""
+    if info is not None and info.family == "seq2seq":
+        return is_made_to_say
+    return info is not None and info.family in ("causal", "masked")

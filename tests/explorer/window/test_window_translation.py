@@ -46,7 +46,7 @@ def raised(window: MainWindow, name: str) -> None:
 
 
 def test_it_starts_where_the_word_order_turns(window):
-    assert window.input.target.text() == "El gato negro está durmiendo sobre la mesa."
+    assert window.input.target.text.text() == "El gato negro está durmiendo sobre la mesa."
     assert panel_of(window, HeadMapPanel).map.readout(1, 2).startswith("“El” looks at “cat”: 0.99")
     assert panel_of(window, HeadAtlasPanel).stacks.current == 2
     assert window.input.caption.text().endswith("from “El” as it wrote “gato”")
@@ -68,7 +68,7 @@ def test_the_alignment_is_that_of_the_map(window):
 
 
 def test_a_forced_target_is_stepped_word_by_word_and_undone(window):
-    target = window.input.target
+    target = window.input.target.text
     target.setFocus()
     press(target, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
     press(target, Qt.Key.Key_Delete)
@@ -85,7 +85,7 @@ def test_a_forced_target_is_stepped_word_by_word_and_undone(window):
     QTest.keyClicks(target, " perro")
     settle(window)
     assert [token.word for token in window.session.state.ran.tokens][:3] == ["⟨start⟩", "El", "perro"]
-    QTest.mouseClick(window.input.writes_button, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(window.input.target.writes_button, Qt.MouseButton.LeftButton)
     settle(window)
     assert target.text() == "El gato negro está durmiendo sobre la mesa."
 
@@ -111,12 +111,12 @@ def test_a_source_that_can_not_run_leaves_all_as_it_was(window, text, sentence):
     settle(window)
     assert window.session.state.notice.text.startswith(sentence)
     assert window.session.state.ran is before
-    assert window.input.target.text() == "El gato negro está durmiendo sobre la mesa."
+    assert window.input.target.text.text() == "El gato negro está durmiendo sobre la mesa."
 
 
 def test_a_target_that_is_too_long_is_cut_by_the_notices_button(window):
-    window.input.target.selectAll()
-    window.input.target.insertPlainText("gato " * 200)
+    window.input.target.text.selectAll()
+    window.input.target.text.insertPlainText("gato " * 200)
     settle(window)
     notice = window.session.state.notice
     assert notice.text.startswith("The target is 201 tokens long")
@@ -130,12 +130,12 @@ def test_a_target_that_is_too_long_is_cut_by_the_notices_button(window):
 def test_a_model_of_one_text_takes_the_target_away_and_alignment_brings_it_back(window):
     window.session.dispatch(OpenCheckpoint("story-gpt"))
     settle(window)
-    assert not window.input.target.isVisible()
+    assert not window.input.target.text.isVisible()
     raised(window, "alignment")
     QTest.mouseClick(panel_of(window, AlignmentPanel).open_button, Qt.MouseButton.LeftButton)
     settle(window)
     assert window.session.state.document == START
-    assert window.input.target.isVisible()
+    assert window.input.target.text.isVisible()
 
 
 def strategy_of(panel: DecodingPanel) -> str:
@@ -166,4 +166,4 @@ def test_a_source_of_blanks_is_told_to_be_empty(window):
     paste(window, "   ")
     settle(window)
     assert window.session.state.notice.text == "The input is empty. Type a sentence for the model to read."
-    assert window.input.target.text() == "El gato negro está durmiendo sobre la mesa."
+    assert window.input.target.text.text() == "El gato negro está durmiendo sobre la mesa."

@@ -243,53 +243,53 @@ def labels(strip: TokenStrip) -> list[str]:
 
 
 def test_only_a_model_of_two_texts_has_a_target(qtbot, panel, translating):
-    assert not panel.target.isVisible()
-    assert not panel.target_strip.isVisible()
+    assert not panel.target.text.isVisible()
+    assert not panel.target.strip.isVisible()
     both = shown(qtbot, InputPanel, translating)
-    assert both.target.isVisible()
+    assert both.target.text.isVisible()
     assert labels(both.strip) == ["␣The", "␣cat", "⟨end⟩"]
-    assert labels(both.target_strip) == ["⟨start⟩", "␣El", "␣gato"]
+    assert labels(both.target.strip) == ["⟨start⟩", "␣El", "␣gato"]
 
 
 def test_what_the_model_wrote_stands_in_the_target(qtbot, translating):
     panel = shown(qtbot, InputPanel, translating)
-    assert panel.target.text() == "El gato"
-    assert panel.writes_button.isChecked()
+    assert panel.target.text.text() == "El gato"
+    assert panel.target.writes_button.isChecked()
     assert not panel.step_button.isEnabled()
     assert "Empty the target" in panel.step_button.toolTip()
 
 
 def test_typing_emptying_and_letting_write_again(qtbot, translating):
     panel = shown(qtbot, InputPanel, translating)
-    QTest.keyClicks(panel.target, "s")
+    QTest.keyClicks(panel.target.text, "s")
     assert translating.state.document.target == "El gatos"
-    assert not panel.writes_button.isChecked()
-    panel.target.selectAll()
-    QTest.keyClick(panel.target, Qt.Key.Key_Delete)
+    assert not panel.target.writes_button.isChecked()
+    panel.target.text.selectAll()
+    QTest.keyClick(panel.target.text, Qt.Key.Key_Delete)
     assert translating.state.document.target == ""
     translating.arrive(answers.translation(run=2, target="", written=""))
     assert panel.step_button.isEnabled()
     qtbot.mouseClick(panel.step_button, Qt.MouseButton.LeftButton)
     assert translating.asked[-1] == StepRequest(run=2)
     translating.arrive(replace(answers.stepped(run=2, text="The cat"), target="El"))
-    assert panel.target.text() == "El"
-    qtbot.mouseClick(panel.writes_button, Qt.MouseButton.LeftButton)
+    assert panel.target.text.text() == "El"
+    qtbot.mouseClick(panel.target.writes_button, Qt.MouseButton.LeftButton)
     assert translating.state.document.target is None
-    assert panel.target.text() == "El"  # until the model has written
+    assert panel.target.text.text() == "El"  # until the model has written
     translating.arrive(answers.translation(run=3))
-    assert panel.target.text() == "El gato"
-    qtbot.mouseClick(panel.writes_button, Qt.MouseButton.LeftButton)
+    assert panel.target.text.text() == "El gato"
+    qtbot.mouseClick(panel.target.writes_button, Qt.MouseButton.LeftButton)
     assert translating.state.document.target == "El gato"  # what it wrote is held on to
 
 
 def test_undo_takes_back_what_was_typed_into_the_target(qtbot, translating):
     panel = shown(qtbot, InputPanel, translating)
-    QTest.keyClicks(panel.target, "!")
+    QTest.keyClicks(panel.target.text, "!")
     translating.undo()
     assert translating.state.document.target is None
-    assert panel.target.text() == "El gato"
+    assert panel.target.text.text() == "El gato"
     translating.redo()
-    assert panel.target.text() == "El gato!"
+    assert panel.target.text.text() == "El gato!"
 
 
 @pytest.mark.parametrize(
@@ -305,25 +305,25 @@ def test_weights_are_drawn_at_the_tokens_that_are_looked_at(qtbot, translating, 
     translating.dispatch(SelectHead(SiteRef(stack, 0), 0))
     translating.dispatch(SelectCell(1, 1))
     site = translating.state.site
-    before = [rendered(strip) for strip in (panel.strip, panel.target_strip)]
+    before = [rendered(strip) for strip in (panel.strip, panel.target.strip)]
     weights = np.full((site.queries, site.keys), 1 / site.keys, np.float32)
     translating.arrive(replace(answers.head_view(site=site.ref, head=0), weights=weights))
-    after = [rendered(strip) for strip in (panel.strip, panel.target_strip)]
+    after = [rendered(strip) for strip in (panel.strip, panel.target.strip)]
     assert [a != b for a, b in zip(after, before, strict=True)] == [bool(source), bool(target)]
-    room = [strip.chip_rect(0).top() >= 20 for strip in (panel.strip, panel.target_strip)]
+    room = [strip.chip_rect(0).top() >= 20 for strip in (panel.strip, panel.target.strip)]
     assert room == [source == "arcs", target == "arcs"]  # above the chips, only where there are arcs
     assert panel.caption.text() == caption
-    shades = [strip._shades is not None for strip in (panel.strip, panel.target_strip)]
+    shades = [strip._shades is not None for strip in (panel.strip, panel.target.strip)]
     assert shades == [source == "shades", False]
 
 
 def test_across_texts_one_strip_chooses_the_query_and_the_other_the_key(qtbot, translating):
     panel = shown(qtbot, InputPanel, translating)
-    for strip, token in ((panel.target_strip, 2), (panel.strip, 0)):
+    for strip, token in ((panel.target.strip, 2), (panel.strip, 0)):
         qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, pos=strip.chip_rect(token).center().toPoint())
     assert (translating.state.selection.query, translating.state.selection.key) == (2, 0)
     qtbot.keyClick(panel.strip, Qt.Key.Key_Right)
-    qtbot.keyClick(panel.target_strip, Qt.Key.Key_Left, Qt.KeyboardModifier.ShiftModifier)
+    qtbot.keyClick(panel.target.strip, Qt.Key.Key_Left, Qt.KeyboardModifier.ShiftModifier)
     assert (translating.state.selection.query, translating.state.selection.key) == (1, 1)
 
 
@@ -331,7 +331,7 @@ def test_a_token_of_the_other_text_is_answered_with_a_sentence(qtbot, translatin
     panel = shown(qtbot, InputPanel, translating)
     translating.dispatch(SelectHead(SiteRef("encoder", 0), 0))
     before = translating.state.selection
-    strip = panel.target_strip
+    strip = panel.target.strip
     qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, pos=strip.chip_rect(1).center().toPoint())
     assert translating.state.selection == before
     assert translating.state.notice.text.startswith("The selected head looks only within the source.")
@@ -341,9 +341,9 @@ def test_the_pointer_means_the_side_that_the_head_looks_from(qtbot, translating)
     panel = shown(qtbot, InputPanel, translating)
     move_pointer(panel.strip, panel.strip.chip_rect(1).center().toPoint())
     assert panel.hover.pointed == Pointed(key=1)
-    move_pointer(panel.target_strip, panel.target_strip.chip_rect(2).center().toPoint())
+    move_pointer(panel.target.strip, panel.target.strip.chip_rect(2).center().toPoint())
     assert panel.hover.pointed == Pointed(query=2)
     translating.dispatch(SelectHead(SiteRef("encoder", 0), 0))
     panel.hover.point(NOTHING)
-    move_pointer(panel.target_strip, panel.target_strip.chip_rect(1).center().toPoint())
+    move_pointer(panel.target.strip, panel.target.strip.chip_rect(1).center().toPoint())
     assert panel.hover.pointed == NOTHING

@@ -1,0 +1,58 @@
+"""Where the input panel's parts stand: the text (turns, a picture) and its buttons, the tokens, what is said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
+
+from explorer.panels.input.chat import ChatParts
+from explorer.panels.input.target import TargetParts
+
+
+class InputBody(QWidget):
+    """Lays out parts that the panel has made."""
+
+    def __init__(
+        self,
+        heading: QWidget,
+        text: QWidget,
+        chat: ChatParts,
+        picture: QWidget,
+        buttons: Sequence[QWidget],
+        tokens: QWidget,
+        target: TargetParts,
+        said: Sequence[QWidget],
+    ) -> None:
+        """`said` are labels; the first of them takes the room that is left."""
+        super().__init__()
+        top = Qt.AlignmentFlag.AlignTop
+        texts = QGridLayout()  # the two texts begin and end below each other
+        texts.setHorizontalSpacing(10)
+        texts.setVerticalSpacing(4)
+        texts.setColumnStretch(1, 1)
+        texts.addWidget(heading, 0, 0, top)
+        texts.addWidget(text, 0, 1)
+        texts.addWidget(chat.side, 0, 0, top)
+        texts.addWidget(chat.turns, 0, 1)
+        texts.addWidget(picture, 0, 0, 1, 2)  # in the place of the text
+        line = QHBoxLayout()
+        line.setSpacing(10)
+        for part in buttons:
+            line.addWidget(part, 0, top)
+        texts.addLayout(line, 0, 2)
+        texts.addWidget(tokens, 1, 0, 1, 3)
+        for place, part in enumerate(target.row):
+            texts.addWidget(part, 2, place, top)
+        texts.addWidget(target.area, 3, 0, 1, 3)
+        below = QHBoxLayout()
+        below.setSpacing(10)
+        below.addWidget(chat.legend)
+        for place, part in enumerate(said):
+            below.addWidget(part, int(place == 0))
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        column.addLayout(texts)
+        column.addLayout(below)

@@ -1,0 +1,42 @@
+"""The labels and buttons of the input panel."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel, QPushButton, QWidget
+
+
+def button(text: str, key: str, tooltip: str, action: object) -> QPushButton:
+    """A button that says its key."""
+    made = QPushButton(f"{text}  ·  {key}")
+    made.setAccessibleName(text)
+    made.setToolTip(tooltip)
+    made.clicked.connect(action)
+    return made
+
+
+def title(text: str, buddy: QWidget) -> QLabel:
+    """The bold name of a field."""
+    label = QLabel(text)
+    label.setProperty("role", "title")
+    label.setBuddy(buddy)
+    return label
+
+
+def dim() -> QLabel:
+    """A dim label for what may hold a token."""
+    label = QLabel()
+    label.setProperty("role", "dim")
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    return label
+
+
+def mark(tooltip: str) -> QLabel:
+    """A label in a frame, whose place is kept while it is hidden."""
+    label = QLabel()
+    label.setProperty("role", "mark")
+    label.setToolTip(tooltip)
+    policy = label.sizePolicy()
+    policy.setRetainSizeWhenHidden(True)
+    label.setSizePolicy(policy)
+    return label
