@@ -63,7 +63,7 @@ class CheckpointView(QWidget):
         """Show all that is known; `listing` adds where on a hub it comes from."""
         info = described.info
         if info is None:
-            self.show_sentence(_last_part(described.reference), described.refusal, is_refusal=True)
+            self.show_sentence(_last_part(described.request.reference), described.refusal, is_refusal=True)
             return
         self.title.setText(info.name)
         self.summary.setText(info.summary)

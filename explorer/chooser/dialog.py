@@ -236,7 +236,7 @@ class CheckpointDialog(QDialog):
 
     def show_described(self, described: Described) -> None:
         """The answer to `describe_asked`; one to an earlier question is ignored."""
-        if described.reference == self._reference:
+        if described.request.reference == self._reference:
             self._described = described
             self._show()
 

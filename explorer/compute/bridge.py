@@ -11,7 +11,7 @@ from explorer.compute.mailbox import LOAD, Mailbox
 from explorer.compute.worker import EngineLike, Worker, open_engine
 from explorer.session.intents import Arrived, Busy
 from explorer.session.session import Session
-from models.protocol.request import Progress, Request, Result
+from models.protocol.request import Lane, Progress, Request, Result
 
 PATIENCE_SECONDS = 0.3
 """Work that ends sooner than this says nothing about its progress: a label that flashes cannot be read."""
@@ -40,16 +40,16 @@ class Bridge(QObject):
         self._worker = Worker(self._mailbox, self._delivered.emit, engine_factory)
         self._started = False
         self._stopped = False
-        self._unanswered: dict[str, tuple[int, float]] = {}  # lane -> its newest ticket, and when that was posted
-        self._held: dict[str, Progress] = {}  # lane -> progress of work that may yet end within the patience
-        self._announced: frozenset[str] = frozenset()
+        self._unanswered: dict[Lane, tuple[int, float]] = {}  # lane -> its newest ticket, and when that was posted
+        self._held: dict[Lane, Progress] = {}  # lane -> progress of work that may yet end within the patience
+        self._announced: frozenset[Lane] = frozenset()
         self._patience = QTimer(self)
         self._patience.setSingleShot(True)
         self._patience.timeout.connect(self._release_progress)
         self._delivered.connect(self._receive, Qt.ConnectionType.QueuedConnection)
 
     @property
-    def busy(self) -> frozenset[str]:
+    def busy(self) -> frozenset[Lane]:
         """The lanes whose newest request has no answer yet."""
         return frozenset(self._unanswered)
 
@@ -71,7 +71,7 @@ class Bridge(QObject):
             self._started = True
             self._worker.start()
 
-    def call_off(self, lane: str) -> None:
+    def call_off(self, lane: Lane) -> None:
         """Nobody waits any longer for what `lane` is at; it is answered by nothing."""
         self._mailbox.call_off(lane)
         self._unanswered.pop(lane, None)

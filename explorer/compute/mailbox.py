@@ -7,18 +7,11 @@ from dataclasses import replace
 from typing import TypeVar
 
 from models.protocol.loading import LoadRequest
-from models.protocol.request import Request
-from models.protocol.running import ForwardRequest
-from models.protocol.trust import TrustRequest
+from models.protocol.request import Lane, Request
 
 RequestT = TypeVar("RequestT", bound=Request)
 
 LOAD = LoadRequest.lane
-PRIORITY = {LOAD: 0, ForwardRequest.lane: 1, TrustRequest.lane: 3}
-"""Lanes that are served first, and one that waits for all: at 4,096 tokens its answer takes seconds, and no picture
-depends on it. The others, at 2, wait in the order in which they were first posted."""
-
-_OTHERS = 2
 
 
 class Mailbox:
@@ -30,9 +23,9 @@ class Mailbox:
 
     def __init__(self) -> None:
         self._condition = threading.Condition()
-        self._waiting: dict[str, Request] = {}  # lane -> request, in the order in which the lanes began to wait
+        self._waiting: dict[Lane, Request] = {}  # lane -> request, in the order in which the lanes began to wait
         self._running: Request | None = None
-        self._newest: dict[str, int] = {}  # lane -> ticket
+        self._newest: dict[Lane, int] = {}  # lane -> ticket
         self._tickets = 0
         self._closed = False
 
@@ -62,11 +55,11 @@ class Mailbox:
             self._condition.wait_for(lambda: self._closed or bool(self._waiting), timeout)
             if self._closed or not self._waiting:
                 return None
-            lane = min(self._waiting, key=lambda lane: PRIORITY.get(lane, _OTHERS))  # the first of equals
+            lane = min(self._waiting, key=lambda lane: lane.order)  # the first of equals
             self._running = self._waiting.pop(lane)
             return self._running
 
-    def call_off(self, lane: str) -> None:
+    def call_off(self, lane: Lane) -> None:
         """Nobody waits any longer for the answer to the lane's newest request, and nothing takes its place."""
         with self._condition:
             self._tickets += 1
@@ -100,8 +93,6 @@ class Mailbox:
 
     def _unanswered(self, request: RequestT) -> RequestT | None:
         for other in (self._waiting.get(request.lane), self._running):
-            if other is None or self._superseded(other) or type(other) is not type(request):
-                continue
-            if replace(other, ticket=request.ticket) == request:
+            if isinstance(other, type(request)) and other == request and not self._superseded(other):
                 return other
         return None

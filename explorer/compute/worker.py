@@ -11,61 +11,13 @@ from typing import Any, Protocol, cast
 
 from explorer.compute.mailbox import Mailbox
 from explorer.compute.quiet_import import quiet_import
-from models.protocol.alignment import AlignmentRequest
-from models.protocol.atlas import AtlasRequest
-from models.protocol.cell import CellRequest
-from models.protocol.comparison import CompareRequest
-from models.protocol.decoding import DecodeRowsRequest, DecodeSamplesRequest, DecodeStepRequest
-from models.protocol.describing import DescribeRequest
-from models.protocol.export import ExportRequest
-from models.protocol.head import HeadRequest, RowRequest, TilesRequest
-from models.protocol.hub import FetchRequest, LookUpRequest
-from models.protocol.loading import DevicesRequest, LoadRequest
-from models.protocol.order import ShuffleRequest
-from models.protocol.positions import PatchPositionsRequest, PositionsRequest
-from models.protocol.prediction import PredictionRequest
-from models.protocol.quality import QualityRequest
-from models.protocol.recurrent import RecurrentRequest
 from models.protocol.request import Failure, Progress, Request, Result
-from models.protocol.running import ForwardRequest
-from models.protocol.step import StepRequest
-from models.protocol.trust import TrustRequest
-from models.protocol.variance import VarianceRequest
 from models.protocol.work import Cancelled
 
 log = logging.getLogger(__name__)
 
 PROGRESS_SECONDS = 0.05
 """Reports with the same label come no faster than this: an engine may report every step of a long loop."""
-
-ACTIVITIES: dict[type[Request], str] = {
-    LoadRequest: "opening the checkpoint",
-    DevicesRequest: "asking which devices there are",
-    DescribeRequest: "reading what the checkpoint is",
-    LookUpRequest: "asking the hub",
-    FetchRequest: "fetching the checkpoint",
-    ForwardRequest: "running the model on the text",
-    HeadRequest: "computing the weights of the head",
-    RowRequest: "computing where the token looks",
-    TilesRequest: "computing a part of the map",
-    AtlasRequest: "computing the thumbnails of all heads",
-    PredictionRequest: "reading what the model predicts",
-    CompareRequest: "comparing with the model as it is",
-    CellRequest: "computing the arithmetic of the cell",
-    VarianceRequest: "measuring the variance",
-    PositionsRequest: "reading how the model tells positions apart",
-    PatchPositionsRequest: "comparing the positions of patches",
-    AlignmentRequest: "reading which words the model looked at",
-    RecurrentRequest: "reading the hidden states",
-    ShuffleRequest: "running the text in another order",
-    TrustRequest: "comparing with the model's own attention",
-    ExportRequest: "writing the weights",
-    DecodeStepRequest: "choosing a token",
-    DecodeSamplesRequest: "drawing a token of each sample",
-    DecodeRowsRequest: "computing where the head looked while the text was written",
-    QualityRequest: "measuring quality against length",
-    StepRequest: "letting the model write a token",
-}
 
 
 class EngineLike(Protocol):
@@ -149,8 +101,7 @@ class Worker(threading.Thread):
             # Cancelled by anybody but the mailbox is a fault like any other: somebody waits for the answer.
             if isinstance(error, Cancelled) and self._mailbox.superseded(request):
                 return None
-            activity = ACTIVITIES.get(type(request), "computing")
-            return Failure(request=request, sentence=_sentence(activity, error), cause=traceback.format_exc())
+            return Failure(request=request, sentence=_sentence(request.activity, error), cause=traceback.format_exc())
 
     def _reporter(self, request: Request) -> Callable[[str, float | None], None]:
         last_label, last_time = "", 0.0

@@ -23,21 +23,17 @@ def wanted_head(state: State) -> HeadRequest | RowRequest | None:
     if ran is None or site is None:
         return None
     if site.is_long:
-        query, row = state.selection.query, state.results.row
-        if row is not None and (row.run, row.site, row.head, row.query) == (ran.run, site.ref, head, query):
-            return None
-        return RowRequest(run=ran.run, site=site.ref, head=head, query=query)
-    view = state.results.head
-    if view is not None and (view.run, view.site, view.head) == (ran.run, site.ref, head):
-        return None
-    return HeadRequest(run=ran.run, site=site.ref, head=head)
+        request, row = RowRequest(run=ran.run, site=site.ref, head=head, query=state.selection.query), state.results.row
+        return None if row is not None and row.request == request else request
+    wanted, view = HeadRequest(run=ran.run, site=site.ref, head=head), state.results.head
+    return None if view is not None and view.request == wanted else wanted
 
 
 def head_shown(state: State) -> HeadView | RowView | None:
     """The newest weights of the run on screen that are here: of a whole head, or of a long text one of its rows."""
     site, ran = state.site, state.ran
     view = state.results.row if site is not None and site.is_long else state.results.head
-    return view if view is not None and ran is not None and view.run == ran.run else None
+    return view if view is not None and ran is not None and view.request.run == ran.run else None
 
 
 def row_of(view: HeadView | RowView, query: int) -> tuple[np.ndarray, np.ndarray | None]:
@@ -58,9 +54,7 @@ def wanted_comparison(state: State) -> CompareRequest | None:
     position = ran.masks[0] if ran.masks and selection.query not in ran.masks else predicting_position(state, ran)
     request = CompareRequest(run=ran.run, site=site.ref, head=selection.head, position=position)
     view = state.results.comparison
-    if view is None or not isinstance(view.request, CompareRequest):
-        return request
-    if replace(view.request, ticket=0, have=0.0) != request:
+    if view is None or replace(view.request, have=0.0) != request:
         return request
     return None if view.done == 1 else replace(request, have=view.done)
 

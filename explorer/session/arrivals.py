@@ -41,7 +41,7 @@ from models.protocol.positions import PatchPositionsView, PositionsView
 from models.protocol.prediction import PredictionView
 from models.protocol.quality import QualityRequest, QualityView
 from models.protocol.recurrent import RecurrentView
-from models.protocol.request import Failure, Progress, Result
+from models.protocol.request import Failure, Progress, Result, RunRequest
 from models.protocol.running import ForwardRequest, Ran
 from models.protocol.step import Stepped
 from models.protocol.trust import TrustReport
@@ -164,8 +164,8 @@ def _selection_after(state: State, ran: Ran) -> Selection:
 @_arrive.register
 def _(result: HeadView, state: State) -> State:
     state = _without_progress(state, result)
-    selection = state.selection  # what panels look at, and so what they asked for
-    if not _is_of_this_run(state, result) or (result.site, result.head) != (selection.site, selection.head):
+    selection, request = state.selection, result.request  # what panels show, and so what they asked for
+    if not _is_of_this_run(state, result) or (request.site, request.head) != (selection.site, selection.head):
         return state
     return replace(_without_notice(state, result), results=replace(state.results, head=result))
 
@@ -187,8 +187,8 @@ for _view in _VIEWS:
 def _(result: VarianceView, state: State) -> State:
     state = _without_notice(_without_progress(state, result), result)
     ran = state.ran.run if state.ran is not None else None
-    if result.run is not None and result.run != ran:
-        result = replace(result, run=None, head=None)  # the random draws are of no run
+    if result.request.run is not None and result.request.run != ran:
+        result = replace(result, head=None)  # the random draws are of no run
     return replace(state, results=replace(state.results, variance=result))
 
 
@@ -209,7 +209,7 @@ def _(result: DecodeStepView | DecodeSamplesView, state: State) -> State:
     state = _without_notice(_without_progress(state, result), result)
     state = replace(state, results=replace(state.results, decoded=result))
     asked = state.asked
-    if asked is None or replace(result.request, ticket=0) != asked.request:
+    if asked is None or result.request != asked.request:
         return state  # a step that was looked at again, or that was broken off
     document = state.document
     return replace(state, asked=None, document=document.with_branches(asked.grown(document.branches, result)))
@@ -248,7 +248,7 @@ def _(result: Stepped, state: State) -> State:
 
 @_arrive.register
 def _(result: Exported, state: State) -> State:
-    sentence = f"The weights are written: {result.path} ({result.size / 1e6:.1f} MB)."
+    sentence = f"The weights are written: {result.request.path} ({result.size / 1e6:.1f} MB)."
     return replace(_without_progress(state, result), notice=Notice("info", sentence, lane=result.request.lane))
 
 
@@ -260,9 +260,9 @@ def _(result: Failure, state: State) -> State:
     state = _without_progress(state, result)
     request = result.request
     if isinstance(request, DescribeRequest):  # said where it was asked
-        described = Described(request=request, reference=request.reference, refusal=result.sentence)
+        described = Described(request=request, refusal=result.sentence)
         return replace(state, results=replace(state.results, described=described))
-    if state.asked is not None and replace(request, ticket=0) == state.asked.request:
+    if state.asked is not None and request == state.asked.request:
         state = replace(state, asked=None, passage=0)
     if isinstance(request, QualityRequest):
         state = replace(state, measuring=None)
@@ -285,8 +285,7 @@ def _speaks_of_the_past(state: State, failure: Failure) -> bool:
         return not _is_wanted_load(state, failure)
     if isinstance(request, ForwardRequest):
         return Question.of(request) != state.document.question
-    run = getattr(request, "run", None)
-    return run is not None and (state.ran is None or run != state.ran.run)
+    return isinstance(request, RunRequest) and (state.ran is None or request.run != state.ran.run)
 
 
 def _notice(failure: Failure, state: State) -> Notice:
@@ -323,7 +322,7 @@ def _smaller(placement: Placement | None) -> tuple[str, Placement] | None:
 
 
 def _asked(loaded: Loaded) -> Placement:
-    return loaded.request.placement if isinstance(loaded.request, LoadRequest) else loaded.placement
+    return loaded.request.placement
 
 
 def _is_wanted_load(state: State, result: Result) -> bool:
@@ -333,7 +332,8 @@ def _is_wanted_load(state: State, result: Result) -> bool:
 
 
 def _is_of_this_run(state: State, result: Result) -> bool:
-    return state.ran is not None and getattr(result, "run", None) == state.ran.run
+    request = result.request
+    return state.ran is not None and isinstance(request, RunRequest) and request.run == state.ran.run
 
 
 def _without_progress(state: State, result: Result) -> State:

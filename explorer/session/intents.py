@@ -17,7 +17,7 @@ from models.protocol.decoding import DecodeSamplesRequest, DecodeStepRequest
 from models.protocol.decoding_settings import Strategy
 from models.protocol.interventions import Intervention
 from models.protocol.quality import QualityRequest
-from models.protocol.request import Result
+from models.protocol.request import Lane, Result
 from models.protocol.values import Placement, SiteRef
 
 
@@ -259,7 +259,7 @@ class Arrived(Intent):
 class Busy(Intent):
     """Which lanes have requests without an answer."""
 
-    lanes: frozenset[str]
+    lanes: frozenset[Lane]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,11 @@ from explorer.session.arrivals import arrive
 from explorer.session.intents import Arrived, Busy, Intent, Measure, Show
 from explorer.session.rules import broken_off, rule, without_notice
 from explorer.session.state import State
+from models.protocol.loading import LoadRequest
 from models.protocol.quality import QualityRequest
+from models.protocol.running import ForwardRequest
 
-_LASTING_LANES = frozenset({"load", "forward"})
+_LASTING_LANES = frozenset({LoadRequest.lane, ForwardRequest.lane})
 """Lanes whose notices stay until the checkpoint or the text is another one, whatever else is done."""
 
 _OF_THE_PROGRAM = (Arrived, Busy, Show)

@@ -6,8 +6,12 @@ from dataclasses import replace
 from functools import singledispatch
 
 from explorer.session.state import State
+from models.protocol.decoding import DecodeStepRequest
+from models.protocol.request import Lane
+from models.protocol.running import ForwardRequest
+from models.protocol.step import StepRequest
 
-TEXT_LANES = frozenset({"forward", "decode", "decode:play"})
+TEXT_LANES = frozenset({ForwardRequest.lane, StepRequest.lane, DecodeStepRequest.lane})
 """Lanes whose notices speak of the text: changing it answers them."""
 
 
@@ -22,7 +26,7 @@ def another_text(state: State) -> State:
     return replace(without_notice(state, TEXT_LANES), refused=None)
 
 
-def without_notice(state: State, lanes: frozenset[str] | set[str]) -> State:
+def without_notice(state: State, lanes: frozenset[Lane] | set[Lane]) -> State:
     """Without the sentence before the person, where it was said of one of `lanes`."""
     return replace(state, notice=None) if state.notice is not None and state.notice.lane in lanes else state
 

@@ -14,7 +14,7 @@ from explorer.session.intents import Arrived, Intent, RestoreDocument
 from explorer.session.reduce import reduce
 from explorer.session.state import Document, State
 from models.protocol.decoding import DecodeSamplesView, DecodeStepView
-from models.protocol.request import Request
+from models.protocol.request import Lane, Request
 from models.protocol.step import Stepped
 
 
@@ -25,8 +25,8 @@ class Session(QObject):
     """(old state, new state), after each intent that changed something."""
     requested = Signal(object)
     """A `Request` to post to the engine."""
-    called_off = Signal(str)
-    """The lane whose work nobody waits for any longer."""
+    called_off = Signal(object)
+    """The `Lane` whose work nobody waits for any longer."""
     history_changed = Signal()
     """`can_undo` or `can_redo` is another one now."""
 
@@ -66,7 +66,7 @@ class Session(QObject):
         """Ask the engine on behalf of whoever shows the answer: it comes back as a change of state."""
         self.requested.emit(request)
 
-    def call_off(self, lane: str) -> None:
+    def call_off(self, lane: Lane) -> None:
         """Let the engine drop what it was asked for in `lane`."""
         self.called_off.emit(lane)
 

@@ -24,10 +24,10 @@ from models.protocol.positions import PatchPositionsView, PositionsView
 from models.protocol.prediction import PredictionView
 from models.protocol.quality import QualityRequest, QualityView
 from models.protocol.recurrent import RecurrentView
-from models.protocol.request import Progress
+from models.protocol.request import Lane, Progress
 from models.protocol.running import ForwardRequest, Ran
 from models.protocol.trust import TrustReport
-from models.protocol.values import DEFAULT_PLACEMENT, Placement, Site, SiteRef, Token
+from models.protocol.values import DEFAULT_PLACEMENT, Placement, Pooling, Site, SiteRef, Token
 from models.protocol.variance import VarianceView
 
 Normalisation = Literal["none", "row", "column", "difference"]
@@ -52,7 +52,7 @@ class ViewOptions:
     colour_map: str = "viridis"
     mean_column: bool = False  # the mean over heads beside each layer's heads
     dim_special: bool = True
-    pooling: Literal["max", "mean"] = "max"
+    pooling: Pooling = "max"
     top: int = 10  # candidates listed in the next-token bars
     edit_scope: Literal["head", "layer", "everywhere"] = "head"  # where a mask or scale that is set now applies
     painting: Literal["off", "block", "allow"] = "off"  # what a drag over the head map does to cells
@@ -137,7 +137,7 @@ class Notice:
     text: str
     action_label: str = ""
     action: object | None = None  # an intent, dispatched by the button
-    lane: str = ""  # whose answer it is; it goes when that lane's input changes or its next answer comes
+    lane: Lane | None = None  # whose answer it is; it goes when that lane's input changes or its next answer comes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -173,7 +173,7 @@ class State:
     results: Results = field(default_factory=Results)
     notice: Notice | None = None
     progress: tuple[Progress, ...] = ()  # work that takes longer than a moment, newest last
-    busy: frozenset[str] = frozenset()  # lanes with unanswered requests
+    busy: frozenset[Lane] = frozenset()  # lanes with unanswered requests
     placement: Placement = DEFAULT_PLACEMENT  # where checkpoints are opened, as asked for
     loading: str | None = None  # the checkpoint chosen since the last one that opened; no text runs meanwhile
     refused: Question | None = None  # what the open model could not run: not tried again unless asked

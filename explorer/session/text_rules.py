@@ -21,6 +21,7 @@ from explorer.session.state import Document, Notice, State
 from explorer.session.talking import as_chat, as_text, with_prompt
 from models.protocol.chat import MOST_TURNS, Chat
 from models.protocol.export import ExportRequest
+from models.protocol.loading import LoadRequest
 
 
 @rule.register
@@ -40,7 +41,7 @@ def _(intent: Place, state: State) -> State:
     if same and ran is not None and ran.text != state.document.prompt and selection.query == last_token(ran):
         state = state.with_document(selection=replace(selection, query=END))  # what has not run yet has an end too
     state = broken_off(state)  # a load calls off what was asked for
-    state = without_notice(state.with_document(checkpoint=reference), {"load", *TEXT_LANES})
+    state = without_notice(state.with_document(checkpoint=reference), {LoadRequest.lane, *TEXT_LANES})
     state = _with_loading(state, reference)
     return replace(state, placement=intent.placement, restored=same, refused=None)
 
@@ -114,7 +115,7 @@ def _choose(state: State, reference: str) -> State:
     underway = state.loading or (loaded.info.reference if loaded else None)
     if reference == underway:
         return state
-    return _with_loading(without_notice(state.with_document(checkpoint=reference), {"load"}), reference)
+    return _with_loading(without_notice(state.with_document(checkpoint=reference), {LoadRequest.lane}), reference)
 
 
 def _with_loading(state: State, reference: str) -> State:

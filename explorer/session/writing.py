@@ -35,7 +35,7 @@ class Writing:
 class Asked:
     """The step of decoding that was asked for and is not answered yet."""
 
-    request: DecodeStepRequest | DecodeSamplesRequest  # without a ticket
+    request: DecodeStepRequest | DecodeSamplesRequest
     parents: tuple[int, ...]  # the node that it goes on from; one for each of several samples
     looked_at: int  # when it was asked for
     shown: int = 0  # the place among the samples of the one that is looked at; -1 for one that goes no further

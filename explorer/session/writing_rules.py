@@ -36,7 +36,7 @@ def _(intent: SetStrategy, state: State) -> State:
 
 @rule.register
 def _(intent: AskStep, state: State) -> State:
-    asked = Asked(replace(intent.request, ticket=0), (intent.parent,), state.document.branches.current)
+    asked = Asked(intent.request, (intent.parent,), state.document.branches.current)
     if asked.grows:
         _check_paths(state.document.branches, asked.parents, (intent.request.ids,))
     return _asked(state, asked, intent.goes_on)
@@ -44,7 +44,7 @@ def _(intent: AskStep, state: State) -> State:
 
 @rule.register
 def _(intent: AskSamples, state: State) -> State:
-    request, branches = replace(intent.request, ticket=0), state.document.branches
+    request, branches = intent.request, state.document.branches
     if len(intent.parents) != len(request.samples):
         raise ValueError(f"{len(request.samples)} samples cannot go on from {len(intent.parents)} nodes.")
     _check_paths(branches, intent.parents, request.ids)

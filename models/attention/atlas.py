@@ -11,7 +11,8 @@ from torch import Tensor
 from models.attention.attention import AttentionInputs
 from models.attention.incremental import IncrementalWork
 from models.attention.masks import RowMask
-from models.attention.pooling import PooledHeads, Pooling, stream
+from models.attention.pooling import PooledHeads, stream
+from models.protocol.values import Pooling
 
 
 @dataclass(frozen=True, slots=True, eq=False)

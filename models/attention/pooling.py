@@ -10,15 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor
 
 from models.attention import attention
 from models.attention.attention import AttentionInputs
-
-Pooling = Literal["max", "mean"]
+from models.protocol.values import Pooling
 
 # Weights held at once, in elements: 32 MB of float32, what a processor's last cache holds (64 MB took a third longer);
 # more on a device, where each block costs a few launches.

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from models.attention import attention
 from models.attention.attention import AttentionInputs
-from models.attention.pooling import Pooling, pool_axis, squares
-from models.protocol.values import Tile
+from models.attention.pooling import pool_axis, squares
+from models.protocol.values import Pooling, Tile
 from models.protocol.work import Cancelled, never
 
 # Scores held at once, in elements: a processor's cache, and on a device, where each block costs launches, 256 MB.

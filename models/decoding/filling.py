@@ -50,7 +50,6 @@ class Filling:
         whole = filled(self.model, text, trace.tokens[place], choice.token)
         return DecodeStepView(
             request=request,
-            number=request.number,
             text=whole,
             whole=whole,
             ids=(*request.ids, choice.token),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from models.forward.context import Context
 from models.forward.model import Model
 from models.forward.predictions import predict
 from models.forward.trace import Trace
 from models.protocol.chat import Prompt, plain_text, with_more
 from models.protocol.errors import InputError
+from models.protocol.step import Stepped, StepRequest
 from models.protocol.values import Candidate, Token
 
 # a character of several byte tokens is written whole: UTF-8 has at most four
@@ -21,6 +23,14 @@ class Written:
     chosen: Candidate
     target: str | None = None  # of an encoder-decoder model: what its decoder has said
     ended: bool = False  # the model chose to end the text (a token that stands for no text); `text` is as it was
+
+
+def answer(request: StepRequest, context: Context) -> Stepped:
+    run = context.run(request.run)
+    written = write_next(run.model, run.trace, run.text, run.written)
+    return Stepped(
+        request=request, text=written.text, chosen=written.chosen, ended=written.ended, target=written.target
+    )
 
 
 def write_next(model: Model, trace: Trace, text: Prompt, target: str | list[int] | None = None) -> Written:

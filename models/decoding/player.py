@@ -13,6 +13,7 @@ from models.decoding.choosing import choose, end_ids
 from models.decoding.decode import written_text
 from models.decoding.filling import Filling
 from models.decoding.side_by_side import Drawing, Search
+from models.forward.context import Context
 from models.forward.model import Model
 from models.forward.run import run as run_whole
 from models.forward.trace import Trace
@@ -33,6 +34,22 @@ from models.protocol.interventions import Intervention
 from models.protocol.work import Cancelled, ShouldStop
 
 Asked = DecodeStepRequest | DecodeSamplesRequest | DecodeRowsRequest
+
+
+def answer_step(request: DecodeStepRequest, context: Context) -> DecodeStepView:
+    return _player(context).step(request, context.should_stop)
+
+
+def answer_samples(request: DecodeSamplesRequest, context: Context) -> DecodeSamplesView:
+    return _player(context).samples(request, context.should_stop)
+
+
+def answer_rows(request: DecodeRowsRequest, context: Context) -> DecodeRowsView:
+    return _player(context).rows(request, context.should_stop)
+
+
+def _player(context: Context) -> Player:
+    return context.kept_of_model.once(Player, lambda: Player(context.model))
 
 
 class Player:
@@ -313,7 +330,6 @@ class Writing:
         values: dict[str, object] = {"offers": (), "stages": (), "chosen": None, "drawn": None, "beams": (), **details}
         return DecodeStepView(
             request=request,
-            number=request.number,
             text=text,
             whole=self._lead + text if self.model.seq2seq else with_more(self.text, text),
             ids=ids,

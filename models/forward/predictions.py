@@ -7,10 +7,18 @@ from collections.abc import Sequence
 
 import torch
 
+from models.forward.context import Context
 from models.forward.model import Model
 from models.forward.trace import Trace
 from models.protocol.errors import ExplorerError
+from models.protocol.prediction import PredictionRequest, PredictionView
 from models.protocol.values import Candidate, Prediction
+
+
+def answer(request: PredictionRequest, context: Context) -> PredictionView:
+    run = context.run(request.run)
+    predictions = predict(run.model, run.trace, request.positions, request.top)
+    return PredictionView(request=request, predictions=predictions)
 
 
 @torch.no_grad()

@@ -14,10 +14,10 @@ from models.attention import attention
 from models.attention.atlas import Atlas, IncrementalAtlas
 from models.attention.attention import AttentionInputs, Rows
 from models.attention.masks import held
-from models.attention.pooling import Pooling, pooled
+from models.attention.pooling import pooled
 from models.forward.logits import LaterLogits
 from models.protocol.interventions import Intervention
-from models.protocol.values import SeenPicture, Site, SiteRef, Token
+from models.protocol.values import Pooling, SeenPicture, Site, SiteRef, Token
 from models.protocol.work import never
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ import traceback
 
 from models.files.devices import is_out_of_memory
 from models.files.memory import DTYPES, text_bytes, weight_bytes
+from models.forward.context import Context
 from models.forward.vision import open_processor
 from models.opening.capabilities import capabilities
 from models.opening.examine import check_opens, examine, no_tokenizer, open_tokenizer, room
@@ -16,6 +17,10 @@ from models.protocol.values import CheckpointInfo
 
 UNBOUNDED = 512
 """Tokens that a text is taken to have where a model takes any number."""
+
+
+def answer(request: DescribeRequest, _context: Context) -> Described:
+    return description_of(request)
 
 
 def description_of(request: DescribeRequest) -> Described:
@@ -46,7 +51,7 @@ def description_of(request: DescribeRequest) -> Described:
 
 def _described(request: DescribeRequest, info: CheckpointInfo | None, refusal: str = "", cause: str = "") -> Described:
     if info is None:
-        return Described(request=request, reference=request.reference, refusal=refusal, cause=cause)
+        return Described(request=request, refusal=refusal, cause=cause)
     tokens = info.context or UNBOUNDED
     try:
         where, free = room(request.placement)
@@ -54,7 +59,6 @@ def _described(request: DescribeRequest, info: CheckpointInfo | None, refusal: s
         where, free = "", None
     return Described(
         request=request,
-        reference=request.reference,
         refusal=refusal,
         info=info,
         capabilities=capabilities(info),

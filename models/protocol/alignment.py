@@ -7,19 +7,20 @@ from typing import ClassVar
 
 import numpy as np
 
-from models.protocol.request import Request, Result
+from models.protocol.request import Lane, Result, RunRequest
 from models.protocol.values import SiteRef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlignmentRequest(Request):
+class AlignmentRequest(RunRequest):
     """Cross-attention weights of run `run` as an alignment of its two texts. Answered by `AlignmentView`.
 
     One head of `site`; the mean over the site's heads where `head` is None; over every cross head where both are.
     """
 
-    lane: ClassVar[str] = "view:alignment"
-    run: int
+    lane: ClassVar[Lane] = Lane("view:alignment")
+    activity: ClassVar[str] = "reading which words the model attended to"
+    answered_by: ClassVar[str] = "models.views.alignment:answer"
     site: SiteRef | None = None
     head: int | None = None
 
@@ -28,9 +29,7 @@ class AlignmentRequest(Request):
 class AlignmentView(Result):
     """Row i holds the weights with which the model wrote target token i + 1: a position predicts the next token."""
 
-    run: int
-    site: SiteRef | None
-    head: int | None
+    request: AlignmentRequest
     weights: np.ndarray  # (target tokens, source tokens) float32, rows sum to 1
     likelihoods: np.ndarray  # (target tokens,) float32: of the token that each row wrote; NaN for the last, not written
     description: str  # "mean over the 8 heads of cross-attention layer 2"

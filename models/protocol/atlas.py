@@ -7,31 +7,32 @@ from typing import ClassVar
 
 import numpy as np
 
-from models.protocol.request import Request, Result
+from models.protocol.request import Lane, Result, RunRequest
+from models.protocol.values import Pooling
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AtlasRequest(Request):
+class AtlasRequest(RunRequest):
     """All heads of run `run`, each pooled to at most `size` x `size`. Answered by `AtlasView`.
 
     Of a long text an answer holds what could be computed in a moment; asked again with `have` set to the share that is
     there, the engine goes on from it.
     """
 
-    lane: ClassVar[str] = "view:atlas"
-    run: int
+    lane: ClassVar[Lane] = Lane("view:atlas")
+    activity: ClassVar[str] = "computing the thumbnails of all heads"
+    answered_by: ClassVar[str] = "models.views.atlas:answer"
     size: int
-    pooling: str = "max"
+    pooling: Pooling = "max"
     have: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AtlasView(Result):
-    run: int
+    request: AtlasRequest
     images: np.ndarray  # (sites, heads, rows, columns) float32; NaN where a site has fewer heads or tokens
     mean: np.ndarray  # (sites, rows, columns) float32: the mean over heads, pooled likewise
     row_error: float  # largest |sum of a row - 1| over every row of every head
     cell: int  # each pixel pools cell x cell weights
-    pooling: str
     seconds: float
     done: float = 1.0  # the share of all weights that is in it; what is not yet computed is NaN

@@ -7,21 +7,20 @@ from typing import ClassVar
 
 import numpy as np
 
-from models.protocol.request import Request, Result
-from models.protocol.values import Candidate, SiteRef
+from models.protocol.request import HeadOfRunRequest, Lane, Result
+from models.protocol.values import Candidate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CellRequest(Request):
+class CellRequest(HeadOfRunRequest):
     """One cell's arithmetic, from q and k to the logit of token `target`. Answered by `CellView`.
 
     `target` is a vocabulary id, or None for the likeliest next token at `query`.
     """
 
-    lane: ClassVar[str] = "view:cell"
-    run: int
-    site: SiteRef
-    head: int
+    lane: ClassVar[Lane] = Lane("view:cell")
+    activity: ClassVar[str] = "computing the arithmetic of the cell"
+    answered_by: ClassVar[str] = "models.views.cell:answer"
     query: int
     key: int
     target: int | None = None
@@ -48,11 +47,7 @@ class RecurrentScore:
 class CellView(Result):
     """How one score came about, became a weight, and what that weight did. Arrays are float32."""
 
-    run: int
-    site: SiteRef
-    head: int
-    query: int
-    key: int
+    request: CellRequest
     q: np.ndarray  # (head_dim,) the query vector, as it enters the product
     k: np.ndarray  # (head_dim,) the key vector
     rotated: bool  # q and k were turned by their positions on the way here (RoPE)

@@ -7,21 +7,20 @@ from typing import ClassVar
 
 import numpy as np
 
-from models.protocol.request import Request, Result
-from models.protocol.values import Prediction, SiteRef
+from models.protocol.request import HeadOfRunRequest, Lane, Result
+from models.protocol.values import Prediction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompareRequest(Request):
+class CompareRequest(HeadOfRunRequest):
     """One head of run `run` beside the same text run without interventions. Answered by `CompareView`.
 
     Of a long text an answer holds what could be computed in a moment, as that of an `AtlasRequest` does.
     """
 
-    lane: ClassVar[str] = "view:compare"
-    run: int
-    site: SiteRef
-    head: int
+    lane: ClassVar[Lane] = Lane("view:compare")
+    activity: ClassVar[str] = "comparing with the model as it is"
+    answered_by: ClassVar[str] = "models.views.long_comparison:answer"
     position: int  # where the next token is compared
     top: int = 6
     have: float = 0.0
@@ -45,9 +44,7 @@ class CompareView(Result):
     the difference that which is furthest from 0. What is not computed yet is NaN, and `done` says how much is.
     """
 
-    run: int
-    site: SiteRef
-    head: int
+    request: CompareRequest
     head_dim: int
     scale: float  # of the scores, as trained
     factor: float  # what interventions multiply it by, 1 without

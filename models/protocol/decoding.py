@@ -10,7 +10,7 @@ import numpy as np
 from models.protocol.chat import Prompt
 from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.interventions import Intervention
-from models.protocol.request import Request, Result
+from models.protocol.request import Lane, Request, Result
 from models.protocol.values import SiteRef
 
 Ending = Literal["", "model", "steps", "context", "masks"]
@@ -85,7 +85,9 @@ class DecodeStepRequest(Request):
     `number` says which step of the search is wanted, and `ids` are empty.
     """
 
-    lane: ClassVar[str] = "decode:play"
+    lane: ClassVar[Lane] = Lane("decode:play")
+    activity: ClassVar[str] = "choosing a token"
+    answered_by: ClassVar[str] = "models.decoding.player:answer_step"
     text: Prompt
     target: str | None = None  # what the decoder of an encoder-decoder model has said before
     interventions: tuple[Intervention, ...] = ()
@@ -103,7 +105,9 @@ class DecodeStepRequest(Request):
 class DecodeSamplesRequest(Request):
     """Draw the token of step `number` for several samples side by side. Answered by `DecodeSamplesView`."""
 
-    lane: ClassVar[str] = "decode:play"
+    lane: ClassVar[Lane] = Lane("decode:play")
+    activity: ClassVar[str] = "drawing a token of each sample"
+    answered_by: ClassVar[str] = "models.decoding.player:answer_samples"
     text: Prompt
     target: str | None = None
     interventions: tuple[Intervention, ...] = ()
@@ -137,7 +141,9 @@ class DecodeSamplesRequest(Request):
 class DecodeRowsRequest(Request):
     """Where one head looked in every step so far: its rows over prompt and `ids`. Answered by `DecodeRowsView`."""
 
-    lane: ClassVar[str] = "decode:rows"
+    lane: ClassVar[Lane] = Lane("decode:rows")
+    activity: ClassVar[str] = "computing where the head looked while the text was written"
+    answered_by: ClassVar[str] = "models.decoding.player:answer_rows"
     text: Prompt
     target: str | None = None
     interventions: tuple[Intervention, ...] = ()
@@ -154,7 +160,6 @@ class DecodeStepView(Result):
     """What one step of decoding did."""
 
     request: DecodeStepRequest
-    number: int
     text: str  # written so far, special tokens left out; of the best beam in a beam search
     whole: Prompt  # what "use this text" puts into the input (the target, in an encoder-decoder model)
     ids: tuple[int, ...]

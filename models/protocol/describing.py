@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from models.protocol.hub import HubListing
-from models.protocol.request import Request, Result
+from models.protocol.request import Lane, Request, Result
 from models.protocol.values import DEFAULT_PLACEMENT, Capability, CheckpointInfo, Placement
 
 
@@ -17,7 +17,12 @@ class DescribeRequest(Request):
     A `listing` stands for a checkpoint on a hub that was looked up and perhaps not fetched.
     """
 
-    lane: ClassVar[str] = "describe"
+    lane: ClassVar[Lane] = Lane("describe")
+    activity: ClassVar[str] = "reading what the checkpoint is"
+    answered_by: ClassVar[str] = "models.opening.describe:answer"
+    no_memory: ClassVar[str] = (
+        "There is not enough memory to say what this is. Close other programs, and choose it again."
+    )
     reference: str
     listing: HubListing | None = None
     placement: Placement = DEFAULT_PLACEMENT  # where it would be opened
@@ -25,7 +30,7 @@ class DescribeRequest(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Described(Result):
-    reference: str
+    request: DescribeRequest
     refusal: str = ""  # why it cannot be opened; "" where nothing speaks against it
     info: CheckpointInfo | None = None  # as far as it was understood
     capabilities: tuple[Capability, ...] = ()

@@ -27,3 +27,7 @@ class InputError(ExplorerError):
         super().__init__(sentence)
         self.cut_to = cut_to
         self.of_target = of_target
+
+
+class StaleRunError(Exception):
+    """Asked about a run that is no longer held."""

@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from models.protocol.request import Request, Result
+from models.protocol.request import Lane, Result, RunRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExportRequest(Request):
+class ExportRequest(RunRequest):
     """Write all weights of run `run` to the .npz file `path`. Answered by `Exported`."""
 
-    lane: ClassVar[str] = "export"
-    run: int
+    lane: ClassVar[Lane] = Lane("export")
+    activity: ClassVar[str] = "writing the weights"
+    answered_by: ClassVar[str] = "models.views.export:answer"
     path: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Exported(Result):
-    run: int
-    path: str
+    request: ExportRequest
     size: int  # bytes

@@ -7,60 +7,56 @@ from typing import ClassVar
 
 import numpy as np
 
-from models.protocol.request import Request, Result
-from models.protocol.values import SiteRef, Tile
+from models.protocol.request import HeadOfRunRequest, Lane, Result
+from models.protocol.values import Pooling, Tile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeadRequest(Request):
+class HeadRequest(HeadOfRunRequest):
     """The whole weight matrix of one head of run `run`. Answered by `HeadView`. For a site that is not long."""
 
-    lane: ClassVar[str] = "view:head"
-    run: int
-    site: SiteRef
-    head: int
+    lane: ClassVar[Lane] = Lane("view:head")
+    activity: ClassVar[str] = "computing the weights of the head"
+    answered_by: ClassVar[str] = "models.views.head:answer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HeadView(Result):
-    run: int
-    site: SiteRef
-    head: int
+    """The weights of one head."""
+
+    request: HeadRequest
     weights: np.ndarray  # (queries, keys) float32, rows sum to 1, masked cells exactly 0
     masked: np.ndarray | None  # (queries, keys) bool, True where the key may not be looked at; None where all may
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RowRequest(Request):
+class RowRequest(HeadOfRunRequest):
     """Where one query looks in one head of run `run`. Answered by `RowView`."""
 
-    lane: ClassVar[str] = "view:row"
-    run: int
-    site: SiteRef
-    head: int
+    lane: ClassVar[Lane] = Lane("view:row")
+    activity: ClassVar[str] = "computing where the token looks"
+    answered_by: ClassVar[str] = "models.views.head:answer_row"
     query: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RowView(Result):
-    run: int
-    site: SiteRef
-    head: int
-    query: int
+    """Where one query attends to."""
+
+    request: RowRequest
     weights: np.ndarray  # (keys,) float32, sums to 1, masked cells exactly 0
     masked: np.ndarray | None  # (keys,) bool; None where all may be looked at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TilesRequest(Request):
+class TilesRequest(HeadOfRunRequest):
     """Parts of one head's map, those that matter most first. Answered by `TilesView`, which may hold fewer."""
 
-    lane: ClassVar[str] = "view:tiles"
-    run: int
-    site: SiteRef
-    head: int
+    lane: ClassVar[Lane] = Lane("view:tiles")
+    activity: ClassVar[str] = "computing a part of the map"
+    answered_by: ClassVar[str] = "models.views.tiles:answer"
     tiles: tuple[Tile, ...]
-    pooling: str = "max"
+    pooling: Pooling = "max"
     scale_rows: bool = False  # each weight divided by the largest of its row
 
 
@@ -68,9 +64,5 @@ class TilesRequest(Request):
 class TilesView(Result):
     """Some tiles of one head's map, the first of those asked for."""
 
-    run: int
-    site: SiteRef
-    head: int
-    pooling: str
-    scale_rows: bool
+    request: TilesRequest
     tiles: tuple[tuple[Tile, np.ndarray], ...]  # (down, across) float32; NaN where a whole square is masked

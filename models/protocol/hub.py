@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from models.protocol.request import Request, Result
+from models.protocol.request import Lane, Request, Result
 
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
 """Any of these files makes a tokenizer."""
@@ -46,7 +46,8 @@ class LookUpRequest(Request):
     Of one GGUF file the header is fetched, so that it can be described before the rest is.
     """
 
-    lane: ClassVar[str] = "hub"
+    lane: ClassVar[Lane] = Lane("hub")
+    activity: ClassVar[str] = "asking the hub"
     text: str
     offline: bool = False
 
@@ -58,7 +59,8 @@ class FetchRequest(Request):
     Called off, it keeps what has come; the next one goes on from there.
     """
 
-    lane: ClassVar[str] = "hub"
+    lane: ClassVar[Lane] = Lane("hub")
+    activity: ClassVar[str] = "fetching the checkpoint"
     listing: HubListing
     offline: bool = False
 

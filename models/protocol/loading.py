@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from models.protocol.request import Request, Result
+from models.protocol.request import Lane, Request, Result
 from models.protocol.values import DEFAULT_PLACEMENT, CheckpointInfo, DeviceInfo, Placement
 
 
@@ -13,13 +13,16 @@ from models.protocol.values import DEFAULT_PLACEMENT, CheckpointInfo, DeviceInfo
 class LoadRequest(Request):
     """Open a checkpoint, a shipped name or a folder, on a device. Answered by `Loaded`."""
 
-    lane: ClassVar[str] = "load"
+    lane: ClassVar[Lane] = Lane("load", order=0)
+    activity: ClassVar[str] = "opening the checkpoint"
+    answered_by: ClassVar[str] = "models.opening.load:answer"
     reference: str
     placement: Placement = DEFAULT_PLACEMENT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Loaded(Result):
+    request: LoadRequest
     info: CheckpointInfo
     device: str  # "CPU", "CUDA 0 (NVIDIA H100)"; several where it was spread
     dtype: str  # "float32"
@@ -32,9 +35,12 @@ class Loaded(Result):
 class DevicesRequest(Request):
     """Where models can run, and how much memory is free there now. Answered by `DevicesView`."""
 
-    lane: ClassVar[str] = "view:devices"
+    lane: ClassVar[Lane] = Lane("view:devices")
+    activity: ClassVar[str] = "asking which devices there are"
+    answered_by: ClassVar[str] = "models.opening.load:answer_devices"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DevicesView(Result):
+    request: DevicesRequest
     devices: tuple[DeviceInfo, ...]  # the CPU first

@@ -8,18 +8,19 @@ from typing import ClassVar
 import numpy as np
 
 from models.protocol.positions import PositionScheme
-from models.protocol.request import Request, Result
+from models.protocol.request import Lane, Result, RunRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShuffleRequest(Request):
+class ShuffleRequest(RunRequest):
     """Run the text of run `run` in another order of words, with positions and without. Answered by `ShuffleView`.
 
     Seed 0 swaps the first word and the last; every other seed is an order of its own.
     """
 
-    lane: ClassVar[str] = "view:shuffle"
-    run: int
+    lane: ClassVar[Lane] = Lane("view:shuffle")
+    activity: ClassVar[str] = "running the text in another order"
+    answered_by: ClassVar[str] = "models.views.order:answer"
     seed: int = 0
 
 
@@ -38,8 +39,7 @@ class Moved:
 class ShuffleView(Result):
     """The same words in another order, with positions and without."""
 
-    run: int
-    seed: int
+    request: ShuffleRequest
     words: tuple[str, ...]  # as written, one a token
     order: tuple[int, ...]  # which token of the written order stands at each place of the new one
     fixed: tuple[bool, ...]  # by written place: special tokens, which stay

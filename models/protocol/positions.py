@@ -7,18 +7,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from models.protocol.request import Request, Result
-from models.protocol.values import SiteRef
+from models.protocol.request import HeadOfRunRequest, Lane, Result, RunRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PositionsRequest(Request):
+class PositionsRequest(HeadOfRunRequest):
     """How the open model tells positions apart, seen from one cell of run `run`. Answered by `PositionsView`."""
 
-    lane: ClassVar[str] = "view:positions"
-    run: int
-    site: SiteRef
-    head: int
+    lane: ClassVar[Lane] = Lane("view:positions")
+    activity: ClassVar[str] = "reading how the model tells positions apart"
+    answered_by: ClassVar[str] = "models.views.positions:answer"
     query: int
     key: int
 
@@ -61,11 +59,7 @@ class RotationView:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PositionsView(Result):
-    run: int
-    site: SiteRef
-    head: int
-    query: int
-    key: int
+    request: PositionsRequest
     scheme: PositionScheme
     embedding: np.ndarray | None  # (width,) float32 the query token's embedding; None where no vector is added to it
     position: np.ndarray | None  # (width,) float32 what its position adds
@@ -78,17 +72,18 @@ class PositionsView(Result):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PatchPositionsRequest(Request):
+class PatchPositionsRequest(RunRequest):
     """How alike the positions of the patches of run `run` are to a vision model. Answered by `PatchPositionsView`."""
 
-    lane: ClassVar[str] = "view:patches"
-    run: int
+    lane: ClassVar[Lane] = Lane("view:patches")
+    activity: ClassVar[str] = "comparing the positions of patches"
+    answered_by: ClassVar[str] = "models.views.patch_positions:answer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PatchPositionsView(Result):
     """The learned positions of a picture's patches, each compared with all."""
 
-    run: int
+    request: PatchPositionsRequest
     alike: np.ndarray | None  # (rows, columns, rows, columns) float32, cosines; None where the model has no table
     words: str  # what is shown, or why nothing is

@@ -5,21 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from models.protocol.request import Request, Result
+from models.protocol.request import Lane, Result, RunRequest
 from models.protocol.values import Prediction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PredictionRequest(Request):
+class PredictionRequest(RunRequest):
     """The `top` likeliest tokens at each of `positions` of run `run`. Answered by `PredictionView`."""
 
-    lane: ClassVar[str] = "view:prediction"
-    run: int
+    lane: ClassVar[Lane] = Lane("view:prediction")
+    activity: ClassVar[str] = "reading what the model predicts"
+    answered_by: ClassVar[str] = "models.forward.predictions:answer"
     positions: tuple[int, ...]
     top: int = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PredictionView(Result):
-    run: int
+    request: PredictionRequest
     predictions: tuple[Prediction, ...]

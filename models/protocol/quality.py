@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from models.protocol.request import Request, Result
+from models.protocol.request import Lane, Request, Result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +16,9 @@ class QualityRequest(Request):
     else is served in between. The engine opens the models itself and keeps them until the last batch, or until `stop`.
     """
 
-    lane: ClassVar[str] = "quality"
+    lane: ClassVar[Lane] = Lane("quality")
+    activity: ClassVar[str] = "measuring quality against length"
+    answered_by: ClassVar[str] = "models.quality.measurement:answer"
     references: tuple[str, ...]  # checkpoints, by shipped name or folder
     pairs: str  # a file of sentence pairs; "" for dates, which are made and not read
     held_out: bool = False  # only the English sentences that training held out of this file

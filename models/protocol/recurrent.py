@@ -7,22 +7,23 @@ from typing import ClassVar
 
 import numpy as np
 
-from models.protocol.request import Request, Result
+from models.protocol.request import Lane, Result, RunRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecurrentRequest(Request):
+class RecurrentRequest(RunRequest):
     """The hidden states of run `run` of a recurrent model. Answered by `RecurrentView`."""
 
-    lane: ClassVar[str] = "view:recurrent"
-    run: int
+    lane: ClassVar[Lane] = Lane("view:recurrent")
+    activity: ClassVar[str] = "reading the hidden states"
+    answered_by: ClassVar[str] = "models.views.recurrent:answer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RecurrentView(Result):
     """The hidden states of a recurrent model, step by step. Arrays are float32."""
 
-    run: int
+    request: RecurrentRequest
     score: str  # "none" (the bottleneck), "bahdanau", "dot", "general" or "concat"
     scope: str  # "global", "monotonic" or "predictive"
     cell: str  # "gru" or "lstm"

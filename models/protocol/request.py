@@ -1,27 +1,64 @@
 """What every request to the engine and every answer of it has in common: frozen values, no torch.
 
-The engine may answer from a thread, another process or another machine. A `Request` names its lane; within a lane the
-newest request wins (see `explorer.compute.mailbox`). A request stands beside its answer in the module of its subject.
+The engine may answer from a thread, another process or another machine. A request stands beside its answer in the
+module of its subject, and says itself in which lane it waits, what to call the work, and which function answers it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
-from models.protocol.values import Placement
+from models.protocol.errors import NO_MEMORY
+from models.protocol.values import Placement, SiteRef
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """Where requests of one kind wait: one at most, and a newer one takes its place. Lanes of one name are the same."""
+
+    name: str
+    order: int = field(default=2, compare=False)  # those of a lower number are served first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """`ticket` is set by the mailbox; a result whose ticket is no longer its lane's newest is dropped."""
+    """Two requests are equal where they ask for the same; `ticket`, which the mailbox sets, tells them apart.
 
-    lane: ClassVar[str]
-    ticket: int = 0
+    Attributes:
+        lane: the newest request of a lane is answered, those before it are called off.
+        activity: what is being done, as it stands after "while": "computing the weights of the head".
+        answered_by: the function that answers it, as "package.module:name". The engine imports it when it is first
+            needed and calls it with the request and a `models.forward.context.Context`; it returns a `Result`.
+        no_memory: what to tell the person where memory runs out.
+    """
+
+    lane: ClassVar[Lane]
+    activity: ClassVar[str] = "computing"
+    answered_by: ClassVar[str]
+    no_memory: ClassVar[str] = NO_MEMORY
+    ticket: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest(Request):
+    """About the run whose forward request had the ticket `run`. Its answer is shown while that run is."""
+
+    run: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadOfRunRequest(RunRequest):
+    """About one head of that run."""
+
+    site: SiteRef
+    head: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Result:
+    """An answer. It holds what is new: what was asked stands in its `request`."""
+
     request: Request
 
 

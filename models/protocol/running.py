@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from models.protocol.chat import Prompt
 from models.protocol.interventions import Intervention
-from models.protocol.request import Request, Result
+from models.protocol.request import Lane, Request, Result
 from models.protocol.values import SeenPicture, Site, Token
 
 
@@ -15,7 +15,9 @@ from models.protocol.values import SeenPicture, Site, Token
 class ForwardRequest(Request):
     """Run the open model on a text or a conversation, with what is to be changed. Answered by `Ran`."""
 
-    lane: ClassVar[str] = "forward"
+    lane: ClassVar[Lane] = Lane("forward", order=1)
+    activity: ClassVar[str] = "running the model on the text"
+    answered_by: ClassVar[str] = "models.engine.running:answer"
     text: Prompt
     interventions: tuple[Intervention, ...] = ()
     target: str | None = None  # for the decoder of an encoder-decoder model; None lets it write by beam search
@@ -26,7 +28,7 @@ class ForwardRequest(Request):
 class Ran(Result):
     """A forward pass that ended: `run` names it in every later request."""
 
-    run: int
+    request: ForwardRequest
     text: Prompt
     tokens: tuple[Token, ...]
     sites: tuple[Site, ...]
@@ -39,3 +41,7 @@ class Ran(Result):
     written: str = ""  # what its decoder said: `target`, or what it wrote itself
     seconds: float
     trace_bytes: int
+
+    @property
+    def run(self) -> int:
+        return self.request.ticket

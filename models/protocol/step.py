@@ -6,23 +6,24 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from models.protocol.chat import Prompt
-from models.protocol.request import Request, Result
+from models.protocol.request import Lane, Result, RunRequest
 from models.protocol.values import Candidate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepRequest(Request):
+class StepRequest(RunRequest):
     """Let the model write one more token after run `run` (or fill its surest mask). Answered by `Stepped`."""
 
-    lane: ClassVar[str] = "decode"
-    run: int
+    lane: ClassVar[Lane] = Lane("decode")
+    activity: ClassVar[str] = "letting the model write a token"
+    answered_by: ClassVar[str] = "models.decoding.next_token:answer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Stepped(Result):
     """The text with the model's choice in it; `ended` where the model chose to end the text instead."""
 
-    run: int
+    request: StepRequest
     text: Prompt
     chosen: Candidate
     ended: bool = False

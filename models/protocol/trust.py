@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from models.protocol.request import Request, Result
+from models.protocol.request import Lane, Result, RunRequest
 from models.protocol.values import TOLERANCE
 
 EAGER = "the model's own eager attention"
@@ -13,11 +13,12 @@ EAGER = "the model's own eager attention"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrustRequest(Request):
+class TrustRequest(RunRequest):
     """Compare run `run` with the model's own eager forward, or with its papers' formulas. Answered by `TrustReport`."""
 
-    lane: ClassVar[str] = "trust"
-    run: int
+    lane: ClassVar[Lane] = Lane("trust", order=3)
+    activity: ClassVar[str] = "comparing with the model's own attention"
+    answered_by: ClassVar[str] = "models.trust.report:answer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -27,7 +28,7 @@ class TrustReport(Result):
     A textbook model has none: it is held against its papers' formulas, computed anew in float64.
     """
 
-    run: int
+    request: TrustRequest
     logit_difference: float
     weight_difference: float
     tolerance: float  # of weights

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -34,6 +35,9 @@ class Token:
         """The label without the marks of leading white space: for axes, where tokens do not run on."""
         return self.label.lstrip("␣") or self.label
 
+
+Pooling = Literal["max", "mean"]
+"""What a pixel shows of the weights that it stands for."""
 
 LARGEST_WHOLE = 1024
 """Tokens up to which a head's weights are handed over whole (4 MB)."""

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from models.protocol.request import Request, Result
+from models.protocol.request import Lane, Request, Result
 from models.protocol.values import SiteRef
 
 
@@ -19,7 +19,9 @@ class VarianceRequest(Request):
     Queries and keys are drawn with shape (batch, tokens, d) for each d. Without a run only they are measured.
     """
 
-    lane: ClassVar[str] = "view:variance"
+    lane: ClassVar[Lane] = Lane("view:variance")
+    activity: ClassVar[str] = "measuring the variance"
+    answered_by: ClassVar[str] = "models.views.variance:answer"
     widest: ClassVar[int] = 1024  # the largest d
     most_elements: ClassVar[int] = 1 << 24
     batch: int
@@ -89,6 +91,6 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class VarianceView(Result):
-    run: int | None
+    request: VarianceRequest
     experiment: Experiment
     head: HeadScores | None  # None without a run, and for a head that may look at nothing

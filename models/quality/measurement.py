@@ -15,10 +15,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from models.forward.context import Context
 from models.forward.model import Model
 from models.forward.recurrent_model import RecurrentModel
 from models.opening.open import open_checkpoint
-from models.protocol.errors import InputError
+from models.protocol.errors import InputError, StaleRunError
 from models.protocol.quality import QualityBin, QualityExample, QualityPart, QualityRequest, QualityScore, QualityView
 from models.protocol.work import Cancelled
 from models.quality.batching import log_probabilities, source_ids, target_ids, translate
@@ -66,6 +67,30 @@ class _Done:
     written: list[str]
     log_probability: float = 0.0  # sum over tokens
     tokens: int = 0
+
+
+def answer(request: QualityRequest, context: Context) -> QualityView:
+    """The measurement after one more batch.
+
+    Raises:
+        StaleRunError: more is asked of a measurement that is no longer there.
+    """
+    kept = context.kept
+    measurement = kept.get(Measurement)
+    if request.stop:
+        kept.drop(Measurement)
+        if measurement is None:
+            raise StaleRunError
+        return measurement.view(request)
+    if measurement is None or not measurement.belongs_to(request):
+        if request.done:
+            raise StaleRunError
+        kept.drop(Measurement)
+        measurement = None  # its models need not be held beside the new ones
+        measurement = kept.put(Measurement(request, context.should_stop, context.report))
+    if request.done >= measurement.done:  # else the last answer did not reach the window
+        measurement.advance(context.should_stop)
+    return measurement.view(request)
 
 
 class Measurement:

@@ -5,8 +5,21 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from models.forward.context import Context
 from models.forward.trace import Trace
+from models.protocol.alignment import AlignmentRequest, AlignmentView
+from models.protocol.arrays import read_only
 from models.protocol.values import SiteRef
+
+
+def answer(request: AlignmentRequest, context: Context) -> AlignmentView:
+    trace = context.run(request.run).trace
+    return AlignmentView(
+        request=request,
+        weights=read_only(mean_weights(trace, request.site, request.head)),
+        likelihoods=read_only(likelihoods(trace)),
+        description=described(trace, request.site, request.head),
+    )
 
 
 def mean_weights(trace: Trace, site: SiteRef | None = None, head: int | None = None) -> np.ndarray:

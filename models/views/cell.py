@@ -11,10 +11,12 @@ from torch import Tensor
 
 from models.attention import attention
 from models.attention.attention import AttentionInputs
+from models.forward.context import Context
 from models.forward.model import Model
 from models.forward.recurrent_model import RecurrentModel
 from models.forward.trace import Trace
 from models.protocol.cell import CellRequest, CellView
+from models.protocol.errors import InputError
 from models.protocol.interventions import Mask, Positions, applies, precedence
 from models.protocol.values import Candidate, Site
 from models.views.recurrent import NO_STREAM, score_of
@@ -22,6 +24,13 @@ from models.views.residual import logit_direction, output_weight
 
 CANDIDATES = 10
 """How many of the likeliest next tokens a view names."""
+
+
+def answer(request: CellRequest, context: Context) -> CellView:
+    run = context.run(request.run)
+    if run.model.info.weights_only:
+        raise InputError(run.model.info.weights_only)
+    return cell_view(request, run.model, run.trace)
 
 
 @torch.no_grad()
@@ -62,11 +71,6 @@ def cell_view(request: CellRequest, model: Model, trace: Trace) -> CellView:
     raw = float(row_raw[key])
     view = CellView(
         request=request,
-        run=request.run,
-        site=request.site,
-        head=head,
-        query=query,
-        key=key,
         q=_plain(q),
         k=_plain(keys[key]),
         rotated=is_rotated(model, trace, site),
@@ -114,8 +118,8 @@ def cell_view(request: CellRequest, model: Model, trace: Trace) -> CellView:
 
 def _recurrent(view: CellView, model: RecurrentModel, trace: Trace) -> CellView:
     """The same cell with its score's own arithmetic, where no product of a query and a key made it."""
-    parts, row = score_of(model, trace, view.query, view.key)
-    raw = float(row[view.key])
+    parts, row = score_of(model, trace, view.request.query, view.request.key)
+    raw = float(row[view.request.key])
     return replace(
         view,
         q=parts.state,

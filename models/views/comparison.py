@@ -40,9 +40,6 @@ def compare(request: CompareRequest, model: Model, before: Trace, after: Trace) 
             array.flags.writeable = False
     return CompareView(
         request=request,
-        run=request.run,
-        site=request.site,
-        head=request.head,
         head_dim=x.query.shape[-1],
         scale=x.scale,
         factor=1.0 if x.factors is None else float(x.factors[request.head]),

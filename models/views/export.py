@@ -10,13 +10,24 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import numpy as np
 
 from models.files.whole_files import not_written, replacing
+from models.forward.context import Context
 from models.forward.trace import Trace
 from models.protocol.errors import ExplorerError
+from models.protocol.export import Exported, ExportRequest
 from models.protocol.values import Site
 from models.protocol.work import Cancelled, never
 
 _BLOCK = 1 << 22  # bytes that are compressed between two looks at `should_stop`
 _CELLS = 1 << 22  # weights held at once: a head of 32,768 tokens has a thousand million
+
+
+def answer(request: ExportRequest, context: Context) -> Exported:
+    def report(fraction: float) -> None:
+        context.report("Writing the weights", fraction)
+
+    run = context.run(request.run)
+    report(0.0)
+    return Exported(request=request, size=save_weights(run.trace, request.path, context.should_stop, report))
 
 
 def save_weights(

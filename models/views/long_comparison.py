@@ -17,17 +17,34 @@ from models.attention import attention
 from models.attention.attention import AttentionInputs
 from models.attention.incremental import IncrementalWork
 from models.attention.pooling import squares
+from models.forward.context import Context
 from models.forward.model import Model
 from models.forward.trace import Trace
 from models.protocol.comparison import CompareRequest, CompareView
 from models.protocol.values import SiteRef, top_level
 from models.protocol.work import never
-from models.views.comparison import LossInParts, PeeksInParts, prediction_at, token_changes
+from models.views.comparison import LossInParts, PeeksInParts, compare, prediction_at, token_changes
 
 # Weights of a run held at once, in elements: a processor's cache, and on a device, where each block costs launches,
 # 256 MB.
 _BLOCK = {"cpu": 1 << 20}
 _DEVICE_BLOCK = 1 << 26
+
+
+def answer(request: CompareRequest, context: Context) -> CompareView:
+    """One head beside the model as it is; of a long text, as far as it is computed once a moment more was spent."""
+    run, should_stop = context.run(request.run), context.should_stop
+    context.report("Comparing with the model as it is", request.have or None)
+    before = run.untouched(should_stop)
+    if not run.trace.sites[run.trace.index(request.site)].is_long:
+        return compare(request, run.model, before, run.trace)
+    with run.kept.unless_it_fails(LongComparison), run.kept_of_text.unless_it_fails(LossInParts):
+        begun = run.kept.once(
+            LongComparison, lambda: LongComparison(run.model, before, run.trace, run.kept_of_text.get(LossInParts))
+        )
+        run.kept_of_text.put(before)  # the runs that follow are compared with it too
+        run.kept_of_text.put(begun.loss_before)
+        return begun.answer(request, run.work_per_answer, should_stop)
 
 
 class HeadChange(IncrementalWork):
@@ -148,9 +165,6 @@ class LongComparison:
         whole = all(part.is_whole for part in parts)
         return CompareView(
             request=request,
-            run=request.run,
-            site=request.site,
-            head=request.head,
             head_dim=after.query.shape[-1],
             scale=after.scale,
             factor=1.0 if after.factors is None else float(after.factors[request.head]),

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from models.forward.context import Context
 from models.forward.model import Model
 from models.forward.run import run
 from models.forward.trace import Trace
@@ -22,6 +23,12 @@ from models.protocol.values import Token
 from models.views.positions import describe_positions
 
 _ROWS = 256  # positions whose logits are held at once
+
+
+def answer(request: ShuffleRequest, context: Context) -> ShuffleView:
+    run = context.run(request.run)
+    context.report("Running the text in another order", None)
+    return shuffle_view(request, run.model, run.trace, run.model.text_read(run.text), context.should_stop)
 
 
 @torch.no_grad()
@@ -53,8 +60,6 @@ def shuffle_view(
     off = Positions("off")
     return ShuffleView(
         request=request,
-        run=request.run,
-        seed=request.seed,
         words=tuple(token.word for token in tokens),
         order=tuple(order),
         fixed=tuple(_is_fixed(tokens)),

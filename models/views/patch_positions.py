@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from models.forward.context import Context
 from models.forward.model import Model
 from models.forward.trace import Trace
 from models.protocol.positions import PatchPositionsRequest, PatchPositionsView
@@ -20,6 +21,11 @@ _NONE = (
     "No table of positions that has a vector for each patch of this picture was found in the model: it tells their "
     "places by a bias in each layer, say, or stretches a table of another size."
 )
+
+
+def answer(request: PatchPositionsRequest, context: Context) -> PatchPositionsView:
+    run = context.run(request.run)
+    return patch_positions_view(request, run.model, run.trace)
 
 
 @torch.no_grad()
@@ -44,7 +50,7 @@ def patch_positions_view(request: PatchPositionsRequest, model: Model, trace: Tr
         "and added to the patches before the first layer. Nobody told the model which patches are neighbours "
         "(Dosovitskiy et al. 2021, figure 7)."
     )
-    return PatchPositionsView(request=request, run=request.run, alike=alike, words=words)
+    return PatchPositionsView(request=request, alike=alike, words=words)
 
 
 def patch_table(model: Model, seen: SeenPicture) -> Tensor | None:
@@ -62,4 +68,4 @@ def patch_table(model: Model, seen: SeenPicture) -> Tensor | None:
 
 
 def _without(request: PatchPositionsRequest, words: str) -> PatchPositionsView:
-    return PatchPositionsView(request=request, run=request.run, alike=None, words=words)
+    return PatchPositionsView(request=request, alike=None, words=words)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from models.files.devices import apply, weight_of
+from models.forward.context import Context
 from models.forward.model import Model
 from models.forward.position_edits import position_tables, table_rows, why_not_off, why_not_shifted
 from models.forward.trace import Trace
@@ -71,6 +72,11 @@ def _found(model: Model, site: Site | None) -> PositionScheme:
     )
 
 
+def answer(request: PositionsRequest, context: Context) -> PositionsView:
+    run = context.run(request.run)
+    return positions_view(request, run.model, run.trace)
+
+
 @torch.no_grad()
 def positions_view(request: PositionsRequest, model: Model, trace: Trace) -> PositionsView:
     """The scheme at the site of one cell, with what the positions of its query and key did there.
@@ -92,11 +98,6 @@ def positions_view(request: PositionsRequest, model: Model, trace: Trace) -> Pos
         rotation, note = rotation_view(model, trace, site, head, query, key)
     return PositionsView(
         request=request,
-        run=request.run,
-        site=request.site,
-        head=head,
-        query=query,
-        key=key,
         scheme=scheme,
         embedding=added.embedding,
         position=added.position,

@@ -7,9 +7,11 @@ import torch
 from torch import Tensor
 
 from models.attention import attention
+from models.forward.context import Context
 from models.forward.recurrent_model import RecurrentModel
 from models.forward.trace import Trace
 from models.protocol.cell import RecurrentScore
+from models.protocol.errors import InputError
 from models.protocol.recurrent import RecurrentRequest, RecurrentView
 from models.textbook.scores import Additive
 
@@ -19,6 +21,13 @@ NO_STREAM = (
 )
 
 
+def answer(request: RecurrentRequest, context: Context) -> RecurrentView:
+    run = context.run(request.run)
+    if not isinstance(run.model, RecurrentModel):
+        raise InputError(f"{run.model.info.name} has no recurrent states: it is a transformer.")
+    return recurrent_view(request, run.model, run.trace)
+
+
 @torch.no_grad()
 def recurrent_view(request: RecurrentRequest, model: RecurrentModel, trace: Trace) -> RecurrentView:
     """Encoder and decoder states of a run, with scores, weights and contexts where it attends."""
@@ -26,7 +35,6 @@ def recurrent_view(request: RecurrentRequest, model: RecurrentModel, trace: Trac
     scores, masked, weights = _looks(trace)
     return RecurrentView(
         request=request,
-        run=request.run,
         score=config.score,
         scope=config.scope,
         cell=config.cell,

@@ -11,16 +11,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from models.protocol.errors import InputError
 from models.protocol.values import SiteRef
-from models.protocol.variance import Experiment, HeadScores, VarianceRequest
+from models.protocol.variance import Experiment, HeadScores, VarianceRequest, VarianceView
 from models.protocol.work import Cancelled
 
 if TYPE_CHECKING:
+    from models.forward.context import Context
     from models.forward.trace import Trace
 
 Array = NDArray[np.float64]
@@ -29,6 +32,30 @@ DIMENSIONS = tuple(2**power for power in range(11))
 """The d that are measured, 1 to 1,024."""
 
 _BLOCK = 1 << 19  # elements drawn at once: a processor's cache
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drawn:
+    """The last experiment, and the numbers that it was made with."""
+
+    numbers: tuple[int, int, float, int]
+    experiment: Experiment
+
+
+def answer(request: VarianceRequest, context: Context) -> VarianceView:
+    if request.refusal():
+        raise InputError(request.refusal())
+    head = None
+    if request.run is not None and request.site is not None:
+        run = context.run(request.run)
+        # a recurrent model's scores are no products of a query and a key
+        unseen = run.model.info.textbook or run.model.info.weights_only
+        head = None if unseen else head_scores(run.trace, request.site, request.head)
+    numbers = (request.batch, request.tokens, request.deviation, request.seed)
+    drawn = context.kept.get(Drawn)
+    if drawn is None or drawn.numbers != numbers:  # another head needs no other draw
+        drawn = context.kept.put(Drawn(numbers, measure(*numbers, context.should_stop, context.report)))
+    return VarianceView(request=request, experiment=drawn.experiment, head=head)
 
 
 def measure(

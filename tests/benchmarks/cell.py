@@ -69,7 +69,7 @@ def _is_shown(session: Session, query: int, key: int) -> bool:
     view = session.state.results.cell
     if view is None or not isinstance(view.request, CellRequest):
         return False
-    return (view.query, view.key) == (query, key)
+    return (view.request.query, view.request.key) == (query, key)
 
 
 def main() -> None:

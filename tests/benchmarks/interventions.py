@@ -104,7 +104,7 @@ def let_go() -> None:
 
 def is_current_run_shown(host: Host) -> bool:
     ran, head, bars = host.state.ran, host.state.results.head, host.state.results.prediction
-    return ran is not None and head is not None and bars is not None and ran.run == head.run == bars.run
+    return ran is not None and head is not None and bars is not None and ran.run == head.request.run == bars.request.run
 
 
 def is_shown(host: Host) -> bool:

@@ -29,9 +29,9 @@ import transformers
 from models import open_checkpoint, run
 from models.attention.atlas import IncrementalAtlas
 from models.attention.tiles import HeadTiles
-from models.engine.current_run import WORK_PER_ANSWER, WORK_PER_ANSWER_ON_DEVICE
 from models.files.devices import label_of
 from models.forward.capture import IMPLEMENTATION, Recorder, recording
+from models.forward.current_run import WORK_PER_ANSWER, WORK_PER_ANSWER_ON_DEVICE
 from models.forward.model import Model
 from models.forward.trace import Trace
 from models.protocol.values import TILE, Tile, top_level

@@ -15,6 +15,7 @@ from explorer.session.intents import OpenCheckpoint, SetText
 from explorer.session.state import Document, State
 from explorer.settings import Settings
 from explorer.window.window import MainWindow
+from models.protocol.running import ForwardRequest
 from tests.explorer.real_window import EXAMPLE, destroy, look_put_back, opened_window, settle, wait_until
 
 pytestmark = pytest.mark.x
@@ -108,7 +109,7 @@ def test_closing_while_a_checkpoint_is_opened(at_work):
 def test_closing_during_a_forward_pass(at_work):
     with opened_window() as window:
         window.session.dispatch(SetText("the " * 500))
-        wait_until(lambda: window.bridge.busy == frozenset({"forward"}))
+        wait_until(lambda: window.bridge.busy == frozenset({ForwardRequest.lane}))
         at_work(window)
 
 

@@ -67,8 +67,8 @@ def open_in(reference: str | Path, placement: Placement) -> Engine:
     engine = Engine()
     loaded = ask(engine, LoadRequest(ticket=1, reference=str(reference), placement=placement))
     assert isinstance(loaded, Loaded), loaded
-    assert engine._model is not None
-    aligned(engine._model.module)
+    assert engine.workspace.model is not None
+    aligned(engine.workspace.model.module)
     return engine
 
 

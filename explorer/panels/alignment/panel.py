@@ -130,9 +130,8 @@ class AlignmentPanel(Panel):
         mode = self._mode_of(state)
         ref = site.ref if site is not None and mode != ALL else None
         head = state.selection.head if mode == HEAD else None
-        if view is not None and (view.run, view.site, view.head) == (ran.run, ref, head):
-            return None
-        return AlignmentRequest(run=ran.run, site=ref, head=head)
+        request = AlignmentRequest(run=ran.run, site=ref, head=head)
+        return None if view is not None and view.request == request else request
 
     def render_state(self, state: State, old: State | None) -> None:
         loaded, view, ran = state.results.loaded, state.results.alignment, state.ran
@@ -149,7 +148,7 @@ class AlignmentPanel(Panel):
         if view is None or ran is None:
             self._show_nothing()
             return
-        if view.run != ran.run:
+        if view.request.run != ran.run:
             return  # the last picture stays until the new one is here
         if view is not self._shown:
             self._show(view, ran)

@@ -44,7 +44,7 @@ def row_remark(view: CellView, query: str, shown: int) -> str:
 
 def sharing(view: CellView) -> str:
     """ "shares key/value head 1 with heads 2, 3", "" for a head with a key/value head of its own."""
-    others = [str(head) for head in view.key_group if head != view.head]
+    others = [str(head) for head in view.key_group if head != view.request.head]
     if not others:
         return ""
     return f"shares key/value head {view.key_head} with head{'s' if len(others) > 1 else ''} {', '.join(others)}"
@@ -128,10 +128,11 @@ def _mask(view: CellView, site: Site, query: str, key: str) -> Explained:
 def _why_allowed(view: CellView, site: Site, query: str, key: str) -> str:
     if site.stack == "cross":
         return "every source token is open"
-    if view.key == view.query:
+    if view.request.key == view.request.query:
         return "a token may look at itself"
     if site.causal or site.stack == "decoder":
-        return f"“{key}” comes before “{query}”" if view.key < view.query else "this run lets it look ahead"
+        is_before = view.request.key < view.request.query
+        return f"“{key}” comes before “{query}”" if is_before else "this run lets it look ahead"
     return "within reach" if view.row_masked.any() else "this model looks both ways"
 
 

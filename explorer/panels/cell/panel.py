@@ -144,7 +144,7 @@ class CellPanel(Panel):
         request = CellRequest(
             run=ran.run, site=site.ref, head=chosen.head, query=chosen.query, key=chosen.key, target=self._target
         )
-        return None if view is not None and _asks_the_same(view.request, request) else request
+        return None if view is not None and view.request == request else request
 
     def render_state(self, state: State, old: State | None) -> None:
         if old is not None and old.results.loaded is not state.results.loaded:
@@ -156,8 +156,8 @@ class CellPanel(Panel):
             self.pages.setCurrentIndex(0)
             self.card.set_subtitle("")
             return
-        site = site_of(ran, view.site)
-        if view is self._shown or view.run != ran.run or site is None:
+        site = site_of(ran, view.request.site)
+        if view is self._shown or view.request.run != ran.run or site is None:
             return  # the last cell stays until the new one is here
         self._shown = view
         self.pages.setCurrentIndex(1)
@@ -165,7 +165,7 @@ class CellPanel(Panel):
 
     def _show(self, view: CellView, ran: Ran, site: Site) -> None:
         queries, keys = site_words(ran, site)
-        query, key = queries[view.query], keys[view.key]
+        query, key = queries[view.request.query], keys[view.request.key]
         self.card.set_subtitle(f"“{query}” looks at “{key}”")
         score = view.recurrent
         if score is None:
@@ -181,7 +181,7 @@ class CellPanel(Panel):
         self._explain(self.steps.current)
         self._show_candidates(view)
         self.all_keys.setVisible(len(keys) > FEW)
-        self.row.set_row(view.row_raw, view.row_scores, view.row_masked, view.row_weights, keys, view.key)
+        self.row.set_row(view.row_raw, view.row_scores, view.row_masked, view.row_weights, keys, view.request.key)
         self._query = query
         self._say_of_row()
 
@@ -213,7 +213,7 @@ class CellPanel(Panel):
         self.steps.show_current()  # the explanation may have come over it
 
     def render_hover(self, pointed: Pointed) -> None:
-        here = self._shown is not None and pointed.query in (-1, self._shown.query)
+        here = self._shown is not None and pointed.query in (-1, self._shown.request.query)
         self.row.set_hover(pointed.key if here else -1)
 
     # what a person does
@@ -232,14 +232,7 @@ class CellPanel(Panel):
 
     def _on_hovered(self, key: int) -> None:
         shown = self._shown
-        self.hover.point(Pointed(query=shown.query, key=key) if shown is not None and key >= 0 else NOTHING)
-
-
-def _asks_the_same(answered: Request, request: CellRequest) -> bool:
-    return isinstance(answered, CellRequest) and (
-        (answered.run, answered.site, answered.head, answered.query, answered.key, answered.target)
-        == (request.run, request.site, request.head, request.query, request.key, request.target)
-    )
+        self.hover.point(Pointed(query=shown.request.query, key=key) if shown is not None and key >= 0 else NOTHING)
 
 
 def _dim(text: str) -> QLabel:

@@ -70,8 +70,9 @@ def _nearness(view: CellView, score: RecurrentScore) -> Explained | None:
     if score.place is None or score.gaussian is None:
         return None
     formula = f"{value_text(view.raw)} {added(score.gaussian)} = {value_text(view.score)}"
+    distance = abs(view.request.key - score.place)
     return Explained(
-        Step("nearness", formula, f"{value_text(abs(view.key - score.place))} from p = {value_text(score.place)}"),
+        Step("nearness", formula, f"{value_text(distance)} from p = {value_text(score.place)}"),
         f"{MINUS}(j {MINUS} p)² / 2σ² for the distance from the place p that was predicted. Luong et al. 2015, eq. 10.",
     )
 

@@ -77,7 +77,7 @@ class Answers:
         if search is None:
             search = SearchAnswers(settings, steps)
             self.searches = [*self.searches, search][-_SEARCHES_KEPT:]
-        search.views[view.number - 1 :] = [view]
+        search.views[view.request.number - 1 :] = [view]
         search.go_to(len(search.views))
         self.show_search_with(settings, steps)
 

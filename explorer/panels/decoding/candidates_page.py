@@ -46,7 +46,8 @@ class CandidatesPage(QWidget):
         self._view = view
         self._ids = tuple(offer.id for offer in view.offers) if view is not None else ()
         self.stages.show_stages([stage.filter for stage in view.stages] if view is not None else [])
-        say(self.heading, "" if view is None else f"Step {view.number}: click another candidate to go that way.")
+        number = 0 if view is None else view.request.number
+        say(self.heading, f"Step {number}: click another candidate to go that way." if number else "")
         self._show_stage()
 
     def _show_stage(self) -> None:

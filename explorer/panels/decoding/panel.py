@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from explorer.panels.base import Panel
@@ -96,7 +94,7 @@ class DecodingPanel(Panel):
             return lacking
         request = self._rows_request(state) if self.view.page == ATTENTION else None
         rows = state.results.decoded_rows
-        return None if rows is not None and replace(rows.request, ticket=0) == request else request
+        return None if rows is not None and rows.request == request else request
 
     def _rows_request(self, state: State) -> DecodeRowsRequest | None:
         """What asks for where the selected head looked in the text in view; None where there is none."""
@@ -164,7 +162,7 @@ class DecodingPanel(Panel):
             page.show_rows(None, "No head", "This model shows no attention weights.")
         elif step is None:
             page.show_rows(None, head_name(state), "Press Step: a row for each token appears here.")
-        elif rows is not None and replace(rows.request, ticket=0) == self._rows_request(state):
+        elif rows is not None and rows.request == self._rows_request(state):
             beam = self.player.shown_beam if self.player.is_beam else None
             page.show_rows(rows, head_name(state), "", beam)
         else:

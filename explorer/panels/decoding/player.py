@@ -72,7 +72,7 @@ class DecodePlayer(InView):
                 self.work.keep(step)
         if pending is not None and now.asked != pending:
             self.pending = None
-            if view is not None and is_new and now.passage and replace(view.request, ticket=0) == pending:
+            if view is not None and is_new and now.passage and view.request == pending:
                 self._go_on(view)
             else:
                 self._fail(now)

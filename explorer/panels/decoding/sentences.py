@@ -47,7 +47,7 @@ def text_is_over(view: DecodeStepView, steps: int) -> str:
     """Why no token follows what `view` chose; "" where one can."""
     if view.ending in ENDINGS:
         return ENDINGS[view.ending]
-    return _USED_UP.format(steps) if view.number >= steps else ""
+    return _USED_UP.format(steps) if view.request.number >= steps else ""
 
 
 def token_is_over(node: Node | None, number: int, steps: int) -> str:
@@ -86,13 +86,12 @@ def _number(value: float) -> str:
 
 def step_words(view: DecodeStepView, branches: Branches) -> str:
     if view.chosen is None:
-        return (
-            f"Step {view.number}: best so far “{view.text.strip()}”, log-probability {log_text(view.log_probability)}."
-        )
+        best = f"best so far “{view.text.strip()}”, log-probability {log_text(view.log_probability)}"
+        return f"Step {view.request.number}: {best}."
     how = "you chose" if view.request.forced is not None else "drew" if view.drawn is not None else "took"
     place = f" in position {view.place}" if view.place is not None else ""
     chance = percent_text(view.chosen.probability)
     return (
-        f"Step {view.number}: {how} “{shortened(view.chosen.label)}”{place} with {chance}. "
+        f"Step {view.request.number}: {how} “{shortened(view.chosen.label)}”{place} with {chance}. "
         f"Log-probability {log_text(view.log_probability)}, {log_text(branches.log_probability())} in all."
     )

@@ -73,7 +73,7 @@ class HeadAtlasPanel(Panel):
         ran, view, pooling = state.ran, state.results.atlas, state.document.view.pooling
         if ran is None:
             return None
-        is_this = view is not None and (view.run, view.pooling) == (ran.run, pooling)
+        is_this = view is not None and (view.request.run, view.request.pooling) == (ran.run, pooling)
         have = view.done if view is not None and is_this else 0.0
         return None if have == 1 else AtlasRequest(run=ran.run, size=THUMBNAIL, pooling=pooling, have=have)
 
@@ -118,7 +118,7 @@ class HeadAtlasPanel(Panel):
         self.atlas.set_mean_column(mean if state.document.view.mean_column else None)
         # what changes comes first: the card may have room for little
         coming = "" if view.done == 1 else f"{view.done:.0%} drawn · "
-        pooled = "" if view.cell == 1 else f"{_POOLED[view.pooling]} of {view.cell} × {view.cell} a pixel · "
+        pooled = "" if view.cell == 1 else f"{_POOLED[view.request.pooling]} of {view.cell} × {view.cell} a pixel · "
         self.card.set_subtitle(f"{coming}{pooled}layers down, heads across")
 
     def _choose_stack(self, sites: tuple[Site, ...]) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from PySide6.QtCore import QSize, Qt
@@ -31,12 +31,12 @@ from explorer.theme import diverging, sequential
 from explorer.widgets.card import Card
 from explorer.widgets.colour_bar import ColourBar
 from explorer.widgets.heat_map.tile_map import TileMap
-from models.protocol.atlas import AtlasRequest, AtlasView
+from models.protocol.atlas import AtlasView
 from models.protocol.comparison import CompareView
 from models.protocol.head import HeadView, TilesRequest, TilesView
 from models.protocol.request import Request
 from models.protocol.running import Ran
-from models.protocol.values import Site, SiteRef, Tile, top_level
+from models.protocol.values import Pooling, Site, SiteRef, Tile, top_level
 
 _SCALES: dict[Normalisation, tuple[str, str, str]] = {  # as listed, in full, and beside the colours
     "none": ("Weights", "Weights as they are", "weight"),
@@ -51,9 +51,6 @@ _MOST_TILES = 32  # asked for at once
 _FEWEST, _SOME = 2_000, 0.02  # of fewer weights each one can be looked at; the share above which a map is not dark
 _BRIGHTER = "Nearly all is faint · Show each row by its largest"
 _WAITING = "The weights of the selected head appear here when the model has run."
-
-
-Pooled = Literal["max", "mean"]
 
 
 class _ScaleBox(QComboBox):
@@ -209,8 +206,8 @@ class HeadMapPanel(Panel):
             self.map.set_values(None, None, (), (), 0.0, 1.0)
             self.bar.hide()
             return
-        site = site_of(ran, view.site)
-        if view.run != ran.run or site is None:
+        site = site_of(ran, view.request.site)
+        if view.request.run != ran.run or site is None:
             return  # the last picture stays until the new one is here
         self._shown, self._table, self._map_name = (view, how), table, None
         if isinstance(view, CompareView):
@@ -248,9 +245,7 @@ class HeadMapPanel(Panel):
             return
         self._taken = view
         for tile, values in view.tiles:
-            self.map.add_tile(
-                MapName(view.run, view.site, view.head, _pooled(view.pooling), view.scale_rows), tile, values
-            )
+            self.map.add_tile(_of(view.request), tile, values)
 
     def _wanted_tiles(self, state: State) -> TilesRequest | None:
         name, site = _name_of(state), state.site
@@ -327,7 +322,7 @@ class MapName(NamedTuple):
     run: int
     site: SiteRef
     head: int
-    pooling: Pooled
+    pooling: Pooling
     scale_rows: bool
 
 
@@ -343,19 +338,17 @@ def _scales_rows(state: State) -> bool:
 
 
 def _of(asked: TilesRequest) -> MapName:
-    return MapName(asked.run, asked.site, asked.head, _pooled(asked.pooling), asked.scale_rows)
-
-
-def _pooled(name: str) -> Pooled:
-    return "mean" if name == "mean" else "max"
+    return MapName(asked.run, asked.site, asked.head, asked.pooling, asked.scale_rows)
 
 
 def _thumbnail(state: State, ran: Ran, site: Site) -> np.ndarray | None:
     """The head's picture among all heads, (down, across), once it is whole and pooled as the map is."""
     view = state.results.atlas
-    if view is None or (view.run, view.pooling) != (ran.run, state.document.view.pooling) or _scales_rows(state):
+    if view is None or _scales_rows(state):
         return None
-    cell = -(-max(site.queries, site.keys) // view.request.size) if isinstance(view.request, AtlasRequest) else 1
+    if (view.request.run, view.request.pooling) != (ran.run, state.document.view.pooling):
+        return None
+    cell = -(-max(site.queries, site.keys) // view.request.size)
     size = (-(-site.queries // cell), -(-site.keys // cell))
     return _cut_out(view, ran.sites.index(site), state.selection.head, size)
 

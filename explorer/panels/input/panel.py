@@ -276,7 +276,7 @@ class InputPanel(Panel):
                 strip.set_shades(None)
             return
         row = pointed.query if 0 <= pointed.query < site.queries else state.selection.query
-        row = view.query if isinstance(view, RowView) else row  # the others are not here
+        row = view.request.query if isinstance(view, RowView) else row  # the others are not here
         weights, _ = row_of(view, row)
         shaded = False
         for strip in (self.strip, self.target.strip):

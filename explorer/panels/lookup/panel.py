@@ -92,7 +92,7 @@ class LookupPanel(Panel):
             self._row = None
             self.head.table.set_rows(())
             self.head.sentence.setText(_EMPTY if ran is None or ran.sites else _NO_HEAD)
-        elif (view.site, view.head) == (site.ref, state.selection.head):
+        elif (view.request.site, view.request.head) == (site.ref, state.selection.head):
             self._row = read_row(view, ran, site, state.selection.query)
             loaded = state.results.loaded
             if loaded is not None and loaded.info.textbook:

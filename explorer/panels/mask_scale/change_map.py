@@ -91,7 +91,7 @@ class ChangeMap(QWidget):
 
     def _show_squares(self, view: CompareView, picture: np.ndarray, high: float) -> None:
         """A long text's map, which is one tile."""
-        name = (view.run, view.site, view.head, self.choice.current)
+        name = (view.request.run, view.request.site, view.request.head, self.choice.current)
         queries, keys = (len(words) for words in self._words)
         self.map.cache.keep_only(lambda kept: kept == name)  # whatever is shown is here whole
         self.map.set_map(name, *self._words, signed=self.choice.current == CHANGE, high=high)

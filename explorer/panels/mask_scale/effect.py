@@ -55,7 +55,8 @@ class EffectView(QWidget):
         if view is None or ran is None:
             self._view = None
             return
-        if view.run != ran.run or view.site != state.selection.site or view.head != state.selection.head:
+        asked, selection = view.request, state.selection
+        if (asked.run, asked.site, asked.head) != (ran.run, selection.site, selection.head):
             return  # the last numbers stay until the new ones are here
         query = min(state.selection.query, len(view.top_key_after) - 1)
         edited = bool(ran.interventions)

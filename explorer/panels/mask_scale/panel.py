@@ -163,7 +163,7 @@ class MaskScalePanel(Panel):
         scale = _in_slot(state, Scale(1, site=site, head=head))
         self.mask_knobs.show_mask(mask if isinstance(mask, Mask) else None, view.painting, _elsewhere(state))
         comparison = state.results.comparison
-        if comparison is not None and comparison.site == state.selection.site:
+        if comparison is not None and comparison.request.site == state.selection.site:
             self.scale_knobs.show_trained(comparison.scale, comparison.head_dim)
         if self._waiting is None and not self.scale_knobs.is_dragging:
             self.scale_knobs.show_factor(scale.factor if isinstance(scale, Scale) else 1.0, _factor_elsewhere(state))
@@ -175,7 +175,7 @@ class MaskScalePanel(Panel):
 def _is_being_shown(state: State) -> bool:
     """Whether the last step of the slider is on its way to the screen. Of a long text the first part is enough."""
     view, ran = state.results.comparison, state.ran
-    begun = view is not None and ran is not None and view.run == ran.run and state.up_to_date
+    begun = view is not None and ran is not None and view.request.run == ran.run and state.up_to_date
     return not state.busy.isdisjoint(_SHOWN_LANES - {CompareRequest.lane} if begun else _SHOWN_LANES)
 
 

@@ -48,11 +48,7 @@ class NextTokenPanel(Panel):
             return None
         positions = _positions(state, ran)
         request = PredictionRequest(run=ran.run, positions=positions, top=state.document.view.top)
-        if view is not None and isinstance(view.request, PredictionRequest):
-            asked = view.request
-            if (asked.run, asked.positions, asked.top) == (request.run, request.positions, request.top):
-                return None
-        return request
+        return None if view is not None and view.request == request else request
 
     def render_state(self, state: State, old: State | None) -> None:
         view, ran = state.results.prediction, state.ran
@@ -63,7 +59,7 @@ class NextTokenPanel(Panel):
             self.bars.set_groups(())
             self.card.set_subtitle("")
             return
-        if view.run != ran.run or (old is not None and view is old.results.prediction):
+        if view.request.run != ran.run or (old is not None and view is old.results.prediction):
             return
         groups = [_group(prediction, ran, masked) for prediction in view.predictions]
         if len(groups) == 1:

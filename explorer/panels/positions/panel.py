@@ -85,22 +85,18 @@ class PositionsPanel(Panel):
         if ran is None or site is None:
             return None
         if ran.seen is not None:
-            patches = state.results.patch_positions
-            is_here = patches is not None and patches.run == ran.run
-            return None if is_here else PatchPositionsRequest(run=ran.run)
+            patches, wanted = state.results.patch_positions, PatchPositionsRequest(run=ran.run)
+            return None if patches is not None and patches.request == wanted else wanted
         if page == _MODEL:
             selection = state.selection
             request = PositionsRequest(
                 run=ran.run, site=site.ref, head=selection.head, query=selection.query, key=selection.key
             )
             view = state.results.positions
-            shown = None if view is None else (view.run, view.site, view.head, view.query, view.key)
-            return None if shown == (ran.run, site.ref, request.head, request.query, request.key) else request
+            return None if view is not None and view.request == request else request
         if page == _ORDER:
-            shuffle = state.results.shuffle
-            if shuffle is not None and (shuffle.run, shuffle.seed) == (ran.run, self._seed):
-                return None
-            return ShuffleRequest(run=ran.run, seed=self._seed)
+            shuffle, reordered = state.results.shuffle, ShuffleRequest(run=ran.run, seed=self._seed)
+            return None if shuffle is not None and shuffle.request == reordered else reordered
         return None
 
     def render_state(self, state: State, old: State | None) -> None:

@@ -73,7 +73,7 @@ class SchemeView(Page):
         if scheme.bias is not None:
             self._show_bias(view)
         if scheme.table is not None:
-            self._show_table(scheme, view.query)
+            self._show_table(scheme, view.request.query)
 
     def _section(self, *widgets: QWidget) -> QWidget:
         section = Section(*widgets)
@@ -84,7 +84,7 @@ class SchemeView(Page):
         if view.embedding is None or view.position is None or view.total is None:
             self.bars.set_rows(())
             return
-        self.sum_title.setText(f"What goes in for “{view.query_word}” at position {view.query}")
+        self.sum_title.setText(f"What goes in for “{view.query_word}” at position {view.request.query}")
         self.bars.set_rows(
             (
                 Addend("embedding", view.embedding, "bar"),
@@ -131,16 +131,17 @@ class SchemeView(Page):
         scheme = view.scheme
         if scheme.bias is None or scheme.distances is None:
             return
-        own = f"head {view.head}"
-        others = [Curve(b, role="border_strong", width=1.2) for h, b in enumerate(scheme.bias) if h != view.head]
+        head = view.request.head
+        own = f"head {head}"
+        others = [Curve(b, role="border_strong", width=1.2) for h, b in enumerate(scheme.bias) if h != head]
         self.bias_title.setText(f"What is added to the scores, by distance: {own} among {len(scheme.bias)} heads")
         self.bias.set_curves(
             scheme.distances,
-            [*others, Curve(scheme.bias[min(view.head, len(scheme.bias) - 1)], own, width=2.5)],
+            [*others, Curve(scheme.bias[min(head, len(scheme.bias) - 1)], own, width=2.5)],
             "key's place less query's place",
             "bias",
         )
-        self.bias.set_cursor(int(np.abs(scheme.distances - (view.key - view.query)).argmin()))
+        self.bias.set_cursor(int(np.abs(scheme.distances - (view.request.key - view.request.query)).argmin()))
 
     def _show_table(self, scheme: PositionScheme, position: int) -> None:
         if scheme.table is None or scheme.alike is None or scheme.components is None or scheme.shares is None:

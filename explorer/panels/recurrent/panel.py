@@ -107,7 +107,7 @@ class RecurrentPanel(Panel):
         ran, view = state.ran, state.results.recurrent
         if ran is None or not _is_recurrent(state):
             return None
-        return None if view is not None and view.run == ran.run else RecurrentRequest(run=ran.run)
+        return None if view is not None and view.request.run == ran.run else RecurrentRequest(run=ran.run)
 
     def render_state(self, state: State, old: State | None) -> None:
         view, ran = state.results.recurrent, state.ran
@@ -119,7 +119,7 @@ class RecurrentPanel(Panel):
             self.pages.setCurrentIndex(0)
             self.card.set_subtitle("")
             return
-        if view.run != ran.run:
+        if view.request.run != ran.run:
             return  # the last states stay until the new ones are here
         at = state.selection.query, state.selection.key
         if view is not self._shown or at != self._at:

@@ -74,7 +74,7 @@ class TrustStrip(Panel):
         if ran is not None and not ran.sites and _is_textbook(state):
             self.rows.set_status("pending", "no rows to sum", "This model attends to nothing: it has no weights.")
             return
-        if atlas is None or ran is None or atlas.run != ran.run or atlas.done < 1:
+        if atlas is None or ran is None or atlas.request.run != ran.run or atlas.done < 1:
             self.rows.set_status("pending", "rows not summed yet", "Summed when all heads are drawn.")
             return
         text = f"Largest deviation of a row's sum from 1, over every row of every head: {atlas.row_error:.1e}."

@@ -181,9 +181,7 @@ class VariancePanel(Panel):
         request, view = self.request(state), state.results.variance
         if state.results.loaded is None or request.refusal():
             return None  # opening a checkpoint calls off whatever else was asked
-        if view is not None and replace(view.request, ticket=0) == request:
-            return None
-        return request
+        return None if view is not None and view.request == request else request
 
     def _on_numbers(self) -> None:
         refusal = self.request(self.session.state).refusal()

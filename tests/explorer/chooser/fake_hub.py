@@ -87,7 +87,6 @@ def described(reference: str, refusal: str = "", understood: bool = True) -> Des
     )
     return Described(
         request=DescribeRequest(reference=reference),
-        reference=reference,
         refusal=refusal,
         info=info if understood else None,
         capabilities=(Capability("Attention", True, "270 heads"), Capability("Alignment", False, "one stack only")),

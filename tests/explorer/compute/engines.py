@@ -46,9 +46,6 @@ class QuickEngine:
                 weights.setflags(write=False)
                 return HeadView(
                     request=request,
-                    run=request.run,
-                    site=request.site,
-                    head=request.head,
                     weights=weights,
                     masked=None,
                 )

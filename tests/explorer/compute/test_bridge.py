@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -17,7 +16,7 @@ from explorer.session.session import Session
 from models.protocol.atlas import AtlasRequest
 from models.protocol.head import HeadRequest, HeadView
 from models.protocol.loading import Loaded, LoadRequest
-from models.protocol.request import Failure, Progress, Request, Result
+from models.protocol.request import Failure, Lane, Progress, Request, Result
 from models.protocol.running import ForwardRequest, Ran
 from models.protocol.step import StepRequest
 from models.protocol.values import SiteRef
@@ -45,8 +44,8 @@ def arrivals(bridge: Bridge) -> list[Result]:
     return results
 
 
-def busy_lanes(bridge: Bridge) -> list[set[str]]:
-    told: list[set[str]] = []
+def busy_lanes(bridge: Bridge) -> list[set[Lane]]:
+    told: list[set[Lane]] = []
     bridge.busy_changed.connect(lambda lanes: told.append(set(lanes)))
     return told
 
@@ -89,7 +88,7 @@ def test_five_thousand_one_after_another_all_arrive_in_order(make_bridge, qtbot)
     bridge.arrived.connect(lambda _: bridge.post(head(len(results))) if len(results) < count else None)
     bridge.post(head(0))
     qtbot.waitUntil(lambda: len(results) == count, timeout=60_000)
-    assert [view.head for view in results if isinstance(view, HeadView)] == list(range(count))
+    assert [view.request.head for view in results if isinstance(view, HeadView)] == list(range(count))
     for view in results:
         assert isinstance(view, HeadView)
         assert np.array_equal(view.weights, np.full((16, 16), view.request.ticket, np.float32))
@@ -98,11 +97,11 @@ def test_five_thousand_one_after_another_all_arrive_in_order(make_bridge, qtbot)
 def test_five_thousand_at_once_the_newest_of_each_lane_arrive_and_nothing_stale(make_bridge, qtbot):
     bridge = make_bridge(QuickEngine)
     results = arrivals(bridge)
-    newest: dict[str, Request] = {}
+    newest: dict[Lane, Request] = {}
     stale: list[Result] = []
 
     def check(result: Result) -> None:
-        if replace(result.request, ticket=0) != newest[result.request.lane]:
+        if result.request != newest[result.request.lane]:
             stale.append(result)
 
     bridge.arrived.connect(check)
@@ -120,7 +119,7 @@ def test_five_thousand_at_once_the_newest_of_each_lane_arrive_and_nothing_stale(
         assert all(a < b for a, b in pairwise(tickets))
     last_forward = [r for r in results if isinstance(r, Ran)][-1]
     last_head = [r for r in results if isinstance(r, HeadView)][-1]
-    assert (last_forward.text, last_head.head) == ("4998", 4999)
+    assert (last_forward.text, last_head.request.head) == ("4998", 4999)
 
 
 def test_an_answer_under_way_when_a_newer_request_is_posted_is_dropped(make_bridge, qtbot):
@@ -137,7 +136,7 @@ def test_an_answer_under_way_when_a_newer_request_is_posted_is_dropped(make_brid
     engine.open_gate()
     engine.open_gate()
     qtbot.waitUntil(lambda: not bridge.busy)
-    assert [view.head for view in results if isinstance(view, HeadView)] == [2]
+    assert [view.request.head for view in results if isinstance(view, HeadView)] == [2]
 
 
 # --------------------------------------------------------------------------- busy
@@ -150,11 +149,11 @@ def test_busy_tells_which_lanes_wait_for_an_answer(make_bridge, qtbot):
     bridge.post(ForwardRequest(text="a"))
     bridge.post(ForwardRequest(text="b"))
     bridge.post(head(1))
-    assert told == [{"forward"}, {"forward", "view:head"}]
+    assert told == [{ForwardRequest.lane}, {ForwardRequest.lane, HeadRequest.lane}]
     engine.open_gate()
     engine.open_gate()
     qtbot.waitUntil(lambda: not bridge.busy)
-    assert told[2:] == [{"view:head"}, set()]
+    assert told[2:] == [{HeadRequest.lane}, set()]
 
 
 def test_what_a_load_called_off_is_no_longer_busy(make_bridge, qtbot):
@@ -164,11 +163,11 @@ def test_what_a_load_called_off_is_no_longer_busy(make_bridge, qtbot):
     engine.wait_until_working()
     bridge.post(ForwardRequest(text="a"))
     bridge.post(LoadRequest(reference="b"))
-    assert bridge.busy == {"load"}
+    assert bridge.busy == {LoadRequest.lane}
     engine.wait_until_working()
     bridge.post(ForwardRequest(text="b"))
     bridge.post(LoadRequest(reference="b"))  # the very same: calls nothing off
-    assert bridge.busy == {"load", "forward"}
+    assert bridge.busy == {LoadRequest.lane, ForwardRequest.lane}
     results = arrivals(bridge)
     engine.open_gate()
     engine.open_gate()
@@ -182,7 +181,7 @@ def test_an_answer_that_asks_for_more_does_not_let_busy_flicker(make_bridge, qtb
     bridge.arrived.connect(lambda r: bridge.post(ForwardRequest(text="a")) if isinstance(r, Loaded) else None)
     bridge.post(LoadRequest(reference="b"))
     qtbot.waitUntil(lambda: not bridge.busy)
-    assert told == [{"load"}, {"forward"}, set()]
+    assert told == [{LoadRequest.lane}, {ForwardRequest.lane}, set()]
 
 
 # --------------------------------------------------------------------------- progress
@@ -243,7 +242,7 @@ def test_progress_of_work_that_was_called_off_never_shows(make_bridge, qtbot, mo
     bridge.post(LoadRequest(reference="b"))
     engine.wait_until_working()
     qtbot.waitUntil(lambda: bool(results))
-    assert {result.request.lane for result in results} == {"load"}
+    assert {result.request.lane for result in results} == {LoadRequest.lane}
     engine.open_gate()
     qtbot.waitUntil(lambda: not bridge.busy)
 
@@ -261,7 +260,7 @@ def test_work_that_is_called_off_ends_at_once_and_is_answered_by_nothing(make_br
     engine.wait_until_working()  # the first has ended without its gate being opened
     engine.open_gate()
     qtbot.waitUntil(lambda: not bridge.busy)
-    assert [result.head for result in results if isinstance(result, HeadView)] == [2]
+    assert [result.request.head for result in results if isinstance(result, HeadView)] == [2]
 
 
 # --------------------------------------------------------------------------- failures and stopping

@@ -175,7 +175,7 @@ def test_many_threads_post_and_the_newest_of_each_lane_is_taken_last(mailbox):
         thread.join()
     newest = {
         lane: max((r for own in posted for r in own if r.lane == lane), key=lambda r: r.ticket)
-        for lane in ("forward", "view:head")
+        for lane in (ForwardRequest.lane, HeadRequest.lane)
     }
     while any(r not in taken for r in newest.values()):
         threading.Event().wait(0.001)

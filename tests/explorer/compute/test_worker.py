@@ -6,15 +6,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from importlib import import_module
-from pkgutil import iter_modules
 
 import pytest
 
 from explorer.compute import worker as worker_module
 from explorer.compute.mailbox import Mailbox
-from explorer.compute.worker import ACTIVITIES, EngineLike, Worker
-from models import protocol
+from explorer.compute.worker import EngineLike, Worker
 from models.protocol.loading import Loaded, LoadRequest
 from models.protocol.request import Failure, Progress, Request, Result
 from models.protocol.running import ForwardRequest, Ran
@@ -146,13 +143,6 @@ def test_what_is_no_exception_does_not_end_the_thread(open_desk, kind):
     assert kind.__name__ in result.sentence
     desk.mailbox.post(LoadRequest(reference="small"))
     assert isinstance(desk.next(), Loaded)
-
-
-def test_every_kind_of_request_has_a_name_for_what_goes_on():
-    modules = [import_module(f"models.protocol.{found.name}") for found in iter_modules(protocol.__path__)]
-    named = [value for module in modules for value in vars(module).values()]
-    kinds = {kind for kind in named if isinstance(kind, type) and issubclass(kind, Request)}
-    assert kinds - {Request} == set(ACTIVITIES)
 
 
 def test_a_factory_that_fails_fails_every_request(open_desk):

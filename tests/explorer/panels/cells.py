@@ -29,11 +29,6 @@ def cell(query: int = 3, key: int = 1, keys: int = 4, target: int | None = None,
     powers = np.exp(scores.astype(float) - 4.0)
     view = CellView(
         request=CellRequest(run=1, site=SITE, head=5, query=query, key=key, target=target),
-        run=1,
-        site=SITE,
-        head=5,
-        query=query,
-        key=key,
         q=np.array([1, 2, 3, 0], np.float32),
         k=np.array([4, 5, -2, 6], np.float32),
         rotated=False,

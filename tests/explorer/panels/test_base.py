@@ -109,7 +109,7 @@ def test_it_asks_again_for_what_it_left_before_the_answer_came(qtbot, session):
     for head in (2, 5):
         session.dispatch(SelectHead(FIVE, head))
     session.arrive(answers.head_view(head=2))
-    assert session.state.results.head.head == 5
+    assert session.state.results.head.request.head == 5
     session.dispatch(SelectHead(FIVE, 2))
     assert asked_heads(session) == [2, 2]
 

@@ -103,8 +103,7 @@ def ran(
         tokens.append(Token(id=3, piece="[SEP]", text="", start=len(words), end=len(words), special=True))
     count = len(tokens)
     return Ran(
-        request=ForwardRequest(text=text),
-        run=run,
+        request=ForwardRequest(text=text, ticket=run),
         text=text,
         tokens=tuple(tokens),
         sites=tuple(Site(stack, n, heads, heads, 32, queries=count, keys=count) for n in range(layers)),
@@ -116,27 +115,23 @@ def ran(
 
 def head_view(run: int = 1, site: SiteRef = SiteRef("decoder", 5), head: int = 5) -> HeadView:  # noqa: B008
     weights = np.eye(4, dtype=np.float32)
-    return HeadView(
-        request=HeadRequest(run=run, site=site, head=head), run=run, site=site, head=head, weights=weights, masked=None
-    )
+    return HeadView(request=HeadRequest(run=run, site=site, head=head), weights=weights, masked=None)
 
 
 def atlas_view(run: int = 1) -> AtlasView:
     return AtlasView(
         request=AtlasRequest(run=run, size=4),
-        run=run,
         images=np.zeros((8, 8, 4, 4), np.float32),
         mean=np.zeros((8, 4, 4), np.float32),
         row_error=0.0,
         cell=1,
-        pooling="max",
         seconds=0.1,
     )
 
 
 def prediction_view(run: int = 1) -> PredictionView:
     prediction = Prediction(position=3, candidates=(TO,), actual=None, entropy=1.5)
-    return PredictionView(request=PredictionRequest(run=run, positions=(3,)), run=run, predictions=(prediction,))
+    return PredictionView(request=PredictionRequest(run=run, positions=(3,)), predictions=(prediction,))
 
 
 def comparison(request: CompareRequest, **changes: object) -> CompareView:
@@ -144,9 +139,6 @@ def comparison(request: CompareRequest, **changes: object) -> CompareView:
     one, rows = np.zeros((6, 6), np.float32), np.zeros(6, np.float32)
     view = CompareView(
         request=request,
-        run=request.run,
-        site=request.site,
-        head=request.head,
         head_dim=32,
         scale=0.177,
         factor=1.0,
@@ -177,11 +169,6 @@ def positions_view(run: int = 1, site: SiteRef = SiteRef("decoder", 5)) -> Posit
     vector = np.ones(4, np.float32)
     return PositionsView(
         request=PositionsRequest(run=run, site=site, head=0, query=0, key=0),
-        run=run,
-        site=site,
-        head=0,
-        query=0,
-        key=0,
         scheme=PositionScheme(kind="none", title="No positions", words="It has none."),
         embedding=vector,
         position=vector,
@@ -198,8 +185,6 @@ def shuffle_view(run: int = 1, seed: int = 0) -> ShuffleView:
     moved = Moved(np.ones(4, np.float32))
     return ShuffleView(
         request=ShuffleRequest(run=run, seed=seed),
-        run=run,
-        seed=seed,
         words=("Tom", "and", "Anna", "went"),
         order=(3, 1, 2, 0),
         fixed=(False,) * 4,
@@ -239,12 +224,12 @@ def quality_view(done: int = 3, total: int = 12, **changes: object) -> QualityVi
 
 def trust_report(run: int = 1) -> TrustReport:
     return TrustReport(
-        request=TrustRequest(run=run), run=run, logit_difference=0.0, weight_difference=0.0, tolerance=1e-5, seconds=0.1
+        request=TrustRequest(run=run), logit_difference=0.0, weight_difference=0.0, tolerance=1e-5, seconds=0.1
     )
 
 
 def stepped(run: int = 1, text: str = "Tom and Anna went to", *, ended: bool = False) -> Stepped:
-    return Stepped(request=StepRequest(run=run), run=run, text=text, chosen=END if ended else TO, ended=ended)
+    return Stepped(request=StepRequest(run=run), text=text, chosen=END if ended else TO, ended=ended)
 
 
 def step_request(
@@ -265,7 +250,6 @@ def step_view(request: DecodeStepRequest, token: int = 7, *, ending: Ending = ""
     chosen = DecodeCandidate(id=token, label=f"␣{token}", logit=1.0, probability=0.5, kept=0.5)
     return DecodeStepView(
         request=request,
-        number=request.number,
         text="",
         whole=request.text,
         ids=(*request.ids, token),
@@ -318,8 +302,7 @@ def translation(run: int = 1, text: str = "The cat", target: str | None = None, 
     sides = {"encoder": (source, source), "decoder": (tokens, tokens), "cross": (tokens, source)}
     order = [("encoder", 0), ("encoder", 1), ("decoder", 0), ("cross", 0), ("decoder", 1), ("cross", 1)]
     return Ran(
-        request=ForwardRequest(text=text, target=target),
-        run=run,
+        request=ForwardRequest(text=text, target=target, ticket=run),
         text=text,
         tokens=tokens,
         source=source,
@@ -344,9 +327,6 @@ def alignment_view(
 ) -> AlignmentView:
     return AlignmentView(
         request=AlignmentRequest(run=run, site=site, head=head),
-        run=run,
-        site=site,
-        head=head,
         weights=weights,
         likelihoods=np.array([*np.linspace(0.9, 0.5, len(weights) - 1), np.nan], np.float32),
         description="mean over all 8 cross-attention heads",

@@ -24,6 +24,7 @@ from models.protocol.loading import LoadRequest
 from models.protocol.recurrent import RecurrentRequest, RecurrentView
 from models.protocol.request import Failure, Result
 from models.protocol.running import ForwardRequest
+from models.protocol.step import StepRequest
 from models.protocol.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.session.answers import after
@@ -55,7 +56,7 @@ def test_an_example_stays_where_the_next_checkpoint_has_none(running):
 
 def test_a_description_is_kept_and_a_fault_in_it_is_said_where_it_was_asked(running):
     request = DescribeRequest(reference="b")
-    described = Described(request=request, reference="b", refusal="No.")
+    described = Described(request=request, refusal="No.")
     assert after(running, described).results.described is described
     failed = after(running, Failure(request=request, sentence="Something went wrong."))
     assert failed.results.described is not None
@@ -92,7 +93,7 @@ def test_a_failed_load_goes_back_to_what_is_open(running):
     assert failed.document == running.document
     assert failed.results is running.results
     assert failed.loading is None
-    assert failed.notice == Notice("error", "No such folder.", lane="load")
+    assert failed.notice == Notice("error", "No such folder.", lane=LoadRequest.lane)
 
 
 def test_a_failed_load_that_was_replaced_is_ignored(running):
@@ -237,7 +238,7 @@ def test_a_model_that_ends_the_text_says_so(running):
     state = after(running, answers.stepped(ended=True))
     assert state.document == running.document
     assert state.notice == Notice(
-        "info", "The model ends the text here: its likeliest next token is ⟨end⟩ (68 %).", lane="decode"
+        "info", "The model ends the text here: its likeliest next token is ⟨end⟩ (68 %).", lane=StepRequest.lane
     )
 
 
@@ -264,7 +265,7 @@ def test_progress_is_replaced_lane_by_lane_newest_last(running):
 def test_a_text_that_is_too_long_offers_to_keep_what_fits(running):
     request = ForwardRequest(text="a b c d")
     state = after(running, SetText("a b c d"), answers.failure(request, "Too long.", cut_to=3))
-    assert state.notice == Notice("warning", "Too long.", "Keep what fits", SetText("a b"), lane="forward")
+    assert state.notice == Notice("warning", "Too long.", "Keep what fits", SetText("a b"), lane=ForwardRequest.lane)
     assert isinstance(state.notice.action, Intent)
     kept = after(state, state.notice.action)
     assert (kept.document.text, kept.notice) == ("a b", None)
@@ -272,7 +273,7 @@ def test_a_text_that_is_too_long_offers_to_keep_what_fits(running):
 
 def test_a_step_beyond_the_context_has_nothing_to_cut(running):
     state = after(running, answers.failure(answers.stepped().request, "The context is full.", cut_to=3))
-    assert state.notice == Notice("warning", "The context is full.", lane="decode")
+    assert state.notice == Notice("warning", "The context is full.", lane=StepRequest.lane)
 
 
 @pytest.mark.parametrize(
@@ -318,7 +319,6 @@ def test_hidden_states_of_another_run_are_dropped():
     def view(run: int) -> RecurrentView:
         return RecurrentView(
             request=RecurrentRequest(run=run),
-            run=run,
             score="none",
             scope="global",
             cell="gru",

@@ -90,7 +90,7 @@ def test_a_text_that_failed_is_not_tried_again_by_itself():
     story.after(OpenCheckpoint("b"))
     assert story.after(answers.failure(LoadRequest(reference="b"))) == ()
     assert story.state.notice is not None
-    assert story.state.notice.lane == "load"  # and so the newer sentence stays
+    assert story.state.notice.lane == LoadRequest.lane  # and so the newer sentence stays
 
 
 def test_a_text_that_failed_is_tried_when_it_is_typed_again():
@@ -184,7 +184,7 @@ def test_trust_is_asked_for_once_a_checkpoint():
 
 def test_trust_that_was_not_answered_before_the_text_changed_is_asked_of_the_next_run():
     story = running()
-    story.after(Busy(frozenset({"trust"})))
+    story.after(Busy(frozenset({TrustRequest.lane})))
     story.after(SetText("a"))
     assert story.after(answers.ran(2, "a")) == (TrustRequest(run=2),)
 

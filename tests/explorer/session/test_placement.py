@@ -56,7 +56,7 @@ def test_another_place_loads_the_same_checkpoint_and_keeps_what_is_on_screen(run
 @pytest.mark.parametrize("intent", [Place(GPU), OpenCheckpoint("story-bert")])
 def test_a_load_that_breaks_off_the_saving_of_weights_says_so(running, intent):
     """The mailbox drops a file that is being written when another model is asked for: nobody would hear of it."""
-    assert after(running, Busy(frozenset({"forward"})), intent).notice is None
+    assert after(running, Busy(frozenset({ForwardRequest.lane})), intent).notice is None
     loading = after(running, Busy(frozenset({ExportRequest.lane})), intent)
     assert "Saving the weights was broken off" in notice_of(loading).text
     wanted = answers.loaded(loading.document.checkpoint, placement=loading.placement)

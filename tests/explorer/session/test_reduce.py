@@ -30,7 +30,11 @@ from explorer.session.intents import (
 from explorer.session.reduce import reduce
 from explorer.session.state import Document, Notice, Selection, State, ViewOptions
 from explorer.session.writing import TEXTS_KEPT
+from models.protocol.cell import CellRequest
+from models.protocol.export import ExportRequest
 from models.protocol.loading import LoadRequest
+from models.protocol.running import ForwardRequest
+from models.protocol.step import StepRequest
 from models.protocol.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.session.answers import after
@@ -44,14 +48,14 @@ def test_typing_keeps_the_last_results_on_screen(running):
     assert not typed.up_to_date
 
 
-@pytest.mark.parametrize("lane", ["", "decode", "export", "view:cell"])
+@pytest.mark.parametrize("lane", [None, StepRequest.lane, ExportRequest.lane, CellRequest.lane])
 def test_going_on_takes_away_what_was_said_of_something_else(running, lane):
     said = after(running, Show(Notice("error", "Something.", lane=lane)))
     assert after(said, SetView("mean_column", True)).notice is None
-    assert after(said, Busy(frozenset({"forward"}))).notice is said.notice
+    assert after(said, Busy(frozenset({ForwardRequest.lane}))).notice is said.notice
 
 
-@pytest.mark.parametrize("lane", ["load", "forward"])
+@pytest.mark.parametrize("lane", [LoadRequest.lane, ForwardRequest.lane])
 def test_what_was_said_of_the_checkpoint_or_the_text_stays_while_they_do(running, lane):
     said = after(running, Show(Notice("error", "Something.", lane=lane)))
     assert after(said, SetView("mean_column", True)).notice is said.notice
@@ -76,7 +80,10 @@ def test_the_same_text_changes_nothing(running):
     assert after(running, SetText(running.document.text)) is running
 
 
-@pytest.mark.parametrize(("lane", "stays"), [("forward", False), ("decode", False), ("load", True), ("", False)])
+@pytest.mark.parametrize(
+    ("lane", "stays"),
+    [(ForwardRequest.lane, False), (StepRequest.lane, False), (LoadRequest.lane, True), (None, False)],
+)
 def test_typing_takes_away_what_was_said_about_the_text(running, lane, stays):
     notice = Notice("error", "Something.", lane=lane)
     typed = after(running, Show(notice), SetText("Tom and"))
@@ -198,8 +205,13 @@ def test_a_notice_comes_and_goes(running):
 
 def test_lanes_that_are_no_longer_busy_make_no_progress(running):
     load, trust = LoadRequest(reference="b"), answers.trust_report().request
-    state = after(running, answers.progress(load), answers.progress(trust), Busy(frozenset({"load", "forward"})))
-    assert state.busy == {"load", "forward"}
+    state = after(
+        running,
+        answers.progress(load),
+        answers.progress(trust),
+        Busy(frozenset({LoadRequest.lane, ForwardRequest.lane})),
+    )
+    assert state.busy == {LoadRequest.lane, ForwardRequest.lane}
     assert [p.request for p in state.progress] == [load]
 
 
@@ -245,7 +257,7 @@ def check(state: State) -> None:
     if ran is not None:
         assert 0 <= selection.query < max(1, len(ran.tokens))
         assert 0 <= selection.key < max(1, len(ran.tokens))
-        assert state.results.trust is None or state.results.trust.run == ran.run
+        assert state.results.trust is None or state.results.trust.request.run == ran.run
     if state.site is not None:
         assert 0 <= selection.head < state.site.heads
     lanes = [p.request.lane for p in state.progress]

@@ -140,7 +140,7 @@ def test_a_refused_conversation_is_not_tried_again(session: Session) -> None:
     requests = asked(session)
     failure = Failure(request=ForwardRequest(text=Chat(TURNS)), sentence="Roles must alternate.")
     session.dispatch(Arrived(failure))
-    assert notice(session) == Notice("error", "Roles must alternate.", lane="forward")
+    assert notice(session) == Notice("error", "Roles must alternate.", lane=ForwardRequest.lane)
     assert requests == []
     session.dispatch(SetTurns(TURNS[:2]))
     assert notice(session) is None

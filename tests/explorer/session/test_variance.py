@@ -15,7 +15,7 @@ HEAD = HeadScores(SITE, 5, head_dim=32, cells=10, mean=0.0, variance=4.0, scale=
 
 def view(run: int | None) -> VarianceView:
     request = VarianceRequest(batch=1, tokens=4, deviation=1.0, seed=0, run=run, site=SITE, head=5)
-    return VarianceView(request=request, run=run, experiment=EXPERIMENT, head=HEAD if run is not None else None)
+    return VarianceView(request=request, experiment=EXPERIMENT, head=HEAD if run is not None else None)
 
 
 def test_it_is_kept(running):
@@ -28,7 +28,6 @@ def test_of_another_run_only_the_random_draws_are_kept(running):
     assert kept is not None
     assert kept.experiment is EXPERIMENT
     assert kept.head is None
-    assert kept.run is None
 
 
 def test_it_needs_no_run():

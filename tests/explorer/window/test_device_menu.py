@@ -56,7 +56,7 @@ def test_opening_asks_and_the_answer_fills_it_in(menu, session):
     session.requested.connect(asked.append)
     menu.choices.aboutToShow.emit()
     assert asked == [DevicesRequest()]
-    session.dispatch(Arrived(DevicesView(request=asked[0], devices=DEVICES)))
+    session.dispatch(Arrived(DevicesView(request=DevicesRequest(), devices=DEVICES)))
     assert texts(menu)[:3] == ["CPU: 20.1 of 24 GB free", "CUDA 0 (Card): 70.0 of 80 GB free", "XPU 0"]
     assert texts(menu)[3:] == [
         "float32: as precise as this program compares",

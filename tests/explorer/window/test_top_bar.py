@@ -12,6 +12,8 @@ from explorer.session.intents import Busy, Measure, OpenCheckpoint
 from explorer.session.state import State
 from explorer.window.top_bar import TopBar, facts
 from models.protocol.export import ExportRequest
+from models.protocol.quality import QualityRequest
+from models.protocol.request import Lane
 from models.protocol.running import ForwardRequest
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession
@@ -93,7 +95,7 @@ def test_one_layer_of_one_head_is_not_several(bar, session):
 
 
 def test_short_work_is_not_announced_and_long_work_is(bar, session, qtbot):
-    session.dispatch(Busy(frozenset({"forward"})))
+    session.dispatch(Busy(frozenset({ForwardRequest.lane})))
     assert not bar.progress.isVisible()
     qtbot.waitUntil(bar.progress.isVisible)
     assert bar.doing.text() == "Working …"
@@ -108,7 +110,7 @@ def test_short_work_is_not_announced_and_long_work_is(bar, session, qtbot):
 
 def test_a_measurement_is_one_piece_of_work_however_many_requests_it_is(bar, session, qtbot):
     session.dispatch(Measure(answers.QUALITY))
-    session.dispatch(Busy(frozenset({"quality"})))
+    session.dispatch(Busy(frozenset({QualityRequest.lane})))
     qtbot.waitUntil(bar.progress.isVisible)
     session.arrive(answers.progress(answers.QUALITY, "Opening a"))
     assert bar.doing.text() == "Opening a …"
@@ -118,11 +120,11 @@ def test_a_measurement_is_one_piece_of_work_however_many_requests_it_is(bar, ses
 
 
 def test_saving_weights_can_be_cancelled_and_nothing_else_can(bar, session, qtbot):
-    session.dispatch(Busy(frozenset({"forward"})))
+    session.dispatch(Busy(frozenset({ForwardRequest.lane})))
     qtbot.waitUntil(bar.progress.isVisible)
     assert not bar.cancel.isVisible()
     export = ExportRequest(run=1, path="a.npz")
-    session.dispatch(Busy(frozenset({"forward", "export"})))
+    session.dispatch(Busy(frozenset({ForwardRequest.lane, ExportRequest.lane})))
     session.arrive(answers.progress(export, "Writing the weights", 0.5))
     session.arrive(answers.progress(ForwardRequest(text="a"), "Running the model", 0.1))
     assert bar.doing.text() == "Writing the weights …"
@@ -131,19 +133,19 @@ def test_saving_weights_can_be_cancelled_and_nothing_else_can(bar, session, qtbo
     session.arrive(answers.progress(export, "Writing the weights", 0.75))
     assert not bar.progress.isVisible()  # a narrow bar tells it in words
     assert bar.doing.text() == "75 % …"
-    called_off: list[str] = []
+    called_off: list[Lane] = []
     session.called_off.connect(called_off.append)
     qtbot.mouseClick(bar.cancel, Qt.MouseButton.LeftButton)
-    assert called_off == ["export"]
+    assert called_off == [ExportRequest.lane]
     assert session.state.notice.text == "Saving the weights was cancelled."
-    session.dispatch(Busy(frozenset({"forward"})))
+    session.dispatch(Busy(frozenset({ForwardRequest.lane})))
     assert not bar.cancel.isVisible()
     assert bar.doing.text() == "Running the model …"
     assert bar.progress.isVisible()
 
 
 def test_work_that_ends_in_time_is_never_announced(bar, session, qtbot):
-    session.dispatch(Busy(frozenset({"forward"})))
+    session.dispatch(Busy(frozenset({ForwardRequest.lane})))
     session.dispatch(Busy(frozenset()))
     qtbot.wait(400)
     assert not bar.progress.isVisible()

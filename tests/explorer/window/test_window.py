@@ -79,7 +79,7 @@ def assert_all_views_show(window: MainWindow, layer: int, head: int, query: int,
     assert selection.site is not None
     words = [token.word for token in state.ran.tokens]
     assert (selection.site.layer, selection.head, selection.query, selection.key) == (layer, head, query, key)
-    assert (view.site.layer, view.head) == (layer, head)
+    assert (view.request.site.layer, view.request.head) == (layer, head)
 
     atlas, head_map = panel_of(window, HeadAtlasPanel), panel_of(window, HeadMapPanel)
     next_token = panel_of(window, NextTokenPanel)

@@ -134,7 +134,7 @@ def test_undo_of_a_selection_restores_the_head(window):
     press(window.input.text, Qt.Key.Key_Z, CONTROL)
     settle(window)
     view = window.session.state.results.head
-    assert (view.site.layer, view.head) == (5, 5)
+    assert (view.request.site.layer, view.request.head) == (5, 5)
 
 
 def test_the_buttons_do_what_their_keys_do(window):
@@ -240,7 +240,7 @@ def test_a_bad_folder_gets_a_sentence_and_the_session_stays(window, tmp_path, pl
     assert window.top_bar.menu.currentData() == "story-gpt"
     click_head(window, 3, 3)
     settle(window)
-    assert window.session.state.results.head.head == 3
+    assert window.session.state.results.head.request.head == 3
 
 
 def test_what_was_called_off_by_a_bad_folder_is_asked_again(window, tmp_path):
@@ -249,7 +249,7 @@ def test_what_was_called_off_by_a_bad_folder_is_asked_again(window, tmp_path):
     wait_until(lambda: window.session.state.loading is None)
     settle(window)
     view = window.session.state.results.head
-    assert (view.site.layer, view.head) == (4, 4)
+    assert (view.request.site.layer, view.request.head) == (4, 4)
 
 
 def test_a_checkpoint_folder_dropped_on_the_window_opens(window, tmp_path):

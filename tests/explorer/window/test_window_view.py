@@ -16,9 +16,9 @@ from explorer.panels.head_map.panel import HeadMapPanel
 from explorer.panels.next_token.panel import NextTokenPanel
 from explorer.theme import DARK, LIGHT, sequential
 from explorer.window.window import MainWindow
-from models.engine import current_run as held_run
 from models.protocol.head import HeadRequest
 from models.protocol.prediction import PredictionRequest
+from models.views import export
 from models.views.export import save_weights
 from tests.explorer.real_window import (
     back_to_start,
@@ -123,10 +123,10 @@ def test_a_panel_that_missed_a_whole_run_shows_the_new_one(window):
     window.menus["panel_heads"].trigger()
     paste(window, "Tom went home")
     settle(window)
-    assert window.session.state.results.atlas.run != window.session.state.ran.run
+    assert window.session.state.results.atlas.request.run != window.session.state.ran.run
     window.menus["panel_heads"].trigger()
     settle(window)
-    assert window.session.state.results.atlas.run == window.session.state.ran.run
+    assert window.session.state.results.atlas.request.run == window.session.state.ran.run
     assert window.session.state.results.atlas.images.shape[2:] == (4, 4)
 
 
@@ -136,7 +136,7 @@ def test_heads_walked_over_quickly_are_asked_for_and_the_last_one_is_shown(windo
             click_head(window, 3, head)
     assert {request.head for request in asked if isinstance(request, HeadRequest)} == {0, 1, 2, 3, 4, 6, 7}
     settle(window)
-    assert window.session.state.results.head.head == 7
+    assert window.session.state.results.head.request.head == 7
 
 
 def test_the_layout_can_be_changed_and_reset(window):
@@ -288,7 +288,7 @@ def test_saving_weights_is_cancelled_with_a_button_and_leaves_no_file(window, tm
         return save_weights(trace, path, should_stop, report)
 
     with monkeypatch.context() as patch:
-        patch.setattr(held_run, "save_weights", long_file)
+        patch.setattr(export, "save_weights", long_file)
         window.menus["weights"].trigger()
         cancel = window.top_bar.cancel
         wait_until(lambda: window.top_bar.doing.text() == "Writing the weights …")

@@ -7,13 +7,14 @@ import pytest
 
 from models.attention import pooling
 from models.attention.atlas import IncrementalAtlas
+from models.protocol.values import Pooling
 from models.protocol.work import Cancelled
 from tests.models.inputs import make
 
 
 @pytest.mark.parametrize("block", [1, 300, 1 << 24])
 @pytest.mark.parametrize("how", ["max", "mean"])
-def test_parts_make_the_whole(how: pooling.Pooling, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_make_the_whole(how: Pooling, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     inputs = [make("causal", 100, 100), make("bool mask", 60, 90)]
     whole = IncrementalAtlas(inputs, 32, how)
     whole.advance()

@@ -295,7 +295,7 @@ def test_rows_of_every_beam_are_a_whole_passs_rows(gpt, story_gpt):
         for beam in view.beams:  # also those that were pruned
             found = rows(gpt, beam.ids, text)
             assert found.from_steps
-            assert found.weights.shape == (len(prompt) + view.number - 1,) * 2
+            assert found.weights.shape == (len(prompt) + view.request.number - 1,) * 2
             trace = run(story_gpt, [*prompt, *beam.ids[:-1]])
             np.testing.assert_allclose(found.weights, trace.weights(SITE, 5), atol=1e-5, rtol=0)
             np.testing.assert_array_equal(found.masked, trace.masked(SITE, 5))
@@ -448,13 +448,13 @@ def test_a_full_context_is_said(gpt, story_gpt):
 def test_an_empty_text_is_refused_and_nothing_is_lost(gpt):
     before = played(gpt, 2)[-1]
     assert "empty" in failure_of(gpt, _request("")).sentence
-    assert step(gpt, 3, before.ids).number == 3
+    assert step(gpt, 3, before.ids).request.number == 3
 
 
 def test_a_model_that_writes_nothing_says_so(tiny_folder):
     engine = opened(str(tiny_folder("bert")))
-    assert engine._model is not None
-    engine._model.info = dataclasses.replace(engine._model.info, family="encoder")
+    assert engine.workspace.model is not None
+    engine.workspace.model.info = dataclasses.replace(engine.workspace.model.info, family="encoder")
     assert "nothing to decode" in failure_of(engine, _request()).sentence
 
 

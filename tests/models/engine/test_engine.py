@@ -15,7 +15,8 @@ import torch
 from models import run
 from models.decoding.choosing import end_ids
 from models.decoding.decode import decode
-from models.engine.engine import BEAMS, MOST_WRITTEN, Engine
+from models.engine.engine import Engine
+from models.engine.running import BEAMS, MOST_WRITTEN
 from models.forward.model import Model
 from models.opening.open import open_checkpoint
 from models.protocol.atlas import AtlasRequest, AtlasView
@@ -78,7 +79,7 @@ def test_head(gpt: Engine, story_gpt: Model) -> None:
     forward(gpt, tiny.SENTENCE)
     view = ask(gpt, HeadRequest(run=2, site=SITE, head=5))
     assert isinstance(view, HeadView)
-    assert (view.run, view.site, view.head) == (2, SITE, 5)
+    assert (view.request.run, view.request.site, view.request.head) == (2, SITE, 5)
     assert np.array_equal(view.weights, run(story_gpt, tiny.SENTENCE).weights(SITE, 5))
     assert view.masked is not None
     assert np.array_equal(view.masked, np.triu(np.ones((14, 14), bool), 1))
@@ -97,7 +98,7 @@ def test_atlas(gpt: Engine, story_gpt: Model, pooling: Any) -> None:
     forward(gpt, tiny.SENTENCE)
     view = ask(gpt, AtlasRequest(run=2, size=8, pooling=pooling))
     assert isinstance(view, AtlasView)
-    assert (view.run, view.cell, view.pooling) == (2, 2, pooling)
+    assert (view.request.run, view.cell, view.request.pooling) == (2, 2, pooling)
     assert np.array_equal(view.images, run(story_gpt, tiny.SENTENCE).atlas(8, pooling))
     assert view.mean.shape == (8, 7, 7)
     assert view.row_error < 1e-5
@@ -116,7 +117,7 @@ def test_trust(gpt: Engine) -> None:
     forward(gpt, tiny.SENTENCE)
     report = ask(gpt, TrustRequest(run=2))
     assert isinstance(report, TrustReport)
-    assert report.run == 2
+    assert report.request.run == 2
     assert report.holds
     assert report.logit_difference == 0.0
 
@@ -125,7 +126,7 @@ def test_step(gpt: Engine) -> None:
     forward(gpt, tiny.SENTENCE)
     stepped = ask(gpt, StepRequest(run=2))
     assert isinstance(stepped, Stepped)
-    assert (stepped.run, stepped.text, stepped.ended) == (2, tiny.SENTENCE + " Tom", False)
+    assert (stepped.request.run, stepped.text, stepped.ended) == (2, tiny.SENTENCE + " Tom", False)
     assert stepped.chosen.label == "␣Tom"
 
 
@@ -261,7 +262,7 @@ def out_of_memory(*_: Any, **__: Any) -> Any:
 @pytest.mark.parametrize("shortage", [too_large, out_of_memory])
 def test_not_enough_memory(gpt: Engine, monkeypatch: pytest.MonkeyPatch, shortage: Callable[..., Any]) -> None:
     forward(gpt, tiny.SENTENCE, ticket=90)
-    monkeypatch.setattr("models.engine.engine.run", shortage)
+    monkeypatch.setattr("models.engine.running.run", shortage)
     failure = failure_of(gpt, ForwardRequest(ticket=91, text="Tom"))
     assert "not enough memory" in failure.sentence
     assert "Shorten the text" in failure.sentence
@@ -283,7 +284,7 @@ def test_fault_of_the_program_is_not_dressed_up(gpt: Engine, monkeypatch: pytest
     def broken(*_: Any, **__: Any) -> Any:
         raise RuntimeError("sizes differ")
 
-    monkeypatch.setattr("models.engine.engine.run", broken)
+    monkeypatch.setattr("models.engine.running.run", broken)
     with pytest.raises(RuntimeError, match="sizes differ"):
         ask(gpt, ForwardRequest(ticket=1, text="Tom"))
 

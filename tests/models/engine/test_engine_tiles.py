@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.engine import current_run as held_run
 from models.engine.engine import Engine
+from models.forward import current_run
 from models.protocol.atlas import AtlasRequest, AtlasView
 from models.protocol.head import HeadRequest, HeadView, RowRequest, RowView, TilesRequest, TilesView
 from models.protocol.values import Tile
@@ -46,7 +46,7 @@ def test_tiles_are_those_of_the_whole_head(gpt: Engine) -> None:
 
 def test_an_answer_holds_as_many_tiles_as_a_moment_allows(gpt: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     forward(gpt, TEXT, ticket=72)
-    monkeypatch.setitem(held_run.WORK_PER_ANSWER, "cpu", 1)
+    monkeypatch.setitem(current_run.WORK_PER_ANSWER, "cpu", 1)
     tile = Tile(0, 0, 0)
     view = ask(gpt, TilesRequest(run=72, site=SITE, head=2, tiles=(tile, tile, tile)))
     assert isinstance(view, TilesView)
@@ -59,7 +59,7 @@ def test_the_atlas_comes_in_moments(gpt: Engine, monkeypatch: pytest.MonkeyPatch
     assert isinstance(whole, AtlasView)
     assert whole.done == 1
     forward(gpt, TEXT, ticket=74)
-    monkeypatch.setitem(held_run.WORK_PER_ANSWER, "cpu", 1)
+    monkeypatch.setitem(current_run.WORK_PER_ANSWER, "cpu", 1)
     shares, part = [0.0], whole
     while shares[-1] < 1:
         answer = ask(gpt, AtlasRequest(run=74, size=8, have=shares[-1]))

@@ -32,7 +32,7 @@ def view_of(engine: Engine, asked: VarianceRequest) -> VarianceView:
 def test_random_vectors_need_no_model():
     view = view_of(Engine(), request())
     assert view.head is None
-    assert view.run is None
+    assert view.request.run is None
     np.testing.assert_array_equal(view.experiment.variance, measure(4, 8, 1.0, 1).variance)
 
 

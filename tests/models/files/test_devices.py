@@ -208,7 +208,7 @@ def test_a_model_whose_weights_are_kept_aside_answers_the_same(monkeypatch, refe
         assert all(p.is_meta for p in model.module.parameters())
         return model
 
-    monkeypatch.setattr("models.engine.engine.open_checkpoint", opened)
+    monkeypatch.setattr("models.opening.load.open_checkpoint", opened)
     assert isinstance(ask(spread, LoadRequest(ticket=1, reference=reference)), Loaded)
     requests = (
         ForwardRequest(ticket=2, text=tiny.SENTENCE, target="Tom y Ana" if reference == "en-es" else None),
@@ -281,7 +281,7 @@ def test_what_did_not_fit_is_let_go(monkeypatch):
         raise MemoryError(f"{id(big)}")
 
     freed: list[int] = []
-    monkeypatch.setattr("models.engine.engine.run", full)
+    monkeypatch.setattr("models.engine.running.run", full)
     monkeypatch.setattr("models.files.devices.free", lambda: freed.append(len(held)))
     failure = failure_of(engine, ForwardRequest(ticket=2, text="Tom"))
     assert "not enough memory" in failure.sentence

@@ -36,8 +36,8 @@ def test_a_model_spread_over_two_cards_and_the_cpu_answers_the_same(monkeypatch,
     assert loaded.placement == Placement(AUTO)
     here = everything(open_in("story-gpt", Placement("cpu")), tiny.SENTENCE, tmp_path)
     assert not unlike(here, everything(spread, tiny.SENTENCE, tmp_path))
-    assert spread._run is not None
-    assert {x.query.device.index for x in spread._run.trace.inputs} == {0, 1}
+    assert spread.workspace.run is not None
+    assert {x.query.device.index for x in spread.workspace.run.trace.inputs} == {0, 1}
 
 
 # accelerate says of a buffer beside the modules (mBART's) that it is no module

@@ -12,9 +12,9 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from models import decode, open_checkpoint, run
-from models.engine.current_run import CurrentRun
 from models.engine.engine import Engine
 from models.files.catalogue import WEIGHTS
+from models.forward.current_run import CurrentRun
 from models.forward.recurrent_model import RecurrentModel
 from models.protocol.atlas import AtlasRequest, AtlasView
 from models.protocol.cell import CellRequest, CellView
@@ -187,7 +187,7 @@ def test_the_local_kinds_say_where_they_look(model):
     torch.manual_seed(0)
     other = RecurrentModel(model.info, RecurrentSeq2Seq(config), model.tokenizer)
     engine = Engine()
-    engine._run, engine._ticket = CurrentRun(other, run(other, TEXT, target=DAY), TEXT, DAY), 2
+    engine.workspace.run = CurrentRun(other, run(other, TEXT, target=DAY), TEXT, DAY, 2)
     states = ask(engine, RecurrentRequest(run=2))
     assert isinstance(states, RecurrentView)
     assert states.masked is not None

@@ -278,9 +278,9 @@ def test_a_batch_a_request_and_a_bin_when_every_model_is_through_it(request_):
 
 def test_the_open_model_is_left_alone(request_):
     engine = opened("dates-luong")
-    model = engine._model
+    model = engine.workspace.model
     walk(engine, request_)
-    assert engine._model is model
+    assert engine.workspace.model is model
 
 
 def test_an_answer_that_was_lost_is_given_again(request_):

@@ -185,7 +185,6 @@ def test_site_that_was_not_seen_is_not_vouched_for(story_gpt: Model) -> None:
 def test_report_holds(logits: float, weights: float, holds: bool) -> None:
     report = TrustReport(
         request=TrustRequest(run=1),
-        run=1,
         logit_difference=logits,
         weight_difference=weights,
         tolerance=1e-5,
@@ -201,7 +200,6 @@ def test_report_holds(logits: float, weights: float, holds: bool) -> None:
 def test_report_of_half_precision_holds(rounding: float, logits: float, holds: bool) -> None:
     report = TrustReport(
         request=TrustRequest(run=1),
-        run=1,
         logit_difference=logits,
         weight_difference=0.0,
         tolerance=1e-5,

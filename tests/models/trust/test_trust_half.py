@@ -71,7 +71,6 @@ def holds(found: Comparison) -> bool:
     """As `TrustReport.holds`, which has its own tests."""
     report = TrustReport(
         request=TrustRequest(run=1),
-        run=1,
         seconds=0.0,
         logit_difference=found.logit_difference,
         weight_difference=found.weight_difference,

@@ -90,7 +90,7 @@ def test_the_engine_answers_for_the_run_it_holds(trace):
     assert isinstance(view, AlignmentView)
     np.testing.assert_array_equal(view.weights, mean_weights(trace, CROSS))
     assert not view.weights.flags.writeable
-    assert (view.site, view.head, view.description) == (CROSS, None, described(trace, CROSS))
+    assert (view.request.site, view.request.head, view.description) == (CROSS, None, described(trace, CROSS))
 
 
 def test_a_target_that_is_too_long_is_named_and_how_much_of_it_fits(model):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import models
-from models.engine import current_run as held_run
 from models.engine.engine import Engine
+from models.forward import current_run
 from models.forward.model import Model
 from models.forward.trace import Trace
 from models.protocol.comparison import CompareRequest, CompareView
@@ -156,7 +156,7 @@ def test_the_engine_answers_in_moments_and_keeps_the_run_that_nothing_changed(
     gpt: Engine, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     long_site(monkeypatch)
-    monkeypatch.setitem(held_run.WORK_PER_ANSWER, "cpu", 1)
+    monkeypatch.setitem(current_run.WORK_PER_ANSWER, "cpu", 1)
 
     def whole(run: int) -> CompareView:
         view: CompareView | None = None
@@ -170,7 +170,7 @@ def test_the_engine_answers_in_moments_and_keeps_the_run_that_nothing_changed(
 
     assert isinstance(ask(gpt, ForwardRequest(ticket=81, text=text)), Ran)
     plain = whole(81)
-    monkeypatch.setattr(held_run, "run", lambda *_, **__: pytest.fail("the untouched run is known"))
+    monkeypatch.setattr(current_run, "run", lambda *_, **__: pytest.fail("the untouched run is known"))
     for ticket, factor in ((82, 0.5), (83, 0.25)):
         edited = ForwardRequest(ticket=ticket, text=text, interventions=(Scale(factor, site=SITE, head=HEAD),))
         assert isinstance(ask(gpt, edited), Ran)

@@ -163,7 +163,7 @@ def test_the_product_by_distance_passes_through_the_score(tmp_path, scaling, que
     assert rotation is not None
     assert rotation.distance == query - key
     at = rotation.products[rotation.distances.tolist().index(query - key)]
-    score = trace.scores(view.site, 1, [query])[0, key] / trace.inputs[-1].scale
+    score = trace.scores(view.request.site, 1, [query])[0, key] / trace.inputs[-1].scale
     assert at == pytest.approx(score, abs=1e-4)
     assert rotation.product == pytest.approx(score, abs=1e-4)
     assert rotation.parts.sum() + rotation.untouched == pytest.approx(score, abs=1e-4)

@@ -272,7 +272,7 @@ def test_keys_of_another_text_are_numbers(qtbot):
     it = Shown(session)
     qtbot.addWidget(it.panel)
     view = cell(keys=6)
-    it.answer(replace(view, site=sites[5].ref))
+    it.answer(replace(view, request=replace(view.request, site=sites[5].ref)))
     assert it.subtitle() == "“went” looks at “1”"
     assert it.notes()["mask"] == "every source token is open"
 
@@ -281,7 +281,7 @@ def test_a_cell_of_an_older_run_is_not_shown(shown):
     shown.answer(cell())
     shown.session.dispatch(Arrived(replace(ran(run=2, text="Ben and Max ran"))))
     assert shown.subtitle() == "“went” looks at “and”"  # stays until the new one is here
-    shown.answer(replace(cell(), run=2))
+    shown.answer(replace(cell(), request=replace(cell().request, run=2)))
     assert shown.subtitle() == "“ran” looks at “and”"
 
 

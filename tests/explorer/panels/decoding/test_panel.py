@@ -565,7 +565,7 @@ def test_several_samples_are_written_side_by_side(qtbot, session, panel):
         click_row(qtbot, session, panel.view.texts.list, sample)
         view = panel.player.shown_view()
         assert view.request.settings.sample == sample
-        assert view.number == panel.view.timeline.current == panel.view.timeline.count == 4
+        assert view.request.number == panel.view.timeline.current == panel.view.timeline.count == 4
         assert row.text == f"{sample + 1}: {words(panel).replace('␣', ' ').strip()}"
         assert row.value == log_text(panel.player.branches.log_probability())
         assert f"The draw was {view.drawn:.4f}" in panel.view.candidates.note.text()

@@ -14,16 +14,17 @@ from explorer.session.hover import NOTHING, Pointed
 from explorer.session.intents import SelectHead, SetView
 from explorer.session.state import State
 from models.protocol.atlas import AtlasRequest, AtlasView
-from models.protocol.values import SiteRef
+from models.protocol.values import Pooling, SiteRef
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 from tests.explorer.widgets.pictures import rendered
 from tests.explorer.widgets.pointer import move_pointer
 
 
-def atlas(**changes: object) -> AtlasView:
-    images = np.random.default_rng(0).random((8, 8, 4, 4), dtype=np.float32)
-    return replace(answers.atlas_view(), images=images, mean=images.mean(axis=1), **changes)  # type: ignore[arg-type]
+def atlas(pooling: Pooling = "max", **changes: object) -> AtlasView:
+    images, view = np.random.default_rng(0).random((8, 8, 4, 4), dtype=np.float32), answers.atlas_view()
+    view = replace(view, request=replace(view.request, pooling=pooling))
+    return replace(view, images=images, mean=images.mean(axis=1), **changes)  # type: ignore[arg-type]
 
 
 @pytest.fixture

@@ -224,11 +224,6 @@ def tiles_view(request: TilesRequest, count: int | None = None, value: float = 0
         found.append((tile, np.full(shape, value, np.float32)))
     return TilesView(
         request=request,
-        run=request.run,
-        site=request.site,
-        head=request.head,
-        pooling=request.pooling,
-        scale_rows=request.scale_rows,
         tiles=tuple(found),
     )
 

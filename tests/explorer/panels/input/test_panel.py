@@ -76,13 +76,10 @@ def test_of_a_long_text_arcs_show_the_selected_row_alone(qtbot):
     session = SilentSession(answers.after(State(), answers.loaded(), ran))
     panel = shown(qtbot, InputPanel, session)
     ref = SiteRef("decoder", 5)
-    assert session.asked == [RowRequest(run=1, site=ref, head=5, query=3)]
+    request = RowRequest(run=1, site=ref, head=5, query=3)
+    assert session.asked == [request]
     row = RowView(
-        request=session.asked[0],
-        run=1,
-        site=ref,
-        head=5,
-        query=3,
+        request=request,
         weights=np.full(300_000, 1 / 300_000, np.float32),
         masked=None,
     )

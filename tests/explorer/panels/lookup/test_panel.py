@@ -28,7 +28,7 @@ MASKED = np.triu(np.ones((4, 4), bool), 1)
 
 def head_view(weights: np.ndarray = WEIGHTS, masked: np.ndarray | None = MASKED) -> HeadView:
     request = HeadRequest(run=1, site=FIVE, head=5)
-    return HeadView(request=request, run=1, site=FIVE, head=5, weights=weights, masked=masked)
+    return HeadView(request=request, weights=weights, masked=masked)
 
 
 @pytest.fixture

@@ -81,7 +81,7 @@ def comparison(host: Host) -> CompareView:
     view = host.state.results.comparison
     assert view is not None
     assert host.state.ran is not None
-    assert view.run == host.state.ran.run
+    assert view.request.run == host.state.ran.run
     return view
 
 

@@ -31,7 +31,7 @@ def loaded_as(family: str) -> Loaded:
 def predicted(positions: tuple[int, ...], actual: Candidate | None = None) -> PredictionView:
     predictions = tuple(Prediction(p, (answers.TO, answers.END), actual, entropy=1.234) for p in positions)
     request = PredictionRequest(run=1, positions=positions, top=10)
-    return PredictionView(request=request, run=1, predictions=predictions)
+    return PredictionView(request=request, predictions=predictions)
 
 
 def said(panel: NextTokenPanel) -> str:
@@ -115,8 +115,7 @@ def test_classes_are_of_the_whole_picture(qtbot):
     session = SilentSession(answers.after(State(), vision(10), ran))
     panel = shown(qtbot, NextTokenPanel, session)
     assert [request.positions for request in session.asked if isinstance(request, PredictionRequest)] == [(0,)]
-    view = answers.prediction_view()
-    session.arrive(replace(view, request=session.asked[0]))
+    session.arrive(predicted((0,)))
     assert panel.card.accessibleName() == "What it sees"
     assert not panel.is_waiting()
 

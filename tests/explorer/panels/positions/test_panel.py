@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -327,7 +328,7 @@ def test_other_models_say_what_they_are(bert):
 
 def test_a_stale_answer_changes_nothing(session):
     view = made_up(on=1.0, off=1e-6)
-    older = ShuffleView(**{name: getattr(view, name) for name in view.__slots__} | {"request": view.request, "run": 99})
+    older = replace(view, request=ShuffleRequest(run=99))
     session.arrive(older)
     assert session.state.results.shuffle is None
     session.arrive(view)
@@ -342,8 +343,6 @@ def made_up(on: float, off: float | None, off_open: float | None = None, **chang
     assert first is not None
     fields: dict[str, object] = {
         "request": ShuffleRequest(run=1),
-        "run": 1,
-        "seed": 0,
         "words": ("a", "b"),
         "order": (1, 0),
         "fixed": (False, False),

@@ -44,7 +44,6 @@ def ran(attends: bool = True, run: int = 1) -> Ran:
 def view(run: int = 1, **changes: object) -> RecurrentView:
     whole = RecurrentView(
         request=RecurrentRequest(run=run),
-        run=run,
         score="bahdanau",
         scope="global",
         cell="gru",

@@ -75,7 +75,7 @@ def test_a_click_measures_now(strip, session, qtbot):
     session.asked.clear()
     qtbot.mouseClick(strip.equal, Qt.MouseButton.LeftButton)
     assert session.asked == [TrustRequest(run=1)]
-    session.dispatch(Busy(frozenset({"trust"})))
+    session.dispatch(Busy(frozenset({TrustRequest.lane})))
     assert strip.equal.text == "… comparing with the model"
 
 
@@ -112,7 +112,7 @@ def test_a_textbook_model_is_held_against_its_formulas(strip, session, qtbot):
     assert strip.equal.text == "✓ equals the formulas (4e-07)"
     session.arrive(replace(answers.trust_report(), logit_difference=0.5))
     assert strip.equal.text == "✕ differs from the formulas (5e-01)"
-    session.dispatch(Busy(frozenset({"trust"})))
+    session.dispatch(Busy(frozenset({TrustRequest.lane})))
     assert strip.equal.text == "… comparing with the formulas"
 
 

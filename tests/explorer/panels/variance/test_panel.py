@@ -30,7 +30,7 @@ def answer(request: VarianceRequest) -> VarianceView:
     """What the engine would say, with a head made up."""
     experiment = measure(request.batch, request.tokens, request.deviation, request.seed)
     head = HEAD if request.run is not None else None
-    return VarianceView(request=request, run=request.run, experiment=experiment, head=head)
+    return VarianceView(request=request, experiment=experiment, head=head)
 
 
 @pytest.fixture

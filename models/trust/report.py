@@ -1,0 +1,43 @@
+"""A run held against the model's own eager attention, or a textbook model's against its papers' formulas."""
+
+from __future__ import annotations
+
+import time
+
+from models.forward.context import Context
+from models.forward.recurrent_model import RecurrentModel
+from models.forward.vision import VisionModel
+from models.protocol.trust import EAGER, TrustReport, TrustRequest
+from models.trust.check import compare_with_eager
+from models.trust.pictures import picture_difference
+from models.trust.recurrent_formulas import compare_with_formulas
+
+
+def answer(request: TrustRequest, context: Context) -> TrustReport:
+    started = time.perf_counter()
+    run = context.run(request.run)
+    model = run.model
+    apart: float | None = None
+    if isinstance(model, RecurrentModel):
+        context.report("Comparing with the papers' formulas", None)
+        found = compare_with_formulas(model, run.trace)
+    else:
+        context.report(f"Comparing with {EAGER}", None)
+        trace = run.untouched(context.should_stop)  # edits are meant to make a difference
+        encoded = model.encode(run.text, run.written)
+        found = compare_with_eager(model, encoded, trace, context.should_stop)
+        if isinstance(model, VisionModel) and isinstance(run.text, str):
+            apart = picture_difference(model, run.text, encoded.inputs["pixel_values"])
+    return TrustReport(
+        request=request,
+        logit_difference=found.logit_difference,
+        weight_difference=found.weight_difference,
+        tolerance=found.tolerance,
+        logit_tolerance=found.logit_tolerance,
+        rounding=found.rounding,
+        end_to_end=found.end_to_end,
+        rows=found.rows,
+        against=found.against,
+        input_difference=apart,
+        seconds=time.perf_counter() - started,
+    )

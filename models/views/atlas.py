@@ -1,0 +1,44 @@
+"""Thumbnails of all heads of a run."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from models.attention.atlas import IncrementalAtlas
+from models.forward.context import Context
+from models.protocol.arrays import read_only
+from models.protocol.atlas import AtlasRequest, AtlasView
+from models.protocol.values import Pooling
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Begun:
+    """An atlas as far as it is computed, and how it was asked for."""
+
+    size: int
+    pooling: Pooling
+    atlas: IncrementalAtlas
+
+
+def answer(request: AtlasRequest, context: Context) -> AtlasView:
+    """What is there once a moment more was spent on it."""
+    started = time.perf_counter()
+    run = context.run(request.run)
+    begun = run.kept.get(Begun)
+    if begun is None or (begun.size, begun.pooling) != (request.size, request.pooling):
+        atlas = IncrementalAtlas(run.trace.inputs, request.size, request.pooling)
+        begun = run.kept.put(Begun(request.size, request.pooling, atlas))
+    context.report("Drawing all heads", begun.atlas.done or None)
+    with run.kept.unless_it_fails(Begun):
+        begun.atlas.advance(run.work_per_answer, context.should_stop)
+        picture = begun.atlas.picture()
+    return AtlasView(
+        request=request,
+        images=read_only(picture.images),
+        mean=read_only(picture.mean),
+        row_error=picture.row_error,
+        cell=picture.cell,
+        seconds=time.perf_counter() - started,
+        done=picture.done,
+    )
