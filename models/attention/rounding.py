@@ -9,14 +9,23 @@ same queries and keys it therefore has some s + d in the place of s, where |d| i
       + 3 u |s|            where there is a soft cap: division, tanh, product; tanh damps what comes before it
       + u (max s - s)      where the largest is taken away first (gpt_oss)
 
+and, whatever the format, by what float32 rounds, in which the d products of q.k are added and the softmax is computed:
+
+      + sqrt(d) v |scale| sum_i |q_i k_i| + v (max s - s)      v = 2^-24
+
+where sqrt(d) stands for any order of adding d products (Higham and Mary 2019, equation 1.4; d is the bound of the worst
+case, which needs all of them rounded to one side). Processors add in orders of their own, which change with the number
+of threads and of rows that are asked for. In float32 u is v, and the same bounds hold.
+
 A weight w_j = exp(s_j) / sum_k exp(s_k) is then largest where d_j = D_j and every other d_k = -D_k, and smallest the
 other way about:
 
     w_j e^-D_j / (w_j e^-D_j + sum_{k != j} w_k e^D_k)  <=  w'_j  <=  w_j e^D_j / (w_j e^D_j + sum_{k != j} w_k e^-D_k)
 
-which to first order is w_j +- 2 w_j (1 - w_j) D where all D are alike; and w'_j is rounded itself, by u w'_j. Scores
+which to first order is w_j +- 2 w_j (1 - w_j) D where all D are alike; and w'_j is rounded itself, by u w'_j, and by
+what the sum of n exponentials is off by in float32, sqrt(n) v w'_j, and its exponential and quotient, 8 v w'_j. Scores
 of 60, as T5's unscaled ones are, have D = 0.7 in bfloat16: no fixed tolerance would do for them and for scores of 1.
-Two computations in float32, in two orders of adding, may part by 4 w_j (1 - w_j) D, at most D.
+In float32 two computations part by at most 4 w_j (1 - w_j) D; where both add in one order, by that of operations alone.
 An output o = sum_j w_j v_j moves by no more than its weights do, and by 2 u sum_j w_j |v_j|: parts of the sum, and o.
 """
 
@@ -32,7 +41,7 @@ from models.attention import attention
 from models.attention.attention import AttentionInputs, Rows
 
 _SINGLE_UNIT = 2**-24
-_SINGLE = 2**-20  # of a weight: what float32 itself, in which the reference is computed, may be off by
+_QUOTIENT = 8  # units in float32: of an exponential and a quotient, which libraries round to two or three
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +53,7 @@ class Bounds:
     high: Tensor
     unit: float  # u
     smallest: float  # how far numbers next to 0 lie apart; float32's exponential may end there too
-    in_single: float  # the largest D in float32 of a key that is looked at
+    in_single: float  # what operations alone are off by in float32: the largest D, without sums, of a visible key
 
     def share_of_weights(self, theirs: Tensor) -> float:
         """The largest share of what rounding explains that `theirs` (rows, keys) makes use of; beyond 1 it is wrong."""
@@ -59,6 +68,11 @@ class Bounds:
         return _largest_share(theirs.float() - exact, room)
 
 
+def product_off(size: Tensor, terms: int) -> Tensor:
+    """How far float32 may move a sum of `terms` products, added in any order; `size` is the sum of their magnitudes."""
+    return math.sqrt(terms) * _SINGLE_UNIT * size
+
+
 def bounds(x: AttentionInputs, head: int, rows: Rows, weights: Tensor) -> Bounds:
     """What rounding to the format of `x` explains.
 
@@ -67,7 +81,9 @@ def bounds(x: AttentionInputs, head: int, rows: Rows, weights: Tensor) -> Bounds
     """
     format_ = torch.finfo(x.query.dtype)
     unit, smallest = format_.eps / 2, max(format_.tiny * format_.eps, torch.finfo(torch.float32).tiny)
-    off, of_sink = _scores_off(x, head, rows, unit)
+    operations, of_sink = _scores_off(x, head, rows, unit)
+    sums = _sums_off(x, head, rows, weights)
+    off = operations + sums
     sink = (1 - weights.sum(-1, keepdim=True)).clamp(min=0) if of_sink is not None else torch.zeros(())
     of_sink = torch.zeros(()) if of_sink is None else of_sink
     up, down = weights * off.exp(), weights * (-off).exp()
@@ -75,14 +91,14 @@ def bounds(x: AttentionInputs, head: int, rows: Rows, weights: Tensor) -> Bounds
     others_down = down.sum(-1, keepdim=True) + sink * (-of_sink).exp() - down
     high = (up / (up + others_down.clamp(min=0))).nan_to_num(0.0)  # a row that may look at nothing
     low = (down / (down + others_up.clamp(min=0))).nan_to_num(0.0)
-    more = unit + _SINGLE
+    more = unit + (_QUOTIENT + math.sqrt(x.keys)) * _SINGLE_UNIT
     return Bounds(
         weights=weights,
         low=low * (1 - more) - smallest,
         high=high * (1 + more) + smallest,
         unit=unit,
         smallest=smallest,
-        in_single=float((off * (weights > 0)).max()) * _SINGLE_UNIT / unit,
+        in_single=float((operations * (weights > 0)).max()) * _SINGLE_UNIT / unit,
     )
 
 
@@ -118,6 +134,15 @@ def _scores_off(x: AttentionInputs, head: int, rows: Rows, unit: float) -> tuple
     seen = whole if shut is None else whole.masked_fill(shut[0, 0], -math.inf)
     most = torch.maximum(seen.amax(-1, keepdim=True), sink) + off.amax(-1, keepdim=True)
     return off + unit * (most - whole).clamp(min=0), unit * (most - sink)
+
+
+def _sums_off(x: AttentionInputs, head: int, rows: Rows, weights: Tensor) -> Tensor:
+    """What adding in float32 moves a score by, and taking away its row's largest: (rows, keys)."""
+    size = replace(x, query=x.query.abs(), key=x.key.abs(), scale=abs(x.scale), bias=None, softcap=None, mask=None)
+    off = product_off(attention.scores(size, [head], rows)[0, 0], x.query.shape[-1])
+    s = attention.scores(x, [head], rows)[0, 0]
+    peak = s.masked_fill(weights == 0, -math.inf).amax(-1, keepdim=True)
+    return off + _SINGLE_UNIT * (peak - s).clamp(min=0)
 
 
 def _largest_share(off: Tensor, room: Tensor) -> float:
