@@ -84,7 +84,7 @@ class Reference:
         part = cells[tile.rows(self.x.queries), tile.columns(self.x.keys)].astype(np.float64)
         part = np.pad(part, tuple((0, -size % tile.cell) for size in part.shape), constant_values=np.nan)
         split = (part.shape[0] // tile.cell, tile.cell, part.shape[1] // tile.cell, tile.cell)
-        pool = {"max": np.nanmax, "mean": np.nanmean, "min": np.nanmin}[how]
+        pool: Any = {"max": np.nanmax, "mean": np.nanmean, "min": np.nanmin}[how]
         image: np.ndarray = pool(part.reshape(split), axis=(1, 3))
         return image
 

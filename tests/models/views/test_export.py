@@ -7,8 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from models import run
+from models.attention.rounding import bounds
 from models.forward.model import Model
 from models.forward.trace import Trace
 from models.protocol.errors import ExplorerError
@@ -106,6 +108,8 @@ def test_a_long_text_s_weights_are_written_some_rows_at_a_time(trace, tmp_path, 
     with np.load(tmp_path / "a.npz") as written:
         for site in trace.sites:
             for head in range(site.heads):
-                np.testing.assert_allclose(
-                    written[f"decoder.{site.layer}"][head], whole(trace, site, head), rtol=0, atol=1e-7
-                )
+                # some rows at a time a processor may add in another order
+                expected = whole(trace, site, head)
+                room = bounds(trace.at(site, head), head, None, torch.from_numpy(expected))
+                off = np.abs(written[f"decoder.{site.layer}"][head] - expected)
+                assert (off <= (room.high - room.low).numpy()).all()
