@@ -135,6 +135,13 @@ def refusal(family: str, architecture: str, config: Any) -> str:
     return ""
 
 
+def wordless(architecture: str, config: Any) -> str:
+    """Why a model with an output head says no words here; "" where it does, or has none. Yang et al. 2019 (XLNet)."""
+    if _reads_both_ways(config) and architecture in _names(tables.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, config):
+        return "its words come from a second stream of queries, which is not run here"
+    return ""
+
+
 def weights_only(architecture: str, config: Any) -> str:
     """Why queries, keys and scores of such a model cannot be seen, only its weights; "" where all can."""
     kind = _class(architecture, config)
@@ -178,6 +185,8 @@ def _is_text_encoder(architecture: str, config: Any) -> bool:
 def _is_causal(config: Any) -> bool:
     """Whether each token sees only what stands before it."""
     text = config.get_text_config()
+    if _reads_both_ways(config):
+        return False
     if getattr(text, "is_decoder", False) or getattr(text, "causal", False):
         return True
     if getattr(text, "use_bidirectional_attention", False) is True:
@@ -186,6 +195,11 @@ def _is_causal(config: Any) -> bool:
     return bool(_names(tables.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, config)) and not (
         _names(tables.MODEL_FOR_MASKED_LM_MAPPING_NAMES, config)
     )
+
+
+def _reads_both_ways(config: Any) -> bool:
+    """Whether it is an XLNet: its tokens attend to all others, and what says words are queries beside them."""
+    return getattr(config.get_text_config(), "attn_type", "") == "bi"
 
 
 def _says_words(architecture: str, config: Any) -> bool:

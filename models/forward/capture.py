@@ -158,16 +158,17 @@ def watch_blocks(module: nn.Module, seq2seq: bool, causal: bool) -> list[Removab
     Between blocks it is also asked whether to go on. The handles take the hooks off again.
     """
     outer, handles = "", []
+    time_first = getattr(getattr(module, "config", None), "model_type", "") == "xlnet"  # (tokens, batch, width)
     for name, child in module.named_modules():
         if isinstance(child, nn.ModuleList) and not (outer and name.startswith(outer + ".")):
             outer = name
             stack = stack_of(name, seq2seq, causal)
             for block in child:
-                handles.append(block.register_forward_hook(_residual_hook(stack), with_kwargs=True))
+                handles.append(block.register_forward_hook(_residual_hook(stack, time_first), with_kwargs=True))
     return handles
 
 
-def _residual_hook(stack: str) -> Callable[..., None]:
+def _residual_hook(stack: str, time_first: bool) -> Callable[..., None]:
     def hook(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> None:
         recorder = active()
         if recorder is None:
@@ -176,6 +177,8 @@ def _residual_hook(stack: str) -> Callable[..., None]:
             raise Cancelled
         before = args[0] if args else kwargs.get("hidden_states")
         after = out[0] if isinstance(out, tuple) else out
+        states = [t.transpose(0, 1) if time_first and isinstance(t, Tensor) else t for t in (before, after)]
+        before, after = states
         if isinstance(after, Tensor):
             recorder.keep_residual(stack, before if isinstance(before, Tensor) else None, after)
 

@@ -37,8 +37,9 @@ def check_first_run(model: Model) -> None:
                 f"{model.info.name}: {name} computes several attentions in one layer and mixes them, which this "
                 "program cannot draw. Open a checkpoint of another family."
             )
-        if model.info.weights_only and not is_whole(model, recorder):
-            raise CheckpointError(_nothing_to_show(model))
+        lacking = what_is_lacking(model, recorder) if model.info.weights_only else ""
+        if lacking:
+            raise CheckpointError(_nothing_to_show(model, lacking))
 
 
 def check_numbers(name: str, out: Any) -> None:
@@ -72,33 +73,40 @@ def _run(model: Model, count: int) -> Recorder:
     except Exception as cause:
         if devices.is_out_of_memory(cause):
             raise
+        # XLNet's own code mixes formats, and some of its parameters are never cast
+        halves = [str(p.dtype).removeprefix("torch.") for p in model.module.parameters() if p.dtype.itemsize == 2]
+        in_half = f" in {halves[0]}" if halves else ""
+        advice = "Choose float32, or open another checkpoint" if in_half else "Open another checkpoint"
         raise CheckpointError(
-            f"{model.info.name} was loaded, but cannot be run: {summary(cause)}. Open another checkpoint."
+            f"{model.info.name} was loaded, but cannot be run{in_half}: {summary(cause)}. {advice}."
         ) from cause
     check_numbers(model.info.name, out)
     if model.info.weights_only:
         try:
             keep_output_weights(model, recorder, out, len(encoded.tokens))
         except Exception as cause:  # an output of another make
-            raise CheckpointError(_nothing_to_show(model)) from cause
+            raise CheckpointError(_nothing_to_show(model, "it gives no weight for every query and key")) from cause
     return recorder
 
 
-def is_whole(model: Model, recorder: Recorder) -> bool:
-    """Whether the output held a weight for every query and key of every layer."""
-    if len(recorder.inputs) != sum(stack.layers for stack in model.info.stacks):
-        return False
+def what_is_lacking(model: Model, recorder: Recorder) -> str:
+    """What of its weights a model's output did not hold as they should be; "" where nothing is lacking."""
+    layers = sum(stack.layers for stack in model.info.stacks)
+    if len(recorder.inputs) != layers:
+        return f"it gives the weights of {len(recorder.inputs)} of its {layers} layers"
     for site, x in zip(recorder.sites, recorder.inputs, strict=True):
         assert x.given is not None
-        if not float((x.given.float().sum(-1) - 1).abs().max()) < _OFF:
-            return False
+        off = float((x.given.float().sum(-1) - 1).abs().max())
+        if not off < _OFF:
+            return f"what it gives as weights misses a sum of 1 by {off:.2g}"
         if site.causal and bool(x.given.triu(1).any()):
-            return False
-    return True
+            return "it is made to read from left to right, and its weights attend to later tokens"
+    return ""
 
 
-def _nothing_to_show(model: Model) -> str:
+def _nothing_to_show(model: Model, lacking: str) -> str:
     return (
-        f"{model.info.name}: transformers' {model.info.model_type} neither shows queries and keys nor gives a weight "
-        "for each of them, so there would be nothing to show. Open a checkpoint of another family."
+        f"{model.info.name}: transformers' own code for {model.info.model_type} keeps queries and keys to itself, and "
+        f"{lacking}. So there would be nothing to show that is sure to be its attention. Open a checkpoint of another "
+        "family."
     )

@@ -21,7 +21,7 @@ from models.files.pictures import read_picture
 from models.files.sample_pictures import path_of
 from models.files.weight_files import summary
 from models.forward.capture import Recorder, recording
-from models.forward.first_run import check_numbers, is_whole
+from models.forward.first_run import check_numbers, what_is_lacking
 from models.forward.model import Encoded, Given, Model
 from models.forward.output_weights import keep_output_weights
 from models.forward.picture_fit import fitted
@@ -189,7 +189,7 @@ def _is_plain(model: VisionModel, recorder: Recorder, out: Any, count: int) -> b
             keep_output_weights(model, recorder, out, count)
         except InputError:
             return False
-        if not is_whole(model, recorder):
+        if what_is_lacking(model, recorder):
             return False
     parts = ((x.query if x.given is None else x.given, x) for x in recorder.inputs)
     return {(part.shape[0], x.queries, x.keys) for part, x in parts} == {(1, count, count)}

@@ -36,8 +36,7 @@ def _predictions(info: CheckpointInfo) -> Capability:
         return Capability("Filling in masks", True)
     if info.family in ("causal", "seq2seq"):
         return Capability("Next token", True)
-    lacking = f"{info.missing_head} is not in the file" if info.missing_head else "it has no output head"
-    return Capability("Next token", False, f"{lacking}, so it says no words")
+    return Capability("Next token", False, f"{info.wordless or 'it has no output head'}, so it says no words")
 
 
 def _writing(info: CheckpointInfo) -> Capability:

@@ -34,6 +34,7 @@ from models.files.families import (
     text_config,
     vocabulary_of,
     weights_only,
+    wordless,
 )
 from models.files.gguf import gc_deferred, is_gguf, missing_packages, parts_only, read_gguf
 from models.files.memory import check_fits, most_tokens
@@ -240,6 +241,7 @@ def _info(reference: str, folder: Path, architecture: str, config: Any, tensors:
         prefix=card.prefix,
         shipped=folder.parent == WEIGHTS,
         weights_only=weights_only(architecture, config),
+        wordless=wordless(architecture, config),
         head_dim=int(head_dim),
     )
 
@@ -281,7 +283,7 @@ def _checked(examined: Examined, tensors: Tensors) -> Examined:
         return examined
     missing = missing_tensors(empty, tensors.shapes)
     if info.family == "masked" and missing and all(is_of_head(empty, name) for name in missing):
-        return replace(examined, info=replace(info, family="encoder", missing_head=missing[0]))
+        return replace(examined, info=replace(info, family="encoder", wordless=f"{missing[0]} is not in the file"))
     return replace(examined, missing=missing, misshapen=misshapen_tensors(empty, tensors.shapes))
 
 

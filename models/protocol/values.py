@@ -146,7 +146,7 @@ class CheckpointInfo:
     head_dim: int = 0
     gguf: str = ""  # the file in `folder` that holds all of it, where it is a GGUF file
     chat: bool = False  # it writes after a conversation too: its tokenizer has a chat template
-    missing_head: str = ""  # the first tensor of the output head that its class has and its files have not
+    wordless: str = ""  # why it says no words, where its class has an output head: a tensor that is not in the file
 
 
 @dataclass(frozen=True, slots=True)

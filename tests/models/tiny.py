@@ -286,7 +286,7 @@ KINDS = {
     ),
     "diff_llama": Kind("DiffLlamaForCausalLM", "DiffLlamaConfig", _LLAMA, byte_level),  # two attentions a layer
     "long_t5": Kind("LongT5ForConditionalGeneration", "LongT5Config", _T5, sentence_piece),  # its encoder is its own
-    "xlnet": Kind(  # says the next token, and looks ahead
+    "xlnet": Kind(  # attends both ways; its words come from a second stream of queries
         "XLNetLMHeadModel", "XLNetConfig", {"d_model": 32, "n_layer": 2, "n_head": 4, "d_inner": 48}, byte_level
     ),
     "mamba": Kind("MambaForCausalLM", "MambaConfig", {"hidden_size": 32, "num_hidden_layers": 2}, byte_level),

@@ -20,7 +20,6 @@ from models.protocol.values import Candidate, Prediction
 
 _EMPTY = "The model's likeliest tokens appear here when it has run."
 _CLASSLESS = "This model gives vectors, not classes: it has no output head."
-_WORDLESS = "This model gives vectors, not words: it has no output head."
 
 
 class NextTokenPanel(Panel):
@@ -54,7 +53,7 @@ class NextTokenPanel(Panel):
         view, ran = state.results.prediction, state.ran
         masked = _is_masked(state)
         self.card.set_title("Masked tokens" if masked else "Next token" if not _names(state) else "What it sees")
-        self.bars.set_empty_text(_EMPTY if _has_words(state) else _CLASSLESS if _names(state) else _WORDLESS)
+        self.bars.set_empty_text(_EMPTY if _has_words(state) else _CLASSLESS if _names(state) else _wordless(state))
         if view is None or ran is None or not _has_words(state):
             self.bars.set_groups(())
             self.card.set_subtitle("")
@@ -83,6 +82,12 @@ def _names(state: State) -> bool:
 def _has_words(state: State) -> bool:
     loaded = state.results.loaded
     return loaded is None or (loaded.info.family != "encoder" and not (_names(state) and not loaded.info.vocabulary))
+
+
+def _wordless(state: State) -> str:
+    loaded = state.results.loaded
+    why = loaded.info.wordless if loaded is not None else ""
+    return f"This model gives vectors, not words: {why or 'it has no output head'}."
 
 
 def _positions(state: State, ran: Ran) -> tuple[int, ...]:
