@@ -30,7 +30,7 @@ from explorer.session.state import Normalisation, State, site_of
 from explorer.theme import diverging, sequential
 from explorer.widgets.card import Card
 from explorer.widgets.colour_bar import ColourBar
-from explorer.widgets.heat_map.tile_map import TileMap
+from explorer.widgets.heat_map.heat_map import HeatMap
 from models.protocol.atlas import AtlasView
 from models.protocol.comparison import CompareView
 from models.protocol.head import HeadView, TilesRequest, TilesView
@@ -88,7 +88,7 @@ class HeadMapPanel(Panel):
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)
-        self.map = TileMap()
+        self.map = HeatMap()
         self.map.set_empty_text(_WAITING)
         self.map.cell_selected.connect(lambda query, key: self.dispatch(SelectCell(query, key)))
         self.map.hovered.connect(self._on_hovered)

@@ -9,7 +9,7 @@ from explorer.panels.mask_scale.knobs import said
 from explorer.session.hover import Pointed
 from explorer.theme import ColourTable, diverging, sequential
 from explorer.widgets.colour_bar import ColourBar
-from explorer.widgets.heat_map.tile_map import TileMap
+from explorer.widgets.heat_map.heat_map import HeatMap
 from explorer.widgets.segments import Segments
 from models.protocol.comparison import CompareView
 from models.protocol.values import Tile, top_level
@@ -32,7 +32,7 @@ class ChangeMap(QWidget):
         super().__init__()
         self.choice = Segments(_CHOICES, "What the map shows", wraps=True)
         self.choice.chosen.connect(lambda _: self._show())
-        self.map = TileMap()
+        self.map = HeatMap()
         self.map.setAccessibleName("Map of changes")
         self.map.wheel_zooms = False
         self.map.is_brief = True  # the note says it

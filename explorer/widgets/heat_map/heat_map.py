@@ -1,161 +1,413 @@
-"""One head's weights as a map that a person walks through with pointer and keys."""
+"""One head's weights as a map that a person walks through with pointer and keys, and may paint upon."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
+from typing import TypeVar
 
-from PySide6.QtCore import QEvent, QPointF, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QMouseEvent, QWheelEvent
-from PySide6.QtWidgets import QApplication, QWidget
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Signal
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent, QWheelEvent
+from PySide6.QtWidgets import QWidget
 
-from explorer.widgets.heat_map.paint import HINT, STILL_HINT, label_at
-from explorer.widgets.heat_map.shown_map import NOWHERE, ShownMap
-from explorer.widgets.heat_map.view import MapView
+from explorer.theme import ColourTable, sequential
+from explorer.widgets.heat_map.brush import Brush, BrushMode
+from explorer.widgets.heat_map.frame import Frame, frame_for, label_at
+from explorer.widgets.heat_map.gestures import Gestures
+from explorer.widgets.heat_map.painter import MapPainter
+from explorer.widgets.heat_map.picture import MapPicture, Source
+from explorer.widgets.heat_map.readout import Piece, Wording, draw_readout
+from explorer.widgets.heat_map.tile_cache import TileCache
+from explorer.widgets.heat_map.tiled_values import Pooling, TiledValues
+from explorer.widgets.heat_map.view import NOWHERE, MapView
+from explorer.widgets.heat_map.whole_values import WholeValues
+from explorer.widgets.themed import ThemedWidget
+from models.protocol.values import Tile
 
-_KEY_ZOOM = 1.4
-_ARROWS = {
-    Qt.Key.Key_Up: (-1, 0),
-    Qt.Key.Key_Down: (1, 0),
-    Qt.Key.Key_Left: (0, -1),
-    Qt.Key.Key_Right: (0, 1),
-}
+HINT = "wheel zooms, drag pans, 0 shows all"
+STILL_HINT = "+ and − zoom, 0 shows all"
+
+EventT = TypeVar("EventT", bound=QEvent)
 
 
-class HeatMap(ShownMap):
-    """A zoomable map of one value a (query, key) pair, with token labels on both axes.
+class HeatMap(ThemedWidget):
+    """A zoomable map of one value a (query, key) pair, with token labels on both axes, and one value spelled out.
 
     Click selects, arrows move the selection, the wheel or + and - zoom, dragging pans, 0 or a double click shows all.
+    While the brush is on, a drag with the left button paints instead; Space or Enter paints the selected cell, Escape
+    drops an unfinished stroke, or else lays the brush down.
+
+    `set_values` shows a map that is held whole, `set_map` one that comes in tiles. Of the latter, `missing` says which
+    tiles the view lacks, those that matter most first; `add_tile` brings one. Until it comes the coarser ones that are
+    there are shown, at first a small picture given with `set_backdrop`.
+
+    The text of a value always comes from the numbers that were given, never from the colour on screen.
     """
 
     cell_selected = Signal(int, int)  # query, key: chosen here, by pointer or keyboard
     hovered = Signal(int, int)  # query, key under the pointer; -1, -1 when it leaves the map
+    view_changed = Signal()  # zoomed, panned or laid out anew
+    map_span_changed = Signal(int, int)  # top and height of the map in pixels, for a colour bar beside it
+    stroke_painted = Signal(object)  # tuple of (query, key), when a stroke ends
+    brush_dropped = Signal()  # Escape was pressed between strokes
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__("Attention heat map", parent)
         self.setMouseTracking(True)
         self.setAccessibleDescription("Arrow keys move the selected cell, plus and minus zoom, 0 shows the whole map.")
+        self.value_name = ""
+        """What the readout calls a value that is no weight."""
+        self.is_brief = False
+        """For a narrow map, beside which it is said what a square stands for."""
         self.wheel_zooms = True
         """Off for a map in a scrolled panel, where the wheel is for the panel."""
-        self._press: tuple[QPointF, MapView] | None = None
-        self._dragging = False
+        self.cache = TileCache()
+        self._source: Source | None = None
+        self._row_labels: tuple[str, ...] = ()
+        self._column_labels: tuple[str, ...] = ()
+        self._table = sequential()
+        self._selection = NOWHERE
+        self._hover = NOWHERE
+        self._brush = Brush()
+        self._gestures = Gestures(self, self._brush)
+        self._picture = MapPicture()
+        self._span = (0, 0)  # of the map, as told last
+        self._frame, self._view = self._fitted()
 
-    def _set_shape(
-        self, shape: tuple[int, int] | None, row_labels: Sequence[str], column_labels: Sequence[str]
+    # what to show
+
+    def set_values(
+        self,
+        values: NDArray[np.float32] | None,
+        masked: NDArray[np.bool_] | None,
+        row_labels: Sequence[str],
+        column_labels: Sequence[str],
+        low: float,
+        high: float,
     ) -> None:
-        if shape is None or shape != self._shape:
-            self._press = None  # what was held is gone
-        super()._set_shape(shape, row_labels, column_labels)
+        """Show values (queries, keys), coloured from low to high; None shows the empty text. All tiles are forgotten.
+
+        `masked` (queries, keys) marks the cells that the mask hides; a NaN counts as not computed. Both are hatched.
+        The zoom is kept while the shape stays the same. Raises ValueError when the shapes do not agree.
+        """
+        whole = None
+        if values is not None:
+            whole = WholeValues.of(values, masked, row_labels, column_labels, (low, high))
+        self.cache.keep_only(lambda _: False)
+        self._set_source(whole, row_labels, column_labels)
+
+    def set_map(
+        self,
+        name: Hashable,
+        row_labels: Sequence[str],
+        column_labels: Sequence[str],
+        pooling: Pooling = "max",
+        signed: bool = False,
+        high: float | None = None,
+    ) -> None:
+        """Show the map `name` of one query a row label and one key a column label, pooled as its tiles will be.
+
+        A `signed` one shows changes, coloured as far below 0 as above; a square is that which is furthest from 0.
+        Colours reach up to `high`, or to the largest value if None.
+        """
+        shape, before = (len(row_labels), len(column_labels)), self._tiled
+        tiled = TiledValues(self.cache, name, shape, pooling, signed, high)
+        if before is not None and before.name == name:
+            tiled.backdrop = before.backdrop
+        self._set_source(tiled, row_labels, column_labels)
+        self._measure()
+
+    def _set_source(self, source: Source | None, row_labels: Sequence[str], column_labels: Sequence[str]) -> None:
+        """Show this under these names; the zoom is kept while the numbers of queries and keys stay the same."""
+        old_shape, self._source = self._shape, source
+        labels = (tuple(row_labels), tuple(column_labels))
+        labels_changed = labels != (self._row_labels, self._column_labels)
+        self._row_labels, self._column_labels = labels
+        if self._shape is None or self._shape != old_shape:
+            self._gestures.let_go()
+            self._lay_out(keep_zoom=False)
+        elif labels_changed:
+            self._lay_out()
+        self._selection = self._within(self._selection)
+        self._hover = self._within(self._hover)
+        self._repaint()
+
+    def set_backdrop(self, picture: NDArray[np.float32] | None) -> None:
+        """A small picture of the whole map, (down, across), pooled as the tiles are: shown until one is there."""
+        if self._tiled is not None and picture is not self._tiled.backdrop:
+            self._tiled.backdrop = picture
+            self._measure()
+
+    def add_tile(self, name: Hashable, tile: Tile, values: NDArray[np.float32]) -> None:
+        """Take a tile of any map; those of the one on screen are shown."""
+        self.cache.put(name, tile, values)
+        if self._tiled is not None and name == self._tiled.name:
+            self._measure()
+
+    def set_selection(self, query: int, key: int) -> None:
+        """Frame a cell and name its tokens in the accents; -1, -1 for none. Emits nothing."""
+        if self._within((query, key)) != self._selection:
+            self._selection = self._within((query, key))
+            self.update()
+
+    def set_hover(self, query: int, key: int) -> None:
+        """Show the crosshair of a cell pointed at elsewhere; -1 on an axis leaves its line out. Emits nothing."""
+        rows, columns = len(self._row_labels), len(self._column_labels)
+        hover = (query if 0 <= query < rows else -1, key if 0 <= key < columns else -1)
+        if hover != self._hover:
+            self._hover = hover
+            self.update()
+
+    def set_colour_map(self, table: ColourTable) -> None:
+        """Colour by another table, (256, 3) uint8, from low to high."""
+        self._table = table
+        self._repaint()
+
+    def set_brush(self, mode: BrushMode) -> None:
+        """What a drag does from now on. An unfinished stroke is dropped."""
+        if mode != self._brush.mode:
+            self._brush.set_mode(mode)
+            self._gestures.show_cursor()
+            self.update()
+
+    def set_painted(self, cells: Sequence[tuple[int, int, bool]]) -> None:
+        """Mark cells, (query, key, allowed), as painted, whatever the values say."""
+        if tuple(cells) != self._brush.painted:
+            self._brush.painted = tuple(cells)
+            self.update()
+
+    # what is shown
+
+    @property
+    def selection(self) -> tuple[int, int]:
+        """The selected (query, key), or (-1, -1)."""
+        return self._selection
+
+    @property
+    def view(self) -> MapView:
+        """Where the cells lie now; one cell while there are no values."""
+        return self._view
+
+    @property
+    def stroke(self) -> tuple[tuple[int, int], ...]:
+        """The cells of the unfinished stroke."""
+        return self._brush.stroke
+
+    @property
+    def colour_span(self) -> tuple[float, float]:
+        """The values that the first and the last colour stand for."""
+        return (0.0, 1.0) if self._source is None else self._source.span
+
+    @property
+    def high(self) -> float:
+        """The value that the last colour stands for."""
+        return self.colour_span[1]
+
+    @property
+    def is_tiled(self) -> bool:
+        """Whether the map comes in tiles."""
+        return self._tiled is not None
+
+    @property
+    def level(self) -> int:
+        """The level of detail at this zoom: a square stands for 2^level x 2^level weights."""
+        return 0 if self._tiled is None else self._tiled.level(self.view, self.devicePixelRatioF())
+
+    def missing(self) -> list[Tile]:
+        """The tiles that the view lacks: the whole map first, which everything else can be shown from meanwhile."""
+        return [] if self._tiled is None else self._tiled.missing(self.view, self.devicePixelRatioF())
+
+    def overview(self) -> NDArray[np.float32] | None:
+        """The whole map in one tile, (down, across), or the backdrop; None while there is neither."""
+        return None if self._tiled is None else self._tiled.overview(self.view)
+
+    def value_at(self, query: int, key: int) -> tuple[float, int] | None:
+        """Of a map in tiles, a cell's value and 1, or the value of a square and its side. None: nothing yet."""
+        if self._tiled is None or self._within((query, key)) == NOWHERE:
+            return None
+        return self._tiled.value_at(query, key, self.view, self.devicePixelRatioF())
+
+    def readout(self, query: int, key: int) -> str:
+        """The sentence about one cell, as the strip below the map shows it."""
+        return "".join(piece.text for piece in self._pieces(query, key))
+
+    def cell_rect(self, query: int, key: int) -> QRectF:
+        """Where a cell lies, in the widget's coordinates, also when it is scrolled out of view."""
+        rows, columns = self.view.rows, self.view.columns
+        return QRectF(columns.edge(key), rows.edge(query), columns.size, rows.size)
+
+    def part(self) -> QRectF:
+        """The part of the map that shows, in shares of its width and height."""
+        return self.view.part()
+
+    @property
+    def _shape(self) -> tuple[int, int] | None:
+        """(queries, keys); None while there is nothing."""
+        return None if self._source is None else self._source.shape
+
+    @property
+    def _tiled(self) -> TiledValues | None:
+        return self._source if isinstance(self._source, TiledValues) else None
+
+    def _pieces(self, query: int, key: int) -> list[Piece]:
+        source = self._source
+        if source is None or self._within((query, key)) == NOWHERE:
+            return []
+        words = Wording(self._row_labels[query], self._column_labels[key], self.value_name, self.is_brief)
+        if isinstance(source, TiledValues):
+            return source.pieces(self.value_at(query, key), words)
+        return source.pieces(query, key, words)
+
+    def _within(self, cell: tuple[int, int]) -> tuple[int, int]:
+        if self._shape is None:
+            return NOWHERE
+        rows, columns = self._shape
+        return cell if 0 <= cell[0] < rows and 0 <= cell[1] < columns else NOWHERE
+
+    # zoom and place
+
+    def scroll_to_cell(self, query: int, key: int) -> None:
+        """Bring a cell into the zoomed view, moving it as little as possible."""
+        if self._within((query, key)) != NOWHERE:
+            self.set_view(self.view.showing(query, key))
+
+    def go_to_cell(self, query: int, key: int, size: float = 14.0) -> None:
+        """Bring a cell into the middle, zoomed in until cells take `size` pixels where they take less."""
+        if self._within((query, key)) != NOWHERE:
+            self.set_view(self.view.centred_on_cell(query, key, size))
+
+    def centre_on(self, across: float, down: float) -> None:
+        """Bring a place into the middle, as far as the ends allow; in shares of the map's width and height."""
+        self.set_view(self.view.centred_on(across, down))
+
+    def reset_view(self) -> None:
+        """Show the whole map again."""
+        if self._source is not None:
+            self.set_view(self.view.zoomed(0.0, 0.0, 0.0))
+
+    def zoom_by(self, factor: float) -> None:
+        """Zoom about the selected cell, or about the middle when there is none or it is out of view."""
+        if self._source is not None:
+            self.set_view(self.view.zoomed_about(factor, *self._selection))
+
+    # geometry and painting
+
+    def sizeHint(self) -> QSize:
+        return QSize(560, 460)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(260, 220)
+
+    def _fitted(self) -> tuple[Frame, MapView]:
+        frame = frame_for(self.font(), self.bold_font(), self.size(), self._row_labels, self._column_labels)
+        rows, columns = max(1, len(self._row_labels)), max(1, len(self._column_labels))
+        pixel = 1 / self.devicePixelRatioF()
+        room = frame.room
+        return frame, MapView.fit(rows, columns, room.x(), room.y(), room.width(), room.height(), pixel)
+
+    def _lay_out(self, keep_zoom: bool = True) -> None:
+        """Measure the labels and fit the map; a zoomed view keeps its zoom and its first cells."""
+        old = self._view
+        self._frame, view = self._fitted()
+        self._view = view.like(old) if keep_zoom else view
+        self._picture.forget_labels()
+        self._repaint()
+        span = (round(view.rows.origin), round(view.rows.extent))
+        if span != self._span:
+            self._span = span
+            self.map_span_changed.emit(*span)
+        self.view_changed.emit()
+
+    def _measure(self) -> None:
+        """Colours reach as far as the values that are here now."""
+        if self._tiled is not None:
+            self._tiled.measure(self.view, self.devicePixelRatioF())
+            self._repaint()
+
+    def _repaint(self) -> None:
+        self._picture.forget_cells()
+        self.update()
+
+    def _look_changed(self) -> None:
+        self._lay_out()
+        super()._look_changed()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._lay_out()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        if self._source is None:
+            self._draw_empty_text(painter)
+        else:
+            self._draw_map(painter, self._source)
+        self._draw_focus_ring(painter)
+
+    def _draw_map(self, painter: QPainter, source: Source) -> None:
+        artist = MapPainter(self._theme, self._frame, self._view, self.devicePixelRatioF())
+        self._picture.draw_cells(painter, artist, source, self._table, self.size())
+        self._brush.draw(painter, artist)
+        names = (self._row_labels, self._column_labels)
+        self._picture.draw_labels(painter, artist, *names, self._selection, self._hover)
+        artist.draw_selection(painter, *self._selection)
+        artist.draw_crosshair(painter, *self._hover)
+        cell = self._hover if self._within(self._hover) != NOWHERE else self._selection
+        draw_readout(painter, self._theme, self._frame, self._pieces(*cell), self._hint())
 
     def _hint(self) -> str:
-        return HINT if self.wheel_zooms else STILL_HINT
+        """What the pointer and the keys do, in a few words."""
+        return self._brush.hint or (HINT if self.wheel_zooms else STILL_HINT)
 
-    # pointer
+    # what `Gestures` does with it
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        if self._shape is None or event.button() not in (Qt.MouseButton.LeftButton, Qt.MouseButton.MiddleButton):
-            event.ignore()
+    def set_view(self, view: MapView) -> None:
+        """Zoom or pan to `view`."""
+        if view == self._view:
             return
-        self._press = (event.position(), self.view)
-        self._dragging = event.button() == Qt.MouseButton.MiddleButton
+        self._view = view
+        self._picture.forget_labels()
+        self._repaint()
+        self.view_changed.emit()
+        if self._tiled is not None and self._tiled.follows_view:
+            self._measure()
 
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        if self._shape is None:
-            return
-        if self._press is not None and event.buttons() != Qt.MouseButton.NoButton:
-            start, view = self._press
-            moved = event.position() - start
-            if not self._dragging and view.zoom > 1:
-                self._dragging = moved.manhattanLength() >= QApplication.startDragDistance()
-            if self._dragging:
-                self.setCursor(Qt.CursorShape.ClosedHandCursor)
-                self._set_view(view.panned(moved.x(), moved.y()))
-        else:
-            self.setToolTip(self._tool_tip_at(event.position()))
-        self._point_at(self.view.cell_at(event.position().x(), event.position().y()))
-
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        was_dragging, self._dragging = self._dragging, False
-        self.unsetCursor()
-        if self._press is None:
-            return
-        self._press = None
-        if not was_dragging and event.button() == Qt.MouseButton.LeftButton:
-            self._choose(self.view.cell_at(event.position().x(), event.position().y()))
-
-    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        if event.button() == Qt.MouseButton.LeftButton:
-            self.reset_view()
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        turned = event.angleDelta().y()
-        if self._shape is None or turned == 0 or not self.wheel_zooms:
-            event.ignore()
-            return
-        where = event.position()
-        self._set_view(self.view.zoomed(1.2 ** (turned / 120), where.x(), where.y()))
-        self._point_at(self.view.cell_at(where.x(), where.y()))
-        event.accept()
-
-    def leaveEvent(self, event: QEvent) -> None:
-        super().leaveEvent(event)
-        self._point_at(NOWHERE)
-
-    def _point_at(self, cell: tuple[int, int]) -> None:
+    def point_at(self, cell: tuple[int, int]) -> None:
+        """The pointer is over `cell`; NOWHERE off the map."""
         if cell != self._hover:
             self._hover = cell
             self.hovered.emit(*cell)
             self.update()
 
-    def _choose(self, cell: tuple[int, int]) -> None:
+    def choose(self, cell: tuple[int, int]) -> None:
+        """Select `cell` as a person does."""
         if cell != NOWHERE and cell != self._selection:
             self.set_selection(*cell)
             self.cell_selected.emit(*cell)
 
-    # keyboard
-
-    def reset_view(self) -> None:
-        """Show the whole map again."""
-        if self._shape is not None:
-            self._set_view(self.view.zoomed(0.0, 0.0, 0.0))
-
-    def zoom_by(self, factor: float) -> None:
-        """Zoom about the selected cell, or about the middle when there is none or it is out of view."""
+    def move_selection(self, down: int, right: int) -> None:
+        """Select a neighbour of the selected cell, as far as the map goes, and bring it into view."""
         if self._shape is None:
             return
-        view = self.view
         query, key = self._selection
-        x = view.columns.centre(key) if key in view.columns.visible() else view.columns.origin + view.columns.extent / 2
-        y = view.rows.centre(query) if query in view.rows.visible() else view.rows.origin + view.rows.extent / 2
-        self._set_view(view.zoomed(factor, x, y))
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        modifiers = event.modifiers() & ~(Qt.KeyboardModifier.KeypadModifier | Qt.KeyboardModifier.ShiftModifier)
-        key = Qt.Key(event.key())
-        if self._shape is None or modifiers != Qt.KeyboardModifier.NoModifier:
-            event.ignore()
-        elif key in _ARROWS:
-            self._move(*_ARROWS[key])
-        elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal):
-            self.zoom_by(_KEY_ZOOM)
-        elif key in (Qt.Key.Key_Minus, Qt.Key.Key_Underscore):
-            self.zoom_by(1 / _KEY_ZOOM)
-        elif key in (Qt.Key.Key_0, Qt.Key.Key_Home):
-            self.reset_view()
-        else:
-            event.ignore()
-
-    def _move(self, down: int, right: int) -> None:
-        assert self._shape is not None
-        rows, columns = self._shape
-        query, key = self._selection
-        if self._selection == NOWHERE:
-            cell = (0, 0)
-        else:
-            cell = (min(max(query + down, 0), rows - 1), min(max(key + right, 0), columns - 1))
-        self._choose(cell)
+        cell = (0, 0)
+        if self._selection != NOWHERE:
+            cell = (min(max(query + down, 0), self._shape[0] - 1), min(max(key + right, 0), self._shape[1] - 1))
+        self.choose(cell)
         self.scroll_to_cell(*cell)
 
-    def _tool_tip_at(self, position: QPointF) -> str:
+    def finish_stroke(self) -> None:
+        """Hand on the cells of the stroke."""
+        cells = self._brush.stroke
+        self._brush.drop()
+        self.update()
+        self.stroke_painted.emit(cells)
+
+    def lay_down_brush(self) -> None:
+        self.brush_dropped.emit()
+
+    def tool_tip_at(self, position: QPointF) -> str:
         """The whole of a label, which its axis may elide, or what the pointer does; nothing over the map."""
         if self._frame.strip.contains(position):
             return f"Click selects, {self._hint()}"
@@ -163,3 +415,36 @@ class HeatMap(ShownMap):
         if side == "row":
             return f"query {index}: {self._row_labels[index]}"
         return f"key {index}: {self._column_labels[index]}" if side == "column" else ""
+
+    # events
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self._take(event, self._gestures.press)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self._source is not None:
+            self._gestures.move(event)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        self._gestures.release(event)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        if self._source is not None:
+            self._gestures.double_click(event)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        self._take(event, self._gestures.wheel)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        self._take(event, self._gestures.key)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self.point_at(NOWHERE)
+
+    def _take(self, event: EventT, gesture: Callable[[EventT], None]) -> None:
+        """Leave an event to the widgets around while there is nothing to show."""
+        if self._source is None:
+            event.ignore()
+        else:
+            gesture(event)

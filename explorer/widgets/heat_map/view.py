@@ -9,6 +9,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from PySide6.QtCore import QRectF
+
+NOWHERE = (-1, -1)
+"""The (query, key) of no cell."""
+
 LARGEST_FITTED = 120.0  # pixels a cell takes at most before anybody zooms
 LARGEST_ZOOMED = 96.0  # pixels beyond which zooming in stops
 SMALLEST_BAND = 24.0  # pixels a cell may take whatever its aspect, so that one row of 300 keys is still a band
@@ -128,10 +133,43 @@ class MapView:
     def showing(self, row: int, column: int) -> MapView:
         return replace(self, rows=self.rows.showing(row), columns=self.columns.showing(column))
 
+    def part(self) -> QRectF:
+        """The part of the map that shows, in shares of its width and height."""
+        rows, columns = self.rows, self.columns
+        return QRectF(
+            columns.offset / columns.count,
+            rows.offset / rows.count,
+            columns.extent / columns.size / columns.count,
+            rows.extent / rows.size / rows.count,
+        )
+
+    def centred_on(self, across: float, down: float) -> MapView:
+        """With a place in the middle, as far as the ends allow; in shares of the map's width and height."""
+        middle, rows, columns = self.part().center(), self.rows, self.columns
+        return self.panned(
+            (middle.x() - across) * columns.count * columns.size, (middle.y() - down) * rows.count * rows.size
+        )
+
+    def centred_on_cell(self, row: int, column: int, size: float) -> MapView:
+        """With a cell in the middle, zoomed in until cells take `size` pixels where they take less."""
+        view, smallest = self, min(self.rows.size, self.columns.size)
+        if smallest < size:
+            view = view.zoomed(size / smallest, view.columns.centre(column), view.rows.centre(row))
+        right = view.columns.origin + view.columns.extent / 2 - view.columns.centre(column)
+        down = view.rows.origin + view.rows.extent / 2 - view.rows.centre(row)
+        return view.panned(right, down)
+
+    def zoomed_about(self, factor: float, row: int, column: int) -> MapView:
+        """Zoomed about a cell, or about the middle where it is out of view."""
+        rows, columns = self.rows, self.columns
+        x = columns.centre(column) if column in columns.visible() else columns.origin + columns.extent / 2
+        y = rows.centre(row) if row in rows.visible() else rows.origin + rows.extent / 2
+        return self.zoomed(factor, x, y)
+
     def cell_at(self, x: float, y: float) -> tuple[int, int]:
-        """The (row, column) under a point, or (-1, -1) off the map."""
+        """The (row, column) under a point, or NOWHERE off the map."""
         row, column = self.rows.cell_at(y), self.columns.cell_at(x)
-        return (row, column) if row >= 0 and column >= 0 else (-1, -1)
+        return (row, column) if row >= 0 and column >= 0 else NOWHERE
 
 
 def _zoomed_size(fitted: float, zoom: float) -> float:

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PySide6.QtCore import QPoint, Qt
 
-from explorer.widgets.heat_map.brush import PaintableHeatMap, cells_between
+from explorer.widgets.heat_map.brush import cells_between
+from explorer.widgets.heat_map.heat_map import HeatMap
 from tests.explorer.widgets.pictures import rendered
 from tests.explorer.widgets.pointer import move_pointer
 
@@ -19,8 +20,8 @@ TOKENS = ["⟨start⟩", "Tom", "and", "Anna", "went", "to"]
 
 
 @pytest.fixture
-def heat_map(qtbot) -> PaintableHeatMap:
-    widget = PaintableHeatMap()
+def heat_map(qtbot) -> HeatMap:
+    widget = HeatMap()
     qtbot.addWidget(widget)
     widget.resize(500, 440)
     widget.set_values(np.full((6, 6), 0.5, np.float32), None, TOKENS, TOKENS, 0.0, 1.0)
@@ -35,7 +36,7 @@ def strokes(heat_map) -> list[tuple[tuple[int, int], ...]]:
     return collected
 
 
-def centre(heat_map: PaintableHeatMap, query: int, key: int) -> QPoint:
+def centre(heat_map: HeatMap, query: int, key: int) -> QPoint:
     return heat_map.cell_rect(query, key).center().toPoint()
 
 

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from explorer.theme import DARK, LIGHT, diverging, sequential
 from explorer.widgets.heat_map.heat_map import HeatMap
-from explorer.widgets.heat_map.paint import piece_limits
+from explorer.widgets.heat_map.readout import piece_limits
 from tests.explorer.widgets.pictures import rendered, rgb
 from tests.explorer.widgets.pointer import move_pointer
 

@@ -8,8 +8,8 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor
 
 from explorer.widgets import cell_image
+from explorer.widgets.heat_map.heat_map import HeatMap
 from explorer.widgets.heat_map.tile_cache import Sight, TileCache, ancestor, composed, level_for
-from explorer.widgets.heat_map.tile_map import TileMap
 from explorer.widgets.number_text import value_text
 from models.protocol.values import TILE, Tile
 from tests.explorer.widgets.pictures import rendered
@@ -40,8 +40,8 @@ def cut(tile: Tile) -> np.ndarray:
 
 
 @pytest.fixture
-def tile_map(qtbot) -> TileMap:
-    widget = TileMap()
+def tile_map(qtbot) -> HeatMap:
+    widget = HeatMap()
     qtbot.addWidget(widget)
     widget.resize(500, 460)
     widget.set_map(NAME, WORDS, WORDS)
@@ -49,7 +49,7 @@ def tile_map(qtbot) -> TileMap:
     return widget
 
 
-def fill(widget: TileMap) -> int:
+def fill(widget: HeatMap) -> int:
     """Bring every tile that is missing; how many those were."""
     brought = 0
     while missing := widget.missing():
@@ -58,7 +58,7 @@ def fill(widget: TileMap) -> int:
     return brought
 
 
-def pixel(widget: TileMap, query: int, key: int) -> QColor:
+def pixel(widget: HeatMap, query: int, key: int) -> QColor:
     return rendered(widget).pixelColor(widget.cell_rect(query, key).center().toPoint())
 
 
@@ -284,7 +284,7 @@ def test_the_finest_that_is_there_stands_in():
 
 
 def test_a_signed_map_is_coloured_as_far_below_as_above(qtbot):
-    widget = TileMap()
+    widget = HeatMap()
     qtbot.addWidget(widget)
     widget.resize(400, 400)
     words = [str(i) for i in range(COUNT)]
@@ -293,7 +293,7 @@ def test_a_signed_map_is_coloured_as_far_below_as_above(qtbot):
     widget.set_map("change", words, words, signed=True)
     widget.add_tile("change", TOP, change)
     assert widget.high == pytest.approx(0.6)
-    np.testing.assert_allclose(widget._range, (-0.6, 0.6), atol=1e-6)
+    np.testing.assert_allclose(widget.colour_span, (-0.6, 0.6), atol=1e-6)
     np.testing.assert_allclose(widget.value_at(5 * TOP.cell, 3 * TOP.cell) or (), (-0.6, TOP.cell), atol=1e-6)
     readout = widget.readout(5 * TOP.cell, 3 * TOP.cell)
     assert readout.startswith(f"largest change of {TOP.cell} × {TOP.cell} around ")
@@ -302,4 +302,4 @@ def test_a_signed_map_is_coloured_as_far_below_as_above(qtbot):
     assert widget.readout(80, 30) == f"around “80”, “30”: {value_text(float(change[80 // TOP.cell, 30 // TOP.cell]))}"
     widget.set_map("before", words, words, high=0.75)
     widget.add_tile("before", TOP, np.abs(change))
-    assert widget._range == (0, 0.75)  # as it was told, so that two maps can be compared
+    assert widget.colour_span == (0, 0.75)  # as it was told, so that two maps can be compared

@@ -1,0 +1,67 @@
+"""The parts of the widget around the map: room for labels, titles and the readout."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from PySide6.QtCore import QPointF, QRectF, QSize
+from PySide6.QtGui import QFont, QFontMetricsF
+
+from explorer.widgets.heat_map.view import MapView
+
+GAP = 6.0
+SLANT = math.sqrt(0.5)  # column labels rise at 45 degrees
+LEAN = 0.2  # how far right of its cell's middle a column label starts, in lines
+
+_LONGEST_LABEL = 112.0
+_MOST_OVERHANG = 28.0  # the last column labels are elided rather than cost the map more than this
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Where the parts lie, in logical pixels, and the fonts they are measured in."""
+
+    font: QFont
+    bold: QFont
+    room: QRectF  # what the map may take up
+    strip: QRectF  # the readout
+    label_limit: float  # pixels a label may take before it is elided
+    row_label_width: float
+    line: float  # height of a line of text
+
+
+def frame_for(font: QFont, bold: QFont, size: QSize, rows: Sequence[str], columns: Sequence[str]) -> Frame:
+    """Divide a widget of `size` between labels, titles, readout and map."""
+    metrics = QFontMetricsF(bold)  # any label may turn bold, and must not move the map when it does
+    line = metrics.height()
+    limit = min(_LONGEST_LABEL, 0.2 * size.width(), 0.3 * size.height())
+    widths = {label: min(limit, metrics.horizontalAdvance(label)) for label in {*rows, *columns}}  # thousands repeat
+    row_width = max((widths[label] for label in rows), default=0.0)
+    column_widths = [widths[label] for label in columns]
+    left = line + GAP + row_width + GAP
+    top = (max(column_widths, default=0.0) + line) * SLANT + 2
+    strip = QRectF(0, size.height() - line - 8, size.width(), line + 8)
+    bottom = strip.height() + line + 2 * GAP
+    cell = max(1.0, (size.width() - left) / max(1, len(columns)))
+    from_right = np.array(column_widths[::-1])
+    beyond_middle = (from_right + line / 2) * SLANT + line * LEAN
+    overhang = float(np.max(beyond_middle - (np.arange(len(columns)) + 0.5) * cell, initial=0.0))
+    right = min(max(4.0, overhang + 2), _MOST_OVERHANG)
+    room = QRectF(left, top, max(1.0, size.width() - left - right), max(1.0, size.height() - top - bottom))
+    return Frame(font, bold, room, strip, limit, row_width, line)
+
+
+def label_at(frame: Frame, view: MapView, position: QPointF) -> tuple[str, int]:
+    """Which label lies under a position: ("row", index), ("column", index), or ("", -1)."""
+    map_left, map_top = view.columns.origin, view.rows.origin
+    if map_left - GAP - frame.row_label_width <= position.x() < map_left:
+        row = view.rows.cell_at(position.y())
+        return ("row", row) if row >= 0 else ("", -1)
+    if position.y() < map_top:
+        rise = map_top - position.y()  # labels lean right by as much as they rise
+        column = view.columns.cell_at(position.x() - rise)
+        return ("column", column) if column >= 0 else ("", -1)
+    return ("", -1)

@@ -1,0 +1,113 @@
+"""The tokens' names along both axes, each drawn once and kept as a picture while place, text and look stay."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPixmap, QTransform
+
+from explorer.theme import Theme
+from explorer.widgets.heat_map.frame import GAP, LEAN, SLANT, Frame
+from explorer.widgets.heat_map.view import MapView, labelled
+
+Side = Literal["row", "column"]
+
+_AS_WRITTEN = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
+_MOST_PICTURES = 600  # the pointer may pass over thousands of cells
+_COLUMN_ANGLE = -45.0
+
+
+@dataclass(frozen=True, eq=False)
+class LabelLook:
+    """What the pictures of labels depend on. Compared by identity: a widget replaces it when anything changes."""
+
+    theme: Theme
+    frame: Frame
+    view: MapView
+    rows: Sequence[str]
+    columns: Sequence[str]
+    ratio: float  # device pixels a logical one
+
+
+class _Picture(NamedTuple):
+    corner: QPointF
+    pixmap: QPixmap
+
+
+class AxisLabels:
+    """Draws labels, thinned out where they would overlap."""
+
+    def __init__(self) -> None:
+        self._look: LabelLook | None = None
+        self._pictures: dict[tuple[Side, int, bool], _Picture] = {}
+
+    def draw(self, painter: QPainter, look: LabelLook, selection: tuple[int, int], hover: tuple[int, int]) -> None:
+        """All labels that have room; those of the selected cell and of the one pointed at are bold, in the accents.
+
+        `selection` and `hover` are (query, key), -1 for none.
+        """
+        if look is not self._look or len(self._pictures) > _MOST_PICTURES:
+            self._look = look
+            self._pictures.clear()
+        bold_rows, bold_columns = _foremost(selection[0], hover[0]), _foremost(selection[1], hover[1])
+        for row in labelled(look.view.rows, look.frame.line * 0.95, bold_rows):
+            self._draw_picture(painter, look, "row", row, row in bold_rows)
+        for column in labelled(look.view.columns, look.frame.line, bold_columns):
+            self._draw_picture(painter, look, "column", column, column in bold_columns)
+
+    def _draw_picture(self, painter: QPainter, look: LabelLook, side: Side, cell: int, bold: bool) -> None:
+        picture = self._pictures.get((side, cell, bold))
+        if picture is None:
+            picture = self._pictures[side, cell, bold] = draw_label(look, side, cell, bold)
+        painter.drawPixmap(picture.corner, picture.pixmap)
+
+
+def draw_label(look: LabelLook, side: Side, cell: int, bold: bool) -> _Picture:
+    """The picture of one label, and where its corner belongs in the widget."""
+    frame, view = look.frame, look.view
+    font, line = (frame.bold if bold else frame.font), frame.line
+    if side == "row":
+        width = frame.row_label_width
+        turned = QTransform.fromTranslate(view.columns.origin - GAP - width, view.rows.centre(cell))
+        text = _elided(font, look.rows[cell], width)
+        accent, alignment = look.theme.query, Qt.AlignmentFlag.AlignRight | _AS_WRITTEN
+    else:
+        x = view.columns.centre(cell) + line * LEAN
+        turned = QTransform.fromTranslate(x, view.rows.origin - line * 0.2 - 3).rotate(_COLUMN_ANGLE)
+        text = _elided(font, look.columns[cell], min(frame.label_limit, (frame.strip.right() - x) / SLANT - line / 2))
+        width = frame.label_limit + 2
+        accent, alignment = look.theme.key, Qt.AlignmentFlag.AlignLeft | _AS_WRITTEN
+    rect = QRectF(0, -line / 2, width, line)
+    corner, pixmap = _blank(turned.mapRect(rect), look.ratio)
+    painter = QPainter(pixmap)
+    painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
+    painter.setFont(font)
+    painter.setPen(QColor(accent if bold else look.theme.text))
+    painter.translate(-corner)
+    painter.setTransform(turned, combine=True)
+    painter.drawText(rect, alignment, text)
+    painter.end()
+    return _Picture(corner, pixmap)
+
+
+def _blank(area: QRectF, ratio: float) -> tuple[QPointF, QPixmap]:
+    """A picture of `area`, on whole device pixels so that it looks as if drawn in place, and its corner."""
+    left, top = math.floor(area.left() * ratio) - 1, math.floor(area.top() * ratio) - 1
+    right, bottom = math.ceil(area.right() * ratio) + 1, math.ceil(area.bottom() * ratio) + 1
+    pixmap = QPixmap(QSize(right - left, bottom - top))
+    pixmap.setDevicePixelRatio(ratio)
+    pixmap.fill(Qt.GlobalColor.transparent)
+    return QPointF(left / ratio, top / ratio), pixmap
+
+
+def _elided(font: QFont, label: str, limit: float) -> str:
+    return QFontMetricsF(font).elidedText(label, Qt.TextElideMode.ElideMiddle, limit + 1)
+
+
+def _foremost(selected: int, hovered: int) -> list[int]:
+    """The cells of one axis that must have a label; the one pointed at comes first."""
+    return [cell for cell in dict.fromkeys((hovered, selected)) if cell >= 0]

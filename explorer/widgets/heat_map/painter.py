@@ -1,0 +1,128 @@
+"""How the map itself is drawn: cells with their hatching, titles, the selected cell, the crosshair."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from PySide6.QtCore import QLineF, QRectF, Qt
+from PySide6.QtGui import QColor, QImage, QPainter, QPen
+
+from explorer.theme import Theme
+from explorer.widgets.heat_map.frame import GAP, Frame
+from explorer.widgets.heat_map.view import Axis, MapView
+
+QUERY_TITLE = "query (looks)"
+KEY_TITLE = "key (is looked at)"
+
+_HATCH_STEP = 11.0
+_SMALLEST_FRAME = 7.0  # a frame about a cell of a pixel or two must still be found
+_NARROWEST_BAND = 5.0  # pixels between the two lines of the crosshair
+_CENTRE = Qt.AlignmentFlag.AlignCenter
+
+
+@dataclass(frozen=True)
+class MapPainter:
+    """Draws one state of the map; made anew for every paint."""
+
+    theme: Theme
+    frame: Frame
+    view: MapView
+    ratio: float  # device pixels a logical one
+
+    @property
+    def map_rect(self) -> QRectF:
+        rows, columns = self.view.rows, self.view.columns
+        return QRectF(columns.origin, rows.origin, columns.extent, rows.extent)
+
+    def cell(self, row: int, column: int) -> QRectF:
+        """A cell's rectangle on whole device pixels, as the image draws it."""
+        left, right = self._snapped(self.view.columns, column), self._snapped(self.view.columns, column + 1)
+        top, bottom = self._snapped(self.view.rows, row), self._snapped(self.view.rows, row + 1)
+        return QRectF(left, top, right - left, bottom - top)
+
+    def draw_map(self, painter: QPainter, image: QImage, has_gaps: bool) -> None:
+        """The cells; where the image is transparent, the hatching shows through."""
+        area = self.map_rect
+        if has_gaps:
+            self._draw_hatching(painter, area)
+        painter.drawImage(area.topLeft(), image)
+
+    def _draw_hatching(self, painter: QPainter, area: QRectF) -> None:
+        painter.save()
+        painter.setClipRect(area)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(QColor(self.theme.hatch), 1.0))
+        height = area.height()
+        for step in range(1, int((area.width() + height) / _HATCH_STEP) + 1):
+            x = area.left() + step * _HATCH_STEP
+            painter.drawLine(QLineF(x, area.top(), x - height, area.bottom()))
+        painter.restore()
+        painter.setPen(QPen(QColor(self.theme.hatch), 1.0))
+        painter.drawRect(area.adjusted(-0.5, -0.5, 0.5, 0.5))
+
+    def draw_titles(self, painter: QPainter) -> None:
+        """What each axis is."""
+        painter.save()
+        painter.setFont(self.frame.font)
+        painter.setPen(QColor(self.theme.text_dim))
+        area, line = self.map_rect, self.frame.line
+        title = QRectF(area.left(), area.bottom() + GAP, area.width(), line)
+        painter.drawText(_widened(title, painter, KEY_TITLE), _CENTRE, KEY_TITLE)
+        x = area.left() - 2 * GAP - self.frame.row_label_width - line / 2
+        painter.translate(x, area.center().y())
+        painter.rotate(-90)
+        painter.drawText(QRectF(-200, -line / 2, 400, line), _CENTRE, QUERY_TITLE)
+        painter.restore()
+
+    def draw_selection(self, painter: QPainter, query: int, key: int) -> None:
+        """A frame in the query accent about the selected cell, set off from any colour beneath."""
+        if query not in self.view.rows.visible() or key not in self.view.columns.visible():
+            return
+        rect = self.cell(query, key)
+        if rect.width() < _SMALLEST_FRAME or rect.height() < _SMALLEST_FRAME:
+            width, height = max(rect.width(), _SMALLEST_FRAME), max(rect.height(), _SMALLEST_FRAME)
+            rect = QRectF(rect.center().x() - width / 2, rect.center().y() - height / 2, width, height)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        for colour, width, outset in ((self.theme.surface, 1.0, 2.5), (self.theme.query, 2.0, 1.0)):
+            painter.setPen(QPen(QColor(colour), width, j=Qt.PenJoinStyle.MiterJoin))
+            painter.drawRect(rect.adjusted(-outset, -outset, outset, outset))
+        painter.restore()
+
+    def draw_crosshair(self, painter: QPainter, query: int, key: int) -> None:
+        """Lines along the row and the column under the pointer."""
+        painter.save()
+        area = self.map_rect
+        painter.setClipRect(area.adjusted(-1, -1, 1, 1))
+        if query in self.view.rows.visible():
+            for y in self._band(self.view.rows, query):
+                _draw_crosshair_line(painter, QLineF(area.left(), y, area.right(), y))
+        if key in self.view.columns.visible():
+            for x in self._band(self.view.columns, key):
+                _draw_crosshair_line(painter, QLineF(x, area.top(), x, area.bottom()))
+        painter.restore()
+
+    def _snapped(self, axis: Axis, cell: int) -> float:
+        return axis.origin + round((cell - axis.offset) * axis.size * self.ratio) / self.ratio
+
+    def _band(self, axis: Axis, cell: int) -> list[float]:
+        """Both sides of a row or column, or its middle where it is too narrow to stand between two lines."""
+        if axis.size < _NARROWEST_BAND:
+            half = math.floor(axis.size * self.ratio / 2) / self.ratio
+            return [self._snapped(axis, cell) + half + 0.5 / self.ratio]
+        return [self._snapped(axis, cell) - 0.5, self._snapped(axis, cell + 1) + 0.5]
+
+
+def _draw_crosshair_line(painter: QPainter, line: QLineF) -> None:
+    # a pale line on a dark halo reads on every colour of the map and on the hatching
+    for colour, width in ((QColor(0, 0, 0, 110), 3.0), (QColor(255, 255, 255, 235), 1.0)):
+        painter.setPen(QPen(colour, width, c=Qt.PenCapStyle.FlatCap))
+        painter.drawLine(line)
+
+
+def _widened(rect: QRectF, painter: QPainter, text: str) -> QRectF:
+    """The rectangle, grown about its middle until the text fits."""
+    lacking = max(0.0, painter.fontMetrics().horizontalAdvance(text) + 4 - rect.width())
+    return rect.adjusted(-lacking / 2, 0, lacking / 2, 0)
