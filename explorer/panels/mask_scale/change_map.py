@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from explorer.panels.mask_scale.knobs import said
-from explorer.session.hover import Pointed
+from explorer.panels.mask_scale.labels import plain
 from explorer.theme import ColourTable, diverging, sequential
 from explorer.widgets.colour_bar import ColourBar
 from explorer.widgets.heat_map.heat_map import HeatMap
@@ -39,7 +38,7 @@ class ChangeMap(QWidget):
         self.map.setMinimumWidth(160)  # a panel beside large text is narrow, and never scrolls sideways
         self.bar = ColourBar("change")
         self.map.map_span_changed.connect(self.bar.set_span)
-        self.note = said()
+        self.note = plain()
         self.map_row = QWidget()
         self.map_row.setFixedHeight(_HEIGHT)
         row = QHBoxLayout(self.map_row)
@@ -62,9 +61,9 @@ class ChangeMap(QWidget):
         self._view, self._words, self._weights = view, words, weights
         self._show()
 
-    def show_hover(self, pointed: Pointed) -> None:
-        self.map.set_hover(pointed.query, pointed.key)
-        self.bar.set_marker(self._value_at(pointed.query, pointed.key))
+    def show_hover(self, query: int, key: int) -> None:
+        self.map.set_hover(query, key)
+        self.bar.set_marker(self._value_at(query, key))
 
     def _show(self) -> None:
         view, which = self._view, self.choice.current

@@ -5,23 +5,20 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QGridLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from explorer.panels.mask_scale.change_map import ChangeMap
-from explorer.panels.mask_scale.knobs import heading, said
+from explorer.panels.mask_scale.effect_sentences import dead_sentence, loss_sentence
+from explorer.panels.mask_scale.labels import heading, plain
+from explorer.panels.mask_scale.number_table import NumberTable
 from explorer.panels.mask_scale.paired_bars import PairedBars, PairedRow
-from explorer.session.hover import Pointed
-from explorer.session.state import State
 from explorer.theme import sequential
 from explorer.widgets.number_text import percent_text, value_text
 from models.protocol.comparison import CompareView
-from models.protocol.running import Ran
 
 Words = tuple[list[str], list[str]]
 """What the queries and the keys of a site are called."""
 
-_LOSS_STEP = 5e-4  # nats: what the three decimals on screen can tell apart
 _COMING = "…"
 _WORDLESS = "This model gives vectors, not words."
 
@@ -33,8 +30,8 @@ class EffectView(QWidget):
         super().__init__()
         self.title = heading("Effect")
         self.numbers = NumberTable()
-        self.sentence = said()
-        self.dead = said("mark")
+        self.sentence = plain()
+        self.dead = plain("mark")
         self.next_title = heading("")
         self.bars = PairedBars("Next token before and after")
         self.bars.set_empty_text(_WORDLESS)
@@ -48,22 +45,24 @@ class EffectView(QWidget):
             column.addWidget(part)
         self._view: CompareView | None = None
 
-    def show_state(self, state: State, words: Words) -> None:
-        """Show the comparison in `state`; `words` are those of the selected site."""
-        view, ran = state.results.comparison, state.ran
-        self.setVisible(view is not None and ran is not None)
-        if view is None or ran is None:
-            self._view = None
-            return
-        asked, selection = view.request, state.selection
-        if (asked.run, asked.site, asked.head) != (ran.run, selection.site, selection.head):
-            return  # the last numbers stay until the new ones are here
-        query = min(state.selection.query, len(view.top_key_after) - 1)
-        edited = bool(ran.interventions)
+    def clear(self) -> None:
+        """There is no comparison."""
+        self._view = None
+        self.hide()
+
+    def show_comparison(
+        self, view: CompareView, words: Words, query: int, key: int, colour_map: str, next_title: str, edited: bool
+    ) -> None:
+        """Show what interventions changed, or where nothing is `edited` the model's own numbers.
+
+        `words` are those of the head's site, `query` and `key` the selected cell, `next_title` says of what the
+        prediction is, and weights are drawn in `colour_map`.
+        """
+        self.show()
         if edited:
-            self.change.show_view(view, words, sequential(state.document.view.colour_map))
-        self.change.map.set_selection(state.selection.query, state.selection.key)
-        self._show_numbers(view, words, query, edited)
+            self.change.show_view(view, words, sequential(colour_map))
+        self.change.map.set_selection(query, key)
+        self._show_numbers(view, words, min(query, len(view.top_key_after) - 1), edited)
         if view is self._view:
             return
         self._view = view
@@ -71,12 +70,13 @@ class EffectView(QWidget):
         self.sentence.setVisible(bool(self.sentence.text()))
         self.dead.setText(dead_sentence(view, words[0]))
         self.dead.setVisible(bool(view.dead_rows))
-        self._show_next(view, ran, edited)
+        self._show_next(view, next_title, edited)
         self.map_title.setVisible(edited)
         self.change.setVisible(edited)
 
-    def show_hover(self, pointed: Pointed) -> None:
-        self.change.show_hover(pointed)
+    def show_hover(self, query: int, key: int) -> None:
+        """The pointer is over a cell, here or elsewhere; -1 where it is over none."""
+        self.change.show_hover(query, key)
 
     def _show_numbers(self, view: CompareView, words: Words, query: int, edited: bool) -> None:
         self.numbers.set_compares(edited)
@@ -103,11 +103,9 @@ class EffectView(QWidget):
             ]
             self.numbers.set_row(2, "Loss on this text", *losses)
 
-    def _show_next(self, view: CompareView, ran: Ran, edited: bool) -> None:
-        prediction = view.prediction_after
-        position = prediction.position if prediction is not None else 0
-        self.next_title.setText(_spoken_of(ran, position))
-        self.next_title.setVisible(prediction is not None)
+    def _show_next(self, view: CompareView, title: str, edited: bool) -> None:
+        self.next_title.setText(title)
+        self.next_title.setVisible(view.prediction_after is not None)
         rows = [
             PairedRow(
                 change.label, change.before, change.after, percent_text(change.before), percent_text(change.after)
@@ -117,45 +115,6 @@ class EffectView(QWidget):
         self.bars.set_rows(rows, compares=edited)
 
 
-class NumberTable(QWidget):
-    """Lines of a name, a value before and a value after; the column before goes where nothing was changed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._grid = QGridLayout(self)
-        self._grid.setContentsMargins(0, 0, 0, 0)
-        self._grid.setHorizontalSpacing(12)
-        self._grid.setVerticalSpacing(3)
-        self._grid.setColumnStretch(0, 1)
-        self._headings = [said("dim", wraps=False) for _ in range(2)]
-        for column, text in enumerate(("before", "after")):
-            self._headings[column].setText(text)
-            self._grid.addWidget(self._headings[column], 0, column + 1, Qt.AlignmentFlag.AlignRight)
-        self.rows: list[tuple[QLabel, QLabel, QLabel]] = []
-        for line in range(3):
-            name, before, after = said(""), said("dim", wraps=False), said("title", wraps=False)
-            for column, label in enumerate((name, before, after)):
-                side = Qt.AlignmentFlag.AlignRight if column else Qt.AlignmentFlag(0)
-                self._grid.addWidget(label, line + 1, column, side | Qt.AlignmentFlag.AlignVCenter if column else side)
-            self.rows.append((name, before, after))
-        self._compares = True
-
-    def set_compares(self, compares: bool) -> None:
-        self._compares = compares
-        for label in (*self._headings, *(before for _, before, _ in self.rows)):
-            label.setVisible(compares)
-
-    def set_row(self, index: int, name: str, before: str, after: str) -> None:
-        for label, text in zip(self.rows[index], (name, before, after), strict=True):
-            label.setText(text)
-        for label in self.rows[index]:
-            label.setVisible(self._compares or label is not self.rows[index][1])
-
-    def hide_row(self, index: int) -> None:
-        for label in self.rows[index]:
-            label.hide()
-
-
 def _is_coming(view: CompareView, value: float) -> bool:
     """Whether a number of a long text is under way."""
     return view.done < 1 and math.isnan(value)
@@ -163,38 +122,3 @@ def _is_coming(view: CompareView, value: float) -> bool:
 
 def _value(number: np.float32) -> str:
     return value_text(float(number))
-
-
-def loss_sentence(view: CompareView) -> str:
-    """What the change of the loss means, said honestly; nothing for a model without one."""
-    if view.loss_before is None or view.loss_after is None or view.done < 1:
-        return ""
-    change = view.loss_after - view.loss_before
-    if abs(change) < _LOSS_STEP:
-        return "The loss is as it was: on this text the change makes no difference to it."
-    if view.peeks and change < 0:
-        return "The loss falls because tokens may now peek at the words they are asked to guess: a leak, not skill."
-    if view.peeks:
-        return "The future is open, and still the loss rises: layers never learned to read what lies ahead of a token."
-    if change < 0:
-        return "The loss falls on this text, without a look ahead; on other texts it may not."
-    return "The loss rises: the model was not trained to work like this."
-
-
-def dead_sentence(view: CompareView, queries: list[str]) -> str:
-    """Which rows may look at nothing, and what the model then computes."""
-    dead = view.dead_rows
-    if not dead:
-        return ""
-    named = ", ".join(f"“{queries[row]}”" for row in dead[:4]) + (f" and {len(dead) - 4} more" if len(dead) > 4 else "")
-    if len(dead) == 1:
-        return f"Row {named} may look at nothing: its weights are all 0, and this head writes nothing there."
-    return f"Rows {named} may look at nothing: their weights are all 0, and this head writes nothing there."
-
-
-def _spoken_of(ran: Ran, position: int) -> str:
-    """What the bars are of: a vision model says its classes of the whole picture."""
-    if ran.seen is not None:
-        return "What it sees in the picture"
-    where = "Token at" if position in ran.masks else "Next token after"
-    return f"{where} “{ran.tokens[position].word}”"

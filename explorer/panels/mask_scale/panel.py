@@ -7,8 +7,12 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QStackedWidget, QVBoxLayout, 
 
 from explorer.panels.base import Panel
 from explorer.panels.mask_scale.effect import EffectView
+from explorer.panels.mask_scale.effect_sentences import prediction_title
 from explorer.panels.mask_scale.intervention_list import InterventionList, ListedText
-from explorer.panels.mask_scale.knobs import MaskKnobs, ScaleKnobs, ScopeChooser, heading
+from explorer.panels.mask_scale.labels import heading
+from explorer.panels.mask_scale.mask_knobs import MaskKnobs
+from explorer.panels.mask_scale.scale_knobs import ScaleKnobs
+from explorer.panels.mask_scale.scope_chooser import ScopeChooser
 from explorer.panels.selected_head import head_name, site_words, wanted_comparison
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import (
@@ -151,7 +155,7 @@ class MaskScalePanel(Panel):
         self._render_knobs(state)
         if old is None or state.document.interventions != old.document.interventions:
             self.list.set_rows([ListedText(describe(i.value), i.on) for i in state.document.interventions])
-        self.effect.show_state(state, site_words(state.ran, state.site) if state.ran and state.site else ([], []))
+        self._render_effect(state)
         if self._waiting is not None and not _is_being_shown(state):
             self._put_scale(self._waiting)
 
@@ -168,8 +172,26 @@ class MaskScalePanel(Panel):
         if self._waiting is None and not self.scale_knobs.is_dragging:
             self.scale_knobs.show_factor(scale.factor if isinstance(scale, Scale) else 1.0, _factor_elsewhere(state))
 
+    def _render_effect(self, state: State) -> None:
+        view, ran, site, selection = state.results.comparison, state.ran, state.site, state.selection
+        if view is None or ran is None or site is None:
+            self.effect.clear()
+            return
+        asked = view.request
+        if (asked.run, asked.site, asked.head) != (ran.run, selection.site, selection.head):
+            return  # the last numbers stay until the new ones are here
+        self.effect.show_comparison(
+            view,
+            site_words(ran, site),
+            selection.query,
+            selection.key,
+            state.document.view.colour_map,
+            prediction_title(ran, view.prediction_after.position if view.prediction_after is not None else 0),
+            edited=bool(ran.interventions),
+        )
+
     def render_hover(self, pointed: Pointed) -> None:
-        self.effect.show_hover(pointed)
+        self.effect.show_hover(pointed.query, pointed.key)
 
 
 def _is_being_shown(state: State) -> bool:

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QLabel
 
 import models
 from explorer.panels.mask_scale.change_map import AFTER, BEFORE, CHANGE
-from explorer.panels.mask_scale.effect import dead_sentence, loss_sentence
+from explorer.panels.mask_scale.effect_sentences import dead_sentence, loss_sentence
 from explorer.panels.mask_scale.panel import MaskScalePanel
 from explorer.session.intents import (
     Arrived,
