@@ -122,19 +122,19 @@ def sequential(name: str = "viridis") -> ColourTable:
     """
     if name not in SEQUENTIAL_MAPS:
         raise ValueError(f"There is no colour map {name!r}. Choose one of {', '.join(SEQUENTIAL_MAPS)}.")
-    return _lookup_table(name)
+    return _palette(name)
 
 
 @cache
 def diverging() -> ColourTable:
     """Blue below zero, pale at zero, red above; for a range of -high to high. Read-only, (256, 3) uint8."""
-    return _lookup_table("CET-D1A")
+    return _palette("cet-d1a")
 
 
-def _lookup_table(name: str) -> ColourTable:
-    from pyqtgraph import colormap  # costs more to import than the rest of the window's look
-
-    table = np.ascontiguousarray(colormap.get(name).getLookupTable(nPts=256)[:, :3], dtype=np.uint8)
+def _palette(name: str) -> ColourTable:
+    """A file of `resources/palettes/`: a colour a line."""
+    colours = resource(f"palettes/{name}.txt").read_text(encoding="ascii").split()
+    table = np.array([tuple(bytes.fromhex(colour[1:])) for colour in colours], dtype=np.uint8)
     table.setflags(write=False)
     return table
 

@@ -107,6 +107,14 @@ def test_sequential_maps_grow_lighter_throughout(name):
     assert luminance[-1] > luminance[0] + 100
 
 
+def test_the_maps_are_those_that_others_ship():
+    from pyqtgraph import colormap
+
+    for name in theme.SEQUENTIAL_MAPS:
+        np.testing.assert_array_equal(theme.sequential(name), colormap.get(name).getLookupTable(nPts=256)[:, :3])
+    np.testing.assert_array_equal(theme.diverging(), colormap.get("CET-D1A").getLookupTable(nPts=256)[:, :3])
+
+
 def test_an_unknown_map_is_refused_with_the_choices():
     with pytest.raises(ValueError, match="viridis"):
         theme.sequential("rainbow")
