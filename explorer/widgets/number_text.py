@@ -59,3 +59,18 @@ def tick_texts(ticks: list[float]) -> list[str]:
         return [f"{tick:.2g}".replace("-", MINUS) for tick in ticks]
     decimals = max(0, -math.floor(math.log10(step) + 1e-9))
     return [f"{tick + 0.0:.{decimals}f}".replace("-", MINUS) for tick in ticks]
+
+
+def power_ticks(low: float, high: float, most: int) -> list[int]:
+    """At most `most` powers of ten within the exponents `low` to `high`, evenly apart."""
+    first, last = math.ceil(low - 1e-9), math.floor(high + 1e-9)
+    step = max(1, math.ceil((last - first + 1) / max(1, most)))
+    return list(range(first, last + 1, step))
+
+
+def power_text(power: int) -> str:
+    """A power of ten: 0.01, 1, 1,000, 10,000, 10⁵, 10⁻³."""
+    return f"{10.0**power:,g}" if -2 <= power <= 4 else "10" + str(power).translate(_SUPERSCRIPT)
+
+
+_SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")

@@ -6,10 +6,12 @@ import numpy as np
 from PySide6.QtWidgets import QWidget
 
 from explorer.panels.positions.clock_hands import ClockHands, Clocks
-from explorer.panels.positions.line_plot import Curve, LinePlot
 from explorer.panels.positions.sections import Page, Section, SideBySide, heading, sentence
 from explorer.panels.positions.sum_bars import Addend, SumBars
 from explorer.panels.positions.table_image import TableImage
+from explorer.widgets.number_text import MINUS
+from explorer.widgets.plot.figure import Axis, Figure, Note, Series
+from explorer.widgets.plot.plot import Plot
 from models.protocol.positions import PositionScheme, PositionsView, RotationView
 
 _EMPTY = "The model's own positions appear here when it has run."
@@ -28,18 +30,16 @@ class SchemeView(Page):
         self.sum_title, self.bars, self.sum_note = heading(), SumBars(), sentence()
         self._sum = self._section(self.sum_title, self.bars, self.sum_note)
         self.hands_title, self.hands, self.hands_note = heading(), ClockHands(), sentence()
-        self.product = LinePlot("q·k by distance")
+        self.product = Plot("q·k by distance")
         self.product_title = heading()
         self._rotation = self._section(self.hands_title, self.hands_note, self.hands, self.product_title, self.product)
-        self.bias_title, self.bias = heading(), LinePlot("Bias by distance")
-        self.bias.set_height(260)
+        self.bias_title, self.bias = heading(), Plot("Bias by distance", 260)
         self._bias = self._section(self.bias_title, self.bias)
         self.table = TableImage("The table of positions")
         self.table.set_titles("position", "dimension")
         self.alike = TableImage("Cosine between every two positions", square=True)
         self.alike.set_titles("position", "position")
-        self.components = LinePlot("Principal components of the table")
-        self.components.set_height(230)
+        self.components = Plot("Principal components of the table", 230)
         self.components_note = sentence()
         self._table = self._section(
             heading("How alike are two positions? Cosine, and principal components"),
@@ -50,7 +50,7 @@ class SchemeView(Page):
         )
         self.table.chosen.connect(lambda row, _: self._at(row))
         self.alike.chosen.connect(lambda row, _: self._at(row * self._step))
-        self.components.cursor_moved.connect(self._at)
+        self.components.cursor_moved.connect(lambda position: self._at(round(position)))
         self.end()
         self._shown_table: np.ndarray | None = None
         for section in (self._sum, self._rotation, self._bias, self._table):
@@ -120,28 +120,36 @@ class SchemeView(Page):
             )
         )
         self.product_title.setText("q·k of these two vectors, were they further apart or nearer")
-        self.product.set_curves(
-            rotation.distances, [Curve(rotation.products, "q·k")], "tokens from key to query", "product before scaling"
-        )
-        here = int(np.searchsorted(rotation.distances, rotation.distance))
+        notes: tuple[Note, ...] = ()
         if rotation.distance in rotation.distances:
-            self.product.set_marker(here, f"as they stand: {rotation.product:.2f}".replace("-", "−"))
+            here = float(rotation.products[np.searchsorted(rotation.distances, rotation.distance)])
+            said = f"as they stand: {rotation.product:.2f}".replace("-", MINUS)
+            notes = (Note(rotation.distance, here, said),)
+        self.product.set_figure(
+            Figure(
+                Axis("tokens from key to query", whole=True),
+                Axis("product before scaling"),
+                (Series("q·k", rotation.distances, rotation.products),),
+                notes=notes,
+            )
+        )
 
     def _show_bias(self, view: PositionsView) -> None:
         scheme = view.scheme
         if scheme.bias is None or scheme.distances is None:
             return
-        head = view.request.head
-        own = f"head {head}"
-        others = [Curve(b, role="border_strong", width=1.2) for h, b in enumerate(scheme.bias) if h != head]
-        self.bias_title.setText(f"What is added to the scores, by distance: {own} among {len(scheme.bias)} heads")
-        self.bias.set_curves(
-            scheme.distances,
-            [*others, Curve(scheme.bias[min(head, len(scheme.bias) - 1)], own, width=2.5)],
-            "key's place less query's place",
-            "bias",
-        )
-        self.bias.set_cursor(int(np.abs(scheme.distances - (view.request.key - view.request.query)).argmin()))
+        request, own = view.request, min(view.request.head, len(scheme.bias) - 1)
+        series = [
+            Series(f"head {head}", scheme.distances, bias, "border_strong", width=1.2, context=True)
+            for head, bias in enumerate(scheme.bias)
+            if head != own
+        ]
+        series.append(Series(f"head {own}", scheme.distances, scheme.bias[own], width=2.5))
+        among = f"head {request.head} among {len(scheme.bias)} heads"
+        self.bias_title.setText(f"What is added to the scores, by distance: {among}")
+        x = Axis("key's place less query's place", whole=True)
+        self.bias.set_figure(Figure(x, Axis("bias"), tuple(series)))
+        self.bias.set_cursor(request.key - request.query)
 
     def _show_table(self, scheme: PositionScheme, position: int) -> None:
         if scheme.table is None or scheme.alike is None or scheme.components is None or scheme.shares is None:
@@ -153,9 +161,10 @@ class SchemeView(Page):
             self.table.set_sentence(lambda row, column, value: f"position {row}, dimension {column}: {value}")
             self.alike.set_values(scheme.alike, min(-1.0, float(scheme.alike.min())), 1.0, step=scheme.step)
             self.alike.set_sentence(lambda row, column, value: f"positions {row} and {column}: cosine {value}")
-            named = zip(scheme.components, _COMPONENTS, strict=True)
-            curves = [Curve(values, f"PC{i + 1}", role) for i, (values, role) in enumerate(named)]
-            self.components.set_curves(np.arange(len(scheme.table)), curves, "position", "coordinate")
+            positions, named = np.arange(len(scheme.table)), zip(scheme.components, _COMPONENTS, strict=True)
+            series = [Series(f"PC{i + 1}", positions, values, role) for i, (values, role) in enumerate(named)]
+            x = Axis("position", whole=True)
+            self.components.set_figure(Figure(x, Axis("coordinate"), tuple(series)))
             shares = ", ".join(f"{100 * share:.0f} %" for share in scheme.shares)
             every = f" Every {scheme.step} positions." if scheme.step > 1 else ""
             self.components_note.setText(

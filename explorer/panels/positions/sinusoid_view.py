@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
-from explorer.panels.positions.line_plot import Curve, LinePlot
 from explorer.panels.positions.sections import Page, SideBySide, flow, heading, sentence
 from explorer.panels.positions.table_image import TableImage
 from explorer.panels.positions.waveforms import Wave, Waveforms
 from explorer.theme import sequential
 from explorer.widgets.number_field import WholeBox
+from explorer.widgets.plot.figure import Axis, Figure, Series
+from explorer.widgets.plot.plot import Plot
 from explorer.widgets.segments import Segments
 from models.views import waves
 
@@ -53,11 +54,10 @@ class SinusoidView(Page):
         )
         self.alike = TableImage("Every two positions compared", square=True)
         self.alike.set_titles("position", "position")
-        self.by_distance = LinePlot("The cursor's position compared with all others")
-        self.by_distance.set_height(230)
-        self.lengths = LinePlot("Wavelengths")
+        self.by_distance = Plot("The cursor's position compared with all others", 230)
+        self.lengths = Plot("Wavelengths")
         self.lengths_note = sentence()
-        self.slopes = LinePlot("ALiBi's slopes")
+        self.slopes = Plot("ALiBi's slopes")
 
         self.add(sentence(_INTRO), self._controls(), heading("Waves: drag the line to move the position"))
         self.add(self.waveforms)
@@ -69,6 +69,7 @@ class SinusoidView(Page):
         self.end()
 
         self._position, self._row = 13, 1
+        self._compared = self._position  # the position that the plot compares with the cursor's
         self._pairs: list[int] = []
         for box in (self.positions, self.width_box, self.base):
             box.valueChanged.connect(self._rebuild)
@@ -77,7 +78,8 @@ class SinusoidView(Page):
         self.waveforms.pair_stepped.connect(self._step_pair)
         self.table.chosen.connect(self._on_table)
         self.alike.chosen.connect(lambda row, _: self.set_position(row))
-        self.lengths.cursor_moved.connect(lambda pair: self._set_pair(self._row, pair))
+        self.lengths.cursor_moved.connect(lambda pair: self._set_pair(self._row, round(pair)))
+        self.by_distance.cursor_moved.connect(self._on_compared)
         self.kind.chosen.connect(lambda _: self._compare())
         self._draw_slopes()
         self._rebuild()
@@ -149,17 +151,16 @@ class SinusoidView(Page):
         what = "dot product" if self.kind.current == 0 else "distance"
         self.alike.set_sentence(lambda row, column, value: f"{row} and {column}: {what} {value}")
         apart = np.arange(count) - position
-        keep = self.by_distance.cursor_index
-        self.by_distance.set_curves(
-            apart, [Curve(self._alike[position], what)], f"places after position {position}", what
-        )
-        self.by_distance.set_cursor(position if keep is None else keep)
-        self.lengths.set_curves(
-            np.arange(len(self._wavelengths)),
-            [Curve(self._wavelengths, "λ")],
-            "pair of dimensions",
-            "positions a round",
-            log=True,
+        x = Axis(f"places after position {position}", whole=True)
+        self.by_distance.set_figure(Figure(x, Axis(what), (Series(what, apart, self._alike[position]),)))
+        self.by_distance.set_cursor(self._compared - position)
+        pairs = np.arange(len(self._wavelengths))
+        self.lengths.set_figure(
+            Figure(
+                Axis("pair of dimensions", whole=True),
+                Axis("positions a round", log=True),
+                (Series("λ", pairs, self._wavelengths),),
+            )
         )
         self.lengths.set_cursor(pair)
         slowest = self._wavelengths[-1]
@@ -171,13 +172,23 @@ class SinusoidView(Page):
     def _draw_slopes(self) -> None:
         apart = np.arange(-_SLOPED_TOKENS, 1)
         slopes = waves.alibi_slopes(_SLOPED_HEADS)
-        names = {0: "head 0", _SLOPED_HEADS - 1: f"head {_SLOPED_HEADS - 1}"}
-        curves = [
-            Curve(slope * apart, names.get(head, ""), "bar" if head in names else "border_strong", 2.0)
+        named = {0, _SLOPED_HEADS - 1}
+        series = tuple(
+            Series(
+                f"head {head}",
+                apart,
+                slope * apart,
+                "bar" if head in named else "border_strong",
+                context=head not in named,
+            )
             for head, slope in enumerate(slopes)
-        ]
-        self.slopes.set_curves(apart, curves, "key's place less query's place", "added to the score")
-        self.slopes.set_cursor(_SLOPED_TOKENS // 2)
+        )
+        x = Axis("key's place less query's place", whole=True)
+        self.slopes.set_figure(Figure(x, Axis("added to the score"), series))
+        self.slopes.set_cursor(-_SLOPED_TOKENS // 2)
+
+    def _on_compared(self, apart: float) -> None:
+        self._compared = self._position + round(apart)
 
     def _choose_row(self, row: int) -> None:
         self._row = row

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 from PySide6.QtWidgets import QFileDialog, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from explorer.panels.base import Panel
 from explorer.panels.quality.choices import DATES, TRANSLATION, QualityChoices
 from explorer.panels.quality.examples import ExamplesView
-from explorer.panels.quality.length_plot import LengthPlot
+from explorer.panels.quality.figure import figure_of
 from explorer.panels.quality.words import (
     BLEU,
     EXACT,
     MEASURES,
     account,
-    bins_of,
     conclusion,
-    lines_of,
-    noun_of,
     progress_text,
     styles,
     table,
-    titles_of,
-    y_range,
 )
 from explorer.session.hover import Hover
 from explorer.session.intents import Measure, SetText, Show
@@ -31,6 +27,8 @@ from explorer.session.session import Session
 from explorer.session.state import Notice, State
 from explorer.widgets.card import Card
 from explorer.widgets.page import scrolling, wrapped
+from explorer.widgets.plot.figure import Figure
+from explorer.widgets.plot.plot import Plot
 from explorer.widgets.segments import Segments
 from models.files.catalogue import DATE_MODELS, TRANSFORMER_TRANSLATOR
 from models.files.whole_files import not_written, write_whole
@@ -58,6 +56,7 @@ class QualityPanel(Panel):
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)
         self._view: QualityView | None = None
+        self._planned: tuple[tuple[int, int, int], ...] = ()
         self._is_reading = False  # a point was chosen since the last run
         self.choices = QualityChoices()
         self.run = QPushButton("Run")
@@ -71,7 +70,7 @@ class QualityPanel(Panel):
         self.status = wrapped(role="dim")
         self.measure = Segments(MEASURES, "What is measured")
         self.choices.add(self.measure)
-        self.plot = LengthPlot("Quality over the length of the sentence")
+        self.plot = Plot("Quality over the length of the sentence", 240, grows=True)
         self.conclusion, self.account, self.how = wrapped(role="title"), wrapped(role="dim"), wrapped(_HOW, "dim")
         self.examples = ExamplesView()
         self.save = QPushButton("Save…")
@@ -81,7 +80,7 @@ class QualityPanel(Panel):
         self.stop.clicked.connect(lambda: self.dispatch(Measure(None)))
         self.choices.changed.connect(self._draw)
         self.measure.chosen.connect(lambda _: self._draw())
-        self.plot.bin_chosen.connect(lambda _: self._on_bin())
+        self.plot.cursor_moved.connect(lambda _: self._on_bin())
         self.examples.used.connect(lambda text: self.dispatch(SetText(text)))
         self.save.clicked.connect(self._save)
         self._draw()
@@ -146,23 +145,25 @@ class QualityPanel(Panel):
             self.measure.choose(EXACT)
         measure = self.measure.current
         self.plot.set_empty_text(_EMPTY_DATES if dates else _EMPTY)
-        lines = lines_of(view, measure) if view is not None else ()
-        bins = bins_of(view) if view is not None else ()
-        titles = titles_of(view, measure) if view is not None else ("", "")
-        nouns = (view.unit, noun_of(view)) if view is not None else ("", "")
-        self.plot.set_lines(bins, lines, y_range(lines, measure), titles, nouns)
-        trained = [words for words in view.trained_to if words is not None] if view is not None else []
-        longest = min(trained, default=None)
-        self.plot.set_limit(longest, f"trained up to {longest} words")
+        if (view.planned if view is not None else ()) != self._planned:  # what was chosen is another length now
+            self._planned = view.planned if view is not None else ()
+            self.plot.set_cursor(None)
+        self.plot.set_figure(figure_of(view, measure) if view is not None and view.planned else Figure())
         self.conclusion.setText(conclusion(view, measure) if view is not None else "")
         self.conclusion.setVisible(bool(self.conclusion.text()))
         self.account.setText(account(view, measure) if view is not None else "")
-        self.how.setVisible(view is not None and bool(view.bins) and self.plot.chosen is None)
+        self.how.setVisible(view is not None and bool(view.bins) and self._chosen is None)
         self.save.setEnabled(view is not None and bool(view.bins))
         self._show_examples()
 
+    @property
+    def _chosen(self) -> int | None:
+        """The bin whose sentences are read."""
+        place = self.plot.cursor_place
+        return None if place is None else int(np.searchsorted(self.plot.places, place))
+
     def _show_examples(self) -> None:
-        view, chosen = self._shown, self.plot.chosen
+        view, chosen = self._shown, self._chosen
         bin_ = view.bins[chosen] if view is not None and chosen is not None else None
         self.examples.set_bin(bin_, styles(view) if view is not None else (), view.unit if view is not None else "")
         self.how.setVisible(view is not None and bool(view.bins) and chosen is None)

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from explorer.panels.quality.length_plot import FEW, LengthBin, LengthLine, Mark
 from explorer.widgets.number_text import value_text
+from explorer.widgets.plot.figure import Mark
 from models.protocol.quality import QualityPart, QualityRequest, QualityScore, QualityView
 
 BLEU, EXACT, LOG_P = range(3)
@@ -19,7 +19,9 @@ MEASURES = (
     ("Right", "How many sentences are the same as a reference, letter case aside"),
     ("log p", "How likely each model finds the references: mean log-probability of their tokens, in nats"),
 )
-_TITLES = ("BLEU", "right, %", "log p a token, nats")
+
+FEW = 10
+"""Fewer sentences than this make a hollow point: chance has a large part in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,11 @@ def value_of(score: QualityScore, sentences: int, measure: int) -> float:
 
 
 def text_of(score: QualityScore, sentences: int, measure: int) -> str:
-    value = value_of(score, sentences, measure)
+    return text_of_value(value_of(score, sentences, measure), measure)
+
+
+def text_of_value(value: float, measure: int) -> str:
+    """A score as it is written."""
     if measure == BLEU:
         return f"{value:.1f}"
     if measure == EXACT:
@@ -66,46 +72,9 @@ def text_of(score: QualityScore, sentences: int, measure: int) -> str:
     return value_text(value)
 
 
-def bins_of(view: QualityView) -> tuple[LengthBin, ...]:
-    return tuple(LengthBin(*planned) for planned in view.planned)
-
-
-def lines_of(view: QualityView, measure: int) -> tuple[LengthLine, ...]:
-    """A line a model, over the bins that are measured."""
-    return tuple(
-        LengthLine(
-            style.name,
-            tuple(value_of(bin_.scores[i], bin_.sentences, measure) for bin_ in view.bins),
-            tuple(text_of(bin_.scores[i], bin_.sentences, measure) for bin_ in view.bins),
-            style.role,
-            style.mark,
-            style.dashed,
-        )
-        for i, style in enumerate(styles(view))
-    )
-
-
-def y_range(lines: Sequence[LengthLine], measure: int) -> tuple[float, float]:
-    """Round ends that hold every value."""
-    values = [value for line in lines for value in line.values]
-    if measure == EXACT:
-        return 0.0, 100.0
-    if measure == BLEU:
-        return 0.0, max(40.0, 10.0 * math.ceil(max(values, default=0.0) / 10))
-    low = min(values, default=-1.0)
-    step = 1.0 if low < -1 else 0.1 if low < -0.1 else 0.01
-    return step * math.floor(low / step), 0.0
-
-
 def noun_of(view: QualityView) -> str:
     """What has a length."""
     return "sentences" if view.unit == "words" else "dates"
-
-
-def titles_of(view: QualityView, measure: int) -> tuple[str, str]:
-    """Of the x and the y axis."""
-    x = "words in the English sentence" if view.unit == "words" else "characters in the date"
-    return x, _TITLES[measure]
 
 
 def conclusion(view: QualityView, measure: int) -> str:

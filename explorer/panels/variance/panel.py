@@ -19,7 +19,6 @@ from PySide6.QtWidgets import (
 
 from explorer.panels.base import Panel
 from explorer.panels.selected_head import head_name
-from explorer.panels.variance.curve_plot import Curve, CurvePlot
 from explorer.panels.variance.softmax_bars import MOST_BARS, SoftmaxBars
 from explorer.session.hover import Hover
 from explorer.session.session import Session
@@ -28,6 +27,8 @@ from explorer.widgets.card import Card
 from explorer.widgets.number_field import RealBox, WholeBox
 from explorer.widgets.number_text import value_text
 from explorer.widgets.page import scrolling, wrapped
+from explorer.widgets.plot.figure import Axis, Figure, Series
+from explorer.widgets.plot.plot import Plot
 from models.protocol.request import Request
 from models.protocol.values import CheckpointInfo
 from models.protocol.variance import Experiment, HeadScores, VarianceRequest, VarianceView
@@ -66,7 +67,7 @@ class VariancePanel(Panel):
         self.again.clicked.connect(self.seed.stepUp)
         self.refusal = wrapped(role="mark")
         self.refusal.hide()
-        self.law = CurvePlot("dimension d of q and k", "variance of q·k", log_y=True)
+        self.law = Plot("Variance of q·k by dimension", 185)
         self.measured = wrapped()
         self.real = wrapped()
         self.slider = QSlider(Qt.Orientation.Horizontal)
@@ -76,9 +77,9 @@ class VariancePanel(Panel):
         self.at = QLabel()
         self.at.setProperty("role", "title")
         self.bars = tuple(SoftmaxBars(name, role) for name, role in zip(_NAMES, _ROLES, strict=True))
-        self.largest = CurvePlot("dimension d", "largest weight")
-        self.entropy = CurvePlot("dimension d", "entropy, bits")
-        self.gradient = CurvePlot("dimension d", "gradient norm")
+        self.largest = Plot("Largest weight by dimension", 160)
+        self.entropy = Plot("Entropy by dimension", 160)
+        self.gradient = Plot("Gradient norm by dimension", 160)
         self.saturation = wrapped()
         self._pause = QTimer(self)
         self._pause.setSingleShot(True)
@@ -88,7 +89,7 @@ class VariancePanel(Panel):
             box.valueChanged.connect(lambda _value: self._pause.start())
         self.slider.valueChanged.connect(self._show_dimension)
         for plot in (self.law, self.largest, self.entropy, self.gradient):
-            plot.marker_moved.connect(self._on_marker)
+            plot.cursor_moved.connect(self._on_cursor)
         self.card = Card(self.title)
         self.card.set_subtitle("why scores are divided by √d")
         self.card.add_control(self.again)
@@ -128,7 +129,6 @@ class VariancePanel(Panel):
         column.addLayout(bars)
         column.addWidget(self.saturation)
         for plot in (self.largest, self.entropy, self.gradient):
-            plot.set_height(150)
             column.addWidget(plot)
         column.addWidget(
             wrapped(
@@ -199,36 +199,38 @@ class VariancePanel(Panel):
         if view is not self._view:
             is_new = self._view is None or view.experiment is not self._view.experiment
             self._view = view
+            self._show_law(view.experiment, view.head, head_name(state))
             if is_new:
                 self._show_experiment(view.experiment)
-            self._show_law(view.experiment, view.head, head_name(state))
         loaded = state.results.loaded
         unseen = "" if loaded is None else _RECURRENT if loaded.info.textbook else _unseen(loaded.info)
         self.real.setText(unseen or _real_text(view.head, head_name(state)))
 
     def _show_law(self, experiment: Experiment, head: HeadScores | None, name: str) -> None:
         d = experiment.dimensions
-        curves = [
-            Curve(d, experiment.law, "key", "line", "law m⁴ d", label_at=-4, anchor=(0.0, -0.15)),
-            Curve(d, experiment.variance, "text", "dots", "measured", label_at=4, anchor=(1.05, 1.15)),
+        series = [
+            Series("law m⁴ d", d, experiment.law, "key"),
+            Series("measured", d, experiment.variance, "text", "none", mark="circle"),
         ]
         if head is not None and head.variance > 0:
             at = np.array([head.head_dim]), np.array([head.variance])
-            curves.append(Curve(*at, "query", "diamond", name[0].lower() + name[1:]))
-        ys = np.concatenate([curve.y for curve in curves])
-        self.law.set_curves(curves, (float(ys.min()), 4 * float(ys.max())))  # room for a name above
+            series.append(Series(name[0].lower() + name[1:], *at, "query", "none", mark="diamond", mark_size=12))
+        x = _dimension_axis("dimension d of q and k")
+        self.law.set_figure(Figure(x, Axis("variance of q·k", log=True), tuple(series), names="curve"))
 
     def _show_experiment(self, experiment: Experiment) -> None:
         d = experiment.dimensions
         if self.slider.maximum() != len(d) - 1:
             self.slider.setRange(0, len(d) - 1)
             self.slider.setValue(int(np.argmin(np.abs(d - _FIRST_DIMENSION))))
-        for plot, values, top in (
-            (self.largest, experiment.largest, 1.0),
-            (self.entropy, experiment.entropy, float(experiment.entropy.max())),
-            (self.gradient, experiment.gradient, float(experiment.gradient.max())),
+        for plot, title, values, top in (
+            (self.largest, "largest weight", experiment.largest, 1.0),
+            (self.entropy, "entropy, bits", experiment.entropy, float(experiment.entropy.max())),
+            (self.gradient, "gradient norm", experiment.gradient, float(experiment.gradient.max())),
         ):
-            plot.set_curves(_pair(d, values, top), (0.0, 1.2 * top))
+            pair = tuple(Series(_NAMES[i], d, values[i], _ROLES[i], mark="circle") for i in (UNSCALED, SCALED))
+            y = Axis(title, 0.0, 1.2 * top)  # room for a name above
+            plot.set_figure(Figure(_dimension_axis("dimension d"), y, pair, names="curve"))
         self._show_dimension()
 
     def _show_dimension(self) -> None:
@@ -238,7 +240,7 @@ class VariancePanel(Panel):
         d = int(e.dimensions[at])
         self.at.setText(f"d = {d:,}")
         for plot in (self.law, self.largest, self.entropy, self.gradient):
-            plot.set_marker(float(d))
+            plot.set_cursor(d)
         for i, bar in enumerate(self.bars):
             row = e.rows[i, at]
             bar.set_weights(row, _figures(e, i, at))
@@ -253,29 +255,15 @@ class VariancePanel(Panel):
             f"{_signed_percent(off)} off, where chance allows about ±{100 * error:.1f} %."
         )
 
-    def _on_marker(self, x: float) -> None:
+    def _on_cursor(self, x: float) -> None:
         if self._view is not None:
-            distance = np.abs(np.log(self._view.experiment.dimensions) - math.log(max(x, 1e-9)))
+            distance = np.abs(np.log(self._view.experiment.dimensions) - math.log(x))
             self.slider.setValue(int(np.argmin(distance)))
-            self._show_dimension()  # the line jumps back to a d that was measured
+            self._show_dimension()  # the cursor may be at the head's own d, which was not measured
 
 
-def _pair(d: np.ndarray, values: np.ndarray, top: float) -> list[Curve]:
-    """The unscaled and the scaled curve, named above; the lower one below itself where there is room for that."""
-    at = -3
-    lower = int(np.argmin(values[:, at]))
-    has_room = values[lower, at] > 0.35 * top
-    return [
-        Curve(
-            d,
-            values[i],
-            _ROLES[i],
-            label=_NAMES[i],
-            label_at=at,
-            anchor=(0.5, -0.2 if i == lower and has_room else 1.2),
-        )
-        for i in (UNSCALED, SCALED)
-    ]
+def _dimension_axis(title: str) -> Axis:
+    return Axis(title, log=True, ticks=(1, 4, 16, 64, 256, 1024))
 
 
 def _figures(e: Experiment, scaled: int, at: int) -> tuple[str, ...]:

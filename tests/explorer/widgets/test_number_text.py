@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.widgets.number_text import MINUS, nice_ticks, percent_text, tick_texts, value_text
+from explorer.widgets.number_text import (
+    MINUS,
+    nice_ticks,
+    percent_text,
+    power_text,
+    power_ticks,
+    tick_texts,
+    value_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -83,3 +91,13 @@ def test_zero_has_no_sign_and_negatives_have_a_minus():
 )
 def test_every_probability_is_a_percentage(probability, text):
     assert percent_text(probability) == text
+
+
+def test_powers_of_ten_are_written_short():
+    assert [power_text(p) for p in (-3, -2, 0, 3, 5, -12)] == ["10⁻³", "0.01", "1", "1,000", "10⁵", "10⁻¹²"]
+    assert power_ticks(0.2, 2.9, 5) == [1, 2]
+    assert power_ticks(-0.1, 3.0, 5) == [0, 1, 2, 3]
+    assert power_ticks(0.2, 0.9, 5) == []
+    wide = power_ticks(-9, 9, 5)
+    assert len(wide) <= 5
+    assert wide[0] == -9

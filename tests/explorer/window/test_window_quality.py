@@ -46,7 +46,7 @@ def measured(panel: QualityPanel) -> bool:
 
 def test_run_to_the_end_with_a_text_and_a_checkpoint_opened_meanwhile(window, panel):
     press(panel.run)
-    wait_until(lambda: panel.plot.measured >= 1)
+    wait_until(lambda: len(panel.plot.places) >= 1)
     assert panel.session.state.measuring is not None
     window.session.dispatch(SetText("7 May 2001"))
     wait_until(lambda: window.session.state.up_to_date)
@@ -58,7 +58,7 @@ def test_run_to_the_end_with_a_text_and_a_checkpoint_opened_meanwhile(window, pa
     assert window.session.state.results.loaded.info.reference == "dates-luong"
     view = window.session.state.results.quality
     assert (view.sentences, view.done) == (200, 600)
-    assert [round(value) for value in panel.plot.lines[0].values] == [100] * panel.plot.measured
+    assert [round(value) for value in panel.plot.figure.series[0].y] == [100] * len(view.bins)
     assert panel.status.text().startswith("200 dates, 3 models")
     QTest.keyClick(panel.plot, Qt.Key.Key_Home)
     example = panel.examples.example
@@ -70,12 +70,12 @@ def test_run_to_the_end_with_a_text_and_a_checkpoint_opened_meanwhile(window, pa
 
 def test_stop(window, panel):
     press(panel.run)
-    wait_until(lambda: panel.plot.measured >= 1)
+    wait_until(lambda: len(panel.plot.places) >= 1)
     press(panel.stop)
     wait_until(lambda: not window.bridge.busy)
     view = window.session.state.results.quality
     assert 0 < view.done < view.total
-    assert panel.plot.measured >= 1
+    assert len(panel.plot.places) >= 1
     assert panel.status.text().startswith(f"Stopped at {view.done} of 600")
     press(panel.run)
     wait_until(lambda: measured(panel))

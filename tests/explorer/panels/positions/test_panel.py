@@ -155,7 +155,7 @@ def test_curves_are_numpys(panel):
     view = panel.sinusoids
     places = np.arange(64)[:, None] / 10_000 ** (np.arange(0, 64, 2) / 64)
     rows = np.concatenate([np.sin(places), np.cos(places)], axis=1)
-    view.by_distance.set_cursor(50)
+    QTest.mouseClick(view.by_distance, LEFT, pos=view.by_distance.point(37, 20).toPoint())
     assert view.by_distance.readout() == f"37:  dot product {rows[13] @ rows[50]:.2f}"
     QTest.mouseClick(view.kind.button(1), LEFT)
     assert view.by_distance.readout() == f"37:  distance {np.linalg.norm(rows[13] - rows[50]):.3f}"

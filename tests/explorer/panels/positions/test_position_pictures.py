@@ -12,7 +12,6 @@ from PySide6.QtWidgets import QPushButton
 
 from explorer.panels.positions import order_map
 from explorer.panels.positions.clock_hands import ClockHands, Clocks
-from explorer.panels.positions.line_plot import Curve, LinePlot
 from explorer.panels.positions.order_map import Measured, OrderMap, distance_text
 from explorer.panels.positions.sections import SideBySide, flow
 from explorer.panels.positions.sum_bars import Addend, SumBars
@@ -161,57 +160,6 @@ def test_nothing_to_show_says_so(table):
     QTest.mouseClick(table, LEFT, pos=QPoint(100, 100))
     QTest.keyClick(table, Qt.Key.Key_Down)
     assert table.cross == (-1, -1)
-
-
-# --------------------------------------------------------------------------- line plot
-
-
-@pytest.fixture
-def plot(qtbot) -> LinePlot:
-    widget = LinePlot("A plot")
-    qtbot.addWidget(widget)
-    widget.resize(420, widget.sizeHint().height())
-    x = np.arange(-5, 6)
-    widget.set_curves(x, [Curve(x**2.0, "square"), Curve(x * 1.0)], "x", "y")
-    return widget
-
-
-def test_the_cursor_goes_to_the_nearest_point(plot):
-    moved: list[int] = []
-    plot.cursor_moved.connect(moved.append)
-    press_at(plot, QPoint(round(plot.x_of(3)) + 2, 60))
-    move_pointer(plot, QPoint(-50, 60), held=LEFT)
-    QTest.keyClick(plot, Qt.Key.Key_Right)
-    QTest.keyClick(plot, Qt.Key.Key_End)
-    assert moved == [3, 0, 1, 10]
-    assert plot.readout() == "5:  square 25.00"
-
-
-def test_only_labelled_curves_are_read_out(plot):
-    plot.set_cursor(1)
-    assert plot.readout() == "−4:  square 16.00"
-    plot.set_cursor(None)
-    assert plot.readout() == ""
-
-
-def test_a_marker_and_a_logarithm_are_drawn(plot):
-    plain = rendered(plot)
-    plot.set_marker(4, "here")
-    marked = rendered(plot)
-    assert marked != plain
-    plot.set_curves(np.arange(4), [Curve(np.array([1.0, 10.0, 1e3, 1e4]), "λ")], "pair", "length", log=True)
-    assert rendered(plot) != marked
-
-
-def test_flat_curves_single_points_and_no_curves_are_drawn(plot):
-    plot.set_curves(np.arange(3), [Curve(np.full(3, 2.0), "flat")], "x", "y")
-    flat = rendered(plot)
-    plot.set_curves(np.arange(1), [Curve(np.ones(1), "one")], "x", "y")
-    assert rendered(plot) != flat
-    plot.set_curves(np.zeros(0), [], "x", "y")
-    QTest.mouseClick(plot, LEFT, pos=QPoint(100, 60))
-    QTest.keyClick(plot, Qt.Key.Key_Right)
-    assert plot.cursor_index is None
 
 
 # --------------------------------------------------------------------------- clocks, sums, orders
@@ -375,8 +323,8 @@ def test_segments_are_chosen_by_a_person_and_by_the_program(qtbot):
     assert segments.current == 0
 
 
-def test_the_theme_reaches_every_picture(waveforms, table, plot, clocks):
-    for widget in (waveforms, table, plot, clocks):
+def test_the_theme_reaches_every_picture(waveforms, table, clocks):
+    for widget in (waveforms, table, clocks):
         light = rendered(widget)
         widget.set_theme(DARK)
         assert rendered(widget) != light

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QRect, Qt
+from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QFileDialog, QScrollArea, QWidget
 
 from explorer.panels.quality.choices import DATES, FILE, OURS, TRANSLATION
 from explorer.panels.quality.panel import QualityPanel
@@ -109,6 +109,12 @@ def measured(panel: QualityPanel, session: SilentSession) -> None:
     session.arrive(view(begun(session)))
 
 
+def at(panel: QualityPanel, bin_: int) -> QPoint:
+    """The first model's point of a bin."""
+    series = panel.plot.figure.series[0]
+    return panel.plot.point(series.x[bin_], series.y[bin_]).toPoint()
+
+
 def test_it_suits_the_recurrent_models_and_the_translator():
     suits = {
         name: QualityPanel.suits(loaded(name, textbook).info)
@@ -119,7 +125,7 @@ def test_it_suits_the_recurrent_models_and_the_translator():
 
 def test_before_anything_was_measured_it_says_what_to_press(panel, session):
     assert asked(session) == []
-    assert panel.plot.measured == 0
+    assert len(panel.plot.places) == 0
     assert panel.run.isEnabled()
     assert not panel.stop.isEnabled()
     assert not panel.save.isEnabled()
@@ -147,12 +153,12 @@ def test_the_plot_grows_and_the_next_batch_is_asked_for(panel, session):
     assert begun(session).done == 4
     assert panel.status.text() == "Measuring: 4 of 8"
     assert panel.progress.value() / panel.progress.maximum() == 0.5
-    assert panel.plot.measured == 1
+    assert len(panel.plot.places) == 1
     assert not panel.conclusion.isVisible()
     session.arrive(view(begun(session)))
-    assert panel.plot.measured == 2
-    assert [line.name for line in panel.plot.lines] == ["attention", "bottleneck"]
-    assert panel.plot.lines[1].values == (33.0, 9.5)
+    assert len(panel.plot.places) == 2
+    assert [series.name for series in panel.plot.figure.series] == ["attention", "bottleneck"]
+    assert panel.plot.figure.series[1].y.tolist() == [33.0, 9.5]
     assert panel.status.text() == "4 sentences, 2 models: 2.5 s of work."
     assert panel.conclusion.text() == (
         "Up to 10 words, BLEU: attention 41.2, bottleneck 33.0. Longer, BLEU: attention 30.0, bottleneck 9.5."
@@ -169,12 +175,12 @@ def test_stop_keeps_what_was_measured(panel, session):
     press(panel.stop)
     assert begun(session).stop
     assert panel.status.text() == "Stopped at 4 of 8; what was measured stays."
-    assert panel.plot.measured == 1
+    assert len(panel.plot.places) == 1
     assert panel.run.isEnabled()
     assert not panel.stop.isEnabled()
     press(panel.run)
     assert (begun(session).done, begun(session).stop) == (0, False)
-    assert panel.plot.measured == 0
+    assert len(panel.plot.places) == 0
 
 
 def test_measuring_goes_on_behind_another_tab(panel, session):
@@ -184,7 +190,7 @@ def test_measuring_goes_on_behind_another_tab(panel, session):
     assert begun(session).done == 4
     session.arrive(view(begun(session)))
     panel.show()
-    assert panel.plot.measured == 2
+    assert len(panel.plot.places) == 2
 
 
 @pytest.mark.parametrize(
@@ -197,8 +203,9 @@ def test_measuring_goes_on_behind_another_tab(panel, session):
 def test_other_measures(panel, session, measure, values, texts, said):
     measured(panel, session)
     press(panel.measure.button(measure))
-    assert panel.plot.lines[1].values == values
-    assert panel.plot.lines[1].texts == texts
+    worse = panel.plot.figure.series[1]
+    assert tuple(worse.y) == values
+    assert tuple(map(panel.plot.figure.value_text, worse.y)) == texts
     assert said in panel.account.text()
     assert texts[1] in panel.conclusion.text()
 
@@ -207,7 +214,7 @@ def test_a_point_shows_sentences_and_what_each_model_wrote(panel, session, qtbot
     measured(panel, session)
     assert panel.how.isVisible()
     panel.plot.setFocus()
-    QTest.mouseClick(panel.plot, Qt.MouseButton.LeftButton, pos=panel.plot.point(1).toPoint())
+    QTest.mouseClick(panel.plot, Qt.MouseButton.LeftButton, pos=at(panel, 1))
     examples = panel.examples
     assert examples.isVisible()
     assert not panel.how.isVisible()
@@ -231,7 +238,7 @@ def test_a_point_shows_sentences_and_what_each_model_wrote(panel, session, qtbot
 def test_where_there_is_little_room_the_sentences_are_scrolled_into_sight(panel, session, qtbot):
     panel.resize(440, 440)
     measured(panel, session)
-    QTest.mouseClick(panel.plot, Qt.MouseButton.LeftButton, pos=panel.plot.point(0).toPoint())
+    QTest.mouseClick(panel.plot, Qt.MouseButton.LeftButton, pos=at(panel, 0))
 
     def is_seen(widget: QWidget) -> bool:
         seen: QRect = widget.visibleRegion().boundingRect()
@@ -239,13 +246,14 @@ def test_where_there_is_little_room_the_sentences_are_scrolled_into_sight(panel,
 
     last = panel.examples.written.count() - 1
     qtbot.waitUntil(lambda: is_seen(panel.examples) and is_seen(panel.examples.written.itemAt(last).widget()))
-    assert not panel.plot.visibleRegion().isEmpty()
+    area = panel.findChild(QScrollArea).viewport()
+    assert area.rect().intersects(QRect(panel.plot.mapTo(area, QPoint()), panel.plot.size()))
 
 
 def test_a_sentence_that_was_chosen_stays_while_the_plot_grows(panel, session):
     press(panel.run)
     session.arrive(view(begun(session), measured=1))
-    QTest.mouseClick(panel.plot, Qt.MouseButton.LeftButton, pos=panel.plot.point(0).toPoint())
+    QTest.mouseClick(panel.plot, Qt.MouseButton.LeftButton, pos=at(panel, 0))
     press(panel.examples.next)
     session.arrive(view(begun(session)))
     assert panel.examples.source.text() == "Good bye."
@@ -264,9 +272,9 @@ def test_dates_have_no_bleu_and_need_no_file(panel, session):
     session.arrive(view(two, unit="characters", bins=bins, trained_to=(None, None)))
     assert "dates that were made for this" in panel.account.text()
     press(panel.choices.task.button(TRANSLATION))
-    assert panel.plot.measured == 0  # the measurement is of another task
+    assert len(panel.plot.places) == 0  # the measurement is of another task
     press(panel.choices.task.button(DATES))
-    assert panel.plot.measured == 2
+    assert len(panel.plot.places) == 2
 
 
 def test_a_date_model_begins_with_dates(qtbot):

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QScrollArea, QWidget
 
@@ -20,6 +21,7 @@ from models.protocol.variance import HeadScores, VarianceRequest, VarianceView
 from models.views.variance import measure
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
+from tests.explorer.widgets.pictures import rendered, rgb
 from tests.explorer.widgets.pointer import move_pointer
 
 FIVE = SiteRef("decoder", 5)
@@ -97,18 +99,18 @@ def test_numbers_that_are_too_large_are_refused_in_place(qtbot, panel, session):
 
 def test_dots_and_line_are_the_experiments(panel, session):
     found = session.state.results.variance.experiment
-    law, measured, head = panel.law.curves
+    law, measured, head = panel.law.figure.series
     np.testing.assert_array_equal(law.y, [2.0**i for i in range(11)])
     np.testing.assert_array_equal(measured.y, found.variance)
     np.testing.assert_array_equal(measured.x, found.dimensions)
-    assert (head.x.tolist(), head.y.tolist(), head.label) == ([32], [256.0], "layer 5, head 5")
+    assert (head.x.tolist(), head.y.tolist(), head.name) == ([32], [256.0], "layer 5, head 5")
     for plot, values in (
         (panel.largest, found.largest),
         (panel.entropy, found.entropy),
         (panel.gradient, found.gradient),
     ):
-        for curve, row in zip(plot.curves, values, strict=True):
-            np.testing.assert_array_equal(curve.y, row)
+        for series, row in zip(plot.figure.series, values, strict=True):
+            np.testing.assert_array_equal(series.y, row)
 
 
 def test_the_slider_shows_the_rows_and_figures_of_its_d(qtbot, panel, session):
@@ -129,27 +131,32 @@ def test_the_slider_shows_the_rows_and_figures_of_its_d(qtbot, panel, session):
     assert f"±{100 * error:.1f} %" in panel.measured.text()
 
 
-def test_a_click_in_a_plot_moves_the_marker_to_a_measured_d(qtbot, panel):
-    plot = panel.law
-    item = plot._view.getPlotItem()
-    at = plot._view.mapFromScene(item.vb.mapViewToScene(QPointF(math.log10(300), 1.0)))
-    qtbot.mouseClick(plot._view.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(round(at.x()), round(at.y())))
+def test_a_click_in_a_plot_moves_the_cursor_to_a_measured_d(qtbot, panel):
+    qtbot.mouseClick(panel.law, Qt.MouseButton.LeftButton, pos=panel.law.point(300, 10).toPoint())
     assert panel.at.text() == "d = 256"
-    assert float(plot._marker.value()) == pytest.approx(math.log10(256))
+    for plot in (panel.law, panel.largest, panel.entropy, panel.gradient):
+        assert plot.cursor_place == 256
 
 
-def test_the_marker_can_be_dragged(qtbot, panel):
-    view, item = panel.law._view, panel.law._view.getPlotItem()
-
-    def place(d: float) -> QPoint:
-        at = view.mapFromScene(item.vb.mapViewToScene(QPointF(math.log10(d), 1.0)))
-        return QPoint(round(at.x()), round(at.y()))
-
-    qtbot.mousePress(view.viewport(), Qt.MouseButton.LeftButton, pos=place(64))
+def test_the_cursor_can_be_dragged(qtbot, panel):
+    plot = panel.law
+    qtbot.mousePress(plot, Qt.MouseButton.LeftButton, pos=plot.point(64, 10).toPoint())
     for d in (40, 10, 4.2):
-        move_pointer(view.viewport(), place(d), Qt.MouseButton.LeftButton)
-    qtbot.mouseRelease(view.viewport(), Qt.MouseButton.LeftButton, pos=place(4.2))
+        move_pointer(plot, plot.point(d, 10).toPoint(), Qt.MouseButton.LeftButton)
+    qtbot.mouseRelease(plot, Qt.MouseButton.LeftButton, pos=plot.point(4.2, 10).toPoint())
     assert panel.at.text() == "d = 4"
+
+
+def test_the_head_can_be_read_at_a_d_of_its_own(qtbot, session):
+    """Its 40 dimensions are none of those drawn: the nearest of these is shown, and the cursor goes there."""
+    head = replace(HEAD, head_dim=40)
+    panel = shown(qtbot, VariancePanel, session)
+    session.arrive(replace(answer(asked(session)[-1]), head=head))
+    move_pointer(panel.law, panel.law.point(40, 256).toPoint())
+    assert panel.law.readout() == "40:  layer 5, head 5 256.0"
+    qtbot.mouseClick(panel.law, Qt.MouseButton.LeftButton, pos=panel.law.point(40, 256).toPoint())
+    assert panel.at.text() == "d = 32"
+    assert panel.law.cursor_place == 32
 
 
 def test_the_head_is_told_in_numbers(panel):
@@ -164,13 +171,13 @@ def test_the_wheel_over_a_plot_scrolls_the_page(qtbot, panel):
     area = panel.findChild(QScrollArea)
     assert area is not None
     before = area.verticalScrollBar().value()
-    wheel(panel.law._view.viewport())
+    wheel(panel.law)
     assert area.verticalScrollBar().value() > before
 
 
 def test_the_theme_reaches_the_plots(panel):
     panel.set_theme(DARK)
-    assert panel.law._view.backgroundBrush().color().name() == DARK.surface
+    assert rgb(rendered(panel.law).pixelColor(3, 100)) == rgb(QColor(DARK.surface))
 
 
 def wheel(widget: QWidget) -> None:

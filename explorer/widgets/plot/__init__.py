@@ -1,0 +1,1 @@
+"""One plot with axes for all panels: what it shows is a frozen `Figure`, drawn with pyqtgraph once it is seen."""

@@ -1,0 +1,85 @@
+"""The drawn plot: pyqtgraph's items for the data, in a view that answers no pointer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QColor, QPainter
+from PySide6.QtWidgets import QFrame, QWidget
+
+from explorer.theme import Theme
+from explorer.widgets.plot.figure import Mark, Series
+from explorer.widgets.plot.geometry import Geometry, scaled
+
+_MARGIN = 9.0  # pixels around the room in which marks at its edge are still whole
+_SYMBOLS: dict[Mark, str | None] = {"none": None, "circle": "o", "square": "s", "diamond": "d", "triangle": "t1"}
+_LARGER = {"diamond": 1.25, "triangle": 1.25}  # so that all marks weigh the same
+_OUTLINE = 1.6  # pixels, of a hollow mark
+
+Paint = Callable[[QPainter], None]
+
+
+class Canvas(pg.GraphicsView):
+    """Draws a figure's data, and calls back for what stands behind and before it. Its scene is in pixels."""
+
+    def __init__(self, parent: QWidget, back: Paint, front: Paint) -> None:
+        super().__init__(parent)
+        self._back, self._front = back, front
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)  # the plot around it answers
+        self._box = pg.ViewBox(enableMenu=False, enableMouse=False)
+        self.scene().addItem(self._box)
+        self._items: list[Any] = []
+
+    def show_data(self, geometry: Geometry, theme: Theme) -> None:
+        """Draw another figure, size or theme."""
+        self.setBackground(theme.surface)
+        for item in self._items:
+            self._box.removeItem(item)
+        self._items = [_item(series, geometry, theme) for series in geometry.figure.series if len(series.x)]
+        for item in self._items:
+            self._box.addItem(item, ignoreBounds=True)
+        room, x_range, y_range = geometry.spread(_MARGIN)
+        self._box.setGeometry(room)
+        self._box.setRange(xRange=x_range, yRange=y_range, padding=0)
+        self.resetCachedContent()
+        self.viewport().update()
+
+    def show_reading(self) -> None:
+        """What is read has changed; the data have not."""
+        self.viewport().update()
+
+    def drawBackground(self, painter: QPainter, rect: QRectF) -> None:
+        super().drawBackground(painter, rect)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        self._back(painter)
+
+    def drawForeground(self, painter: QPainter, rect: QRectF) -> None:
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        self._front(painter)
+
+
+def _item(series: Series, geometry: Geometry, theme: Theme) -> Any:
+    colour = QColor(getattr(theme, series.role))
+    style = Qt.PenStyle.DashLine if series.line == "dashed" else Qt.PenStyle.SolidLine
+    marked = series.mark != "none"
+    hollow = np.zeros(len(series.x), bool) if series.hollow is None else series.hollow
+    surface, outline = pg.mkBrush(theme.surface), pg.mkPen(colour, width=_OUTLINE)
+    ring = outline if hollow.any() else pg.mkPen(theme.surface, width=1)
+    item = pg.PlotDataItem(
+        scaled(series.x.astype(float), geometry.figure.x),
+        scaled(series.y.astype(float), geometry.figure.y),
+        pen=None if series.line == "none" else pg.mkPen(colour, width=series.width, style=style),
+        symbol=_SYMBOLS[series.mark],
+        symbolSize=series.mark_size * _LARGER.get(series.mark, 1.0),
+        symbolBrush=[surface if empty else pg.mkBrush(colour) for empty in hollow] if marked else None,
+        symbolPen=[outline if empty else ring for empty in hollow] if marked else None,
+        antialias=True,
+    )
+    item.curve.setSegmentedLineMode("off")  # dashes run on through the points
+    return item
