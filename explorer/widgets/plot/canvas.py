@@ -29,6 +29,7 @@ class Canvas(pg.GraphicsView):
     def __init__(self, parent: QWidget, back: Paint, front: Paint) -> None:
         super().__init__(parent)
         self._back, self._front = back, front
+        self.setCentralWidget(None)  # its layout makes a window of its own, to measure styles by
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)  # the plot around it answers
