@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from torch import Tensor
 
-from models.attention.attention import AttentionInputs
 from models.attention.incremental import IncrementalWork
+from models.attention.inputs import AttentionInputs
 from models.attention.masks import RowMask
 from models.attention.pooling import PooledHeads, stream
 from models.protocol.values import Pooling

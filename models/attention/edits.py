@@ -9,13 +9,13 @@ import torch
 from torch import Tensor
 
 from models.attention import attention
-from models.attention.attention import AttentionInputs
+from models.attention.inputs import AttentionInputs, Part
 from models.attention.masks import MaskFunction, Places, RowMask, places
 from models.protocol.interventions import Intervention, Mask, Positions, Scale, applies, effective_masks
 from models.protocol.values import Site, is_long
 
 MaskFunctions = dict[tuple[Hashable, ...], MaskFunction]
-"""By what they were made of: layers that are masked alike share one, and look at its cells once."""
+"""By what they were made of: layers that are masked alike share one, whose cells are evaluated once."""
 
 
 def edited(
@@ -23,12 +23,12 @@ def edited(
     site: Site,
     interventions: Sequence[Intervention],
     past: int = 0,
-    rules: MaskFunctions | None = None,
+    functions: MaskFunctions | None = None,
 ) -> AttentionInputs:
     """`x` with the interventions that apply at `site`; `x` itself where none does.
 
-    `past` is the place of the first query, which is not 0 where the tokens before it are in a cache. `rules` are those
-    that other sites of the same run left behind.
+    `past` is the place of the first query, which is not 0 where the tokens before it are in a cache. `functions`
+    are those that other sites of the same run left behind.
     """
     for item in interventions:
         if isinstance(item, Positions):
@@ -40,7 +40,7 @@ def edited(
             x = replace(x, factors=_factors(x, item))
     masks = [item for item in interventions if isinstance(item, Mask) and applies(item, site)]
     first_key = past + x.queries - x.keys if past and site.stack == "decoder" else 0  # a sliding window has forgotten
-    return _masked(x, masks, past, first_key, {} if rules is None else rules) if masks else x
+    return _masked(x, masks, past, first_key, {} if functions is None else functions) if masks else x
 
 
 def _factors(x: AttentionInputs, item: Scale) -> Tensor:
@@ -54,24 +54,24 @@ def _factors(x: AttentionInputs, item: Scale) -> Tensor:
 
 def _masked(x: AttentionInputs, masks: list[Mask], past: int, first_key: int, made: MaskFunctions) -> AttentionInputs:
     per_head = x.mask is not None and x.mask.shape[1] != 1
-    # the number is of a tensor that the rule keeps alive, so that it stays one's own
+    # the number is of a tensor that the function keeps alive, so that it stays one's own
     trained = (id(x.mask), x.causal, x.queries, x.keys, x.query.device, past, first_key)
-    rules: list[MaskFunction] = []  # heads that are masked alike share one
+    functions: list[MaskFunction] = []  # heads that are masked alike share one
     of_head = []
     for head in range(x.heads):
         chain = tuple(effective_masks(item for item in masks if item.head in (None, head)))
         key = (*trained, chain, head if per_head else None)
         if key not in made:
-            made[key] = _rule(x, head, chain, past, first_key)
-        if made[key] not in rules:
-            rules.append(made[key])
-        of_head.append(rules.index(made[key]))
-    mask = RowMask(rules, of_head if len(rules) > 1 else (0,))
+            made[key] = _mask_function(x, head, chain, past, first_key)
+        if made[key] not in functions:
+            functions.append(made[key])
+        of_head.append(functions.index(made[key]))
+    mask = RowMask(functions, of_head if len(functions) > 1 else (0,))
     held = mask if is_long(x.queries, x.keys) else mask.block()
     return replace(x, bias=_with_added(x), causal=False, mask=held)  # (1, heads or 1, queries, keys)
 
 
-def _rule(x: AttentionInputs, head: int, chain: Sequence[Mask], past: int, first_key: int) -> MaskFunction:
+def _mask_function(x: AttentionInputs, head: int, chain: Sequence[Mask], past: int, first_key: int) -> MaskFunction:
     """What `chain` makes of one head's trained mask."""
     device = x.query.device
 
@@ -81,7 +81,7 @@ def _rule(x: AttentionInputs, head: int, chain: Sequence[Mask], past: int, first
         if isinstance(x.mask, RowMask):  # without the table of what it reaches, which nobody needs any more
             visible = x.mask.block([head], rows, keys)[0, 0]
         else:
-            masked = attention.masked_cells(x, [head], rows, keys)
+            masked = attention.masked_cells(x, Part([head], rows, keys))
             visible = torch.ones((), dtype=torch.bool, device=device) if masked is None else ~masked[0, 0]
         for item in chain:
             if item.paints:

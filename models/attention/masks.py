@@ -17,16 +17,17 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_map
 
+from models.attention.blocks import BlockSize
+
 Places = slice | list[int]
 Cells = Callable[[Places, slice], Tensor]
 """From queries and keys to bool that broadcasts to (batch, 1, rows, keys), True may be looked at."""
 
 GROUP = 64
-"""Rows that share an entry in the table of what a rule opens."""
+"""Rows that share an entry in the table of what is visible."""
 
-# Cells evaluated at once to make the table: what a processor's cache holds; on a device each block costs launches.
-_BLOCK = 1 << 21
-_DEVICE_BLOCK = 1 << 26
+# Cells evaluated at once to make the table.
+_BLOCK = BlockSize(1 << 21)
 
 
 class MaskFunction:
@@ -41,7 +42,7 @@ class MaskFunction:
 
     def block(self, rows: Places | None = None, keys: slice | None = None) -> Tensor:
         """(batch, 1, rows, keys) bool, True may be looked at."""
-        wanted, across = settled(rows, self.queries), slice(*(keys or slice(None)).indices(self.keys)[:2])
+        wanted, across = resolve_rows(rows, self.queries), slice(*(keys or slice(None)).indices(self.keys)[:2])
         cells = self._cells(wanted, across)
         return cells.expand(-1, -1, count(wanted), across.stop - across.start)
 
@@ -75,8 +76,7 @@ class MaskFunction:
 
     def _parts(self) -> Iterator[Tensor]:
         """All cells, some groups at a time: (batch, groups, rows, keys)."""
-        size = _BLOCK if self.device.type == "cpu" else _DEVICE_BLOCK
-        step = max(1, size // (GROUP * self.keys)) * GROUP
+        step = max(1, _BLOCK.on(self.device) // (GROUP * self.keys)) * GROUP
         whole = self.queries // GROUP * GROUP
         for start in range(0, whole, step):
             yield self.block(slice(start, min(start + step, whole)))[:, 0].unflatten(1, (-1, GROUP))
@@ -100,7 +100,7 @@ def _groups(rows: slice) -> slice:
     return slice(rows.start // GROUP, -(-rows.stop // GROUP))
 
 
-def settled(rows: Places | None, queries: int) -> Places:
+def resolve_rows(rows: Places | None, queries: int) -> Places:
     """`rows` as a slice with start and stop, or a list of places that count from 0."""
     if isinstance(rows, list):
         return [range(queries)[row] for row in rows]
@@ -125,8 +125,8 @@ class RowMask(Tensor):
     What torch does with it elsewhere is done with the whole of it.
     """
 
-    rules: tuple[MaskFunction, ...]
-    of_head: tuple[int, ...]  # which rule is each head's; one number stands for all heads
+    functions: tuple[MaskFunction, ...]
+    of_head: tuple[int, ...]  # which function is each head's; one number stands for all heads
 
     # else torch would call the results of operations masks too
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
@@ -134,15 +134,15 @@ class RowMask(Tensor):
     @staticmethod
     def __new__(
         cls,
-        rules: Sequence[MaskFunction],
+        functions: Sequence[MaskFunction],
         of_head: Sequence[int] = (0,),
         batch: int = 1,
         device: torch.device | None = None,
     ) -> RowMask:
-        first = rules[0]
+        first = functions[0]
         shape = (batch, len(of_head), first.queries, first.keys)
         mask: RowMask = Tensor._make_wrapper_subclass(cls, shape, dtype=torch.bool, device=device or first.device)
-        mask.rules, mask.of_head = tuple(rules), tuple(of_head)
+        mask.functions, mask.of_head = tuple(functions), tuple(of_head)
         return mask
 
     def __repr__(self, **_: Any) -> str:  # type: ignore[override]
@@ -151,12 +151,12 @@ class RowMask(Tensor):
     def block(self, heads: list[int] | None = None, rows: Places | None = None, keys: slice | None = None) -> Tensor:
         """Some of it as an ordinary tensor, (batch, heads, rows, keys); one head where all of them are masked alike."""
         wanted = self._of(heads)
-        made = {rule: self.rules[rule].block(rows, keys).to(self.device) for rule in set(wanted)}
-        return made[wanted[0]] if len(made) == 1 else torch.cat([made[rule] for rule in wanted], dim=1)
+        made = {i: self.functions[i].block(rows, keys).to(self.device) for i in set(wanted)}
+        return made[wanted[0]] if len(made) == 1 else torch.cat([made[i] for i in wanted], dim=1)
 
     def reach(self, heads: list[int] | None, rows: slice) -> slice:
         """As `MaskFunction.reach`, for some heads together."""
-        runs = [self.rules[rule].reach(rows) for rule in set(self._of(heads))]
+        runs = [self.functions[i].reach(rows) for i in set(self._of(heads))]
         runs = [run for run in runs if run.start < run.stop]
         if not runs:
             return slice(0, 0)
@@ -164,19 +164,19 @@ class RowMask(Tensor):
 
     def open_run(self, heads: list[int] | None, rows: slice) -> slice:
         """As `MaskFunction.open_run`, for some heads together."""
-        runs = [self.rules[rule].open_run(rows) for rule in set(self._of(heads))]
+        runs = [self.functions[i].open_run(rows) for i in set(self._of(heads))]
         start, stop = max(run.start for run in runs), min(run.stop for run in runs)
         return slice(start, stop) if start < stop else slice(0, 0)
 
     def heads_alike(self) -> Iterator[list[int] | None]:
-        """The heads of each rule; None: all of them."""
-        for i in range(len(self.rules)):
-            yield None if len(self.rules) == 1 else [head for head, rule in enumerate(self.of_head) if rule == i]
+        """The heads of each function; None: all of them."""
+        for i in range(len(self.functions)):
+            yield None if len(self.functions) == 1 else [head for head, own in enumerate(self.of_head) if own == i]
 
     def work(self, first: int, last: int, heads: int) -> int:
         """How many cells of `heads` heads the rows from `first` to before `last` reach."""
         each = heads // len(self.of_head)
-        return sum(each * self.rules[rule].work(first, last) for rule in self.of_head)
+        return sum(each * self.functions[i].work(first, last) for i in self.of_head)
 
     def _of(self, heads: list[int] | None) -> tuple[int, ...]:
         if heads is None or len(self.of_head) == 1:
@@ -194,13 +194,13 @@ class RowMask(Tensor):
         return func(*args, **kwargs)
 
     def _like(self, device: torch.device | None = None) -> RowMask:
-        return RowMask(self.rules, self.of_head, self.shape[0], device or self.device)
+        return RowMask(self.functions, self.of_head, self.shape[0], device or self.device)
 
 
 def held(mask: Tensor | None) -> Iterator[Tensor]:
     """The tensors with memory of their own that a mask is made of."""
     if isinstance(mask, RowMask):
-        for part in (part for rule in mask.rules for part in rule.kept):
+        for part in (part for function in mask.functions for part in function.kept):
             yield from held(part)
     elif mask is not None:
         yield mask

@@ -10,128 +10,159 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from models.attention import attention
-from models.attention.attention import AttentionInputs, masked_below, shared, take
+from models.attention.attention import masked_below
+from models.attention.blocks import BlockSize
+from models.attention.inputs import WHOLE, AttentionInputs, Part
 from models.attention.masks import GROUP, RowMask
 from models.protocol.values import is_long
 
 # Bound here: while a borrowed module runs, the name in F is answered by `models.forward.adopted`, which asks us.
 _fused = F.scaled_dot_product_attention
 
-# Weights or cells of a mask held at once while mixing values: what a processor's cache takes of a short text's and of
-# a long one's; more on a device, where each block costs launches.
+# Weights held at once of a short text, a few heads at a time, and of a long one, a few rows at a time.
 _CACHE_BLOCK = 1 << 19
-_ROWS_BLOCK = 1 << 21
-_DEVICE_BLOCK = 1 << 26
+_ROWS_BLOCK = BlockSize(1 << 21)
 
 # Fewer rows than this do not keep the fused kernel busy.
 _LEAST_ROWS = 128
 
+Kernel = Callable[[AttentionInputs], Tensor]
+
 
 def output(x: AttentionInputs) -> Tensor:
     """Each head's mix of values, (batch, heads, queries, value_dim), in the inputs' dtype."""
-    needs_weights = x.softcap is not None or x.sinks is not None  # the fused kernel can do neither
-    exact = x.keys <= attention.EXACT_KEYS and x.query.dtype == torch.float32
-    if needs_weights or exact or x.query.device.type in attention.UNTRUSTED:
-        return _mixed(x)
-    return _by_rows(x, _fused_part, 1) if isinstance(x.mask, RowMask) else _fused_mix(x)
+    return kernel_for(x)(x)
 
 
-def _fused_mix(x: AttentionInputs) -> Tensor:
-    """As `output`, by torch's fused kernel."""
+def kernel_for(x: AttentionInputs) -> Kernel:
+    """How the output is computed: by the fused kernel, or from weights that are built, all at once or in parts."""
+    if not needs_weights(x):
+        return _fused_by_rows if isinstance(x.mask, RowMask) else _fused_whole
+    if is_long(x.queries, x.keys) and not x.wants_gradient:
+        return _built_by_rows
+    if _heads_at_once(x) >= x.heads:
+        return _built_whole
+    return _built_by_head if x.wants_gradient else _built_by_heads
+
+
+def needs_weights(x: AttentionInputs) -> bool:
+    """Whether the fused kernel cannot do it (soft cap, sinks), is not exact where it must be, or is not trusted."""
+    if x.softcap is not None or x.sinks is not None:
+        return True
+    if x.keys <= attention.EXACT_KEYS and x.query.dtype == torch.float32:
+        return True
+    return x.query.device.type in attention.UNTRUSTED
+
+
+def _heads_at_once(x: AttentionInputs) -> int:
+    """How many heads' weights a processor's cache holds, on any device: their order of adding must be the same."""
+    return max(1, _CACHE_BLOCK // (x.query.shape[0] * x.queries * x.keys))
+
+
+# --------------------------------------------------------------------------- from weights
+
+
+def _built_whole(x: AttentionInputs) -> Tensor:
+    """All weights at once, as eager attention has them."""
+    return _mix(x, WHOLE)
+
+
+def _built_by_head(x: AttentionInputs) -> Tensor:
+    """One head at a time, each in memory of its own: a gradient needs what was computed."""
+    return torch.cat([_mix(x, Part([head])) for head in range(x.heads)], dim=1)
+
+
+def _built_by_heads(x: AttentionInputs) -> Tensor:
+    """A few heads at a time, so that their weights stay in the cache."""
+    step, batch, device = _heads_at_once(x), x.query.shape[0], x.query.device
+    # the same room for all of them: fresh memory for each costs a tenth of the time
+    scratch = torch.empty(batch, step, x.queries, x.keys, device=device)
+    mixed = torch.empty(batch, x.heads, x.queries, x.value.shape[-1], device=device, dtype=x.value.dtype)
+    for start in range(0, x.heads, step):
+        stop = min(start + step, x.heads)
+        _mix(x, Part(list(range(start, stop))), scratch[:, : stop - start], mixed[:, start:stop])
+    return mixed
+
+
+def _built_by_rows(x: AttentionInputs) -> Tensor:
+    """Some rows of a long text at a time."""
+    return _by_rows(x, _mix, x.query.shape[0] * x.heads)
+
+
+def _mix(x: AttentionInputs, part: Part, scratch: Tensor | None = None, out: Tensor | None = None) -> Tensor:
+    """Weights times values, (batch, heads, rows, value_dim); the weights are built in `scratch`."""
+    w = attention.weights(x, part, scratch).to(x.value.dtype)
+    return torch.matmul(w, part.take_keys(x.value, x.group), out=out)
+
+
+# --------------------------------------------------------------------------- by the fused kernel
+
+
+def _fused_whole(x: AttentionInputs) -> Tensor:
     mask, causal = x.mask, x.causal
     if mask is not None and mask.dtype != torch.bool:
         # the lowest number only says "not here" beside a higher one: a row that holds nothing else would become a mean
         mask = mask.masked_fill(mask <= masked_below(mask), -torch.inf)
     if x.bias is not None:
-        shut = attention.masked_cells(x)
-        bias = x.bias if shut is None else x.bias.masked_fill(shut, -torch.inf)
+        masked = attention.masked_cells(x)
+        bias = x.bias if masked is None else x.bias.masked_fill(masked, -torch.inf)
         mask, causal = (bias if mask is None or mask.dtype == torch.bool else bias + mask), False
     query = x.query if x.factors is None else x.query * x.factors[:, None, None].to(x.query.dtype)
     return _fused(
         query,
-        shared(x.key, x, None),
-        shared(x.value, x, None),
+        WHOLE.take_keys(x.key, x.group),
+        WHOLE.take_keys(x.value, x.group),
         attn_mask=mask,
         is_causal=causal,
         scale=x.scale,
     )
 
 
-def _mixed(x: AttentionInputs) -> Tensor:
-    """Weights times values, a few heads at a time so that their weights stay in the cache; of a long text some rows."""
-    if is_long(x.queries, x.keys) and not _wants_gradient(x):
-        return _by_rows(x, _mix_part, x.query.shape[0] * x.heads)
-    step = max(1, _CACHE_BLOCK // (x.query.shape[0] * x.queries * x.keys))
-    if step >= x.heads:
-        return _mix(x, None)
-    if _wants_gradient(x):
-        return torch.cat([_mix(x, [head]) for head in range(x.heads)], dim=1)
-    # the same room for all of them: fresh memory for each costs a tenth of the time
-    batch, device = x.query.shape[0], x.query.device
-    scratch = torch.empty(batch, step, x.queries, x.keys, device=device)
-    mixed = torch.empty(batch, x.heads, x.queries, x.value.shape[-1], device=device, dtype=x.value.dtype)
-    for start in range(0, x.heads, step):
-        stop = min(start + step, x.heads)
-        _mix(x, list(range(start, stop)), scratch[:, : stop - start], mixed[:, start:stop])
-    return mixed
+def _fused_by_rows(x: AttentionInputs) -> Tensor:
+    """Some rows at a time, so that no mask of all cells is held."""
+    return _by_rows(x, _fused_part, 1)
 
 
-def _by_rows(
-    x: AttentionInputs, mix: Callable[[AttentionInputs, list[int] | None, slice, slice], Tensor], held: int
-) -> Tensor:
-    """As `output`, some rows at a time with the keys that they may look at: a window of w keys costs n x w, not n x n.
+def _fused_part(x: AttentionInputs, part: Part) -> Tensor:
+    masked = attention.masked_cells(x, part)
+    alone = replace(
+        x,
+        query=part.take_queries(x.query),
+        key=part.take_keys(x.key, x.group),
+        value=part.take_keys(x.value, x.group),
+        mask=None if masked is None else ~masked,
+        bias=None if x.bias is None else part.take_cells(x.bias),
+        factors=None if x.factors is None else part.take_per_head(x.factors),
+    )
+    return _fused_whole(alone)
 
-    `mix` gives some heads' and rows' output from some keys; it holds `held` numbers for each of these cells.
+
+# --------------------------------------------------------------------------- row by row
+
+
+def _by_rows(x: AttentionInputs, mix: Callable[[AttentionInputs, Part], Tensor], held: int) -> Tensor:
+    """As `output`, some rows at a time with the keys visible to them: a window of w keys costs n x w, not n x n.
+
+    `mix` gives the output of a part; it holds `held` numbers for each of its cells.
     """
     mixed = x.value.new_zeros(*x.query.shape[:3], x.value.shape[-1])
     for heads in x.mask.heads_alike() if isinstance(x.mask, RowMask) else (None,):
         for rows in _row_blocks(x, heads, held):
-            keys = attention.reach(x, heads, rows)
+            keys = attention.reach(x, Part(heads, rows))
             if keys.start < keys.stop:
-                mixed[:, slice(None) if heads is None else heads, rows] = mix(x, heads, rows, keys)
+                mixed[:, slice(None) if heads is None else heads, rows] = mix(x, Part(heads, rows, keys))
     return mixed
 
 
 def _row_blocks(x: AttentionInputs, heads: list[int] | None, held: int) -> Iterator[slice]:
     """Runs of rows, many enough to fill the kernel, so few that what they do not share costs little beside it."""
-    room = _ROWS_BLOCK if x.query.device.type == "cpu" else _DEVICE_BLOCK
+    room = _ROWS_BLOCK.on(x.query.device)
     start = 0
     while start < x.queries:
-        first = attention.reach(x, heads, slice(start, start + 1))
+        first = attention.reach(x, Part(heads, slice(start, start + 1)))
         width = max(1, first.stop - first.start)
         step = max(_LEAST_ROWS, width // 4 // GROUP * GROUP)  # part of a group reaches as far as all of it
         while step > 1 and held * step * (width + step) > room:
             step //= 2
         yield slice(start, min(start + step, x.queries))
         start += step
-
-
-def _mix_part(x: AttentionInputs, heads: list[int] | None, rows: slice, keys: slice) -> Tensor:
-    return attention.weights(x, heads, rows, keys=keys).to(x.value.dtype) @ shared(x.value[:, :, keys], x, heads)
-
-
-def _fused_part(x: AttentionInputs, heads: list[int] | None, rows: slice, keys: slice) -> Tensor:
-    shut = attention.masked_cells(x, heads, rows, keys)
-    chosen = slice(None) if heads is None else heads
-    part = replace(
-        x,
-        query=take(x.query, heads, rows),
-        key=shared(x.key[:, :, keys], x, heads),
-        value=shared(x.value[:, :, keys], x, heads),
-        mask=None if shut is None else ~shut,
-        bias=None if x.bias is None else take(x.bias, heads, rows, keys),
-        factors=None if x.factors is None else x.factors[chosen],
-    )
-    return _fused_mix(part)
-
-
-def _mix(
-    x: AttentionInputs, heads: list[int] | None, scratch: Tensor | None = None, out: Tensor | None = None
-) -> Tensor:
-    w = attention.weights(x, heads, out=scratch).to(x.value.dtype)
-    return torch.matmul(w, shared(x.value, x, heads), out=out)
-
-
-def _wants_gradient(x: AttentionInputs) -> bool:
-    parts = (x.query, x.key, x.value, x.bias, x.mask, x.sinks)
-    return torch.is_grad_enabled() and any(part is not None and part.requires_grad for part in parts)

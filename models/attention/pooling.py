@@ -15,13 +15,12 @@ import torch
 from torch import Tensor
 
 from models.attention import attention
-from models.attention.attention import AttentionInputs
+from models.attention.blocks import BlockSize
+from models.attention.inputs import AttentionInputs, Part
 from models.protocol.values import Pooling
 
-# Weights held at once, in elements: 32 MB of float32, what a processor's last cache holds (64 MB took a third longer);
-# more on a device, where each block costs a few launches.
-_BLOCK = 1 << 23
-_DEVICE_BLOCK = 1 << 26
+# Weights held at once: 32 MB of float32, what a processor's last cache holds (64 MB took a third longer).
+_BLOCK = BlockSize(1 << 23)
 
 
 @dataclass(slots=True, eq=False)
@@ -77,11 +76,11 @@ def stream(
         queries=x.queries,
     )
     for rows in _row_blocks(x, count, cell):
-        keys = attention.reach(x, heads, rows)
+        keys = attention.reach(x, Part(heads, rows))
         # whole squares only: a square's first columns may lie before the first key that is looked at
         keys = slice(keys.start // cell * cell, keys.stop)
         if keys.start < keys.stop:
-            w = attention.weights(x, heads, rows, keys=keys)[0]  # (heads, rows, keys)
+            w = attention.weights(x, Part(heads, rows, keys))[0]  # (heads, rows, keys)
             picture.worst_row = torch.maximum(picture.worst_row, _row_error(x, w))  # a NaN stays
             for part, into in ((w, picture.images), (w.mean(dim=0, keepdim=True), picture.mean[None])):
                 _add(into, part, rows, keys, x, cell, how)
@@ -91,8 +90,7 @@ def stream(
 
 def _row_blocks(x: AttentionInputs, heads: int, cell: int) -> Iterator[slice]:
     """Runs of rows, each of whole squares, or within one where the weights of a square's rows are too many."""
-    block = _BLOCK if x.query.device.type == "cpu" else _DEVICE_BLOCK
-    fitting = max(1, block // max(1, heads * x.keys))
+    fitting = max(1, _BLOCK.on(x.query.device) // max(1, heads * x.keys))
     whole = max(1, fitting // cell) * cell
     part = whole if fitting >= cell else -(-cell // -(-cell // fitting))  # of a square's rows, in equal parts
     for first in range(0, x.queries, whole):

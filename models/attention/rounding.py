@@ -38,7 +38,7 @@ import torch
 from torch import Tensor
 
 from models.attention import attention
-from models.attention.attention import AttentionInputs, Rows
+from models.attention.inputs import AttentionInputs, Part, Rows
 
 _SINGLE_UNIT = 2**-24
 _QUOTIENT = 8  # units in float32: of an exponential and a quotient, which libraries round to two or three
@@ -114,22 +114,22 @@ def share_of_inputs(theirs: Tensor, ours: Tensor) -> float:
 def _scores_off(x: AttentionInputs, head: int, rows: Rows, unit: float) -> tuple[Tensor, Tensor | None]:
     """D of every score, (rows, keys), and of the sink's, (rows, 1), where there is one."""
     plain = replace(x, bias=None, softcap=None, mask=None)
-    s = attention.scores(plain, [head], rows)[0, 0]
+    s = attention.scores(plain, Part([head], rows))[0, 0]
     off = 2 * unit * s.abs()
     if x.bias is not None:
-        s = attention.scores(replace(x, softcap=None, mask=None), [head], rows)[0, 0]
+        s = attention.scores(replace(x, softcap=None, mask=None), Part([head], rows))[0, 0]
         off += unit * s.abs()
     if x.softcap is not None:
         z = s.abs() / x.softcap
         off = off / x.softcap + unit * z
         s = x.softcap * z.tanh()
         off = x.softcap * (z.tanh() - (z - off).tanh()) + 2 * unit * s  # tanh is steeper towards 0
-    whole = attention.scores(x, [head], rows)[0, 0]
+    whole = attention.scores(x, Part([head], rows))[0, 0]
     if x.mask is not None and x.mask.dtype != torch.bool:
-        off += torch.where(attention.added_bias(x, [head], rows)[0, 0] != 0, unit * whole.abs(), 0.0)
+        off += torch.where(attention.added_bias(x, Part([head], rows))[0, 0] != 0, unit * whole.abs(), 0.0)
     if x.sinks is None:
         return off, None
-    shut = attention.masked_cells(x, [head], rows)
+    shut = attention.masked_cells(x, Part([head], rows))
     sink = x.sinks[head].float()
     seen = whole if shut is None else whole.masked_fill(shut[0, 0], -math.inf)
     most = torch.maximum(seen.amax(-1, keepdim=True), sink) + off.amax(-1, keepdim=True)

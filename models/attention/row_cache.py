@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from models.attention import attention
-from models.attention.attention import AttentionInputs
+from models.attention.inputs import AttentionInputs, Part
 from models.protocol.values import LARGEST_WHOLE, SiteRef, is_long
 
 MOST_BYTES = 1 << 26
@@ -54,8 +54,8 @@ class KeptRows:
         if 4 * x.query.shape[0] * many * x.keys > MOST_BYTES:
             return
         heads, last = [self._head[1]], slice(x.queries - many, x.queries)
-        rows = attention.weights(x, heads, last)  # (sequences, 1, rows, keys)
-        shut = attention.masked_cells(x, heads, last)
+        rows = attention.weights(x, Part(heads, last))  # (sequences, 1, rows, keys)
+        shut = attention.masked_cells(x, Part(heads, last))
         rows = rows if shut is None else rows.masked_fill(shut, _SHUT)
         for of_sequence, ids in zip(rows[:, 0].float().cpu().numpy(), written, strict=True):
             if self._head[0].stack == "decoder":  # a sliding window has forgotten its first keys

@@ -16,14 +16,14 @@ import torch
 from torch import Tensor
 
 from models.attention import attention
-from models.attention.attention import AttentionInputs
+from models.attention.blocks import BlockSize
+from models.attention.inputs import AttentionInputs, Part
 from models.attention.pooling import pool_axis, squares
 from models.protocol.values import Pooling, Tile
 from models.protocol.work import Cancelled, never
 
-# Scores held at once, in elements: a processor's cache, and on a device, where each block costs launches, 256 MB.
-_BLOCK = {"cpu": 1 << 20}
-_DEVICE_BLOCK = 1 << 26
+# Scores held at once.
+_BLOCK = BlockSize(1 << 20)
 
 
 class HeadTiles:
@@ -64,12 +64,12 @@ class HeadTiles:
         rows, keys, cell = tile.rows(x.queries), tile.columns(x.keys), tile.cell
         shape = (-(-(rows.stop - rows.start) // cell), -(-(keys.stop - keys.start) // cell))
         image = torch.full(shape, torch.nan, device=x.query.device)
-        step = max(cell, _BLOCK.get(x.query.device.type, _DEVICE_BLOCK) // x.keys // cell * cell)
+        step = max(cell, _BLOCK.on(x.query.device) // x.keys // cell * cell)
         for start in range(rows.start, rows.stop, step):
             if should_stop():
                 raise Cancelled
             block = slice(start, min(start + step, rows.stop))
-            reach = attention.reach(x, [self._head], block)
+            reach = attention.reach(x, Part([self._head], block))
             # whole squares from the first key that is looked at to the last, within the tile
             first = max(keys.start, reach.start // cell * cell)
             last = min(keys.stop, -(-reach.stop // cell) * cell)
@@ -82,11 +82,11 @@ class HeadTiles:
 
     def _squares(self, rows: slice, keys: slice, cell: int, how: Pooling, reach: slice, scale_rows: bool) -> Tensor:
         """(down, across) of the weights of some rows and keys, NaN where a square is masked."""
-        if self._x.given is not None:
-            return self._given_squares(rows, keys, cell, how, scale_rows)
+        if self._x.precomputed is not None:
+            return self._precomputed_squares(rows, keys, cell, how, scale_rows)
         x, known = self._x, bool(self._known[rows].all())
         looked_at = keys if known else slice(min(reach.start, keys.start), max(reach.stop, keys.stop))
-        s = attention.masked_scores(x, [self._head], rows, keys=looked_at)[0][0, 0]  # (rows, keys that are looked at)
+        s = attention.masked_scores(x, Part([self._head], rows, looked_at))[0][0, 0]  # (rows, keys that are looked at)
         part = s[:, keys.start - looked_at.start : keys.stop - looked_at.start]  # (rows, keys)
         # The exponential grows with its argument, so the largest weight of some keys is that of their largest score:
         # what is read and written is few, where exp() of every score would be many.
@@ -134,9 +134,9 @@ class HeadTiles:
         first_keys = torch.arange(keys.start, keys.stop, cell, device=device)
         return first_keys > last_rows[:, None]
 
-    def _given_squares(self, rows: slice, keys: slice, cell: int, how: Pooling, scale_rows: bool) -> Tensor:
+    def _precomputed_squares(self, rows: slice, keys: slice, cell: int, how: Pooling, scale_rows: bool) -> Tensor:
         """Of a model that gives its weights alone: a weight of exactly 0 is all that it says of its mask."""
-        w = attention.weights(self._x, [self._head], rows)[0, 0]
+        w = attention.weights(self._x, Part([self._head], rows))[0, 0]
         if scale_rows:
             w = w / w.amax(dim=-1, keepdim=True).clamp(min=torch.finfo(w.dtype).tiny)
         w = w[:, keys]

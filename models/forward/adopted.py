@@ -33,7 +33,7 @@ from transformers import PreTrainedModel
 
 from models.attention import attention
 from models.attention import output as mixing
-from models.attention.attention import AttentionInputs
+from models.attention.inputs import AttentionInputs, Part
 from models.files.catalogue import HANDED_OVER
 from models.files.families import context_of, family_of, refusal, stacks_of, vocabulary_of, weights_only
 from models.forward.capture import IMPLEMENTATION, Recorder, active, recording
@@ -111,7 +111,7 @@ def _hides_the_future(x: AttentionInputs) -> bool:
     step = max(1, _CELLS // x.keys)
     for start in range(0, x.queries, step):
         rows = slice(start, min(start + step, x.queries))
-        shut = attention.masked_cells(x, [0], rows)
+        shut = attention.masked_cells(x, Part([0], rows))
         if shut is None or (~shut).expand(1, 1, rows.stop - start, x.keys)[0, 0].triu(start + 1).any():
             return False
     return True

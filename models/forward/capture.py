@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from torch import Tensor, nn
@@ -18,9 +19,9 @@ from torch.utils.hooks import RemovableHandle
 from transformers import AttentionInterface, AttentionMaskInterface
 
 from models.attention import output as mixing
-from models.attention.attention import AttentionInputs
 from models.attention.edits import MaskFunctions, edited
 from models.attention.hf_masks import mask_where_looked_at
+from models.attention.inputs import AttentionInputs
 from models.protocol.interventions import Intervention
 from models.protocol.values import Site
 from models.protocol.work import Cancelled, never
@@ -42,7 +43,8 @@ class Recorder:
     inputs: list[AttentionInputs] = field(default_factory=list)
     sites: list[Site] = field(default_factory=list)
     residual: dict[str, list[Tensor]] = field(default_factory=dict)  # stack: embedding, then after each block
-    rules: MaskFunctions = field(default_factory=dict)  # of masks that interventions made
+    mask_functions: MaskFunctions = field(default_factory=dict)  # of masks that interventions made
+    _layers: dict[str, set[int]] = field(default_factory=dict)  # stack: numbers of the layers that ran
 
     def keep(self, module: nn.Module, x: AttentionInputs, stack: str = "") -> AttentionInputs:
         """Keep what `module` was given, edited as the interventions say; the module goes on with what comes back.
@@ -50,26 +52,30 @@ class Recorder:
         `stack` is told by the module and its name where it is not given.
         """
         name = self.names.get(module, "")
-        stack = stack or stack_of(name, self.seq2seq, causal=bool(getattr(module, "is_causal", False)))
-        taken = {site.layer for site in self.sites if site.stack == stack}
+        looks_back = bool(getattr(module, "is_causal", False))
+        stack = stack or stack_of(name, self.seq2seq, looks_back)
+        taken = self._layers.setdefault(stack, set())
         layer = getattr(module, "layer_idx", None)
         # some families number no layers, some run one module many times (ALBERT): then the order of calls decides
         if not isinstance(layer, int) or layer in taken:
             layer = len(taken)
+        taken.add(layer)
+        _, heads, queries, head_dim = x.query.shape
+        _, key_heads, keys, _ = x.key.shape
         site = Site(
             stack=stack,
             layer=layer,
-            heads=x.heads,
-            key_heads=x.key.shape[1],
-            head_dim=x.query.shape[-1],
-            queries=x.queries,
-            keys=x.keys,
-            causal=x.causal or bool(getattr(module, "is_causal", False)),
+            heads=heads,
+            key_heads=key_heads,
+            head_dim=head_dim,
+            queries=queries,
+            keys=keys,
+            causal=x.causal or looks_back,
             module=name,
         )
         if self.interventions:
             past = 0 if stack == "encoder" and self.seq2seq else self.past
-            x = edited(x, site, self.interventions, past, self.rules)
+            x = edited(x, site, self.interventions, past, self.mask_functions)
         self.inputs.append(x)
         self.sites.append(site)
         return x
@@ -141,6 +147,7 @@ AttentionInterface.register(IMPLEMENTATION, attention_forward)
 AttentionMaskInterface.register(IMPLEMENTATION, mask_where_looked_at)
 
 
+@lru_cache(maxsize=4096)
 def stack_of(name: str, seq2seq: bool, causal: bool) -> str:
     """Which stack the module called `name` belongs to."""
     low = name.lower()

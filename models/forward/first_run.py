@@ -95,11 +95,11 @@ def what_is_lacking(model: Model, recorder: Recorder) -> str:
     if len(recorder.inputs) != layers:
         return f"it gives the weights of {len(recorder.inputs)} of its {layers} layers"
     for site, x in zip(recorder.sites, recorder.inputs, strict=True):
-        assert x.given is not None
-        off = float((x.given.float().sum(-1) - 1).abs().max())
+        assert x.precomputed is not None
+        off = float((x.precomputed.float().sum(-1) - 1).abs().max())
         if not off < _OFF:
             return f"what it gives as weights misses a sum of 1 by {off:.2g}"
-        if site.causal and bool(x.given.triu(1).any()):
+        if site.causal and bool(x.precomputed.triu(1).any()):
             return "it is made to read from left to right, and its weights attend to later tokens"
     return ""
 

@@ -32,12 +32,12 @@ class LaterLogits:
     model: Model
     inputs: Mapping[str, Tensor]
     body: nn.Module
-    given: Any = field(default=None)  # the body's output, with nothing but the last hidden state in it
+    body_output: Any = field(default=None)  # the body's output, with nothing but the last hidden state in it
 
     @property
     def hidden(self) -> Tensor:
         """(tokens, width), as it enters the output head."""
-        hidden: Tensor = self.given.last_hidden_state
+        hidden: Tensor = self.body_output.last_hidden_state
         return hidden[0]
 
     @property
@@ -54,7 +54,7 @@ class LaterLogits:
         with _lock:
             body: Any = self.body
             wrapped = vars(body).get("forward")  # accelerate puts one around each part of a model that it spreads
-            body.forward = lambda *_args, **_kwargs: self.given
+            body.forward = lambda *_args, **_kwargs: self.body_output
             try:
                 # a list and not a tensor: the head may lie on another device than the inputs
                 asking: dict[str, Any] = {**self.inputs, "logits_to_keep": rows}
@@ -78,7 +78,10 @@ def _are_many(model: Model, tokens: int) -> bool:
 
 @contextmanager
 def later_logits(model: Model, inputs: Mapping[str, Tensor], tokens: int) -> Iterator[LaterLogits | None]:
-    """Around a forward pass whose logits are too many to keep: `given` is set after it. None where they are kept."""
+    """Around a forward pass whose logits are too many to keep: `body_output` is set after it.
+
+    None where they are kept.
+    """
     body = getattr(model.module, "base_model", None)
     if not _are_many(model, tokens) or body is None or body is model.module or not model.accepts("logits_to_keep"):
         yield None
@@ -86,7 +89,7 @@ def later_logits(model: Model, inputs: Mapping[str, Tensor], tokens: int) -> Ite
     later = LaterLogits(model, inputs, body)
 
     def keep(_module: nn.Module, _args: Any, out: Any) -> None:
-        later.given = type(out)(last_hidden_state=out.last_hidden_state)
+        later.body_output = type(out)(last_hidden_state=out.last_hidden_state)
 
     handle = body.register_forward_hook(keep)
     try:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from models.attention.attention import AttentionInputs
+from models.attention.inputs import AttentionInputs
 from models.protocol.errors import InputError
 from models.protocol.interventions import Intervention, Positions
 from models.protocol.values import Site
@@ -39,7 +39,7 @@ def keep_output_weights(model: Model, recorder: Recorder, out: Any, tokens: int)
             empty = weights.new_empty(1, heads, queries, 0)
             recorder.inputs.append(
                 AttentionInputs(
-                    query=empty, key=weights.new_empty(1, heads, keys, 0), value=empty, scale=1.0, given=weights
+                    query=empty, key=weights.new_empty(1, heads, keys, 0), value=empty, scale=1.0, precomputed=weights
                 )
             )
             recorder.sites.append(

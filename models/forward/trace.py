@@ -12,7 +12,7 @@ from torch import Tensor
 
 from models.attention import attention
 from models.attention.atlas import Atlas, IncrementalAtlas
-from models.attention.attention import AttentionInputs, Rows
+from models.attention.inputs import AttentionInputs, Part, Rows
 from models.attention.masks import held
 from models.attention.pooling import pooled
 from models.forward.logits import LaterLogits
@@ -108,7 +108,7 @@ class Trace:
             IndexError: no such site or head.
         """
         x = self.at(site, head)
-        return _numpy(attention.scores(x, [head], rows)[0, 0])
+        return _numpy(attention.scores(x, Part([head], rows))[0, 0])
 
     def weights(self, site: SiteLike, head: int, rows: Rows = None) -> np.ndarray:
         """Attention weights, (rows, keys) float32: each row sums to 1, masked cells are exactly 0.
@@ -116,12 +116,12 @@ class Trace:
         Arguments and errors as in `scores`. Vaswani et al. 2017, equation 1, before the product with V.
         """
         x = self.at(site, head)
-        return _numpy(attention.weights(x, [head], rows)[0, 0])
+        return _numpy(attention.weights(x, Part([head], rows))[0, 0])
 
     def masked(self, site: SiteLike, head: int, rows: Rows = None) -> np.ndarray | None:
         """(rows, keys) bool, True where the key may not be looked at; None where every key may be."""
         x = self.at(site, head)
-        shut = attention.masked_cells(x, [head], rows)
+        shut = attention.masked_cells(x, Part([head], rows))
         if shut is None:
             return None
         count = x.queries if rows is None else torch.arange(x.queries)[rows].numel()
@@ -179,7 +179,7 @@ class Trace:
         last = None if self.later_logits is None else self.later_logits.hidden
         tensors = [*(t for stream in self.residual.values() for t in stream), self.output_logits, last]
         for x in self.inputs:
-            tensors += [x.query, x.key, x.value, x.bias, x.sinks, x.given, *held(x.mask)]
+            tensors += [x.query, x.key, x.value, x.bias, x.sinks, x.precomputed, *held(x.mask)]
         storages = (t.untyped_storage() for t in tensors if t is not None)
         return sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values())
 

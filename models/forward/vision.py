@@ -191,7 +191,7 @@ def _is_plain(model: VisionModel, recorder: Recorder, out: Any, count: int) -> b
             return False
         if what_is_lacking(model, recorder):
             return False
-    parts = ((x.query if x.given is None else x.given, x) for x in recorder.inputs)
+    parts = ((x.query if x.precomputed is None else x.precomputed, x) for x in recorder.inputs)
     return {(part.shape[0], x.queries, x.keys) for part, x in parts} == {(1, count, count)}
 
 

@@ -23,7 +23,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from models.attention import output as mixing
-from models.attention.attention import AttentionInputs
+from models.attention.inputs import AttentionInputs
 from models.textbook.config import RecurrentConfig
 from models.textbook.scores import SCORES, Place
 

@@ -26,7 +26,7 @@ import torch
 from torch import Tensor, nn
 
 from models.attention import attention
-from models.attention.attention import AttentionInputs
+from models.attention.inputs import AttentionInputs, Part
 from models.forward.adopted import PlainModel
 from models.forward.capture import IMPLEMENTATION, Recorder
 from models.forward.model import Encoded, Model
@@ -132,7 +132,7 @@ def _compare_with_torch(
             if should_stop():
                 raise Cancelled
             chosen = rows or list(range(x.queries))
-            ours = attention.weights(x, [head], chosen)[0, 0].cpu()
+            ours = attention.weights(x, Part([head], chosen))[0, 0].cpu()
             worst = max(worst, largest(_weights_in_double(x, head, chosen) - ours))
     weights = worst if trace.inputs else math.inf
     # its kernel need not be ours, and some hundred roundings of independent sign add up to 20 of one
@@ -230,7 +230,7 @@ def _weights_hook(
         for part in reversed(out if isinstance(out, tuple) else ()):
             if isinstance(part, Tensor) and part.dim() == 4 and part.shape[1:] == shape:
                 worst[site] = max(
-                    largest(part[0, head].float() - attention.weights(x, [head])[0, 0]) for head in range(x.heads)
+                    largest(part[0, head].float() - attention.weights(x, Part([head]))[0, 0]) for head in range(x.heads)
                 )
                 return
 

@@ -25,6 +25,7 @@ from transformers.masking_utils import eager_mask
 from models.attention import attention
 from models.attention import output as mixing
 from models.attention.hf_masks import mask_where_looked_at
+from models.attention.inputs import Part
 from models.attention.masks import RowMask
 from models.attention.rounding import bounds, share_of_inputs
 from models.forward.capture import IMPLEMENTATION
@@ -114,7 +115,8 @@ class Sampler:
         site = self.sites.next(module)
         x = self.trace.inputs[site]
         self.worst[site] = max(
-            largest(weights[0, head].float() - attention.weights(x, [head], rows)[0, 0]) for head in range(x.heads)
+            largest(weights[0, head].float() - attention.weights(x, Part([head], rows))[0, 0])
+            for head in range(x.heads)
         )
         if fuses:
             output[:, rows] = part.to(output.dtype)
@@ -154,7 +156,7 @@ class LayerwiseCheck:
         for head in range(x.heads):
             if self.should_stop():
                 raise Cancelled
-            worst = max(worst, largest(weights[0, head] - attention.weights(x, [head], rows)[0, 0]))
+            worst = max(worst, largest(weights[0, head] - attention.weights(x, Part([head], rows))[0, 0]))
             room = bounds(x, head, rows, weights[0, head])
             self.tolerance = max(self.tolerance, room.in_single)
             ours = output[0, head] if rows is None else output[0, head, rows]

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from models.attention import attention
-from models.attention.attention import AttentionInputs
+from models.attention.inputs import AttentionInputs, Part
 from models.forward.context import Context
 from models.forward.model import Model
 from models.forward.recurrent_model import RecurrentModel
@@ -50,9 +50,9 @@ def cell_view(request: CellRequest, model: Model, trace: Trace) -> CellView:
     keys = x.key[0, key_head].float()  # (keys, head_dim)
     values = x.value[0, key_head].float()  # (keys, value_dim)
     row_raw = _plain(keys @ q)
-    row_scores = _plain(attention.scores(x, [head], [query])[0, 0, 0])
-    weights = attention.weights(x, [head], [query])[0, 0, 0]  # (keys,)
-    shut = attention.masked_cells(x, [head], [query])
+    row_scores = _plain(attention.scores(x, Part([head], [query]))[0, 0, 0])
+    weights = attention.weights(x, Part([head], [query]))[0, 0, 0]  # (keys,)
+    shut = attention.masked_cells(x, Part([head], [query]))
     masked = np.zeros(x.keys, bool) if shut is None else _plain(shut[0, 0, 0].expand(x.keys))
     softmax = _Softmax(row_scores, masked, None if x.sinks is None else float(x.sinks[head]))
     mixed = weights[key] * values[key]
@@ -220,7 +220,9 @@ def _written(model: Model, site: Site, head: int, mixed: Tensor) -> Tensor | Non
 def _bias(x: AttentionInputs, head: int, query: int, key: int) -> float | None:
     """What is added to the score for the two positions: a bias of its own (T5), or one within the mask (ALiBi)."""
     total: float | None = None
-    added = attention.added_bias(x, [head], [query]) if x.mask is not None and x.mask.dtype != torch.bool else None
+    added = (
+        attention.added_bias(x, Part([head], [query])) if x.mask is not None and x.mask.dtype != torch.bool else None
+    )
     for part in (x.bias, added):
         if part is not None and bool(_row(part, head, query).any()):  # T5 hands its cross-attention a bias of zeros
             row = _row(part, head, query)

@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 
 from models.attention import attention
-from models.attention.attention import AttentionInputs
 from models.attention.incremental import IncrementalWork
+from models.attention.inputs import AttentionInputs, Part
 from models.forward.model import Model
 from models.forward.predictions import predict
 from models.forward.trace import Trace
@@ -161,10 +161,10 @@ class PeeksInParts(IncrementalWork):
 
 def _peeks(was: AttentionInputs, now: AttentionInputs, rows: slice) -> bool:
     # what is later than the first row, as far as one of them may look
-    keys = slice(rows.start + 1, attention.reach(now, None, rows).stop)
+    keys = slice(rows.start + 1, attention.reach(now, Part(None, rows)).stop)
     if keys.start >= keys.stop:
         return False
-    shut_before, shut_after = (attention.masked_cells(x, rows=rows, keys=keys) for x in (was, now))
+    shut_before, shut_after = (attention.masked_cells(x, Part(rows=rows, keys=keys)) for x in (was, now))
     if shut_before is None:
         return False
     opened = shut_before if shut_after is None else shut_before & ~shut_after  # (1, heads or 1, rows or 1, keys or 1)

@@ -14,8 +14,9 @@ import torch
 from torch import Tensor
 
 from models.attention import attention
-from models.attention.attention import AttentionInputs
+from models.attention.blocks import BlockSize
 from models.attention.incremental import IncrementalWork
+from models.attention.inputs import AttentionInputs, Part
 from models.attention.pooling import squares
 from models.forward.context import Context
 from models.forward.model import Model
@@ -25,10 +26,8 @@ from models.protocol.values import SiteRef, top_level
 from models.protocol.work import never
 from models.views.comparison import LossInParts, PeeksInParts, compare, prediction_at, token_changes
 
-# Weights of a run held at once, in elements: a processor's cache, and on a device, where each block costs launches,
-# 256 MB.
-_BLOCK = {"cpu": 1 << 20}
-_DEVICE_BLOCK = 1 << 26
+# Weights of a run held at once.
+_BLOCK = BlockSize(1 << 20)
 
 
 def answer(request: CompareRequest, context: Context) -> CompareView:
@@ -76,8 +75,7 @@ class HeadChange(IncrementalWork):
 
     def _run(self) -> Iterator[int]:
         x = self._inputs[1]
-        block = _BLOCK.get(x.query.device.type, _DEVICE_BLOCK)
-        step = max(self.cell, block // x.keys // self.cell * self.cell)
+        step = max(self.cell, _BLOCK.on(x.query.device) // x.keys // self.cell * self.cell)
         for start in range(0, x.queries, step):
             rows = slice(start, min(start + step, x.queries))
             self._compute(rows)
@@ -88,7 +86,7 @@ class HeadChange(IncrementalWork):
         """The whole squares of some rows."""
         before, after = self._inputs
         down = slice(rows.start // self.cell, -(-rows.stop // self.cell))
-        reaches = [attention.reach(x, [self._head], rows) for x in self._inputs]
+        reaches = [attention.reach(x, Part([self._head], rows)) for x in self._inputs]
         # whole squares, from the first key that is looked at in either run to the last
         first = min(reach.start for reach in reaches) // self.cell * self.cell
         keys = slice(first, max(first, *(reach.stop for reach in reaches)))
@@ -111,7 +109,7 @@ class HeadChange(IncrementalWork):
         """Those of `rows` that may look at nothing after; what they may look at is within `reach`."""
         if reach.start == reach.stop:
             return list(range(rows.start, rows.stop))
-        shut = attention.masked_cells(self._inputs[1], [self._head], rows, reach)
+        shut = attention.masked_cells(self._inputs[1], Part([self._head], rows, reach))
         if shut is None:
             return []
         dead = shut.expand(1, 1, rows.stop - rows.start, reach.stop - reach.start)[0, 0].all(dim=-1)
@@ -120,13 +118,13 @@ class HeadChange(IncrementalWork):
 
     def _look(self, side: int, x: AttentionInputs, rows: slice, keys: slice, down: slice, across: slice) -> Tensor:
         """What one run says of some rows; its weights, (rows, keys)."""
-        w = attention.weights(x, [self._head], rows, keys=keys)[0, 0]
+        w = attention.weights(x, Part([self._head], rows, keys))[0, 0]
         top, key = w.max(dim=-1)
         self.top[side, rows], self.top_key[side, rows] = top.cpu().numpy(), key.cpu().numpy() + keys.start
         bits = torch.special.entr(w).sum(dim=-1) / math.log(2)
         self.entropy[side, rows] = bits.cpu().numpy() + 0.0  # a row of certainty has 0, not -0
         self.pictures[side, down, across] = squares(w[None], self.cell, "max")[0].cpu().numpy()
-        shut = attention.masked_cells(x, [self._head], rows, keys)
+        shut = attention.masked_cells(x, Part([self._head], rows, keys))
         seen = torch.ones_like(w) if shut is None else (~shut).expand(1, 1, *w.shape)[0, 0].float()
         self.masked[side, down, across] = (squares(seen[None], self.cell, "max")[0] == 0).cpu().numpy()
         return w

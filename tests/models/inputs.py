@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from models.attention.attention import AttentionInputs
+from models.attention.inputs import AttentionInputs
 
 HEADS, DIM = 4, 8
 LOWEST = torch.finfo(torch.float32).min

@@ -7,6 +7,7 @@ import pytest
 
 from models.attention import pooling
 from models.attention.atlas import IncrementalAtlas
+from models.attention.blocks import BlockSize
 from models.protocol.values import Pooling
 from models.protocol.work import Cancelled
 from tests.models.inputs import make
@@ -20,7 +21,7 @@ def test_parts_make_the_whole(how: Pooling, block: int, monkeypatch: pytest.Monk
     whole.advance()
     assert whole.is_whole
     assert whole.done == 1
-    monkeypatch.setattr(pooling, "_BLOCK", block)
+    monkeypatch.setattr(pooling, "_BLOCK", BlockSize(block))
     parts = IncrementalAtlas(inputs, 32, how)
     steps = [0.0]
     while not parts.is_whole:

@@ -13,6 +13,7 @@ from torch import nn
 
 from models.attention import attention, pooling
 from models.attention import output as mixing
+from models.attention.inputs import Part
 from tests.models.inputs import CASES, HEADS, LOWEST, Explicit, added, make, random_inputs, random_mask
 
 
@@ -50,7 +51,7 @@ def test_parts_equal_the_whole(case: str, as_of_a_long_text: bool, monkeypatch: 
     blocked = attention.masked_cells(x)
     shut = torch.zeros(1, 1, 1, 1, dtype=torch.bool) if blocked is None else blocked
     wholes = [attention.scores(x), attention.weights(x), attention.scores(x).masked_fill(shut, -torch.inf)]
-    functions = (attention.scores, attention.weights, lambda *parts: attention.masked_scores(*parts)[0])
+    functions = (attention.scores, attention.weights, lambda *given: attention.masked_scores(*given)[0])
     if as_of_a_long_text:
         monkeypatch.setattr(attention, "EXACT_KEYS", 0)
     for heads in (None, [0], [3], [1, 2], [3, 0], [0, 2, 3]):
@@ -58,11 +59,11 @@ def test_parts_equal_the_whole(case: str, as_of_a_long_text: bool, monkeypatch: 
             for function, whole in zip(functions, wholes, strict=True):
                 expected = whole if heads is None else whole[:, heads]
                 expected = expected if rows is None else expected[:, :, rows]
-                part = function(x, heads, rows)
+                part = function(x, Part(heads, rows))
                 assert part.shape == expected.shape
                 torch.testing.assert_close(part, expected, atol=1e-6, rtol=1e-6)
                 if function is not attention.weights:  # whose rows are whole
-                    some = function(x, heads, rows, None, slice(3, 11))
+                    some = function(x, Part(heads, rows, slice(3, 11)))
                     torch.testing.assert_close(some, expected[..., 3:11], atol=1e-6, rtol=1e-6)
 
 

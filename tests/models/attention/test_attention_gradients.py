@@ -10,7 +10,7 @@ from torch import Tensor
 
 from models.attention import attention
 from models.attention import output as mixing
-from models.attention.attention import AttentionInputs
+from models.attention.inputs import AttentionInputs
 from tests.models.inputs import DIM, HEADS, make, random_inputs, random_mask
 
 PARTS = ("query", "key", "value", "bias", "sinks")

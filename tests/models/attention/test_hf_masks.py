@@ -24,6 +24,7 @@ from transformers.masking_utils import (
 )
 
 from models import decode, open_checkpoint, run
+from models.attention.blocks import BlockSize
 from models.attention.hf_masks import mask_where_looked_at
 from models.attention.masks import RowMask
 from models.attention.tiles import HeadTiles
@@ -204,7 +205,7 @@ def test_what_edits_open_and_leave_blind(
 ) -> None:
     """Whether one sees the future, and who sees nothing, with held masks and with rules."""
     monkeypatch.setattr(comparison, "_MASK_BLOCK", block)
-    monkeypatch.setitem(long_comparison._BLOCK, "cpu", block)
+    monkeypatch.setattr(long_comparison, "_BLOCK", BlockSize(block))
     model, request = tiny_model(kind), CompareRequest(run=1, site=SiteRef("decoder", 1), head=1, position=3)
     for size in (values.LARGEST_WHOLE, 1):
         monkeypatch.setattr(values, "LARGEST_WHOLE", size)
@@ -218,9 +219,9 @@ def test_what_edits_open_and_leave_blind(
 def test_layers_that_are_masked_alike_look_at_the_cells_once(tiny_model: TinyModel) -> None:
     edits = [Mask("window", window=5), Mask("blocks", window=4, site=SiteRef("decoder", 2), head=1)]
     found = [x.mask for x in run(tiny_model("llama"), tiny.SENTENCE, interventions=edits).inputs]
-    rules = [mask.rules for mask in found if isinstance(mask, RowMask)]
-    assert rules[0] == rules[1] == rules[2][:1]
-    assert len(rules[2]) == 2
+    functions = [mask.functions for mask in found if isinstance(mask, RowMask)]
+    assert functions[0] == functions[1] == functions[2][:1]
+    assert len(functions[2]) == 2
 
 
 # --------------------------------------------------------------------------- what is held meanwhile

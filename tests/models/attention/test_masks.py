@@ -14,7 +14,8 @@ from torch import Tensor
 from models.attention import attention, masks
 from models.attention import output as mixing
 from models.attention.atlas import IncrementalAtlas
-from models.attention.attention import AttentionInputs
+from models.attention.blocks import BlockSize
+from models.attention.inputs import AttentionInputs, Part
 from models.attention.masks import MaskFunction, Places, RowMask, held, places
 from models.attention.pooling import pooled
 from models.attention.tiles import HeadTiles
@@ -84,7 +85,7 @@ def test_a_block_is_that_of_the_whole(mask: tuple[RowMask, Tensor], rows: Any) -
             assert torch.equal(found.expand_as(part), part)
 
 
-@pytest.mark.parametrize("block", [masks._BLOCK, 70 * LENGTH])
+@pytest.mark.parametrize("block", [masks._BLOCK, BlockSize(70 * LENGTH)])
 def test_nothing_is_open_beyond_the_reach(where: Where, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(masks, "_BLOCK", block)
     made, cells = rule(where), whole(where)[0, 0].numpy()
@@ -146,7 +147,7 @@ def test_another_device_gets_the_same_rule() -> None:
     made = RowMask([rule(SHAPES["window"])], batch=2)
     for same in (made.to("cpu"), made.detach(), made.to("cpu", torch.bool, copy=True)):
         assert isinstance(same, RowMask)
-        assert (same.shape, same.rules) == (made.shape, made.rules)
+        assert (same.shape, same.functions) == (made.shape, made.functions)
     moved = made.to("meta")
     assert isinstance(moved, RowMask)
     assert moved.device.type == moved.block(rows=[4]).device.type == "meta"
@@ -193,10 +194,10 @@ def test_outputs_are_those_of_the_whole_mask(
     monkeypatch.setattr(values, "LARGEST_WHOLE", 1)
     monkeypatch.setattr(attention, "EXACT_KEYS", exact)
     monkeypatch.setattr(mixing, "_LEAST_ROWS", 16)
-    monkeypatch.setattr(mixing, "_ROWS_BLOCK", HEADS * 40 * LENGTH)
+    monkeypatch.setattr(mixing, "_ROWS_BLOCK", BlockSize(HEADS * 40 * LENGTH))
     torch.testing.assert_close(mixing.output(x), expected, atol=5e-6, rtol=2e-6)  # scores of 40, rounded twice
     if not exact and extra in ("plain", "grouped", "scaled"):
-        torch.testing.assert_close(mixing.output(x), mixing._fused_mix(held_whole), atol=2e-6, rtol=2e-6)
+        torch.testing.assert_close(mixing.output(x), mixing._fused_whole(held_whole), atol=2e-6, rtol=2e-6)
 
 
 def test_every_row_of_a_batch_has_its_own_padding(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,7 +213,7 @@ def test_every_row_of_a_batch_has_its_own_padding(monkeypatch: pytest.MonkeyPatc
     lazy = RowMask([MaskFunction(cells, LENGTH, LENGTH, CPU)], batch=2)
     torch.testing.assert_close(
         mixing.output(replace(x, mask=lazy)),
-        mixing._fused_mix(replace(x, mask=lazy.block())),
+        mixing._fused_whole(replace(x, mask=lazy.block())),
         atol=2e-6,
         rtol=2e-6,
     )
@@ -240,7 +241,10 @@ def test_views_are_those_of_the_whole_mask(mask: tuple[RowMask, Tensor]) -> None
     for rows in (slice(0, 40), slice(120, 290), [0, 77, 299]):
         for heads in ([2], [1, 3]):
             torch.testing.assert_close(
-                attention.weights(x, heads, rows), attention.weights(held_whole, heads, rows), atol=1e-6, rtol=0
+                attention.weights(x, Part(heads, rows)),
+                attention.weights(held_whole, Part(heads, rows)),
+                atol=1e-6,
+                rtol=0,
             )
     for how in ("max", "mean"):
         one, other = pooled(x, 19, how=how), pooled(held_whole, 19, how=how)

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from models.attention import attention, pooling
-from models.attention.attention import AttentionInputs
+from models.attention.blocks import BlockSize
+from models.attention.inputs import AttentionInputs, Part
 from tests.models.inputs import make, random_inputs
 
 
@@ -56,13 +57,13 @@ def test_pooled_of_one_head() -> None:
 def test_blocks_of_rows_equal_the_whole(how: Any, block: int, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     x = make(case, 100, 100)
     whole = pooling.pooled(x, 32, None, how)
-    monkeypatch.setattr(pooling, "_BLOCK", block)
+    monkeypatch.setattr(pooling, "_BLOCK", BlockSize(block))
     taken = []
     real = attention.weights
 
-    def watched(x: AttentionInputs, heads: Any = None, rows: Any = None, out: Any = None, keys: Any = None) -> Tensor:
-        taken.append(rows)
-        return real(x, heads, rows, out, keys)
+    def watched(x: AttentionInputs, part: Part) -> Tensor:
+        taken.append(part.rows)
+        return real(x, part)
 
     monkeypatch.setattr(attention, "weights", watched)
     parts = pooling.pooled(x, 32, None, how)

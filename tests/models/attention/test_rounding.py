@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from models.attention import attention
-from models.attention.attention import AttentionInputs
+from models.attention.inputs import AttentionInputs, Part
 from models.attention.rounding import Bounds, bounds, share_of_inputs
 from tests.models.inputs import CASES, DIM, HEADS, LOWEST, make
 
@@ -34,7 +34,7 @@ def in_format(x: AttentionInputs, dtype: torch.dtype) -> AttentionInputs:
 
 
 def of_head(x: AttentionInputs, head: int) -> Bounds:
-    return bounds(x, head, None, attention.weights(x, [head])[0, 0])
+    return bounds(x, head, None, attention.weights(x, Part([head]))[0, 0])
 
 
 def rounded(t: np.ndarray, dtype: torch.dtype) -> np.ndarray:

@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from models.attention import attention, tiles
-from models.attention.attention import AttentionInputs
+from models.attention.blocks import BlockSize
+from models.attention.inputs import AttentionInputs, Part
 from models.attention.rounding import bounds
 from models.attention.tiles import HeadTiles
 from models.protocol.values import TILE, Tile, top_level
@@ -119,7 +120,7 @@ def test_a_weight_that_is_off_by_more_than_rounding_is_seen() -> None:
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_order_and_blocks_make_no_difference(order: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(tiles._BLOCK, "cpu", 5000)  # a few rows at a time
+    monkeypatch.setattr(tiles, "_BLOCK", BlockSize(5000))  # a few rows at a time
     x = random_inputs(300, 700)
     found, whole = HeadTiles(x, HEAD), Reference(x)
     for tile in every_tile(300, 700)[::order]:
@@ -155,13 +156,13 @@ def test_the_future_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     x = random_inputs(1024, 1024, causal=True)
     assert computed(x, Tile(0, 0, 2), monkeypatch) == 0
     assert computed(x, Tile(0, 2, 1), monkeypatch) == TILE * TILE
-    monkeypatch.setitem(tiles._BLOCK, "cpu", 16 * 1024)
+    monkeypatch.setattr(tiles, "_BLOCK", BlockSize(16 * 1024))
     assert computed(x, Tile(2, 0, 0), monkeypatch) < 0.6 * 1024**2
 
 
 def test_what_lies_outside_of_a_window_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     x = random_inputs(1024, 1024, mask=window(1024, 64))
-    monkeypatch.setitem(tiles._BLOCK, "cpu", 32 * 1024)
+    monkeypatch.setattr(tiles, "_BLOCK", BlockSize(32 * 1024))
     assert computed(x, Tile(0, 3, 0), monkeypatch) == 0
     assert computed(x, Tile(2, 0, 0), monkeypatch) <= 1024 * (64 + 32 + 8)
     Reference(x).assert_holds(HeadTiles(x, HEAD).tile(Tile(2, 0, 0)), Tile(2, 0, 0))
@@ -182,7 +183,7 @@ def test_large_scores_do_not_overflow() -> None:
     values = HeadTiles(x, HEAD).tile(Tile(1, 0, 0))
     np.testing.assert_allclose(values, HeadTiles(x, HEAD).tile(Tile(1, 0, 0)))
     # float32 rounds scores near 1,000, the same for both
-    whole = attention.weights(x, [HEAD])[0].numpy()
+    whole = attention.weights(x, Part([HEAD]))[0].numpy()
     np.testing.assert_allclose(values, whole.reshape(1, 150, 2, 150, 2).max(axis=(0, 2, 4)), atol=1e-6)
 
 
@@ -213,7 +214,7 @@ def test_rows_by_their_largest_and_weights_that_are_given(case: str, scale_rows:
     x = make(case, 301, 301)
     x = replace(x, query=x.query / 2)  # scores of 20 are rounded by more than is tested here
     weights, masked = softmax(x)
-    given = replace(x, given=attention.weights(x), causal=False, mask=None)
+    given = replace(x, precomputed=attention.weights(x), causal=False, mask=None)
     expected = weights / weights.max(axis=1, keepdims=True) if scale_rows else weights
     for source in (x, given):
         head = HeadTiles(source, HEAD)

@@ -10,6 +10,7 @@ import pytest
 from models import decode, run
 from models.attention import attention
 from models.attention import row_cache as kept_rows
+from models.attention.inputs import WHOLE, Part
 from models.engine.engine import Engine
 from models.protocol import values
 from models.protocol.decoding import (
@@ -221,9 +222,9 @@ def test_of_a_long_text_the_last_rows_are_shown_and_held(gpt, story_gpt, monkeyp
     read: list[int] = []
     weights = attention.weights
 
-    def counted(x, heads=None, rows=None, *more, **options):
-        found = weights(x, heads, rows, *more, **options)
-        if options.get("keys") is None:
+    def counted(x, part=WHOLE, out=None):
+        found = weights(x, part, out)
+        if part.keys is None:
             read.append(found[0, 0].numel())
         return found
 
@@ -238,7 +239,9 @@ def test_of_a_long_text_the_last_rows_are_shown_and_held(gpt, story_gpt, monkeyp
         assert found.prompt == max(0, len(prompt) - found.first)
         assert found.from_steps == kept
         trace = run(story_gpt, tokens)
-        np.testing.assert_allclose(found.weights, weights(trace.at(SITE, 5), [5])[0, 0, -shown:], atol=1e-5, rtol=0)
+        np.testing.assert_allclose(
+            found.weights, weights(trace.at(SITE, 5), Part([5]))[0, 0, -shown:], atol=1e-5, rtol=0
+        )
         np.testing.assert_array_equal(found.masked, trace.masked(SITE, 5, slice(-shown, None)))
     assert read
     assert max(read) <= 100

@@ -11,6 +11,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from models import adopt, decode, open_checkpoint, run
 from models.attention import attention, masks, pooling, tiles
 from models.attention import output as mixing
+from models.attention.blocks import BlockSize
 from models.engine.engine import Engine
 from models.forward import logits
 from models.forward.recurrent_model import RecurrentModel
@@ -76,19 +77,14 @@ def everything_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is done for long texts is done from a few tokens on: fused kernels, blocks of rows, logits made later."""
     for module, name, value in (
         (attention, "EXACT_KEYS", 4),
-        (mixing, "_ROWS_BLOCK", 512),
-        (mixing, "_DEVICE_BLOCK", 512),
+        (mixing, "_ROWS_BLOCK", BlockSize(512, 512)),
         (mixing, "_LEAST_ROWS", 4),
         (masks, "GROUP", 4),
-        (masks, "_BLOCK", 512),
-        (masks, "_DEVICE_BLOCK", 512),
+        (masks, "_BLOCK", BlockSize(512, 512)),
         (mixing, "_CACHE_BLOCK", 128),
-        (pooling, "_DEVICE_BLOCK", 512),
-        (pooling, "_BLOCK", 512),
-        (tiles, "_DEVICE_BLOCK", 128),
-        (tiles, "_BLOCK", {"cpu": 128}),
-        (long_comparison, "_DEVICE_BLOCK", 128),
-        (long_comparison, "_BLOCK", {"cpu": 128}),
+        (pooling, "_BLOCK", BlockSize(512, 512)),
+        (tiles, "_BLOCK", BlockSize(128, 128)),
+        (long_comparison, "_BLOCK", BlockSize(128, 128)),
         (logits, "KEPT_BYTES", 1),
         (values, "LARGEST_WHOLE", 4),
     ):

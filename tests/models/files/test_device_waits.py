@@ -10,6 +10,7 @@ import torch
 
 from models import open_checkpoint, run
 from models.attention import attention
+from models.attention.inputs import Part
 from models.engine.engine import Engine
 from models.forward.capture import IMPLEMENTATION
 from models.protocol import values
@@ -107,7 +108,7 @@ def test_a_block_of_rows_is_found_in_one_copy(case):
     mask = None if x.mask is None else x.mask.to(DEVICE)
     there = replace(x, query=x.query.to(DEVICE), key=x.key.to(DEVICE), mask=mask)
     with pretend_device.counted() as counts:
-        assert attention.reach(there, [0], slice(2, 5)) == attention.reach(x, [0], slice(2, 5))
+        assert attention.reach(there, Part([0], slice(2, 5))) == attention.reach(x, Part([0], slice(2, 5)))
     assert counts.to_host == (0 if case == "causal" else 1)
 
 

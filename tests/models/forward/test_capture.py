@@ -13,7 +13,7 @@ from torch import nn
 
 from models import run
 from models.attention import output as mixing
-from models.attention.attention import AttentionInputs
+from models.attention.inputs import AttentionInputs
 from models.forward.capture import Recorder, active
 from models.forward.model import Model
 from models.protocol.errors import InputError

@@ -114,8 +114,8 @@ def test_the_model_answers_alike_when_not_asked(tiny_model: TinyModel, kind: str
     found = compare_with_eager(model, encoded, trace)
     assert max(found.logit_difference, found.weight_difference) <= 1e-6
     first = trace.inputs[0]
-    assert first.given is not None
-    changed = replace(trace, inputs=(replace(first, given=first.given + 0.25), *trace.inputs[1:]))
+    assert first.precomputed is not None
+    changed = replace(trace, inputs=(replace(first, precomputed=first.precomputed + 0.25), *trace.inputs[1:]))
     assert compare_with_eager(model, encoded, changed).weight_difference == pytest.approx(0.25)
     if trace.output_logits is None:
         return  # it gives no logits that could differ

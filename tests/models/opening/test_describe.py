@@ -78,7 +78,7 @@ def test_text_takes_what_is_said(kind: str, tiny_model: TinyModel) -> None:
     model = tiny_model(kind)
     trace = run(model, SENTENCE, target="Tom" if model.seq2seq else None)
     if model.info.weights_only:
-        kept = sum(x.given.numel() for x in trace.inputs if x.given is not None)
+        kept = sum(x.precomputed.numel() for x in trace.inputs if x.precomputed is not None)
         kept += sum(t.numel() for stream in trace.residual.values() for t in stream)
         assert text_bytes(model.info, len(trace.tokens)) == 4 * kept
         return

@@ -393,8 +393,9 @@ def test_they_are_frozen_hashable_and_take_a_site_in_any_form():
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.booleans()), min_size=1, max_size=30))
 def test_of_a_cell_painted_twice_the_last_counts(cells):
-    from models.attention.attention import AttentionInputs, masked_cells
+    from models.attention.attention import masked_cells
     from models.attention.edits import edited
+    from models.attention.inputs import AttentionInputs
 
     torch.manual_seed(0)
     q, k, v = (torch.randn(1, 4, 6, 8) for _ in range(3))

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from models import open_checkpoint, run
 from models.attention import attention
-from models.attention.attention import AttentionInputs
+from models.attention.inputs import WHOLE, AttentionInputs, Part
 from models.engine.engine import Engine
 from models.forward.capture import IMPLEMENTATION
 from models.forward.model import Model
@@ -91,8 +91,8 @@ def report_of(engine: Engine) -> TrustReport:
 def off_by(amount: float) -> Callable[..., Tensor]:
     real = attention.weights
 
-    def broken(x: AttentionInputs, heads: Any = None, rows: Any = None, out: Tensor | None = None) -> Tensor:
-        return real(x, heads, rows, out).add_(amount)
+    def broken(x: AttentionInputs, part: Part = WHOLE, out: Tensor | None = None) -> Tensor:
+        return real(x, part, out).add_(amount)
 
     return broken
 
@@ -282,9 +282,9 @@ def test_some_rows_are_the_first_the_last_and_some_between(story_gpt: Model, mon
     seen: list[Any] = []
     real = attention.weights
 
-    def watched(x: AttentionInputs, heads: Any = None, rows: Any = None, out: Tensor | None = None) -> Tensor:
-        seen.append(rows)
-        return real(x, heads, rows, out)
+    def watched(x: AttentionInputs, part: Part = WHOLE, out: Tensor | None = None) -> Tensor:
+        seen.append(part.rows)
+        return real(x, part, out)
 
     trace = run(story_gpt, tiny.SENTENCE)
     monkeypatch.setattr(attention, "weights", watched)

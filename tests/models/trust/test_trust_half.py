@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from models import open_checkpoint, run
 from models.attention import attention
 from models.attention import output as mixing
-from models.attention.attention import AttentionInputs
+from models.attention.inputs import AttentionInputs
 from models.engine.engine import Engine
 from models.forward.capture import IMPLEMENTATION, Recorder
 from models.forward.model import Model

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import models
+from models.attention.blocks import BlockSize
 from models.engine.engine import Engine
 from models.forward import current_run
 from models.forward.model import Model
@@ -51,7 +52,7 @@ def after(request: pytest.FixtureRequest, story_gpt: Model, text: str) -> Trace:
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Several blocks of rows, the last of them smaller."""
-    monkeypatch.setitem(long_comparison._BLOCK, "cpu", 40 * TOKENS)
+    monkeypatch.setattr(long_comparison, "_BLOCK", BlockSize(40 * TOKENS))
 
 
 def pooled(values: np.ndarray, how: Callable[[np.ndarray], float]) -> np.ndarray:
