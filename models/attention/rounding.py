@@ -139,8 +139,8 @@ def _scores_off(x: AttentionInputs, head: int, rows: Rows, unit: float) -> tuple
 def _sums_off(x: AttentionInputs, head: int, rows: Rows, weights: Tensor) -> Tensor:
     """What adding in float32 moves a score by, and taking away its row's largest: (rows, keys)."""
     size = replace(x, query=x.query.abs(), key=x.key.abs(), scale=abs(x.scale), bias=None, softcap=None, mask=None)
-    off = product_off(attention.scores(size, [head], rows)[0, 0], x.query.shape[-1])
-    s = attention.scores(x, [head], rows)[0, 0]
+    off = product_off(attention.scores(size, Part([head], rows))[0, 0], x.query.shape[-1])
+    s = attention.scores(x, Part([head], rows))[0, 0]
     peak = s.masked_fill(weights == 0, -math.inf).amax(-1, keepdim=True)
     return off + _SINGLE_UNIT * (peak - s).clamp(min=0)
 
