@@ -10,8 +10,8 @@ from typing import Literal
 import msgspec
 import platformdirs
 
+from explorer import json_files
 from explorer.session.state import ThemeName, ViewOptions
-from explorer.theme import SEQUENTIAL_MAPS
 from models.files.whole_files import write_whole
 
 log = logging.getLogger(__name__)
@@ -21,7 +21,6 @@ LAYOUT_VERSION = 1
 
 MOST_RECENT = 8
 _MOST_BYTES = 1 << 20
-_MOST_CANDIDATES = 100
 
 
 class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=False):
@@ -50,10 +49,7 @@ def load() -> tuple[Settings, str]:
     try:
         if not path.is_file():
             return Settings(), ""
-        if path.stat().st_size > _MOST_BYTES:
-            raise ValueError("it is larger than any settings file")
-        settings = msgspec.json.decode(path.read_bytes(), type=Settings)
-        _check(settings.view)
+        settings = json_files.decode(json_files.read(path, _MOST_BYTES), Settings)
     except (OSError, ValueError) as error:
         log.warning("settings not used: %s", error)
         return Settings(), f"The settings in {path} could not be read ({error}). The window starts with its defaults."
@@ -62,20 +58,12 @@ def load() -> tuple[Settings, str]:
     return settings, ""
 
 
-def _check(view: ViewOptions) -> None:
-    """Raise ValueError for what the types of `ViewOptions` let pass."""
-    if view.colour_map not in SEQUENTIAL_MAPS:
-        raise ValueError(f"there is no colour map “{view.colour_map}”")
-    if not 1 <= view.top <= _MOST_CANDIDATES:
-        raise ValueError(f"{view.top} candidates cannot be listed, only 1 to {_MOST_CANDIDATES}")
-
-
 def save(settings: Settings) -> None:
     """Write the settings whole or not at all. A disk that refuses is logged: closing must not fail over it."""
     path = folder() / "settings.json"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, msgspec.json.format(msgspec.json.encode(settings)))
+        write_whole(path, json_files.encode(settings))
     except OSError as error:
         log.warning("settings not saved: %s", error)
 

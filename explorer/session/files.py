@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from codecs import BOM_UTF8
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -10,10 +9,10 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from explorer import json_files
 from explorer.session.branches import MOST_NODES, ROOT, Branches, Node
 from explorer.session.decoding import Decoding
 from explorer.session.state import Document, InterventionItem, Selection, ViewOptions
-from explorer.theme import SEQUENTIAL_MAPS
 from models.files.whole_files import not_written, write_whole
 from models.protocol.chat import MOST_TURNS, Role, Turn
 from models.protocol.decoding_settings import DecodeSettings
@@ -26,7 +25,6 @@ LARGEST = 4 << 20
 """Bytes of the largest file that is written or read."""
 
 _MOST_LISTED = 1000
-_MOST_CANDIDATES = 100
 _LONGEST_LABEL = 1000
 
 _MOST_ID = 1 << 40
@@ -140,7 +138,7 @@ def encode(document: Document) -> bytes:
         branches=_to_branches(document.branches),
     )
     try:
-        content = msgspec.json.format(msgspec.json.encode(file), indent=1)
+        content = json_files.encode(file)
     except UnicodeEncodeError as cause:
         raise ValueError(
             "The text holds half a character, which no file can hold. Delete it and save again."
@@ -159,17 +157,11 @@ def decode(content: bytes) -> Document:
     Raises:
         ValueError: no session of this version; the sentence says what is wrong and where.
     """
-    if len(content) > LARGEST:
-        raise ValueError(f"it has more than {LARGEST:,} bytes")
-    content = content.removeprefix(BOM_UTF8)  # as some editors write it
-    try:
-        version = msgspec.json.decode(content, type=_Version).version
-        if not 1 <= version <= VERSION:
-            raise ValueError(f"it is of version {version}, and this program reads versions 1 to {VERSION}")
-        file = msgspec.json.decode(content, type=_File)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as cause:
-        raise ValueError(_lowered(str(cause))) from cause
-    _check_view(file.view)
+    json_files.check_size(content, LARGEST)
+    version = json_files.decode(content, _Version).version
+    if not 1 <= version <= VERSION:
+        raise ValueError(f"it is of version {version}, and this program reads versions 1 to {VERSION}")
+    file = json_files.decode(content, _File)
     if file.chat and not file.turns:
         raise ValueError("it is of a conversation, and has no turn of it")
     document = Document(
@@ -201,12 +193,9 @@ def save(document: Document, path: Path) -> None:
 def load(path: Path) -> Document:
     """Read a file. Raises ValueError with a sentence for the person."""
     try:
-        with path.open("rb") as stream:
-            content = stream.read(LARGEST + 1)
+        return decode(json_files.read(path, LARGEST))
     except OSError as cause:
         raise ValueError(f"The session {path} could not be read ({cause.strerror}).") from cause
-    try:
-        return decode(content)
     except ValueError as error:
         raise ValueError(f"{path.name} is no session that can be opened: {_ended(str(error))}") from error
 
@@ -215,14 +204,6 @@ class _Version(msgspec.Struct):
     """All that is read of a file before it is known to be of this version."""
 
     version: int
-
-
-def _check_view(view: ViewOptions) -> None:
-    """What the types of `ViewOptions` let pass."""
-    if view.colour_map not in SEQUENTIAL_MAPS:
-        raise ValueError(f"there is no colour map “{view.colour_map}”")
-    if not 1 <= view.top <= _MOST_CANDIDATES:
-        raise ValueError(f"{view.top} candidates cannot be listed, only 1 to {_MOST_CANDIDATES}")
 
 
 def _record(listed: InterventionItem) -> _Scale | _Mask | _Positions:
@@ -303,10 +284,6 @@ def _to_site(site: SiteRef | None) -> _Site | None:
 
 def _from_site(site: _Site | None) -> SiteRef | None:
     return None if site is None else SiteRef(site.stack, site.layer)
-
-
-def _lowered(sentence: str) -> str:
-    return sentence if sentence[:2].isupper() else sentence[:1].lower() + sentence[1:]  # "JSON is malformed"
 
 
 def _ended(sentence: str) -> str:

@@ -8,6 +8,7 @@ from typing import Literal
 from explorer.session.branches import Branches
 from explorer.session.decoding import Decoding
 from explorer.session.writing import Asked, Origin, Writing, with_tree
+from explorer.theme import SEQUENTIAL_MAPS
 from models.protocol.alignment import AlignmentView
 from models.protocol.atlas import AtlasView
 from models.protocol.cell import CellView
@@ -33,6 +34,9 @@ from models.protocol.variance import VarianceView
 Normalisation = Literal["none", "row", "column", "difference"]
 ThemeName = Literal["system", "light", "dark"]
 
+MOST_CANDIDATES = 100
+"""Candidates that the next-token bars can list."""
+
 
 @dataclass(frozen=True, slots=True)
 class Selection:
@@ -56,6 +60,13 @@ class ViewOptions:
     top: int = 10  # candidates listed in the next-token bars
     edit_scope: Literal["head", "layer", "everywhere"] = "head"  # where a mask or scale that is set now applies
     painting: Literal["off", "block", "allow"] = "off"  # what a drag over the head map does to cells
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for an option that there is not."""
+        if self.colour_map not in SEQUENTIAL_MAPS:
+            raise ValueError(f"there is no colour map “{self.colour_map}”")
+        if not 1 <= self.top <= MOST_CANDIDATES:
+            raise ValueError(f"{self.top} candidates cannot be listed, only 1 to {MOST_CANDIDATES}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,11 @@ def test_fields_of_a_newer_version_are_left_alone(settings_folder):
     assert settings.load() == (Settings(theme="dark"), "")
 
 
+def test_the_mark_that_some_editors_write_first_is_no_fault(settings_folder):
+    (settings_folder / "settings.json").write_text('{"theme": "dark"}', encoding="utf-8-sig")
+    assert settings.load() == (Settings(theme="dark"), "")
+
+
 def test_wild_numbers_are_brought_into_range(settings_folder):
     (settings_folder / "settings.json").write_text(
         json.dumps({"text_scale": 900.0, "recent": [f"/{i}" for i in range(50)]})
