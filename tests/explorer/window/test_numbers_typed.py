@@ -9,16 +9,9 @@ from PySide6.QtWidgets import QAbstractSpinBox, QLineEdit, QMenu, QWidget
 
 from explorer.panels.decoding.knobs import DecodeKnobs
 from explorer.widgets.number_field import NumberField, RealBox, WholeBox
-from tests.explorer.real_window import opened_window
 
 WORDS = {"Find a token", "Name of this branch", "The key to look up"}
 """Accessible names of the fields that take words."""
-
-
-@pytest.fixture(scope="module")
-def window():
-    with opened_window() as window:
-        yield window
 
 
 def type_text(widget: QWidget, text: str) -> None:

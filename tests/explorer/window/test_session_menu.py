@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,26 +9,13 @@ from PySide6.QtWidgets import QFileDialog
 
 from explorer.session import files
 from explorer.session.intents import ClearInterventions, PutIntervention, SelectCell, SetView
-from explorer.window.window import MainWindow
 from models.protocol.interventions import Mask, Scale
 from models.protocol.values import SiteRef
-from tests.explorer.real_window import back_to_start, opened_window, settle
+from tests.explorer.real_window import settle
 
 pytestmark = pytest.mark.x
 
 SCALE = Scale(0.5, site=SiteRef("decoder", 5), head=5)
-
-
-@pytest.fixture(scope="module")
-def opened(qapp) -> Iterator[MainWindow]:
-    with opened_window() as window:
-        yield window
-
-
-@pytest.fixture
-def window(opened: MainWindow) -> MainWindow:
-    back_to_start(opened)
-    return opened
 
 
 @pytest.fixture

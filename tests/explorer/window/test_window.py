@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
@@ -20,14 +18,12 @@ from explorer.window.window import MainWindow
 from models.protocol.trust import TrustRequest
 from tests.explorer.real_window import (
     EXAMPLE,
-    back_to_start,
     bars,
     click,
     click_cell,
     click_head,
     click_token,
     colour_at,
-    opened_window,
     panel_of,
     picture,
     press,
@@ -39,18 +35,6 @@ from tests.explorer.widgets.pictures import rgb
 pytestmark = pytest.mark.x
 
 ALT, SHIFT = Qt.KeyboardModifier.AltModifier, Qt.KeyboardModifier.ShiftModifier
-
-
-@pytest.fixture(scope="module")
-def opened(qapp) -> Iterator[MainWindow]:
-    with opened_window() as window:
-        yield window
-
-
-@pytest.fixture
-def window(opened: MainWindow) -> MainWindow:
-    back_to_start(opened)
-    return opened
 
 
 def chip_frame(window: MainWindow, token: int) -> str:

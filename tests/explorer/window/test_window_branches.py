@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +20,6 @@ from tests.explorer.real_window import (
     START,
     back_to_start,
     click,
-    opened_window,
     panel_of,
     paste,
     press,
@@ -34,17 +32,11 @@ pytestmark = pytest.mark.x
 CONTROL = Qt.KeyboardModifier.ControlModifier
 
 
-@pytest.fixture(scope="module")
-def opened(qapp) -> Iterator[MainWindow]:
-    with opened_window() as window:
-        window.dock_host.docks["decoding"].raise_()
-        settle(window)
-        yield window
-
-
 @pytest.fixture
 def window(opened: MainWindow) -> MainWindow:
     back_to_start(opened)
+    opened.dock_host.raise_panel("decoding")
+    settle(opened)
     panel = panel_of(opened, DecodingPanel)
     panel.view.transport.speed.setValue(panel.view.transport.speed.maximum())
     panel.view.knobs.set_number("steps", "20")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
@@ -16,23 +14,17 @@ from explorer.window.window import MainWindow
 from models.protocol.interventions import Scale
 from models.protocol.values import Placement
 from tests.explorer.player_window import panel, pressed
-from tests.explorer.real_window import back_to_start, click, opened_window, press, settle
+from tests.explorer.real_window import back_to_start, click, press, settle
 from tests.explorer.real_window import wait_until as wait
 
 pytestmark = pytest.mark.x
 
 
-@pytest.fixture(scope="module")
-def opened(qapp) -> Iterator[MainWindow]:
-    with opened_window() as window:
-        window.dock_host.docks["decoding"].raise_()
-        settle(window)
-        yield window
-
-
 @pytest.fixture
 def window(opened: MainWindow) -> MainWindow:
     back_to_start(opened)
+    opened.dock_host.raise_panel("decoding")
+    settle(opened)
     pressed(opened, panel(opened).view.tabs.button(CANDIDATES))
     return opened
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,12 +18,10 @@ from models.protocol.running import ForwardRequest
 from models.protocol.step import StepRequest
 from tests.explorer.real_window import (
     EXAMPLE,
-    back_to_start,
     bars,
     click,
     click_head,
     click_token,
-    opened_window,
     panel_of,
     paste,
     press,
@@ -48,18 +45,6 @@ ODD_TEXTS = {
     "invisible": "To\u200bm\u2060 \ufeff\u3164",
     "lines": "Tom\n\nAnna\n",
 }
-
-
-@pytest.fixture(scope="module")
-def opened(qapp) -> Iterator[MainWindow]:
-    with opened_window() as window:
-        yield window
-
-
-@pytest.fixture
-def window(opened: MainWindow) -> MainWindow:
-    back_to_start(opened)
-    return opened
 
 
 def words(window: MainWindow) -> list[str]:

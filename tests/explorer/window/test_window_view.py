@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -21,13 +20,11 @@ from models.protocol.prediction import PredictionRequest
 from models.views import export
 from models.views.export import save_weights
 from tests.explorer.real_window import (
-    back_to_start,
     bars,
     click,
     click_head,
     click_token,
     colour_at,
-    opened_window,
     panel_of,
     paste,
     picture,
@@ -40,18 +37,6 @@ from tests.explorer.widgets.pictures import rgb
 from tests.explorer.widgets.pointer import move_pointer
 
 pytestmark = pytest.mark.x
-
-
-@pytest.fixture(scope="module")
-def opened(qapp) -> Iterator[MainWindow]:
-    with opened_window() as window:
-        yield window
-
-
-@pytest.fixture
-def window(opened: MainWindow) -> MainWindow:
-    back_to_start(opened)
-    return opened
 
 
 def colour_of_cell(window: MainWindow, query: int, key: int) -> tuple[int, int, int]:
