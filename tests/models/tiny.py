@@ -14,6 +14,9 @@ from transformers import PreTrainedTokenizerFast
 
 from models.forward.model import Model
 
+TinyFolder = Callable[[str], Path]
+"""The type of the fixture `tiny_folder`: from a name in `KINDS` to the folder of that checkpoint."""
+
 SENTENCE = "Tom and Anna went to the park. Anna gave the ball to"
 CORPUS = [
     SENTENCE,

@@ -25,7 +25,7 @@ from models.protocol.loading import LoadRequest
 from models.protocol.values import Placement
 from tests.models import tiny_vision
 from tests.models.asking import ask, failure_of
-from tests.models.opening.test_open import change_config, larger_tokenizer, without_tensor
+from tests.models.opening.damage import change_config, larger_tokenizer, without_tensor
 from tests.models.tiny import SENTENCE
 
 TinyFolder = Callable[[str], Path]
