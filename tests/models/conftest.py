@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 import pytest
 import transformers
@@ -15,9 +14,7 @@ from models.forward.model import Model
 from tests import pretend_device
 from tests.models import tiny
 from tests.models.asking import opened
-
-TinyFolder = Callable[[str], Path]
-TinyModel = Callable[[str], Model]
+from tests.models.tiny import TinyFolder, TinyModel
 
 transformers.logging.disable_progress_bar()
 

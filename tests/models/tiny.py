@@ -16,6 +16,8 @@ from models.forward.model import Model
 
 TinyFolder = Callable[[str], Path]
 """The type of the fixture `tiny_folder`: from a name in `KINDS` to the folder of that checkpoint."""
+TinyModel = Callable[[str], Model]
+"""The type of the fixture `tiny_model`: that checkpoint, open."""
 
 SENTENCE = "Tom and Anna went to the park. Anna gave the ball to"
 CORPUS = [

@@ -43,8 +43,7 @@ from models.views.long_comparison import LongComparison
 from tests.models import tiny
 from tests.models.eager import assert_same_as_eager, target_for
 from tests.models.opening.test_families import ALL, WINDOWS
-
-TinyModel = Callable[[str], Model]
+from tests.models.tiny import TinyModel
 
 LOCAL = {*WINDOWS, "llama4", "modernbert"} - {"gpt2"}
 """Kinds with layers that see a part of the text."""

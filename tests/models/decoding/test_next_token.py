@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 import torch
@@ -15,8 +13,7 @@ from models.forward.model import Model
 from models.forward.predictions import predict
 from models.protocol.errors import InputError
 from tests.models import tiny
-
-TinyFolder = Callable[[str], Path]
+from tests.models.tiny import TinyFolder
 
 
 def step(model: Model, text: str) -> Written:

@@ -32,8 +32,7 @@ from models.protocol.values import Placement, SiteRef
 from models.protocol.work import Cancelled
 from tests.models import tiny
 from tests.models.asking import SITE, ask, failure_of, forward, never, opened, still_holds
-
-TinyFolder = Callable[[str], Path]
+from tests.models.tiny import TinyFolder
 
 ROOT = Path(__file__).resolve().parents[3]
 VIEWS: list[Callable[[int], Request]] = [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import struct
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +20,7 @@ from models.protocol.describing import DescribeRequest
 from models.protocol.errors import CheckpointError
 from models.protocol.values import StackInfo
 from tests.models.gguf_maker import gguf_of
-from tests.models.tiny import SENTENCE
-
-TinyFolder = Callable[[str], Path]
+from tests.models.tiny import SENTENCE, TinyFolder
 
 
 @pytest.fixture(scope="module")

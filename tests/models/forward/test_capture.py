@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -21,8 +20,7 @@ from models.protocol.values import SiteRef
 from models.protocol.work import Cancelled
 from tests.models import tiny
 from tests.models.eager import TARGET, assert_same_as_eager
-
-TinyModel = Callable[[str], Model]
+from tests.models.tiny import TinyModel
 
 DECODERS = ("gpt2", "llama", "gemma2", "gpt_oss")
 ENCODERS = ("bert", "distilbert", "albert", "roberta", "bert_bare")

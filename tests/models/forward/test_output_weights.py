@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,9 +32,7 @@ from models.protocol.variance import VarianceRequest, VarianceView
 from models.trust.check import compare_with_eager
 from tests.models import tiny
 from tests.models.asking import never, silent
-
-TinyFolder = Callable[[str], Path]
-TinyModel = Callable[[str], Model]
+from tests.models.tiny import TinyFolder, TinyModel
 
 CAUSAL = ("bloom", "mpt", "gpt_neo")
 KINDS = (*CAUSAL, "deberta_v2", "xlnet")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -17,8 +16,7 @@ from models.forward.trace import Trace
 from models.protocol.errors import ExplorerError
 from models.protocol.values import Prediction
 from tests.models import tiny
-
-TinyModel = Callable[[str], Model]
+from tests.models.tiny import TinyModel
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,9 +20,9 @@ from tests.models import hub_server
 from tests.models.asking import never, silent
 from tests.models.gguf_maker import gguf_of
 from tests.models.hub_server import REPOSITORY, Hub, reached
+from tests.models.tiny import TinyFolder
 from tests.real_disks import Disk
 
-TinyFolder = Callable[[str], Path]
 REFERENCE = f"hf://{REPOSITORY}"
 GGUF = "tiny-F32.gguf"
 

@@ -9,7 +9,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +29,7 @@ from models.protocol.work import Cancelled
 from tests.models import hub_server
 from tests.models.asking import never, silent
 from tests.models.hub_server import COMMIT, REPOSITORY, Handler, Hub, reached
-
-TinyFolder = Callable[[str], Path]
+from tests.models.tiny import TinyFolder
 
 
 @pytest.fixture

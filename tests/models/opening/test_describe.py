@@ -26,10 +26,7 @@ from models.protocol.values import Placement
 from tests.models import tiny_vision
 from tests.models.asking import ask, failure_of
 from tests.models.opening.damage import change_config, larger_tokenizer, without_tensor
-from tests.models.tiny import SENTENCE
-
-TinyFolder = Callable[[str], Path]
-TinyModel = Callable[[str], Model]
+from tests.models.tiny import SENTENCE, TinyFolder, TinyModel
 
 KINDS = [
     *("gpt2", "gpt2_bare", "llama", "llama_bare", "mistral", "qwen2", "qwen3", "gemma2", "gemma3", "phi3", "gpt_neox"),

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -12,16 +9,13 @@ import transformers
 from torch import nn
 
 from models import open_checkpoint, run
-from models.forward.model import Model
 from models.opening.open import describe
 from models.protocol.errors import CheckpointError
 from models.protocol.values import SiteRef
 from models.trust.check import compare_with_eager
 from tests.models import tiny
 from tests.models.eager import TARGET, assert_same_as_eager, target_for
-
-TinyFolder = Callable[[str], Path]
-TinyModel = Callable[[str], Model]
+from tests.models.tiny import TinyFolder, TinyModel
 
 FAMILIES = {
     "causal": (

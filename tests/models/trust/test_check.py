@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,9 +26,8 @@ from models.protocol.work import Cancelled
 from models.trust import layers as trust_layers
 from models.trust.check import Comparison, compare_with_eager
 from tests.models import tiny
+from tests.models.tiny import TinyFolder, TinyModel
 
-TinyFolder = Callable[[str], Path]
-TinyModel = Callable[[str], Model]
 Compare = Callable[..., Comparison]
 
 KINDS = ["gpt2", "llama", "gemma2", "gpt_oss", "bert", "distilbert", "albert", "roberta", "bert_bare", "t5", "marian"]
