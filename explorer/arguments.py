@@ -62,7 +62,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--theme", choices=("system", "light", "dark"), help="for this start")
     parser.add_argument("--png", metavar="FILE", help="render the window to a picture, without opening it")
     parser.add_argument("--size", default="1440x900", help="width x height of that picture")
-    parser.add_argument("--weights", metavar="FILE", help="write tokens and all attention weights to an .npz file")
+    parser.add_argument(
+        "--weights",
+        metavar="FILE",
+        help="write all attention weights, and what they are of, to an .npz or .safetensors file; with --decode also "
+        "those of what the model writes",
+    )
     writing = parser.add_argument_group("writing", "what --decode does; beam search with --beams above 1, else greedy")
     writing.add_argument("--decode", metavar="N", type=int, help="print what the model writes, at most N tokens")
     writing.add_argument("--strategy", choices=get_args(Strategy), help="instead of what the other options ask for")

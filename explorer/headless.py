@@ -11,11 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from explorer.arguments import first_state, placement_of
+from models.files.weights_path import weights_path
+from models.protocol.errors import ExplorerError
 from models.protocol.request import Failure
 
 if TYPE_CHECKING:
     from models.decoding.decode import DecodedStep
     from models.forward.model import Model
+    from models.protocol.chat import Prompt
     from models.protocol.values import CheckpointInfo
 
 TIMEOUT_SECONDS = 300.0
@@ -26,6 +29,14 @@ def run_without_window(args: argparse.Namespace) -> int:
     if args.text == "":
         return _refuse("The text is empty. Give --text a sentence for the model to read, or leave it out.")
     if args.weights:
+        try:
+            path = weights_path(args.weights)
+        except ExplorerError as error:
+            return _refuse(str(error))
+        if path != Path(args.weights):
+            print(f"The weights are written to {path}.", file=sys.stderr)
+            args.weights = str(path)
+    if args.weights and args.decode is None:
         sentence = _write_weights(args)
         if sentence:
             return _refuse(sentence)
@@ -99,7 +110,7 @@ def _write_text(args: argparse.Namespace) -> str:
     from models.files.devices import is_out_of_memory
     from models.opening.open import open_checkpoint
     from models.protocol.chat import plain_text
-    from models.protocol.errors import NO_MEMORY, ExplorerError
+    from models.protocol.errors import NO_MEMORY
 
     prompt = first_state(args, ViewOptions()).document.prompt
     last: DecodedStep | None = None
@@ -112,6 +123,8 @@ def _write_text(args: argparse.Namespace) -> str:
             model, prompt, args.decode, **asdict(args.decode_settings), interventions=args.interventions
         ):
             last = step
+        if args.weights:
+            _write_both(args, model, prompt, last)
     except Exception as error:
         if is_out_of_memory(error):
             return NO_MEMORY
@@ -123,6 +136,19 @@ def _write_text(args: argparse.Namespace) -> str:
     for remark in filter(None, remarks):
         print(remark, file=sys.stderr)
     return ""
+
+
+def _write_both(args: argparse.Namespace, model: Model, prompt: Prompt, last: DecodedStep | None) -> None:
+    """The weights of the text and of what was written after it; of the text alone where nothing was."""
+    from models.decoding.written_run import run_written
+    from models.forward.run import run
+    from models.views.export import save_weights
+
+    if last is None:
+        save_weights(run(model, prompt, interventions=args.interventions), args.weights)
+    else:
+        trace, generated = run_written(model, prompt, last, args.decode_settings, args.interventions)
+        save_weights(trace, args.weights, generated=generated)
 
 
 def _unended(model: Model, last: DecodedStep | None, steps: int) -> str:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from models.forward.trace import Trace as Trace
     from models.opening.open import open_checkpoint as open_checkpoint
     from models.protocol.chat import Chat as Chat
+    from models.views.export import save_weights as save_weights
+    from models.views.saved_weights import load_weights as load_weights
 
 _HOMES = {
     "Chat": "models.protocol.chat",
@@ -31,11 +33,16 @@ _HOMES = {
     "open_checkpoint": "models.opening.open",
     "run": "models.forward.run",
     "decode": "models.decoding.decode",
+    "save_weights": "models.views.export",
+    "load_weights": "models.views.saved_weights",
     "Trace": "models.forward.trace",
     "Model": "models.forward.model",
 }
 
-__all__ = ["Chat", "Model", "Trace", "adopt", "attend", "decode", "open_checkpoint", "run"]
+__all__ = [
+    *("Chat", "Model", "Trace"),
+    *("adopt", "attend", "decode", "load_weights", "open_checkpoint", "run", "save_weights"),
+]
 
 
 def __getattr__(name: str) -> Any:

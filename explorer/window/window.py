@@ -32,6 +32,8 @@ from explorer.window.menus import build_menus
 from explorer.window.saving import save_picture
 from explorer.window.top_bar import TopBar
 from models.files.sample_pictures import SUFFIXES
+from models.files.weights_path import weights_path
+from models.protocol.errors import ExplorerError
 from models.protocol.export import ExportRequest
 from models.protocol.loading import Loaded
 
@@ -40,6 +42,7 @@ UNSEEN = 1000  # ms: a window that is not painted by then, because it is covered
 SMALLEST = QSize(960, 600)
 FIRST = QSize(1440, 900)
 SESSION_FILTER = "Attention Explorer session (*.json)"
+WEIGHTS_FILTER = "NumPy (*.npz);;safetensors (*.safetensors)"
 
 
 class MainWindow(QMainWindow):
@@ -180,9 +183,20 @@ class MainWindow(QMainWindow):
         ran = self.session.state.ran
         if ran is None:
             return
-        path, _ = QFileDialog.getSaveFileName(self, "Save all attention weights", "attention.npz", "NumPy (*.npz)")
-        if path:
-            self.session.request(ExportRequest(run=ran.run, path=path))
+        path, kind = QFileDialog.getSaveFileName(self, "Save all attention weights", "attention.npz", WEIGHTS_FILTER)
+        if not path:
+            return
+        typed = Path(path if Path(path).suffix or "safetensors" not in kind else f"{path}.safetensors")
+        try:
+            file = weights_path(typed)
+        except ExplorerError as error:
+            self.session.dispatch(Show(Notice("error", str(error))))
+            return
+        if file != Path(path) and file.exists():  # of which the dialog has not asked
+            sentence = f"{file} is there already. Save the weights under its whole name to replace it, or another."
+            self.session.dispatch(Show(Notice("error", sentence)))
+            return
+        self.session.request(ExportRequest(run=ran.run, path=str(file)))
 
     def save_session(self) -> None:
         """Let the person save what they chose (not what was computed) as a session file."""

@@ -68,18 +68,18 @@ def read_json(path: Path, advice: str) -> dict[str, Any]:
     return value
 
 
-def read_headers(folder: Path) -> Tensors:
-    """Names and shapes of all tensors in a checkpoint's safetensors files, whole or in shards.
+def weight_files(folder: Path) -> list[Path]:
+    """A checkpoint's safetensors files: the one that is whole, or its shards in the order of their names.
 
     Raises:
-        CheckpointError: no weights, only a pickle, a missing shard, or a damaged file.
+        CheckpointError: no weights, only a pickle, or a missing shard.
     """
     title = title_of(folder)
     index = folder / "model.safetensors.index.json"
     single = folder / "model.safetensors"
     if single.is_file():
-        files = [single]
-    elif index.is_file():
+        return [single]
+    if index.is_file():
         index_table = read_json(index, "")
         table = index_table.get("weight_map")
         if not isinstance(table, dict) or not all(isinstance(name, str) for name in table.values()):
@@ -97,12 +97,20 @@ def read_headers(folder: Path) -> Tensors:
                 f"{title} is incomplete: {len(missing)} of its {len(names)} weight files are missing, "
                 f"{missing[0]} first. Fetch them again."
             )
-        files = [folder / name for name in names]
-    else:
-        pickles = sorted(path.name for path in folder.iterdir() if path.suffix in PICKLES)
-        if pickles:
-            raise only_a_pickle(title, pickles[0])
-        raise CheckpointError(f"{title} has no model.safetensors: the folder holds no weights. Fetch the file.")
+        return [folder / name for name in names]
+    pickles = sorted(path.name for path in folder.iterdir() if path.suffix in PICKLES)
+    if pickles:
+        raise only_a_pickle(title, pickles[0])
+    raise CheckpointError(f"{title} has no model.safetensors: the folder holds no weights. Fetch the file.")
+
+
+def read_headers(folder: Path) -> Tensors:
+    """Names and shapes of all tensors in a checkpoint's safetensors files, whole or in shards.
+
+    Raises:
+        CheckpointError: no weights, only a pickle, a missing shard, or a damaged file.
+    """
+    files = weight_files(folder)
     shapes: dict[str, tuple[int, ...]] = {}
     for file in files:
         shapes.update(_header(file))

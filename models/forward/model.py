@@ -21,7 +21,7 @@ from models.forward.capture import watch_blocks
 from models.protocol.chat import Chat, Prompt
 from models.protocol.errors import InputError
 from models.protocol.values import CheckpointInfo, SeenPicture, Token
-from models.text.templates import render, turn_end
+from models.text.templates import Rendered, render, turn_end
 from models.text.tokenizer_checks import panics_raised
 from models.text.tokens import label_tokens, piece_label, special_label, whole_characters
 
@@ -82,6 +82,7 @@ class Model:
         self._byte_level = decoder is not None and b"ByteLevel" in decoder.__getstate__()
         named = {getattr(tokenizer, name, None) for name in ("unk_token_id", "mask_token_id")}
         self._labels: dict[int, str] = {}
+        self._rendered: tuple[Chat, Rendered] | None = None
         # tokens that stand for no text; a mask or an unknown word does stand for some
         self._hidden_ids = frozenset(getattr(tokenizer, "all_special_ids", ())) - named
         self.hooks = watch_blocks(module, self.seq2seq, _is_causal(info))
@@ -211,7 +212,7 @@ class Model:
         The template writes the tokens that the model expects around a text itself, so that none are added. What a turn
         says is read as it stands: the name of a special token in it is that token, as for transformers.
         """
-        rendered = render(self.tokenizer if self.info.chat else None, chat, self.info.name)
+        rendered = self._render(chat)
         ids, spans = self._read(rendered.text, special=False)
         limit = self.info.context
         if limit is not None and len(ids) > limit:
@@ -247,7 +248,13 @@ class Model:
 
     def text_read(self, prompt: Prompt) -> str:
         """The text that the tokens' offsets are of."""
-        return render(self.tokenizer, prompt, self.info.name).text if isinstance(prompt, Chat) else prompt
+        return self._render(prompt).text if isinstance(prompt, Chat) else prompt
+
+    def _render(self, chat: Chat) -> Rendered:
+        """What the template makes of a conversation; the last one is kept, since a process of its own makes it."""
+        if self._rendered is None or self._rendered[0] != chat:
+            self._rendered = (chat, render(self.tokenizer if self.info.chat else None, chat, self.info.name))
+        return self._rendered[1]
 
     def stands_for_no_text(self, id_: int) -> bool:
         """Whether it is one of the tokenizer's special tokens, but neither its mask nor its unknown word."""

@@ -11,6 +11,7 @@ import torch
 from models.forward.capture import Recorder, recording
 from models.forward.logits import later_logits
 from models.forward.model import Model
+from models.forward.origin import origin_of
 from models.forward.output_weights import check_edits, keep_output_weights
 from models.forward.position_edits import edited_positions
 from models.forward.trace import Trace
@@ -59,4 +60,4 @@ def run(
         if model.info.weights_only:
             keep_output_weights(model, recorder, out, len(encoded.tokens))
     check(interventions, recorder.sites)
-    return Trace.of(model, encoded, recorder, out, later)
+    return Trace.of(encoded, recorder, out, later, origin_of(model, text, target, encoded))

@@ -22,7 +22,8 @@ from models.protocol.work import never
 
 if TYPE_CHECKING:
     from models.forward.capture import Recorder
-    from models.forward.model import Encoded, Model
+    from models.forward.model import Encoded
+    from models.forward.origin import Origin
 
 _LOGIT_ROWS = 256  # positions whose logits are held at once
 
@@ -46,10 +47,16 @@ class Trace:
     output_logits: Tensor | None  # (tokens, vocabulary) in the model's dtype; None where there are none to keep
     later_logits: LaterLogits | None = None  # of a long text: what makes them where they are looked at
     picture: SeenPicture | None = None  # what a vision model looked at
+    origin: Origin | None = None  # which checkpoint and input it is of
 
     @classmethod
     def of(
-        cls, model: Model, encoded: Encoded, recorder: Recorder, out: Any, later: LaterLogits | None = None
+        cls,
+        encoded: Encoded,
+        recorder: Recorder,
+        out: Any,
+        later: LaterLogits | None = None,
+        origin: Origin | None = None,
     ) -> Trace:
         logits = getattr(out, "logits", None) if later is None else None
         return cls(
@@ -62,6 +69,7 @@ class Trace:
             output_logits=logits[0] if logits is not None else None,
             later_logits=later,
             picture=encoded.picture,
+            origin=origin,
         )
 
     @property

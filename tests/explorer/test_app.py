@@ -125,13 +125,13 @@ def test_what_can_not_be_done_is_one_sentence_and_exit_code_1(tmp_path, monkeypa
 
 @pytest.mark.parametrize("checkpoint", ["story-gpt", "story-bert"])
 def test_weights_are_those_of_the_trace(tmp_path, checkpoint):
-    path = tmp_path / "weights"  # the name is taken as it is
-    assert main(["--weights", str(path), "--checkpoint", checkpoint]) == 0
+    path = tmp_path / "weights.npz"
+    assert main(["--weights", str(path.with_suffix("")), "--checkpoint", checkpoint]) == 0
     model = models.open_checkpoint(checkpoint)
     trace = models.run(model, model.info.example)
     with np.load(path) as written:
         names = {f"{site.stack}.{site.layer}" for site in trace.sites}
-        assert set(written) == {"tokens", *names}
+        assert set(written) == {"meta", "tokens", *names}
         assert written["tokens"].tolist() == [token.piece for token in trace.tokens]
         for site in trace.sites:
             array = written[f"{site.stack}.{site.layer}"]
@@ -139,14 +139,14 @@ def test_weights_are_those_of_the_trace(tmp_path, checkpoint):
             assert array.shape == (site.heads, len(trace.tokens), len(trace.tokens))
             for head in range(site.heads):
                 np.testing.assert_array_equal(array[head], trace.weights(site, head))
-    assert [file.name for file in tmp_path.iterdir() if file.is_file()] == ["weights"]
+    assert [file.name for file in tmp_path.iterdir() if file.is_file()] == ["weights.npz"]
 
 
 @pytest.mark.parametrize(
     ("arguments", "picture"), [([], "sample:chelsea"), (["--picture", "sample:coffee"], "sample:coffee")]
 )
 def test_weights_of_a_picture(tmp_path, arguments, picture):
-    path = tmp_path / "weights"
+    path = tmp_path / "weights.npz"
     assert main(["--weights", str(path), "--checkpoint", "vit-cifar10", *arguments]) == 0
     trace = models.run(models.open_checkpoint("vit-cifar10"), picture)
     with np.load(path) as written:
@@ -161,10 +161,10 @@ def test_a_picture_that_is_none_is_a_sentence(tmp_path, capsys):
 
 
 def test_weights_that_can_not_be_written_leave_nothing_behind(tmp_path, capsys):
-    (tmp_path / "taken").mkdir()
-    assert main(["--weights", str(tmp_path / "taken"), "--text", "Tom"]) == 1
-    assert f"The weights could not be written to {tmp_path / 'taken'}" in capsys.readouterr().err
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["home", "taken"]
+    (tmp_path / "taken.npz").mkdir()
+    assert main(["--weights", str(tmp_path / "taken.npz"), "--text", "Tom"]) == 1
+    assert f"The weights could not be written to {tmp_path / 'taken.npz'}" in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["home", "taken.npz"]
     assert main(["--weights", str(tmp_path / "missing" / "a.npz"), "--text", "Tom"]) == 1
 
 
@@ -356,6 +356,31 @@ def test_what_the_model_does_not_take_is_not_passed_over(tmp_path, monkeypatch, 
     assert words in err
     assert out == ""
     assert list(tmp_path.glob("a.*")) == []
+
+
+@pytest.mark.parametrize("ending", ["npz", "safetensors"])
+def test_what_is_written_is_among_the_weights(tmp_path, capsys, ending):
+    path = tmp_path / f"weights.{ending}"
+    assert main(["--text", "Once upon a time", "--decode", "5", "--weights", str(path)]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    saved = models.load_weights(path)
+    model = open_checkpoint("story-gpt")
+    *_, last = decode(model, "Once upon a time", 5)
+    assert out == f"{last.text}\n"
+    assert saved.meta["generated"]["ids"] == list(last.ids) == list(saved.ids[-5:])
+    assert saved.text == f"Once upon a time{last.text}"
+    trace = models.run(model, list(saved.ids))
+    np.testing.assert_array_equal(saved.weights("decoder", 3)[2], trace.weights(("decoder", 3), 2))
+
+
+def test_an_ending_typed_wrongly_is_mended_or_a_sentence(tmp_path, capsys):
+    assert main(["--text", "Tom", "--weights", str(tmp_path / "out.np")]) == 0
+    assert f"The weights are written to {tmp_path / 'out.npz'}." in capsys.readouterr().err
+    assert models.load_weights(tmp_path / "out.npz").text == "Tom"
+    assert main(["--text", "Tom", "--weights", str(tmp_path / "out.csv")]) == 1
+    assert "not as “.csv”" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.glob("out*")] == ["out.npz"]
 
 
 def test_a_target_decides_the_weights(tmp_path):

@@ -15,6 +15,7 @@ from explorer.panels.head_map.panel import HeadMapPanel
 from explorer.panels.next_token.panel import NextTokenPanel
 from explorer.theme import DARK, LIGHT, sequential
 from explorer.window.window import MainWindow
+from models import load_weights
 from models.protocol.head import HeadRequest
 from models.protocol.prediction import PredictionRequest
 from models.views import export
@@ -258,6 +259,30 @@ def test_saving_a_picture_and_the_weights(window, tmp_path, monkeypatch):
     assert str(chosen["npz"]) in window.notice_bar.text
     with np.load(chosen["npz"]) as written:
         np.testing.assert_array_equal(written["decoder.5"][5], window.session.state.results.head.weights)
+
+
+@pytest.mark.parametrize(
+    ("typed", "kind", "file"),
+    [
+        ("a.np", "NumPy (*.npz)", "a.npz"),
+        ("b", "safetensors (*.safetensors)", "b.safetensors"),
+        ("c.safetensors", "NumPy (*.npz)", "c.safetensors"),
+    ],
+)
+def test_an_ending_typed_wrongly_is_mended(window, tmp_path, monkeypatch, typed, kind, file):
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / typed), kind))
+    window.menus["weights"].trigger()
+    wait_until((tmp_path / file).exists)
+    settle(window)
+    assert file in window.notice_bar.text
+    if typed != file:  # nobody was asked whether it may be replaced
+        before = (tmp_path / file).read_bytes()
+        window.menus["weights"].trigger()
+        settle(window)
+        assert f"{file} is there already" in window.notice_bar.text
+        assert (tmp_path / file).read_bytes() == before
+    saved = load_weights(tmp_path / file)
+    assert saved.text == window.session.state.ran.text
 
 
 def test_saving_weights_is_cancelled_with_a_button_and_leaves_no_file(window, tmp_path, monkeypatch):

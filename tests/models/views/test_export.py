@@ -34,7 +34,7 @@ def test_every_head_of_every_site_is_written(trace, tmp_path):
     path = tmp_path / "a.npz"
     assert save_weights(trace, path) == path.stat().st_size
     with np.load(path) as written:
-        assert set(written) == {"tokens", *(f"decoder.{layer}" for layer in range(8))}
+        assert set(written) == {"meta", "tokens", *(f"decoder.{layer}" for layer in range(8))}
         assert written["tokens"].tolist() == [token.piece for token in trace.tokens]
         for site in trace.sites:
             weights = written[f"decoder.{site.layer}"]

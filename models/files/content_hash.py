@@ -1,0 +1,53 @@
+"""What a checkpoint's files contain, as SHA-256."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from models.files.weight_files import weight_files
+from models.protocol.values import CheckpointInfo
+from models.protocol.work import Cancelled, never
+
+_BLOCK = 1 << 22  # bytes read between two looks at `should_stop`
+_known: dict[tuple[Path, int, int], str] = {}
+
+
+def content_hash(info: CheckpointInfo, should_stop: Callable[[], bool] = never) -> dict[str, str]:
+    """SHA-256 of each weight file by its name, in hexadecimal; nothing for a model that is no file.
+
+    Raises:
+        Cancelled: `should_stop` said so.
+        OSError: a file cannot be read.
+    """
+    if info.borrowed:
+        return {}
+    folder = Path(info.folder)
+    files = [folder / info.gguf] if info.gguf else weight_files(folder)
+    return {file.name: _hash(file, should_stop) for file in files}
+
+
+def revision_of(info: CheckpointInfo) -> str | None:
+    """The commit that was fetched from a hub; None for what lies elsewhere."""
+    parts = Path(info.folder).parts
+    place = parts.index("snapshots") if "snapshots" in parts else len(parts)
+    return parts[place + 1] if place + 1 < len(parts) and re.fullmatch("[0-9a-f]{40}", parts[place + 1]) else None
+
+
+def _hash(file: Path, should_stop: Callable[[], bool]) -> str:
+    whole = file.resolve()
+    if whole.parent.name == "blobs" and re.fullmatch("[0-9a-f]{64}", whole.name):
+        return whole.name  # a hub's cache calls it so, and what was fetched was held against it
+    stat = whole.stat()
+    key = (whole, stat.st_mtime_ns, stat.st_size)
+    if key not in _known:
+        digest = hashlib.sha256()
+        with open(whole, "rb") as content:
+            while block := content.read(_BLOCK):
+                if should_stop():
+                    raise Cancelled
+                digest.update(block)
+        _known[key] = digest.hexdigest()
+    return _known[key]
