@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from explorer.widgets.themed import ThemedWidget
+from explorer.widgets.items_widget import ItemsWidget
 
 _GAP = 10.0
 _WIDEST_NAME = 0.34  # of the width, where names would leave no room for the bars
@@ -36,7 +36,7 @@ class WeightRow:
     tooltip: str = ""
 
 
-class WeightTable(ThemedWidget):
+class WeightTable(ItemsWidget):
     """A click or the arrow keys choose a row, a click on a column (or Left and Right) the column in use.
 
     With `headings` of one entry there is one column, always in use.
@@ -51,15 +51,12 @@ class WeightTable(ThemedWidget):
         self._headings = tuple(headings)
         self._names, self._values = names, values
         self._rows: tuple[WeightRow, ...] = ()
-        self._row = -1
         self._column = 0
-        self._hover = -1
-        self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     @property
     def row(self) -> int:
-        return self._row
+        return self._current
 
     @property
     def column(self) -> int:
@@ -76,7 +73,7 @@ class WeightTable(ThemedWidget):
         if fresh == self._rows:
             return
         self._rows = fresh
-        self._row = min(self._row, len(fresh) - 1)
+        self._current = min(self._current, len(fresh) - 1)
         column = self._column
         heard = (f"{r.name} {r.cells[column].score} {r.cells[column].weight_text}".replace("  ", " ") for r in fresh)
         self.setAccessibleDescription(", ".join(heard))
@@ -91,8 +88,8 @@ class WeightTable(ThemedWidget):
 
     def set_row(self, row: int) -> None:
         """Mark a row, -1 for none. Says nothing to anyone."""
-        if row != self._row:
-            self._row = row
+        if row != self._current:
+            self._current = row
             self.update()
 
     def set_column(self, column: int) -> None:
@@ -201,7 +198,7 @@ class WeightTable(ThemedWidget):
 
     def _draw_row(self, painter: QPainter, index: int) -> None:
         theme, row, height = self._theme, self._rows[index], self._row_height()
-        chosen = index == self._row
+        chosen = index == self._current
         rect = QRectF(0, self._top(index), self.width(), height)
         if chosen or index == self._hover:
             painter.setPen(Qt.PenStyle.NoPen)
@@ -255,49 +252,33 @@ class WeightTable(ThemedWidget):
 
     # pointer and keyboard
 
-    def _row_at(self, position: QPointF) -> int:
-        row = int((position.y() - self._head_height()) // self._row_height())
-        return row if 0 <= row < len(self._rows) else -1
+    def item_count(self) -> int:
+        return len(self._rows)
 
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self._highlight(self._row_at(event.position()))
+    def item_rect(self, item: int) -> QRectF:
+        return QRectF(0, self._top(item), self.width(), self._row_height())
 
-    def leaveEvent(self, event: QEvent) -> None:
-        super().leaveEvent(event)
-        self._highlight(-1)
-
-    def _highlight(self, row: int) -> None:
-        if row != self._hover:
-            self._hover = row
-            self.setToolTip(self._rows[row].tooltip if row >= 0 else "")
-            self.update()
+    def tooltip_of(self, item: int) -> str:
+        return self._rows[item].tooltip
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        if event.button() != Qt.MouseButton.LeftButton or not self._rows:
-            event.ignore()
-            return
         left, width = self._columns()
-        if len(self._headings) > 1 and event.position().x() >= left:
+        is_left = event.button() == Qt.MouseButton.LeftButton
+        if is_left and self._rows and len(self._headings) > 1 and event.position().x() >= left:
             self._choose_column(int((event.position().x() - left) // width))
-        row = self._row_at(event.position())
-        if row >= 0:
-            self._choose_row(row)
+        super().mousePressEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        key = event.key()
-        if self._rows and key in (Qt.Key.Key_Up, Qt.Key.Key_Down):
-            self._choose_row(self._row + (1 if key == Qt.Key.Key_Down else -1))
-            self._keep_visible(self.cell_rect(self._row))
-        elif len(self._headings) > 1 and key in (Qt.Key.Key_Left, Qt.Key.Key_Right):
-            self._choose_column(self._column + (1 if key == Qt.Key.Key_Right else -1))
+        step = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()))
+        if len(self._headings) > 1 and step is not None:
+            self._choose_column(self._column + step)
         else:
-            event.ignore()
+            super().keyPressEvent(event)
 
-    def _choose_row(self, row: int) -> None:
-        row = min(max(row, 0), len(self._rows) - 1)
-        if row != self._row:
-            self.set_row(row)
-            self.row_selected.emit(row)
+    def _choose(self, item: int) -> None:
+        if item != self._current:
+            self.set_row(item)
+            self.row_selected.emit(item)
 
     def _choose_column(self, column: int) -> None:
         if column != self._column and 0 <= column < len(self._headings):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QBrush, QColor, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QBrush, QColor, QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from explorer.widgets.items_widget import ItemsWidget
 from explorer.widgets.number_text import value_text
-from explorer.widgets.themed import ThemedWidget
 
 FEW = 32
 """A longer row is cut to this many keys, unless all of them are asked for."""
@@ -21,7 +21,7 @@ _TINT = 0.45  # how much of its colour a bar has: the numbers are read upon it
 _NONE = np.zeros(0, np.float32)
 
 
-class RowBars(ThemedWidget):
+class RowBars(ItemsWidget):
     """A line a key with three bars. A click, or Up and Down, chooses a key.
 
     Of a long row only the keys with the largest weights are listed, in the order of the text, with the chosen key and
@@ -29,12 +29,9 @@ class RowBars(ThemedWidget):
     """
 
     key_selected = Signal(int)
-    hovered = Signal(int)
-    """The key under the pointer, -1 for none."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("The whole row, key by key", parent)
-        self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._columns: tuple[np.ndarray, np.ndarray, np.ndarray] = (_NONE, _NONE, _NONE)
         self._spans = ((0.0, 0.0), (0.0, 0.0), (0.0, 0.0))
@@ -43,8 +40,6 @@ class RowBars(ThemedWidget):
         self._headings: Sequence[str] = HEADINGS
         self._shown = np.zeros(0, int)  # the keys that have a line
         self._all = False
-        self._selected = -1
-        self._hover = -1
 
     def set_row(
         self,
@@ -60,7 +55,7 @@ class RowBars(ThemedWidget):
         # a masked score may be of any size and is not looked at: it does not set the scale
         open_scores = scores[~masked]
         self._spans = (_span(raw), _span(open_scores), _span(weights))
-        self._masked, self._labels, self._selected = masked, labels, key
+        self._masked, self._labels, self._current = masked, labels, key
         self._choose_lines()
 
     def set_headings(self, headings: Sequence[str]) -> None:
@@ -86,7 +81,7 @@ class RowBars(ThemedWidget):
 
     @property
     def selected(self) -> int:
-        return self._selected
+        return self._current
 
     def key_rect(self, key: int) -> QRectF:
         """The line of a key; empty where it has none."""
@@ -100,7 +95,7 @@ class RowBars(ThemedWidget):
         if self._all or self.keys <= FEW:
             self._shown = np.arange(self.keys)
         else:
-            first = np.clip(np.arange(self._selected - 1, self._selected + 2), 0, self.keys - 1)
+            first = np.clip(np.arange(self._current - 1, self._current + 2), 0, self.keys - 1)
             wanted = self._columns[2].astype(float)
             wanted[first] = np.inf  # always the same number of lines, so that the height stays
             self._shown = np.sort(np.argsort(-wanted, kind="stable")[:FEW])
@@ -159,7 +154,7 @@ class RowBars(ThemedWidget):
             painter.drawText(rect, right, text)
 
     def _draw_key(self, painter: QPainter, key: int, rect: QRectF) -> None:
-        theme, chosen = self._theme, key == self._selected
+        theme, chosen = self._theme, key == self._current
         if chosen or key == self._hover:
             painter.fillRect(rect, QColor(theme.surface_hover))
         if chosen:
@@ -197,46 +192,23 @@ class RowBars(ThemedWidget):
 
     # pointer and keyboard
 
-    def _key_at(self, position: QPointF) -> int:
+    def item_count(self) -> int:
+        return self.keys
+
+    def item_rect(self, item: int) -> QRectF:
+        return self.key_rect(item)
+
+    def _item_at(self, position: QPointF) -> int:
         place = int(position.y() // self._line()) - 1
         inside = 0 <= place < len(self._shown) and 0 <= position.x() < self.width()
         return int(self._shown[place]) if inside else -1
 
-    def _highlight(self, key: int) -> None:
-        if key != self._hover:
-            self._hover = key
-            self.update()
-            self.hovered.emit(key)
+    def set_hover(self, item: int) -> None:
+        """Highlight a key that is pointed at elsewhere, if it has a line."""
+        super().set_hover(-1 if self.key_rect(item).isEmpty() else item)
 
-    def set_hover(self, key: int) -> None:
-        """Light a key that is pointed at elsewhere, -1 for none."""
-        key = -1 if self.key_rect(key).isEmpty() else key
-        if key != self._hover:
-            self._hover = key
-            self.update()
-
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self._highlight(self._key_at(event.position()))
-
-    def leaveEvent(self, event: QEvent) -> None:
-        super().leaveEvent(event)
-        self._highlight(-1)
-
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        key = self._key_at(event.position())
-        if key < 0 or event.button() != Qt.MouseButton.LeftButton:
-            event.ignore()
-            return
-        self.key_selected.emit(key)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        step = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}.get(Qt.Key(event.key()))
-        if step is None or not self.keys:
-            event.ignore()
-            return
-        key = min(max(self._selected + step, 0), self.keys - 1)
-        self.key_selected.emit(key)
-        self._keep_visible(self.key_rect(key))
+    def _choose(self, item: int) -> None:
+        self.key_selected.emit(item)
 
 
 def _span(values: np.ndarray) -> tuple[float, float]:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QFontDatabase, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from explorer.widgets.themed import ThemedWidget
+from explorer.widgets.items_widget import ItemsWidget
 
 _PAD = 10.0
 _GAP = 3.0
@@ -37,7 +37,7 @@ class _Places:
     note_side: Qt.AlignmentFlag
 
 
-class StepList(ThemedWidget):
+class StepList(ItemsWidget):
     """Steps that can be chosen with a click or with Up and Down.
 
     Where the width allows it the remark stands at the right end, else below the formula: the width and the font
@@ -48,13 +48,10 @@ class StepList(ThemedWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("Steps of the calculation", parent)
-        self.setMouseTracking(True)
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
         self._steps: tuple[Step, ...] = ()
-        self._current = -1
-        self._hover = -1
 
     def set_steps(self, steps: Sequence[Step]) -> None:
         """Show `steps`; the chosen one stays chosen where there still is one at its place."""
@@ -174,38 +171,17 @@ class StepList(ThemedWidget):
 
     # pointer and keyboard
 
-    def _step_at(self, position: QPointF) -> int:
-        return next((i for i in range(len(self._steps)) if self.step_rect(i).contains(position)), -1)
+    def item_count(self) -> int:
+        return len(self._steps)
 
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self._highlight(self._step_at(event.position()))
+    def item_rect(self, item: int) -> QRectF:
+        return self.step_rect(item)
 
-    def leaveEvent(self, event: QEvent) -> None:
-        super().leaveEvent(event)
-        self._highlight(-1)
+    def tooltip_of(self, item: int) -> str:
+        return f"{self._steps[item].formula}\n{self._steps[item].note}".strip()
 
-    def _highlight(self, index: int) -> None:
-        if index != self._hover:
-            self._hover = index
-            step = self._steps[index] if index >= 0 else None
-            self.setToolTip(f"{step.formula}\n{step.note}".strip() if step is not None else "")
-            self.update()
-
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        index = self._step_at(event.position())
-        if index < 0 or event.button() != Qt.MouseButton.LeftButton:
-            event.ignore()
-            return
-        self.select(index)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        steps = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}
-        step = steps.get(Qt.Key(event.key()))
-        if step is None or not self._steps:
-            event.ignore()
-            return
-        self.select(max(0, self._current + step))
-        self.show_current()
+    def _choose(self, item: int) -> None:
+        self.select(item)
 
 
 def _cut(rect: QRectF, width: float) -> QRectF:

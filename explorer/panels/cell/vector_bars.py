@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from PySide6.QtCore import QEvent, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from explorer.widgets.items_widget import ItemsWidget
 from explorer.widgets.number_text import value_text
-from explorer.widgets.themed import ThemedWidget
 
 _GAP = 10.0
 _NAME_CHARS = 8
@@ -28,22 +28,21 @@ class VectorRow:
     role: Literal["query", "key", "text"] = "text"
 
 
-class VectorBars(ThemedWidget):
+class VectorBars(ItemsWidget):
     """Rows of bars over one axis, each to the scale of its own largest number; the last holds the products.
 
-    The line below them names the dimension under the pointer, or the one that the arrow keys chose, and its numbers.
+    The line below them names the dimension under the pointer, or the one that was chosen, and its numbers.
     """
+
+    axis = Qt.Orientation.Horizontal  # an item is a place, counted from the left
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("Query, key and their products, dimension by dimension", parent)
-        self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._rows: tuple[VectorRow, ...] = ()
         self._say: Callable[[int, list[float]], str] = lambda dimension, numbers: ""
         self._order = np.zeros(0, int)  # the dimension at each place
         self._sorted = False
-        self._hover = -1  # a place, counted from the left
-        self._current = -1
 
     def set_vectors(self, q: np.ndarray, k: np.ndarray, products: np.ndarray, query: str, key: str) -> None:
         """Show `q`, `k` and `products`, all (head_dim,), of the tokens called `query` and `key`."""
@@ -175,35 +174,21 @@ class VectorBars(ThemedWidget):
 
     # pointer and keyboard
 
-    def _highlight(self, place: int) -> None:
-        if place != self._hover:
-            self._hover = place
-            self.update()
+    def item_count(self) -> int:
+        return len(self._order)
 
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        plot, count = self._plot(0), len(self._order)
-        along = (event.position().x() - plot.left()) / plot.width()
-        inside = 0 <= along < 1 and 0 <= event.position().y() < self._height()
-        self._highlight(int(along * count) if inside and count else -1)
+    def item_rect(self, item: int) -> QRectF:
+        return self.bar_rect(0, item).united(self.bar_rect(len(self._rows) - 1, item))
 
-    def leaveEvent(self, event: QEvent) -> None:
-        super().leaveEvent(event)
-        self._highlight(-1)
+    def _item_at(self, position: QPointF) -> int:
+        plot = self._plot(0)
+        along = (position.x() - plot.left()) / plot.width()
+        inside = 0 <= along < 1 and 0 <= position.y() < self._height()
+        return int(along * len(self._order)) if inside and len(self._order) else -1
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        last = len(self._order) - 1
-        steps = {
-            Qt.Key.Key_Left: max(self._current - 1, 0),
-            Qt.Key.Key_Right: min(self._current + 1, last),
-            Qt.Key.Key_Home: 0,
-            Qt.Key.Key_End: last,
-        }
-        place = steps.get(Qt.Key(event.key()))
-        if place is None or last < 0:
-            event.ignore()
-            return
-        self._current, self._hover = place, -1
-        self.update()
+    def _choose(self, item: int) -> None:
+        self._hover = -1  # the readout is of what was chosen last
+        self._move(item)
 
 
 def product_sentence(_dimension: int, numbers: list[float]) -> str:

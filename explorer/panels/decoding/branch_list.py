@@ -9,7 +9,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from explorer.widgets.row_widget import RowWidget
+from explorer.widgets.items_widget import ItemsWidget
 
 _PAD = 8.0
 _INDENT = 16.0
@@ -26,7 +26,7 @@ class BranchRow:
     tooltip: str = ""
 
 
-class BranchList(RowWidget):
+class BranchList(ItemsWidget):
     """A click, or Up and Down, chooses a line; Delete and F2 are asked of the chosen one."""
 
     row_selected = Signal(int)
@@ -40,7 +40,8 @@ class BranchList(RowWidget):
 
     def set_rows(self, rows: Sequence[BranchRow]) -> None:
         self._rows = tuple(rows)
-        self._hover = self._hover if self._hover < len(self._rows) else -1
+        self._keep_items()
+        self._current = next((i for i, row in enumerate(self._rows) if row.current), -1)
         self.setAccessibleDescription("; ".join(f"{row.text} {row.value}" for row in self._rows))
         self._look_changed()
 
@@ -96,19 +97,21 @@ class BranchList(RowWidget):
         flags = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
         painter.drawText(rect.adjusted(0, 0, -_PAD, 0), flags, row.value)
 
-    def _choose(self, row: int) -> None:
-        self.row_selected.emit(row)
+    def item_count(self) -> int:
+        return len(self._rows)
+
+    def item_rect(self, item: int) -> QRectF:
+        return self.row_rect(item)
+
+    def tooltip_of(self, item: int) -> str:
+        return self._rows[item].tooltip
+
+    def _choose(self, item: int) -> None:
+        self.row_selected.emit(item)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         asked = {Qt.Key.Key_Delete: self.delete_asked, Qt.Key.Key_F2: self.name_asked}.get(Qt.Key(event.key()))
-        if asked is not None and any(row.current for row in self._rows):
+        if asked is not None and self._current >= 0:
             asked.emit()
-            return
-        step = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}.get(Qt.Key(event.key()))
-        if step is None or not self._rows:
-            event.ignore()
-            return
-        current = next((i for i, row in enumerate(self._rows) if row.current), 0 if step < 0 else -1)
-        target = min(max(current + step, 0), len(self._rows) - 1)
-        self._keep_visible(self.row_rect(target))
-        self.row_selected.emit(target)
+        else:
+            super().keyPressEvent(event)

@@ -9,8 +9,8 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from explorer.widgets.items_widget import ItemsWidget
 from explorer.widgets.number_text import percent_text
-from explorer.widgets.row_widget import RowWidget
 
 _WIDEST_LABEL = 130.0
 _PAD = 8.0
@@ -33,13 +33,14 @@ class FilterRow:
     start: float = 0.0
 
 
-class FilterBars(RowWidget):
+class FilterBars(ItemsWidget):
     """A click or Enter activates a row, Up and Down move between rows.
 
     Where nothing was changed there is one bar a row. Else the thin upper bar is the model's and the one below it is
     what the settings made of it; a cut candidate is hatched, and the filter's name stands where its share would.
     """
 
+    keys_choose = False
     row_activated = Signal(int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -66,7 +67,7 @@ class FilterBars(RowWidget):
         """
         self._rows, self._names, self._threshold = tuple(rows), names, threshold
         self._changed = always_two or any(row.cut_by or abs(row.kept - row.probability) > 1e-4 for row in rows)
-        self._hover = self._hover if self._hover < len(self._rows) else -1
+        self._keep_items()
         self._current = next((i for i, row in enumerate(self._rows) if row.chosen), -1)
         said = (
             f"{row.label} {percent_text(row.probability)}" + (f", cut by {row.cut_by}" if row.cut_by else "")
@@ -185,5 +186,14 @@ class FilterBars(RowWidget):
 
     # pointer and keyboard
 
-    def _choose(self, row: int) -> None:
-        self.row_activated.emit(row)
+    def item_count(self) -> int:
+        return len(self._rows)
+
+    def item_rect(self, item: int) -> QRectF:
+        return self.row_rect(item)
+
+    def tooltip_of(self, item: int) -> str:
+        return self._rows[item].tooltip
+
+    def _choose(self, item: int) -> None:
+        self.row_activated.emit(item)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from explorer.widgets.themed import ThemedWidget
+from explorer.widgets.items_widget import ItemsWidget
 
 _GAP = 4.0
 _PAD = 7.0
@@ -23,24 +23,23 @@ class TimelineStep:
     tooltip: str = ""
 
 
-class StepTimeline(ThemedWidget):
+class StepTimeline(ItemsWidget):
     """The prompt and one chip a step, in lines. A click, or Left, Right, Home and End, goes to a step; 0 is the prompt.
 
     Steps after the current one are dim: they were written, and are not gone.
     """
 
+    axis = Qt.Orientation.Horizontal
     step_selected = Signal(int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("Steps", parent)
-        self.setMouseTracking(True)
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
         self._steps: tuple[TimelineStep, ...] = ()
         self._rects: list[QRectF] = []
         self._current = 0
-        self._hover = -1
 
     def set_steps(self, steps: Sequence[TimelineStep], current: int) -> bool:
         """Show `steps`; `current` counts from 1, 0 stands for the prompt. Whether anything is another one."""
@@ -140,43 +139,15 @@ class StepTimeline(ThemedWidget):
 
     # pointer and keyboard
 
-    def _at(self, position: QPointF) -> int:
-        return next((i for i, rect in enumerate(self._rects) if rect.contains(position)), -1)
+    def item_count(self) -> int:
+        return len(self._rects)
 
-    def _highlight(self, step: int) -> None:
-        if step != self._hover:
-            self._hover = step
-            tip = "Before the first step" if step == 0 else self._steps[step - 1].tooltip if step > 0 else ""
-            self.setToolTip(tip)
-            self.update()
+    def item_rect(self, item: int) -> QRectF:
+        return self.step_rect(item)
 
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self._highlight(self._at(event.position()))
+    def tooltip_of(self, item: int) -> str:
+        return self._steps[item - 1].tooltip if item else "Before the first step"
 
-    def leaveEvent(self, event: QEvent) -> None:
-        super().leaveEvent(event)
-        self._highlight(-1)
-
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        step = self._at(event.position())
-        if step < 0 or event.button() != Qt.MouseButton.LeftButton:
-            event.ignore()
-            return
-        self._go(step)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        last = len(self._steps)
-        target = {
-            Qt.Key.Key_Left: self._current - 1,
-            Qt.Key.Key_Right: self._current + 1,
-            Qt.Key.Key_Home: 0,
-            Qt.Key.Key_End: last,
-        }.get(Qt.Key(event.key()))
-        if target is None:
-            event.ignore()
-        elif 0 <= target <= last:
-            self._go(target)
-
-    def _go(self, step: int) -> None:
-        if step != self._current:
-            self.step_selected.emit(step)
+    def _choose(self, item: int) -> None:
+        if item != self._current:
+            self.step_selected.emit(item)

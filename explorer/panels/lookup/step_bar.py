@@ -4,29 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from explorer.widgets.themed import ThemedWidget
+from explorer.widgets.items_widget import ItemsWidget
 
 _GAP = 8.0
 
 
-class StepBar(ThemedWidget):
+class StepBar(ItemsWidget):
     """A click, or Left and Right, goes to a step.
 
     Steps share the width evenly; where their labels would not fit, only the current one has its label.
     """
 
+    axis = Qt.Orientation.Horizontal
     step_selected = Signal(int)
 
     def __init__(self, labels: Sequence[str], parent: QWidget | None = None) -> None:
         super().__init__("Steps", parent)
         self._labels = tuple(labels)
         self._current = 0
-        self._hover = -1
-        self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._describe()
 
@@ -105,35 +104,16 @@ class StepBar(ThemedWidget):
 
     # pointer and keyboard
 
-    def _go(self, step: int) -> None:
-        if step != self._current and 0 <= step < len(self._labels):
-            self.set_current(step)
-            self.step_selected.emit(step)
+    def item_count(self) -> int:
+        return len(self._labels)
 
-    def _at(self, position: QPointF) -> int:
-        return next((i for i in range(len(self._labels)) if self.step_rect(i).contains(position)), -1)
+    def item_rect(self, item: int) -> QRectF:
+        return self.step_rect(item)
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        if event.button() == Qt.MouseButton.LeftButton:
-            self._go(self._at(event.position()))
-        else:
-            event.ignore()
+    def tooltip_of(self, item: int) -> str:
+        return f"Step {item + 1}: {self._labels[item]}"
 
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self._highlight(self._at(event.position()))
-
-    def leaveEvent(self, event: QEvent) -> None:
-        super().leaveEvent(event)
-        self._highlight(-1)
-
-    def _highlight(self, step: int) -> None:
-        if step != self._hover:
-            self._hover = step
-            self.setToolTip(f"Step {step + 1}: {self._labels[step]}" if step >= 0 else "")
-            self.update()
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in (Qt.Key.Key_Left, Qt.Key.Key_Right):
-            self._go(self._current + (1 if event.key() == Qt.Key.Key_Right else -1))
-        else:
-            event.ignore()
+    def _choose(self, item: int) -> None:
+        if item != self._current:
+            self.set_current(item)
+            self.step_selected.emit(item)

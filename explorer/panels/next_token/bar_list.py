@@ -9,7 +9,7 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from explorer.widgets.row_widget import RowWidget
+from explorer.widgets.items_widget import ItemsWidget
 
 _WIDEST_LABEL = 150.0
 _NARROWEST_GROUP = 300.0  # pixels below which groups stand under each other
@@ -47,13 +47,14 @@ class _Columns:
     detail: float
 
 
-class BarList(RowWidget):
+class BarList(ItemsWidget):
     """Bars in one group or several; groups stand beside each other where there is room.
 
     Put it in a QScrollArea where its height may lack: a row that does not fit wholly is not drawn. Rows are counted
     through all groups. A click or Enter activates a row, Up and Down move between rows.
     """
 
+    keys_choose = False
     row_activated = Signal(int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -74,8 +75,7 @@ class BarList(RowWidget):
         """Show several groups, each under its heading."""
         self._groups = tuple(groups)
         self._rows = tuple(row for group in self._groups for row in group.rows)
-        self._hover = self._hover if self._hover < len(self._rows) else -1
-        self._current = self._current if self._current < len(self._rows) else -1
+        self._keep_items()
         summary = (f"{row.label.strip()} {row.text}" for row in self._rows[:10])
         self.setAccessibleDescription(", ".join(summary))
         self._look_changed()
@@ -193,5 +193,14 @@ class BarList(RowWidget):
 
     # pointer and keyboard
 
-    def _choose(self, row: int) -> None:
-        self.row_activated.emit(row)
+    def item_count(self) -> int:
+        return len(self._rows)
+
+    def item_rect(self, item: int) -> QRectF:
+        return self.row_rect(item)
+
+    def tooltip_of(self, item: int) -> str:
+        return self._rows[item].tooltip
+
+    def _choose(self, item: int) -> None:
+        self.row_activated.emit(item)

@@ -7,15 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from explorer.panels.positions.waveforms import wave_text
+from explorer.widgets.items_widget import ItemsWidget
 from explorer.widgets.number_text import MINUS, value_text
-from explorer.widgets.themed import ThemedWidget
 
 _GAP = 8.0
+_TIP = "A hand twice as long is of a pair four times as large"
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,22 +33,22 @@ class Clocks:
     key_word: str
 
 
-class ClockHands(ThemedWidget):
+class ClockHands(ItemsWidget):
     """One clock a pair, as many in a row as fit; faint hands show where each pointed before it was turned.
 
     Under the pointer, or where the arrow keys have gone, the line above says the numbers of one clock.
     """
 
+    axis = Qt.Orientation.Horizontal
+
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("Clocks of the rotated pairs", parent)
-        self.setMouseTracking(True)
-        self.setToolTip("A hand twice as long is of a pair four times as large")
+        self.setToolTip(_TIP)
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
         self._clocks: Clocks | None = None
         self._current = 0
-        self._hover = -1
 
     def set_clocks(self, clocks: Clocks | None) -> None:
         """Show other hands; None shows the empty text."""
@@ -149,49 +150,25 @@ class ClockHands(ThemedWidget):
 
     # pointer and keyboard
 
-    def _pair_at(self, position: QPointF) -> int:
-        count = 0 if self._clocks is None else len(self._clocks.query)
-        return next((pair for pair in range(count) if self.clock_rect(pair).contains(position)), -1)
+    def item_count(self) -> int:
+        return 0 if self._clocks is None else len(self._clocks.query)
 
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self._highlight(self._pair_at(event.position()))
+    def item_rect(self, item: int) -> QRectF:
+        return self.clock_rect(item)
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        pair = self._pair_at(event.position())
-        if pair < 0 or event.button() != Qt.MouseButton.LeftButton:
-            event.ignore()
-            return
-        self._choose(pair)
+    def tooltip_of(self, item: int) -> str:
+        return _TIP
 
-    def leaveEvent(self, event: QEvent) -> None:
-        super().leaveEvent(event)
-        self._highlight(-1)
+    def _target(self, key: Qt.Key) -> int | None:
+        rows = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}
+        if key not in rows:
+            return super()._target(key)
+        wanted = self._current + rows[key] * self._across(self.width())
+        return wanted if 0 <= wanted < self.item_count() else None
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        across = self._across(self.width())
-        moves = {
-            Qt.Key.Key_Left: -1,
-            Qt.Key.Key_Right: 1,
-            Qt.Key.Key_Up: -across,
-            Qt.Key.Key_Down: across,
-        }
-        if self._clocks is None or Qt.Key(event.key()) not in moves:
-            event.ignore()
-            return
-        wanted = self._current + moves[Qt.Key(event.key())]
-        if 0 <= wanted < len(self._clocks.query):
-            self._choose(wanted)
-            self._keep_visible(self.clock_rect(wanted))
-
-    def _highlight(self, pair: int) -> None:
-        if pair != self._hover:
-            self._hover = pair
-            self.update()
-
-    def _choose(self, pair: int) -> None:
-        self._current = pair
+    def _choose(self, item: int) -> None:
+        self._move(item)
         self.setAccessibleDescription(self.readout())
-        self.update()
 
 
 def _tip(centre: QPointF, length: float, angle: float) -> QPointF:

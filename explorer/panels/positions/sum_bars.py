@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from explorer.widgets.items_widget import ItemsWidget
 from explorer.widgets.number_text import value_text
-from explorer.widgets.themed import ThemedWidget
 
 _PAD = 8.0
 _LEFT, _MIDDLE = Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignVCenter
@@ -26,25 +26,24 @@ class Addend:
     role: str
 
 
-class SumBars(ThemedWidget):
-    """Three aligned rows, the third the sum of the others. The pointer reads out one dimension."""
+class SumBars(ItemsWidget):
+    """Three aligned rows, the third the sum of the others. The pointer and the arrow keys read out one dimension."""
+
+    axis = Qt.Orientation.Horizontal
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("Token embedding, position and their sum", parent)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # nothing to do here with a keyboard
-        self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._rows: tuple[Addend, ...] = ()
         self._lengths: tuple[float, ...] = ()
         self._largest = 1.0
-        self._hover = -1
 
     def set_rows(self, rows: tuple[Addend, Addend, Addend] | tuple[()]) -> None:
         """Show two vectors and their sum; () shows the empty text."""
         self._rows = rows
         self._lengths = tuple(float(np.linalg.norm(row.values.astype(np.float64))) for row in rows)
         self._largest = max((float(np.abs(row.values).max()) for row in rows), default=1.0) or 1.0
-        self._hover = -1
+        self._keep_items()
         said = (f"{row.name} length {value_text(n)}" for row, n in zip(rows, self._lengths, strict=True))
         self.setAccessibleDescription(", ".join(said))
         self.updateGeometry()
@@ -56,10 +55,11 @@ class SumBars(ThemedWidget):
         return self._lengths
 
     def readout(self) -> str:
-        if not 0 <= self._hover < self._width():
+        read = self._read()
+        if read < 0:
             return f"{self._width()} dimensions: point at one" if self._rows else ""
-        first, second, total = (value_text(float(row.values[self._hover])) for row in self._rows)
-        return f"dimension {self._hover}:  {first} + {second} = {total}"
+        first, second, total = (value_text(float(row.values[read])) for row in self._rows)
+        return f"dimension {read}:  {first} + {second} = {total}"
 
     # geometry
 
@@ -104,10 +104,12 @@ class SumBars(ThemedWidget):
             painter.setPen(QColor(self._theme.text_dim))
             painter.drawText(name.translated(0, line), _LEFT | _MIDDLE, f"length {value_text(self._lengths[index])}")
             self._draw_bars(painter, row, room, middle)
-        if 0 <= self._hover < self._width():
-            x = room.left() + (self._hover + 0.5) * room.width() / self._width()
+        read = self._read()
+        if read >= 0:
+            x = self.item_rect(read).center().x()
             painter.setPen(QPen(QColor(self._theme.text), 1, Qt.PenStyle.DotLine))
             painter.drawLine(QPointF(x, room.top()), QPointF(x, room.bottom()))
+        self._draw_focus_ring(painter)
 
     def _draw_bars(self, painter: QPainter, row: Addend, room: QRectF, middle: float) -> None:
         painter.setPen(QPen(QColor(self._theme.border), 1))
@@ -124,18 +126,25 @@ class SumBars(ThemedWidget):
             bar = QRectF(room.left() + column * size + gap / 2, middle - high, size - gap, high - low)
             painter.fillRect(bar, colour)
 
-    # pointer
+    # pointer and keyboard
 
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+    def _read(self) -> int:
+        """The dimension under the pointer, else the chosen one."""
+        return self._hover if self._hover >= 0 else self._current
+
+    def item_count(self) -> int:
+        return self._width()
+
+    def item_rect(self, item: int) -> QRectF:
         room = self._room()
-        inside = self._rows and room.contains(event.position())
-        self._highlight(int((event.position().x() - room.left()) / room.width() * self._width()) if inside else -1)
+        width = room.width() / max(1, self._width())
+        return QRectF(room.left() + item * width, room.top(), width, room.height())
 
-    def leaveEvent(self, event: QEvent) -> None:
-        super().leaveEvent(event)
-        self._highlight(-1)
+    def _item_at(self, position: QPointF) -> int:
+        room, count = self._room(), self._width()
+        inside = self._rows and room.contains(position)
+        return min(int((position.x() - room.left()) / room.width() * count), count - 1) if inside else -1
 
-    def _highlight(self, dimension: int) -> None:
-        if dimension != self._hover:
-            self._hover = dimension
-            self.update()
+    def _choose(self, item: int) -> None:
+        self._hover = -1
+        self._move(item)

@@ -8,14 +8,12 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QBrush,
     QColor,
     QFontMetricsF,
     QImage,
-    QKeyEvent,
-    QMouseEvent,
     QPainter,
     QPaintEvent,
     QPen,
@@ -24,8 +22,8 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from explorer.theme import diverging
 from explorer.widgets import cell_image
+from explorer.widgets.items_widget import ItemsWidget
 from explorer.widgets.number_text import MINUS
-from explorer.widgets.themed import ThemedWidget
 
 _GAP = 6.0
 _BAND_LINES = 4.5  # height of a band, in lines of text
@@ -55,23 +53,20 @@ class Lane:
     role: Literal["key", "text_dim"] = "key"
 
 
-class StateColumns(ThemedWidget):
+class StateColumns(ItemsWidget):
     """Bands and lanes over one row of labelled columns. A click, or Left and Right, chooses a column."""
 
+    axis = Qt.Orientation.Horizontal
     column_selected = Signal(int)
-    hovered = Signal(int)
-    """The column under the pointer, -1 for none."""
 
     def __init__(self, name: str, accent: Literal["query", "key"], parent: QWidget | None = None) -> None:
         super().__init__(name, parent)
-        self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._accent = accent
         self._labels: Sequence[str] = ()
         self._bands: tuple[Band, ...] = ()
         self._lanes: tuple[Lane, ...] = ()
         self._images: list[QImage] = []
-        self._selected = self._hover = -1
         self._say: Callable[[int], str] = lambda column: ""
 
     def set_columns(
@@ -90,8 +85,7 @@ class StateColumns(ThemedWidget):
         self._labels, self._bands, self._lanes, self._say = tuple(labels), tuple(bands), tuple(lanes), say
         codes = [cell_image.encode(np.ascontiguousarray(band.values.T), -high, high) for band in bands]
         self._images = [cell_image.to_image(code, cell_image.colours(diverging(), -high, high)) for code in codes]
-        if self._hover >= len(labels):
-            self._hover = -1
+        self._keep_items()
         self._describe()
         if (len(self._bands), len(self._lanes)) != sizes:
             self.updateGeometry()
@@ -99,21 +93,14 @@ class StateColumns(ThemedWidget):
 
     def set_selected(self, column: int) -> None:
         """Frame a column, -1 for none; emits nothing."""
-        if column != self._selected:
-            self._selected = column
+        if column != self._current:
+            self._current = column
             self._describe()
-            self.update()
-
-    def set_hover(self, column: int) -> None:
-        """Light a column that is pointed at elsewhere, -1 for none."""
-        column = column if 0 <= column < len(self._labels) else -1
-        if column != self._hover:
-            self._hover = column
             self.update()
 
     @property
     def selected(self) -> int:
-        return self._selected
+        return self._current
 
     @property
     def bands(self) -> tuple[Band, ...]:
@@ -126,7 +113,7 @@ class StateColumns(ThemedWidget):
     @property
     def readout(self) -> str:
         """The line below: about the column under the pointer, else about the chosen one."""
-        column = self._hover if self._hover >= 0 else self._selected
+        column = self._hover if self._hover >= 0 else self._current
         return self._say(column) if 0 <= column < len(self._labels) else ""
 
     def column_rect(self, column: int) -> QRectF:
@@ -135,7 +122,7 @@ class StateColumns(ThemedWidget):
         return QRectF(left + column * width, 0, width, self._foot())
 
     def _describe(self) -> None:
-        self.setAccessibleDescription(self._say(self._selected) if 0 <= self._selected < len(self._labels) else "")
+        self.setAccessibleDescription(self._say(self._current) if 0 <= self._current < len(self._labels) else "")
 
     # geometry
 
@@ -200,8 +187,8 @@ class StateColumns(ThemedWidget):
         each = max(1, int(np.ceil((min(needed, 3 * metrics.averageCharWidth()) + 2) / width)))
         places: list[tuple[int, QRectF]] = []
         taken: list[QRectF] = []
-        for column in sorted(range(len(self._labels)), key=lambda i: (i != self._hover, i != self._selected)):
-            chosen = column in (self._selected, self._hover)
+        for column in sorted(range(len(self._labels)), key=lambda i: (i != self._hover, i != self._current)):
+            chosen = column in (self._current, self._hover)
             if not chosen and column % each:
                 continue
             room = max(each * width, metrics.horizontalAdvance(self._labels[column]) + 2 if chosen else 0.0)
@@ -217,7 +204,7 @@ class StateColumns(ThemedWidget):
     def _draw_labels(self, painter: QPainter) -> None:
         metrics = QFontMetricsF(self.bold_font())
         for column, place in self.label_places():
-            chosen = column in (self._selected, self._hover)
+            chosen = column in (self._current, self._hover)
             painter.setFont(self.bold_font() if chosen else self.font())
             painter.setPen(QColor(getattr(self._theme, self._accent) if chosen else self._theme.text_dim))
             label = self._labels[column]
@@ -254,10 +241,10 @@ class StateColumns(ThemedWidget):
         painter.fillRect(QRectF(rect.left(), zero - 0.5, rect.width(), 1), QColor(self._theme.border_strong))
 
     def _draw_frame(self, painter: QPainter) -> None:
-        if not 0 <= self._selected < len(self._labels):
+        if not 0 <= self._current < len(self._labels):
             return
         top = self._band_rect(0).top() if self._bands else self._lane_rect(0).top()
-        rect = self.column_rect(self._selected)
+        rect = self.column_rect(self._current)
         rect.setTop(top - 1)
         rect.setBottom(rect.bottom() - _GAP + 1)
         painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -266,39 +253,15 @@ class StateColumns(ThemedWidget):
 
     # pointer and keyboard
 
-    def _column_at(self, position: QPointF) -> int:
+    def item_count(self) -> int:
+        return len(self._labels)
+
+    def item_rect(self, item: int) -> QRectF:
+        return self.column_rect(item)
+
+    def _item_at(self, position: QPointF) -> int:
         column = int((position.x() - self._left()) // self._width())
         return column if 0 <= column < len(self._labels) and 0 <= position.y() < self._foot() else -1
 
-    def _highlight(self, column: int) -> None:
-        if column != self._hover:
-            self.set_hover(column)
-            self.hovered.emit(column)
-
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self._highlight(self._column_at(event.position()))
-
-    def leaveEvent(self, event: QEvent) -> None:
-        super().leaveEvent(event)
-        self._highlight(-1)
-
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        column = self._column_at(event.position())
-        if column < 0 or event.button() != Qt.MouseButton.LeftButton:
-            event.ignore()
-            return
-        self.column_selected.emit(column)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        last = len(self._labels) - 1
-        columns = {
-            Qt.Key.Key_Left: max(self._selected - 1, 0),
-            Qt.Key.Key_Right: min(self._selected + 1, last),
-            Qt.Key.Key_Home: 0,
-            Qt.Key.Key_End: last,
-        }
-        column = columns.get(Qt.Key(event.key()))
-        if column is None or last < 0:
-            event.ignore()
-            return
-        self.column_selected.emit(column)
+    def _choose(self, item: int) -> None:
+        self.column_selected.emit(item)
