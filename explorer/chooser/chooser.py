@@ -16,7 +16,7 @@ from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.settings import Settings
 from explorer.theme import Theme
-from models.protocol.describing import DescribeRequest
+from models.protocol.describing import Described, DescribeRequest
 
 
 class Chooser(QObject):
@@ -70,8 +70,8 @@ class Chooser(QObject):
         self._session.request(DescribeRequest(reference=reference, listing=listing, placement=placement))  # type: ignore[arg-type]
 
     def _on_changed(self, old: State, new: State) -> None:
-        described = new.results.described
-        if self.dialog is not None and described is not None and described is not old.results.described:
+        described = new.results.of(Described)
+        if self.dialog is not None and described is not None and described is not old.results.of(Described):
             self.dialog.show_described(described)
 
     def _on_recent(self, recent: list[str]) -> None:

@@ -75,7 +75,7 @@ class Panel(QWidget):
         return True
 
     def wants(self, state: State) -> Request | None:
-        """What this panel needs from the engine to show `state`; None where it has all it needs."""
+        """What the engine has to answer for this panel to show `state`; asked for unless the answer is here."""
         return None
 
     def render_state(self, state: State, old: State | None) -> None:
@@ -140,7 +140,8 @@ class Panel(QWidget):
 
     def _wanted(self) -> Request | None:
         state = self.session.state
-        return None if self._refusal(state) else self.wants(state)
+        request = None if self._refusal(state) else self.wants(state)
+        return None if request is not None and state.results.has_answer_to(request) else request
 
     def _refusal(self, state: State) -> str:
         """Why nothing of the open model can be shown here; "" where something can."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from explorer.session.state import State, site_tokens
 from explorer.widgets.token_text import shortened
-from models.protocol.comparison import CompareRequest
+from models.protocol.comparison import CompareRequest, CompareView
 from models.protocol.head import HeadRequest, HeadView, RowRequest, RowView
 from models.protocol.running import Ran
 from models.protocol.values import Site, Token
@@ -23,16 +23,16 @@ def wanted_head(state: State) -> HeadRequest | RowRequest | None:
     if ran is None or site is None:
         return None
     if site.is_long:
-        request, row = RowRequest(run=ran.run, site=site.ref, head=head, query=state.selection.query), state.results.row
-        return None if row is not None and row.request == request else request
-    wanted, view = HeadRequest(run=ran.run, site=site.ref, head=head), state.results.head
-    return None if view is not None and view.request == wanted else wanted
+        request = RowRequest(run=ran.run, site=site.ref, head=head, query=state.selection.query)
+        return None if state.results.has_answer_to(request) else request
+    wanted = HeadRequest(run=ran.run, site=site.ref, head=head)
+    return None if state.results.has_answer_to(wanted) else wanted
 
 
 def head_shown(state: State) -> HeadView | RowView | None:
     """The newest weights of the run on screen that are here: of a whole head, or of a long text one of its rows."""
     site, ran = state.site, state.ran
-    view = state.results.row if site is not None and site.is_long else state.results.head
+    view = state.results.of(RowView) if site is not None and site.is_long else state.results.of(HeadView)
     return view if view is not None and ran is not None and view.request.run == ran.run else None
 
 
@@ -53,7 +53,7 @@ def wanted_comparison(state: State) -> CompareRequest | None:
         return None
     position = ran.masks[0] if ran.masks and selection.query not in ran.masks else predicting_position(state, ran)
     request = CompareRequest(run=ran.run, site=site.ref, head=selection.head, position=position)
-    view = state.results.comparison
+    view = state.results.of(CompareView)
     if view is None or replace(view.request, have=0.0) != request:
         return request
     return None if view.done == 1 else replace(request, have=view.done)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import singledispatch
-from typing import Any
 
 from explorer.session.defaults import END, default_selection, followed_query, last_token
 from explorer.session.intents import Place, SetTarget, SetText
@@ -16,7 +15,6 @@ from explorer.session.state import (
     InterventionItem,
     Notice,
     Question,
-    Results,
     Selection,
     State,
     clamped,
@@ -25,44 +23,20 @@ from explorer.session.state import (
 )
 from explorer.session.talking import as_text, with_prompt
 from models.files.sample_pictures import default_picture
-from models.protocol.alignment import AlignmentView
-from models.protocol.atlas import AtlasView
-from models.protocol.cell import CellView
 from models.protocol.chat import plain_text
-from models.protocol.comparison import CompareView
-from models.protocol.decoding import DecodeRowsView, DecodeSamplesView, DecodeStepView
+from models.protocol.decoding import DecodeSamplesView, DecodeStepView
 from models.protocol.describing import Described, DescribeRequest
 from models.protocol.export import Exported, ExportRequest
-from models.protocol.head import HeadView, RowView, TilesView
+from models.protocol.head import HeadView
 from models.protocol.interventions import Mask, Positions
-from models.protocol.loading import DevicesView, Loaded, LoadRequest
-from models.protocol.order import ShuffleView
-from models.protocol.positions import PatchPositionsView, PositionsView
-from models.protocol.prediction import PredictionView
+from models.protocol.loading import Loaded, LoadRequest
 from models.protocol.quality import QualityRequest, QualityView
-from models.protocol.recurrent import RecurrentView
 from models.protocol.request import Failure, Progress, Result, RunRequest
 from models.protocol.running import ForwardRequest, Ran
 from models.protocol.step import Stepped
 from models.protocol.trust import TrustReport
 from models.protocol.values import CheckpointInfo, Placement
 from models.protocol.variance import VarianceView
-
-# where the views are kept that speak of one run, and have no rule but that
-_VIEWS: dict[type[Result], str] = {
-    AtlasView: "atlas",
-    RowView: "row",
-    TilesView: "tiles",
-    PredictionView: "prediction",
-    CompareView: "comparison",
-    CellView: "cell",
-    PositionsView: "positions",
-    PatchPositionsView: "patch_positions",
-    ShuffleView: "shuffle",
-    AlignmentView: "alignment",
-    RecurrentView: "recurrent",
-    TrustReport: "trust",
-}
 
 
 def arrive(state: State, result: Result) -> State:
@@ -77,6 +51,15 @@ def arrive(state: State, result: Result) -> State:
 @singledispatch
 def _arrive(result: object, state: State) -> State:
     raise TypeError(f"No rule says what {type(result).__name__} does to the state.")
+
+
+@_arrive.register
+def _(result: Result, state: State) -> State:
+    """An answer that has no rule of its own takes the place of the one before, if it is of the run on screen."""
+    state = _without_progress(state, result)
+    if isinstance(result.request, RunRequest) and not _is_of_this_run(state, result):
+        return state
+    return replace(_without_notice(state, result), results=state.results.keeping(result))
 
 
 @_arrive.register
@@ -111,7 +94,7 @@ def _(result: Loaded, state: State) -> State:
     if result.info.family == "vision" and (not picture or (not state.restored and _came_along(picture))):
         picture = default_picture(result.info.channels)
     document = replace(document, checkpoint=result.info.reference, text=text, picture=picture, selection=selection)
-    results = Results(loaded=result, devices=state.results.devices, quality=state.results.quality)
+    results = state.results.of_no_model().keeping(result)
     return replace(state, document=document, results=results, loading=None, refused=None)
 
 
@@ -136,7 +119,7 @@ def _is_global(listed: InterventionItem) -> bool:
 @_arrive.register
 def _(result: Ran, state: State) -> State:
     state = _without_notice(_without_progress(state, result), result)
-    results = replace(state.results, ran=result, trust=None)
+    results = state.results.without(TrustReport).keeping(result)
     asked = (state.document.prompt, state.document.target, state.document.picture)
     if state.restored and (result.text, result.target, result.picture) != asked:
         return replace(state, results=results)  # the restored text runs next, and the selection is for that
@@ -167,20 +150,7 @@ def _(result: HeadView, state: State) -> State:
     selection, request = state.selection, result.request  # what panels show, and so what they asked for
     if not _is_of_this_run(state, result) or (request.site, request.head) != (selection.site, selection.head):
         return state
-    return replace(_without_notice(state, result), results=replace(state.results, head=result))
-
-
-def _keep_view(result: Result, state: State) -> State:
-    """A view of the run on screen takes the place of the one before it."""
-    state = _without_progress(state, result)
-    if not _is_of_this_run(state, result):
-        return state
-    kept: dict[str, Any] = {_VIEWS[type(result)]: result}
-    return replace(_without_notice(state, result), results=replace(state.results, **kept))
-
-
-for _view in _VIEWS:
-    _arrive.register(_view, _keep_view)
+    return replace(_without_notice(state, result), results=state.results.keeping(result))
 
 
 @_arrive.register
@@ -189,25 +159,15 @@ def _(result: VarianceView, state: State) -> State:
     ran = state.ran.run if state.ran is not None else None
     if result.request.run is not None and result.request.run != ran:
         result = replace(result, head=None)  # the random draws are of no run
-    return replace(state, results=replace(state.results, variance=result))
-
-
-@_arrive.register
-def _(result: DevicesView, state: State) -> State:
-    state = _without_progress(state, result)
-    return replace(state, results=replace(state.results, devices=result))
-
-
-@_arrive.register
-def _(result: Described, state: State) -> State:
-    return replace(_without_progress(state, result), results=replace(state.results, described=result))
+    return replace(state, results=state.results.keeping(result))
 
 
 @_arrive.register(DecodeStepView)
 @_arrive.register(DecodeSamplesView)
 def _(result: DecodeStepView | DecodeSamplesView, state: State) -> State:
     state = _without_notice(_without_progress(state, result), result)
-    state = replace(state, results=replace(state.results, decoded=result))
+    results = state.results.without(DecodeStepView, DecodeSamplesView).keeping(result)
+    state = replace(state, results=results)
     asked = state.asked
     if asked is None or result.request != asked.request:
         return state  # a step that was looked at again, or that was broken off
@@ -216,18 +176,12 @@ def _(result: DecodeStepView | DecodeSamplesView, state: State) -> State:
 
 
 @_arrive.register
-def _(result: DecodeRowsView, state: State) -> State:
-    state = _without_notice(_without_progress(state, result), result)
-    return replace(state, results=replace(state.results, decoded_rows=result))
-
-
-@_arrive.register
 def _(result: QualityView, state: State) -> State:
     state = _without_notice(_without_progress(state, result), result)
     following = None
     if state.measuring is not None and not result.ended:
         following = replace(state.measuring, done=result.done)
-    return replace(state, results=replace(state.results, quality=result), measuring=following)
+    return replace(state, results=state.results.keeping(result), measuring=following)
 
 
 @_arrive.register
@@ -261,7 +215,7 @@ def _(result: Failure, state: State) -> State:
     request = result.request
     if isinstance(request, DescribeRequest):  # said where it was asked
         described = Described(request=request, refusal=result.sentence)
-        return replace(state, results=replace(state.results, described=described))
+        return replace(state, results=state.results.keeping(described))
     if state.asked is not None and request == state.asked.request:
         state = replace(state, asked=None, passage=0)
     if isinstance(request, QualityRequest):

@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from explorer.session.state import State
 from models.protocol.loading import LoadRequest
+from models.protocol.quality import QualityView
 from models.protocol.request import Request
 from models.protocol.running import ForwardRequest, Ran
 from models.protocol.trust import TrustRequest
@@ -47,7 +48,9 @@ def effects(old: State, new: State) -> tuple[Request, ...]:
 def _measuring(old: State, new: State, called_off: bool) -> list[Request]:
     if new.measuring is not None:
         return [new.measuring] if called_off or new.measuring != old.measuring else []
-    if old.measuring is None or new.results.quality is not old.results.quality:  # the last answer ends it too
+    if old.measuring is None or new.results.of(QualityView) is not old.results.of(
+        QualityView
+    ):  # the last answer ends it too
         return []
     return [replace(old.measuring, stop=True)]
 

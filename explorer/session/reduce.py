@@ -14,7 +14,7 @@ from explorer.session.intents import Arrived, Busy, Intent, Measure, Show
 from explorer.session.rules import broken_off, rule, without_notice
 from explorer.session.state import State
 from models.protocol.loading import LoadRequest
-from models.protocol.quality import QualityRequest
+from models.protocol.quality import QualityRequest, QualityView
 from models.protocol.running import ForwardRequest
 
 _LASTING_LANES = frozenset({LoadRequest.lane, ForwardRequest.lane})
@@ -51,7 +51,7 @@ def _(intent: Arrived, state: State) -> State:
 def _(intent: Measure, state: State) -> State:
     if intent.request == state.measuring:
         return state
-    results = state.results if intent.request is None else replace(state.results, quality=None)
+    results = state.results if intent.request is None else state.results.without(QualityView)
     return replace(without_notice(state, {QualityRequest.lane}), measuring=intent.request, results=results)
 
 

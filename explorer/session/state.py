@@ -7,29 +7,16 @@ from typing import Literal
 
 from explorer.session.branches import Branches
 from explorer.session.decoding import Decoding
+from explorer.session.results import Results
 from explorer.session.writing import Asked, Origin, Writing, with_tree
 from explorer.theme import SEQUENTIAL_MAPS
-from models.protocol.alignment import AlignmentView
-from models.protocol.atlas import AtlasView
-from models.protocol.cell import CellView
 from models.protocol.chat import Chat, Prompt, Turn
-from models.protocol.comparison import CompareView
-from models.protocol.decoding import DecodeRowsView, DecodeSamplesView, DecodeStepView
-from models.protocol.describing import Described
-from models.protocol.head import HeadView, RowView, TilesView
 from models.protocol.interventions import Intervention, Mask, applies, precedence
-from models.protocol.loading import DevicesView, Loaded
 from models.protocol.mask_kinds import Cell
-from models.protocol.order import ShuffleView
-from models.protocol.positions import PatchPositionsView, PositionsView
-from models.protocol.prediction import PredictionView
-from models.protocol.quality import QualityRequest, QualityView
-from models.protocol.recurrent import RecurrentView
+from models.protocol.quality import QualityRequest
 from models.protocol.request import Lane, Progress
 from models.protocol.running import ForwardRequest, Ran
-from models.protocol.trust import TrustReport
 from models.protocol.values import DEFAULT_PLACEMENT, Placement, Pooling, Site, SiteRef, Token
-from models.protocol.variance import VarianceView
 
 Normalisation = Literal["none", "row", "column", "difference"]
 ThemeName = Literal["system", "light", "dark"]
@@ -149,33 +136,6 @@ class Notice:
     action_label: str = ""
     action: object | None = None  # an intent, dispatched by the button
     lane: Lane | None = None  # whose answer it is; it goes when that lane's input changes or its next answer comes
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Results:
-    """What the engine last answered. Compared by identity: `new.results.ran is not old.results.ran`."""
-
-    loaded: Loaded | None = None
-    ran: Ran | None = None
-    head: HeadView | None = None
-    row: RowView | None = None  # of a site too long for `head`
-    tiles: TilesView | None = None  # the last ones: the map keeps more
-    atlas: AtlasView | None = None
-    prediction: PredictionView | None = None
-    comparison: CompareView | None = None
-    cell: CellView | None = None
-    variance: VarianceView | None = None
-    positions: PositionsView | None = None
-    patch_positions: PatchPositionsView | None = None
-    shuffle: ShuffleView | None = None
-    decoded: DecodeStepView | DecodeSamplesView | None = None
-    decoded_rows: DecodeRowsView | None = None
-    alignment: AlignmentView | None = None
-    recurrent: RecurrentView | None = None
-    quality: QualityView | None = None  # of no run, and of models of its own: it outlives the open one
-    trust: TrustReport | None = None
-    described: Described | None = None  # a checkpoint that may be opened next
-    devices: DevicesView | None = None  # of the computer, whatever checkpoint is open
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 from explorer.session.intents import Place
 from explorer.session.session import Session
 from explorer.session.state import State
-from models.protocol.loading import DevicesRequest
+from models.protocol.loading import DevicesRequest, DevicesView
 from models.protocol.values import UNIT_ROUNDOFFS, CheckpointInfo, DeviceInfo, Placement
 
 _FORMATS = {
@@ -41,13 +41,13 @@ class DeviceMenu(QToolButton):
         loaded = new.results.loaded
         if loaded is not None and loaded is not old.results.loaded:
             self.setText(f"{loaded.device} {loaded.dtype}")
-        if new.results.devices is not old.results.devices or loaded is not old.results.loaded:
+        if new.results.of(DevicesView) is not old.results.of(DevicesView) or loaded is not old.results.loaded:
             self._fill(new)
         self.setVisible(loaded is not None)
 
     def _fill(self, state: State) -> None:
         self.choices.clear()
-        loaded, view = state.results.loaded, state.results.devices
+        loaded, view = state.results.loaded, state.results.of(DevicesView)
         self.setVisible(loaded is not None)
         if loaded is None:
             return

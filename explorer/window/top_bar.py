@@ -16,6 +16,7 @@ from explorer.widgets.elided_label import ElidedLabel
 from explorer.window.device_menu import DeviceMenu
 from models.files.catalogue import HANDED_OVER, shipped
 from models.protocol.export import ExportRequest
+from models.protocol.quality import QualityView
 
 _NAME, _LONG_NAME = 15, 20  # characters of a checkpoint's name that a narrow and a wide bar have room for
 _MARGIN = 24  # beside the names in the list
@@ -125,7 +126,7 @@ class TopBar(QWidget):
         newest = saving or (state.progress[-1] if state.progress else None)
         self.doing.setText(f"{newest.label} …" if newest is not None else "Working …")
         fraction = newest.fraction if newest is not None else None
-        measured = state.results.quality
+        measured = state.results.of(QualityView)
         if newest is None and state.measuring is not None and measured is not None:  # many short requests
             self.doing.setText("Measuring quality …")
             fraction = measured.done / measured.total

@@ -38,6 +38,7 @@ class DevicesRequest(Request):
     lane: ClassVar[Lane] = Lane("view:devices")
     activity: ClassVar[str] = "asking which devices there are"
     answered_by: ClassVar[str] = "models.opening.load:answer_devices"
+    outlives_model: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

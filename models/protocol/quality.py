@@ -19,6 +19,7 @@ class QualityRequest(Request):
     lane: ClassVar[Lane] = Lane("quality")
     activity: ClassVar[str] = "measuring quality against length"
     answered_by: ClassVar[str] = "models.quality.measurement:answer"
+    outlives_model: ClassVar[bool] = True  # it has models of its own
     references: tuple[str, ...]  # checkpoints, by shipped name or folder
     pairs: str  # a file of sentence pairs; "" for dates, which are made and not read
     held_out: bool = False  # only the English sentences that training held out of this file

@@ -31,12 +31,14 @@ class Request:
         answered_by: the function that answers it, as "package.module:name". The engine imports it when it is first
             needed and calls it with the request and a `models.forward.context.Context`; it returns a `Result`.
         no_memory: what to tell the person where memory runs out.
+        outlives_model: whether its answer holds whatever model is open.
     """
 
     lane: ClassVar[Lane]
     activity: ClassVar[str] = "computing"
     answered_by: ClassVar[str]
     no_memory: ClassVar[str] = NO_MEMORY
+    outlives_model: ClassVar[bool] = False
     ticket: int = field(default=0, compare=False)
 
 

@@ -23,7 +23,7 @@ from explorer.session.hover import Hover
 from explorer.session.intents import SelectCell, SelectHead
 from explorer.session.session import Session
 from explorer.session.state import Document, State
-from models.protocol.cell import CellRequest
+from models.protocol.cell import CellRequest, CellView
 from models.protocol.values import SiteRef
 
 SENTENCE = "Tom and Anna went to the park. Anna gave the ball to"
@@ -66,7 +66,7 @@ def walk(app: QApplication, text: str) -> tuple[int, list[float], list[float]]:
 
 
 def _is_shown(session: Session, query: int, key: int) -> bool:
-    view = session.state.results.cell
+    view = session.state.results.of(CellView)
     if view is None or not isinstance(view.request, CellRequest):
         return False
     return (view.request.query, view.request.key) == (query, key)

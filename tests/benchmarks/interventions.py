@@ -20,6 +20,8 @@ from PySide6.QtWidgets import QApplication
 
 from explorer.session.intents import SetView
 from explorer.session.state import Document, Selection
+from models.protocol.head import HeadView
+from models.protocol.prediction import PredictionView
 from models.protocol.values import SiteRef
 from tests.explorer.panels.masks_host import Host, opened_host
 from tests.explorer.real_window import EXAMPLE
@@ -103,7 +105,7 @@ def let_go() -> None:
 
 
 def is_current_run_shown(host: Host) -> bool:
-    ran, head, bars = host.state.ran, host.state.results.head, host.state.results.prediction
+    ran, head, bars = host.state.ran, host.state.results.of(HeadView), host.state.results.of(PredictionView)
     return ran is not None and head is not None and bars is not None and ran.run == head.request.run == bars.request.run
 
 

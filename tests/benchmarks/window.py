@@ -37,6 +37,7 @@ from explorer.session.intents import SetText  # noqa: E402
 from explorer.session.state import Document, State  # noqa: E402
 from explorer.settings import Settings  # noqa: E402
 from explorer.window.window import MainWindow  # noqa: E402
+from models.protocol.head import HeadView  # noqa: E402
 from models.protocol.request import Request, Result  # noqa: E402
 
 HEAD_CHANGE, ATLAS, GAP = 16.0, 250.0, 50.0  # ms: the targets
@@ -138,7 +139,8 @@ def start_window() -> MainWindow:
     window.show()
     window.start()
     shown = time.perf_counter()
-    attention = Paints(panel_of(window, HeadMapPanel).map, lambda: window.session.state.results.head is not None)  # type: ignore[attr-defined]
+    head_map = panel_of(window, HeadMapPanel).map  # type: ignore[attr-defined]
+    attention = Paints(head_map, lambda: window.session.state.results.of(HeadView) is not None)
     heartbeat = Heartbeat()
     while not paints.count:
         QCoreApplication.processEvents()

@@ -12,9 +12,10 @@ import pytest
 import explorer
 from explorer import embedded
 from explorer.session.intents import OpenCheckpoint
-from explorer.session.state import Results
+from explorer.session.results import Results
 from explorer.window.window import MainWindow
 from models.protocol.errors import CheckpointError
+from models.protocol.head import HeadView
 from tests.explorer.real_window import destroy, look_put_back
 from tests.models.own_modules import CHARACTERS, HEADS, Blind, Writer
 
@@ -57,10 +58,11 @@ def test_a_module_is_shown_and_given_back(qtbot, home, closing):
     assert window.session.state.notice is None
     assert window.windowTitle().startswith("mine")
     assert results.ran is not None
-    assert results.head is not None
+    head = results.of(HeadView)
+    assert head is not None
     assert [token.label for token in results.ran.tokens[:3]] == ["T", "o", "m"]
     assert [site.heads for site in results.ran.sites] == [HEADS, HEADS]
-    assert results.head.weights.shape == (8, 8)
+    assert head.weights.shape == (8, 8)
     assert window.top_bar.menu.currentText() == "mine"
     assert not any(child.training for child in module.modules())
     window.close()

@@ -23,6 +23,7 @@ from explorer.session.intents import Show
 from explorer.session.state import Notice
 from explorer.theme import DARK, LIGHT, Theme, sequential
 from explorer.window.window import MainWindow
+from models.protocol.atlas import AtlasView
 from tests.explorer.real_window import EXAMPLE, back_to_start, opened_window, panel_of
 from tests.explorer.widgets.pictures import rgb
 
@@ -176,7 +177,7 @@ def test_the_selected_cell_and_thumbnail_are_framed_in_the_accent(window):
 
 
 def test_thumbnails_are_pictures_of_the_heads(window):
-    atlas, view = panel_of(window, HeadAtlasPanel).atlas, window.session.state.results.atlas
+    atlas, view = panel_of(window, HeadAtlasPanel).atlas, window.session.state.results.of(AtlasView)
     pixels = cut(window, atlas)
     for layer in range(8):
         for head in range(8):

@@ -124,17 +124,16 @@ class AlignmentPanel(Panel):
         return self._mode if _looks_across(state) else ALL
 
     def wants(self, state: State) -> Request | None:
-        ran, site, view = state.ran, state.site, state.results.alignment
+        ran, site = state.ran, state.site
         if ran is None or not _aligns(ran):
             return None
         mode = self._mode_of(state)
         ref = site.ref if site is not None and mode != ALL else None
         head = state.selection.head if mode == HEAD else None
-        request = AlignmentRequest(run=ran.run, site=ref, head=head)
-        return None if view is not None and view.request == request else request
+        return AlignmentRequest(run=ran.run, site=ref, head=head)
 
     def render_state(self, state: State, old: State | None) -> None:
-        loaded, view, ran = state.results.loaded, state.results.alignment, state.ran
+        loaded, view, ran = state.results.loaded, state.results.of(AlignmentView), state.ran
         nothing_across = loaded is not None and all(stack.stack != "cross" for stack in loaded.info.stacks)
         self.pages.setCurrentIndex(0 if nothing_across else 1)
         two_texts = loaded is not None and loaded.info.family == "seq2seq"

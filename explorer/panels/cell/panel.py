@@ -138,18 +138,17 @@ class CellPanel(Panel):
     # what it shows
 
     def wants(self, state: State) -> Request | None:
-        ran, site, chosen, view = state.ran, state.site, state.selection, state.results.cell
+        ran, site, chosen = state.ran, state.site, state.selection
         if ran is None or site is None:
             return None
-        request = CellRequest(
+        return CellRequest(
             run=ran.run, site=site.ref, head=chosen.head, query=chosen.query, key=chosen.key, target=self._target
         )
-        return None if view is not None and view.request == request else request
 
     def render_state(self, state: State, old: State | None) -> None:
         if old is not None and old.results.loaded is not state.results.loaded:
             self._target = None  # a token of another vocabulary
-        view, ran = state.results.cell, state.ran
+        view, ran = state.results.of(CellView), state.ran
         if view is None or ran is None:
             self._shown = None
             self.empty.setText(_EMPTY if ran is None or ran.sites else _NO_CELLS)

@@ -28,7 +28,13 @@ from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.widgets.card import Card
 from models.protocol.chat import Chat
-from models.protocol.decoding import DecodeRowsRequest, DecodeSamplesRequest, DecodeStepRequest, DecodeStepView
+from models.protocol.decoding import (
+    DecodeRowsRequest,
+    DecodeRowsView,
+    DecodeSamplesRequest,
+    DecodeStepRequest,
+    DecodeStepView,
+)
 from models.protocol.request import Request
 from models.protocol.values import CheckpointInfo
 
@@ -93,7 +99,7 @@ class DecodingPanel(Panel):
         if lacking is not None:
             return lacking
         request = self._rows_request(state) if self.view.page == ATTENTION else None
-        rows = state.results.decoded_rows
+        rows = state.results.of(DecodeRowsView)
         return None if rows is not None and rows.request == request else request
 
     def _rows_request(self, state: State) -> DecodeRowsRequest | None:
@@ -157,7 +163,7 @@ class DecodingPanel(Panel):
         view.settle_on(step)
 
     def _show_rows(self, state: State, step: DecodeStepView | None) -> None:
-        rows, page = state.results.decoded_rows, self.view.attention
+        rows, page = state.results.of(DecodeRowsView), self.view.attention
         if state.site is None and state.ran is not None:
             page.show_rows(None, "No head", "This model shows no attention weights.")
         elif step is None:

@@ -15,7 +15,7 @@ from explorer.session.state import State
 from explorer.theme import sequential
 from explorer.widgets.card import Card
 from explorer.widgets.segments import Segments
-from models.protocol.atlas import AtlasRequest
+from models.protocol.atlas import AtlasRequest, AtlasView
 from models.protocol.request import Request
 from models.protocol.values import Site
 
@@ -70,7 +70,7 @@ class HeadAtlasPanel(Panel):
         self._render_selection(self.session.state)
 
     def wants(self, state: State) -> Request | None:
-        ran, view, pooling = state.ran, state.results.atlas, state.document.view.pooling
+        ran, view, pooling = state.ran, state.results.of(AtlasView), state.document.view.pooling
         if ran is None:
             return None
         is_this = view is not None and (view.request.run, view.request.pooling) == (ran.run, pooling)
@@ -78,14 +78,14 @@ class HeadAtlasPanel(Panel):
         return None if have == 1 else AtlasRequest(run=ran.run, size=THUMBNAIL, pooling=pooling, have=have)
 
     def render_state(self, state: State, old: State | None) -> None:
-        view, options = state.results.atlas, state.document.view
+        view, options = state.results.of(AtlasView), state.document.view
         if old is None or options.colour_map != old.document.view.colour_map:
             self.atlas.set_colour_map(sequential(options.colour_map))
         chosen = state.selection.site
         follows = chosen is not None and (old is None or chosen != old.selection.site) and chosen.stack != self._stack
         if chosen is not None and follows:
             self._stack = chosen.stack
-        redraws = old is None or view is not old.results.atlas
+        redraws = old is None or view is not old.results.of(AtlasView)
         if redraws or follows or (old is not None and options.mean_column != old.document.view.mean_column):
             self._render_images(state)
         self._render_selection(state)
@@ -97,7 +97,7 @@ class HeadAtlasPanel(Panel):
     def _render_images(self, state: State) -> None:
         no_heads = state.ran is not None and not state.ran.sites
         self.atlas.set_empty_text(NO_HEADS if no_heads else _WAITING)
-        view, ran = state.results.atlas, state.ran
+        view, ran = state.results.of(AtlasView), state.ran
         if view is None or ran is None:
             self.atlas.set_images(None, (), (), 1.0)
             self.atlas.set_mean_column(None)

@@ -197,7 +197,7 @@ class HeadMapPanel(Panel):
         no_heads = state.ran is not None and not state.ran.sites
         self.map.set_empty_text(NO_HEADS if no_heads else _WAITING)
         results, ran, how = state.results, state.ran, state.document.view.normalisation
-        view: HeadView | CompareView | None = results.comparison if _shows_change(state) else results.head
+        view: HeadView | CompareView | None = results.of(CompareView) if _shows_change(state) else results.of(HeadView)
         table = diverging() if _shows_change(state) else sequential(state.document.view.colour_map)
         if (view, how) == self._shown and table is self._table:
             return
@@ -240,7 +240,7 @@ class HeadMapPanel(Panel):
 
     def _take_tiles(self, state: State) -> None:
         """Hand what has come to the map, which keeps it."""
-        view = state.results.tiles
+        view = state.results.of(TilesView)
         if view is None or view is self._taken:
             return
         self._taken = view
@@ -343,7 +343,7 @@ def _of(asked: TilesRequest) -> MapName:
 
 def _thumbnail(state: State, ran: Ran, site: Site) -> np.ndarray | None:
     """The head's picture among all heads, (down, across), once it is whole and pooled as the map is."""
-    view = state.results.atlas
+    view = state.results.of(AtlasView)
     if view is None or _scales_rows(state):
         return None
     if (view.request.run, view.request.pooling) != (ran.run, state.document.view.pooling):

@@ -28,7 +28,7 @@ from explorer.session.session import Session
 from explorer.session.state import Notice, State
 from explorer.widgets.card import Card
 from explorer.widgets.page import wrapped
-from models.protocol.comparison import CompareRequest
+from models.protocol.comparison import CompareRequest, CompareView
 from models.protocol.head import HeadRequest
 from models.protocol.interventions import (
     Intervention,
@@ -166,14 +166,14 @@ class MaskScalePanel(Panel):
         mask = _in_slot(state, Mask("trained", site=site, head=head))
         scale = _in_slot(state, Scale(1, site=site, head=head))
         self.mask_knobs.show_mask(mask if isinstance(mask, Mask) else None, view.painting, _elsewhere(state))
-        comparison = state.results.comparison
+        comparison = state.results.of(CompareView)
         if comparison is not None and comparison.request.site == state.selection.site:
             self.scale_knobs.show_trained(comparison.scale, comparison.head_dim)
         if self._waiting is None and not self.scale_knobs.is_dragging:
             self.scale_knobs.show_factor(scale.factor if isinstance(scale, Scale) else 1.0, _factor_elsewhere(state))
 
     def _render_effect(self, state: State) -> None:
-        view, ran, site, selection = state.results.comparison, state.ran, state.site, state.selection
+        view, ran, site, selection = state.results.of(CompareView), state.ran, state.site, state.selection
         if view is None or ran is None or site is None:
             self.effect.clear()
             return
@@ -196,7 +196,7 @@ class MaskScalePanel(Panel):
 
 def _is_being_shown(state: State) -> bool:
     """Whether the last step of the slider is on its way to the screen. Of a long text the first part is enough."""
-    view, ran = state.results.comparison, state.ran
+    view, ran = state.results.of(CompareView), state.ran
     begun = view is not None and ran is not None and view.request.run == ran.run and state.up_to_date
     return not state.busy.isdisjoint(_SHOWN_LANES - {CompareRequest.lane} if begun else _SHOWN_LANES)
 

@@ -13,7 +13,7 @@ from explorer.session.state import State
 from explorer.widgets.card import Card
 from explorer.widgets.number_text import MINUS, percent_text
 from explorer.widgets.token_text import byte_note
-from models.protocol.prediction import PredictionRequest
+from models.protocol.prediction import PredictionRequest, PredictionView
 from models.protocol.request import Request
 from models.protocol.running import Ran
 from models.protocol.values import Candidate, Prediction
@@ -42,15 +42,14 @@ class NextTokenPanel(Panel):
         column.addWidget(self.card)
 
     def wants(self, state: State) -> Request | None:
-        ran, view = state.ran, state.results.prediction
+        ran = state.ran
         if ran is None or not _has_words(state):
             return None
         positions = _positions(state, ran)
-        request = PredictionRequest(run=ran.run, positions=positions, top=state.document.view.top)
-        return None if view is not None and view.request == request else request
+        return PredictionRequest(run=ran.run, positions=positions, top=state.document.view.top)
 
     def render_state(self, state: State, old: State | None) -> None:
-        view, ran = state.results.prediction, state.ran
+        view, ran = state.results.of(PredictionView), state.ran
         masked = _is_masked(state)
         self.card.set_title("Masked tokens" if masked else "Next token" if not _names(state) else "What it sees")
         self.bars.set_empty_text(_EMPTY if _has_words(state) else _CLASSLESS if _names(state) else _wordless(state))
@@ -58,7 +57,7 @@ class NextTokenPanel(Panel):
             self.bars.set_groups(())
             self.card.set_subtitle("")
             return
-        if view.request.run != ran.run or (old is not None and view is old.results.prediction):
+        if view.request.run != ran.run or (old is not None and view is old.results.of(PredictionView)):
             return
         groups = [_group(prediction, ran, masked) for prediction in view.predictions]
         if len(groups) == 1:

@@ -19,8 +19,14 @@ from explorer.widgets.card import Card
 from explorer.widgets.page import wrapped
 from explorer.widgets.segments import Segments
 from models.protocol.interventions import Positions
-from models.protocol.order import ShuffleRequest
-from models.protocol.positions import PatchPositionsRequest, PositionScheme, PositionsRequest
+from models.protocol.order import ShuffleRequest, ShuffleView
+from models.protocol.positions import (
+    PatchPositionsRequest,
+    PatchPositionsView,
+    PositionScheme,
+    PositionsRequest,
+    PositionsView,
+)
 from models.protocol.request import Request
 from models.protocol.values import CheckpointInfo, SeenPicture
 
@@ -85,18 +91,14 @@ class PositionsPanel(Panel):
         if ran is None or site is None:
             return None
         if ran.seen is not None:
-            patches, wanted = state.results.patch_positions, PatchPositionsRequest(run=ran.run)
-            return None if patches is not None and patches.request == wanted else wanted
+            return PatchPositionsRequest(run=ran.run)
         if page == _MODEL:
             selection = state.selection
-            request = PositionsRequest(
+            return PositionsRequest(
                 run=ran.run, site=site.ref, head=selection.head, query=selection.query, key=selection.key
             )
-            view = state.results.positions
-            return None if view is not None and view.request == request else request
         if page == _ORDER:
-            shuffle, reordered = state.results.shuffle, ShuffleRequest(run=ran.run, seed=self._seed)
-            return None if shuffle is not None and shuffle.request == reordered else reordered
+            return ShuffleRequest(run=ran.run, seed=self._seed)
         return None
 
     def render_state(self, state: State, old: State | None) -> None:
@@ -106,10 +108,10 @@ class PositionsPanel(Panel):
             self.card.set_subtitle(f"{loaded.info.name}: of the patches" if loaded is not None else "")
             self._render_patches(state, state.ran.seen)
             return
-        positions, shuffle = state.results.positions, state.results.shuffle
-        if old is None or positions is not old.results.positions:
+        positions, shuffle = state.results.of(PositionsView), state.results.of(ShuffleView)
+        if old is None or positions is not old.results.of(PositionsView):
             self.scheme.show_view(positions)
-        if old is None or shuffle is not old.results.shuffle:
+        if old is None or shuffle is not old.results.of(ShuffleView):
             self.order.show_view(shuffle)
         scheme = self._scheme(state)
         loaded = state.results.loaded
@@ -126,7 +128,7 @@ class PositionsPanel(Panel):
             self._refresh()
 
     def _render_patches(self, state: State, seen: SeenPicture) -> None:
-        self.patches.show_view(state.results.patch_positions, sequential(state.document.view.colour_map))
+        self.patches.show_view(state.results.of(PatchPositionsView), sequential(state.document.view.colour_map))
         selection = state.selection
         self.patches.grid.set_selection(selection.query - seen.first, selection.key - seen.first)
 
@@ -162,7 +164,7 @@ class PositionsPanel(Panel):
 
     @staticmethod
     def _scheme(state: State) -> PositionScheme | None:
-        for view in (state.results.shuffle, state.results.positions):
+        for view in (state.results.of(ShuffleView), state.results.of(PositionsView)):
             if view is not None:
                 return view.scheme
         return None

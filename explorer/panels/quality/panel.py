@@ -113,13 +113,13 @@ class QualityPanel(Panel):
             self.choices.choose_task(DATES if loaded.info.reference in DATE_MODELS else TRANSLATION)
             self._draw()
         self._show_progress(state)
-        view = state.results.quality
+        view = state.results.of(QualityView)
         before, self._view = self._view, view
         if view is not before and (view is None or before is None or view.bins != before.bins or view.parts):
             self._draw()
 
     def _show_progress(self, state: State) -> None:
-        measuring, view = state.measuring is not None, state.results.quality
+        measuring, view = state.measuring is not None, state.results.of(QualityView)
         label = next((p.label for p in state.progress if p.request.lane == QualityRequest.lane), "")
         self.status.setText(progress_text(view, measuring, label))
         self.status.setVisible(bool(self.status.text()))

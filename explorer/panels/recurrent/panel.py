@@ -104,13 +104,13 @@ class RecurrentPanel(Panel):
     # what it shows
 
     def wants(self, state: State) -> Request | None:
-        ran, view = state.ran, state.results.recurrent
+        ran = state.ran
         if ran is None or not _is_recurrent(state):
             return None
-        return None if view is not None and view.request.run == ran.run else RecurrentRequest(run=ran.run)
+        return RecurrentRequest(run=ran.run)
 
     def render_state(self, state: State, old: State | None) -> None:
-        view, ran = state.results.recurrent, state.ran
+        view, ran = state.results.of(RecurrentView), state.ran
         if view is None or ran is None:
             self._shown = None
             recurrent = _is_recurrent(state) or state.results.loaded is None

@@ -14,7 +14,8 @@ from explorer.panels.trust.verdicts import on_equality, on_mode, on_rows
 from explorer.session.hover import Hover
 from explorer.session.session import Session
 from explorer.session.state import State
-from models.protocol.trust import TrustRequest
+from models.protocol.atlas import AtlasView
+from models.protocol.trust import TrustReport, TrustRequest
 
 # A run that stays on screen for this long (ms) is compared by itself, as long as that takes but a moment.
 PAUSE = 600
@@ -50,9 +51,9 @@ class TrustStrip(Panel):
         results, ran = state.results, state.ran
         is_measuring = TrustRequest.lane in state.busy
         self.mode.set_status(*on_mode(results.loaded))
-        self.rows.set_status(*on_rows(results.loaded, ran, results.atlas))
-        self.equal.set_status(*on_equality(results.loaded, ran, results.trust, is_measuring))
-        if ran is None or results.trust is not None or len(ran.tokens) > SMALL:
+        self.rows.set_status(*on_rows(results.loaded, ran, results.of(AtlasView)))
+        self.equal.set_status(*on_equality(results.loaded, ran, results.of(TrustReport), is_measuring))
+        if ran is None or results.of(TrustReport) is not None or len(ran.tokens) > SMALL:
             self._pause.stop()
         elif old is None or ran is not old.ran:
             self._pause.start()

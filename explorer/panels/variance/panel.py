@@ -178,10 +178,10 @@ class VariancePanel(Panel):
         return replace(asked, run=ran.run, site=site.ref, head=state.selection.head)
 
     def wants(self, state: State) -> Request | None:
-        request, view = self.request(state), state.results.variance
+        request = self.request(state)
         if state.results.loaded is None or request.refusal():
             return None  # opening a checkpoint calls off whatever else was asked
-        return None if view is not None and view.request == request else request
+        return request
 
     def _on_numbers(self) -> None:
         refusal = self.request(self.session.state).refusal()
@@ -193,7 +193,7 @@ class VariancePanel(Panel):
     # what it shows
 
     def render_state(self, state: State, old: State | None) -> None:
-        view = state.results.variance
+        view = state.results.of(VarianceView)
         if view is None:
             return  # the last experiment stays until the next one is here
         if view is not self._view:

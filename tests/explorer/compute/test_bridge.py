@@ -19,6 +19,7 @@ from models.protocol.loading import Loaded, LoadRequest
 from models.protocol.request import Failure, Lane, Progress, Request, Result
 from models.protocol.running import ForwardRequest, Ran
 from models.protocol.step import StepRequest
+from models.protocol.trust import TrustReport
 from models.protocol.values import SiteRef
 from tests.explorer.compute.engines import GatedEngine, QuickEngine, Report, ShouldStop
 
@@ -330,7 +331,7 @@ def test_a_session_starts_by_itself(session, qtbot):
     qtbot.waitUntil(settled(session))
     assert session.state.document.text == "The example of story-gpt"
     assert session.state.site is not None
-    assert session.state.results.trust is not None
+    assert session.state.results.of(TrustReport) is not None
 
 
 def test_fast_typing_ends_with_the_last_text(session, qtbot):

@@ -22,7 +22,7 @@ from explorer.session.intents import OpenCheckpoint, SelectHead, SelectQuery, Sh
 from explorer.session.state import Notice, State
 from explorer.widgets.card import Card
 from explorer.widgets.token_text import shortened
-from models.protocol.head import HeadRequest
+from models.protocol.head import HeadRequest, HeadView
 from models.protocol.loading import Loaded, LoadRequest
 from models.protocol.request import Request
 from models.protocol.values import SiteRef
@@ -109,7 +109,7 @@ def test_it_asks_again_for_what_it_left_before_the_answer_came(qtbot, session):
     for head in (2, 5):
         session.dispatch(SelectHead(FIVE, head))
     session.arrive(answers.head_view(head=2))
-    assert session.state.results.head.request.head == 5
+    assert session.state.results.of(HeadView).request.head == 5
     session.dispatch(SelectHead(FIVE, 2))
     assert asked_heads(session) == [2, 2]
 

@@ -9,7 +9,7 @@ import pytest
 from explorer.session.intents import Arrived, Intent, Measure, OpenCheckpoint, SetText
 from explorer.session.state import State
 from models.protocol.loading import LoadRequest
-from models.protocol.quality import QualityRequest
+from models.protocol.quality import QualityRequest, QualityView
 from models.protocol.request import Progress, Request, Result
 from tests.explorer.session import answers
 from tests.explorer.session.answers import QUALITY as REQUEST
@@ -36,7 +36,7 @@ def test_each_answer_asks_for_the_next_batch_up_to_the_last(story):
     assert story.after(view(6)) == (replace(REQUEST, done=6),)
     assert story.after(view(12)) == ()
     assert story.state.measuring is None
-    assert story.state.results.quality.ended
+    assert story.state.results.of(QualityView).ended
 
 
 def test_the_text_and_the_selection_go_their_own_way_meanwhile(story):
@@ -51,9 +51,9 @@ def test_the_text_and_the_selection_go_their_own_way_meanwhile(story):
 def test_stopped_the_engine_is_told_and_what_was_measured_stays(story):
     story.after(Measure(REQUEST))
     story.after(view(3))
-    shown = story.state.results.quality
+    shown = story.state.results.of(QualityView)
     assert story.after(Measure(None)) == (replace(REQUEST, done=3, stop=True),)
-    assert story.state.results.quality is shown
+    assert story.state.results.of(QualityView) is shown
     assert story.after(view(3, request=replace(REQUEST, done=3, stop=True, ticket=9))) == ()
     assert story.state.measuring is None
     assert story.after(Measure(None)) == ()
@@ -65,7 +65,7 @@ def test_a_load_calls_the_batch_off_and_it_is_asked_for_again_after_it(story):
     asked = story.after(OpenCheckpoint("en-es"))
     assert asked == (LoadRequest(reference="en-es"), replace(REQUEST, done=3))
     assert story.after(answers.loaded("en-es")) == ()
-    assert story.state.results.quality.done == 3
+    assert story.state.results.of(QualityView).done == 3
     assert story.state.measuring == replace(REQUEST, done=3)
 
 
@@ -74,7 +74,7 @@ def test_a_new_measurement_takes_the_place_of_the_last(story):
     story.after(view(12))
     other = replace(REQUEST, pairs="")
     assert story.after(Measure(other)) == (other,)
-    assert story.state.results.quality is None
+    assert story.state.results.of(QualityView) is None
 
 
 def test_a_failure_ends_it_with_a_sentence(story):

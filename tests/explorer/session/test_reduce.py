@@ -35,6 +35,7 @@ from models.protocol.export import ExportRequest
 from models.protocol.loading import LoadRequest
 from models.protocol.running import ForwardRequest
 from models.protocol.step import StepRequest
+from models.protocol.trust import TrustReport
 from models.protocol.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.session.answers import after
@@ -257,7 +258,8 @@ def check(state: State) -> None:
     if ran is not None:
         assert 0 <= selection.query < max(1, len(ran.tokens))
         assert 0 <= selection.key < max(1, len(ran.tokens))
-        assert state.results.trust is None or state.results.trust.request.run == ran.run
+        report = state.results.of(TrustReport)
+        assert report is None or report.request.run == ran.run
     if state.site is not None:
         assert 0 <= selection.head < state.site.heads
     lanes = [p.request.lane for p in state.progress]

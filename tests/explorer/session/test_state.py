@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from explorer.session.state import Document, Results, Selection, State, clamped
+from explorer.session.results import Results
+from explorer.session.state import Document, Selection, State, clamped
 from models.protocol.running import Ran
 from models.protocol.values import Site, SiteRef
 from tests.explorer.session import answers
@@ -11,7 +12,7 @@ FIRST = SiteRef("decoder", 0)
 
 
 def looking_at(selection: Selection, ran: Ran | None) -> State:
-    return State(document=Document(selection=selection), results=Results(ran=ran))
+    return State(document=Document(selection=selection), results=Results() if ran is None else Results().keeping(ran))
 
 
 def test_the_panels_selection_is_within_what_ran_and_the_documents_is_kept():

@@ -20,11 +20,11 @@ def view(run: int | None) -> VarianceView:
 
 def test_it_is_kept(running):
     found = view(run=1)
-    assert answers.after(running, found).results.variance is found
+    assert answers.after(running, found).results.of(VarianceView) is found
 
 
 def test_of_another_run_only_the_random_draws_are_kept(running):
-    kept = answers.after(running, view(run=2)).results.variance
+    kept = answers.after(running, view(run=2)).results.of(VarianceView)
     assert kept is not None
     assert kept.experiment is EXPERIMENT
     assert kept.head is None
@@ -32,9 +32,9 @@ def test_of_another_run_only_the_random_draws_are_kept(running):
 
 def test_it_needs_no_run():
     found = view(run=None)
-    assert answers.after(State(), answers.loaded(), found).results.variance is found
+    assert answers.after(State(), answers.loaded(), found).results.of(VarianceView) is found
 
 
 def test_another_checkpoint_takes_it_away(running):
     state = answers.after(running, view(run=1), answers.loaded("story-gpt"))
-    assert state.results.variance is None
+    assert state.results.of(VarianceView) is None

@@ -82,7 +82,7 @@ def test_what_is_on_screen_is_kept_when_devices_become_known(menu, session):
     session.dispatch(Arrived(DevicesView(request=DevicesRequest(), devices=DEVICES)))
     assert session.state.results.loaded is loaded
     session.dispatch(Arrived(answers.loaded("story-bert")))
-    assert session.state.results.devices.devices == DEVICES
+    assert session.state.results.of(DevicesView).devices == DEVICES
 
 
 def test_a_textbook_model_has_nothing_to_choose(menu, session):

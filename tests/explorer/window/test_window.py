@@ -15,7 +15,10 @@ from explorer.panels.next_token.panel import NextTokenPanel
 from explorer.theme import LIGHT
 from explorer.widgets.number_text import value_text
 from explorer.window.window import MainWindow
-from models.protocol.trust import TrustRequest
+from models.protocol.atlas import AtlasView
+from models.protocol.head import HeadView
+from models.protocol.prediction import PredictionView
+from models.protocol.trust import TrustReport, TrustRequest
 from tests.explorer.real_window import (
     EXAMPLE,
     bars,
@@ -57,7 +60,7 @@ def assert_all_views_show(window: MainWindow, layer: int, head: int, query: int,
     """Every view follows the one selection, with the weights of that head."""
     settle(window)
     state = window.session.state
-    selection, view = state.selection, state.results.head
+    selection, view = state.selection, state.results.of(HeadView)
     assert state.ran is not None
     assert view is not None
     assert selection.site is not None
@@ -100,10 +103,10 @@ def test_every_number_shown_is_the_models(window):
     trace = models.run(models.open_checkpoint("story-gpt"), EXAMPLE)
     click_head(window, 2, 7)
     settle(window)
-    view, atlas = window.session.state.results.head, window.session.state.results.atlas
+    view, atlas = window.session.state.results.of(HeadView), window.session.state.results.of(AtlasView)
     np.testing.assert_array_equal(view.weights, trace.weights(("decoder", 2), 7))
     np.testing.assert_array_equal(atlas.images[6, 1], trace.weights(("decoder", 6), 1))
-    prediction = window.session.state.results.prediction.predictions[0]
+    prediction = window.session.state.results.of(PredictionView).predictions[0]
     logits = trace.logits[13].astype(np.float64)
     probabilities = np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
     assert prediction.candidates[0].probability == pytest.approx(probabilities.max(), rel=1e-6)
@@ -148,12 +151,12 @@ def test_alt_and_arrows_walk_over_the_heads_from_inside_the_input(window):
 
 def test_a_click_on_the_trust_strip_measures_again(window):
     trust = window.top_bar.trust
-    before = window.session.state.results.trust
+    before = window.session.state.results.of(TrustReport)
     with requests_of(window) as asked:
         click(trust.equal, trust.equal.rect().center())
     assert [type(request) for request in asked] == [TrustRequest]
     settle(window)
-    report = window.session.state.results.trust
+    report = window.session.state.results.of(TrustReport)
     assert report is not before
     assert report.holds
     assert trust.equal.text.startswith("✓ equals the model")
@@ -166,7 +169,7 @@ def test_bars_and_arcs_follow_the_token_that_looks(window):
     click_token(window, 3)
     settle(window)
     assert bars(window) != after_tom
-    view = window.session.state.results.prediction
+    view = window.session.state.results.of(PredictionView)
     assert [prediction.position for prediction in view.predictions] == [3]
     assert view.predictions[0].actual.label == "␣went"
 

@@ -11,6 +11,7 @@ from explorer.panels.decoding.player_view import ATTENTION, CANDIDATES
 from explorer.session.files import load, save
 from explorer.session.intents import Place, PutIntervention, RestoreDocument
 from explorer.window.window import MainWindow
+from models.protocol.decoding import DecodeRowsView
 from models.protocol.interventions import Scale
 from models.protocol.values import Placement
 from tests.explorer.player_window import panel, pressed
@@ -54,7 +55,7 @@ def test_a_beam_picked_by_keys_shows_where_it_looked(window):
     for place in range(len(beams.rows)):
         settle(window)
         beam = decode.player.shown_beam
-        rows = window.session.state.results.decoded_rows
+        rows = window.session.state.results.of(DecodeRowsView)
         assert beam is not None
         assert rows is not None
         assert rows.request.ids == beam.ids

@@ -21,6 +21,9 @@ from explorer.widgets.number_text import value_text
 from explorer.window.window import MainWindow
 from models import open_checkpoint, run
 from models.forward.trace import Trace
+from models.protocol.atlas import AtlasView
+from models.protocol.comparison import CompareView
+from models.protocol.head import RowView
 from models.protocol.interventions import Mask, Scale
 from models.protocol.trust import TrustReport
 from models.protocol.values import SiteRef
@@ -96,7 +99,7 @@ def test_a_token_is_found_by_keyboard(window: MainWindow, trace: Trace) -> None:
     selection = window.session.state.selection
     assert selection.query in places
     assert selection.query in panel.map.view.rows.visible()
-    row = window.session.state.results.row
+    row = window.session.state.results.of(RowView)
     assert row is not None
     site = selection.site
     assert site is not None
@@ -115,7 +118,7 @@ def test_words_of_several_tokens_are_found(window: MainWindow, text: str, trace:
 
 
 def test_every_thumbnail_comes(window: MainWindow, trace: Trace) -> None:
-    view = window.session.state.results.atlas
+    view = window.session.state.results.of(AtlasView)
     assert view is not None
     assert view.done == 1
     np.testing.assert_allclose(view.images, trace.atlas(48), atol=1e-6)
@@ -123,7 +126,7 @@ def test_every_thumbnail_comes(window: MainWindow, trace: Trace) -> None:
 
 def test_it_is_compared_when_asked_and_on_some_rows(window: MainWindow) -> None:
     def report() -> TrustReport | None:
-        return window.session.state.results.trust
+        return window.session.state.results.of(TrustReport)
 
     assert report() is None
     window.top_bar.trust.measure()
@@ -173,7 +176,7 @@ def test_masks_show_before_and_after_in_squares_and_rows_exactly(
     window.session.dispatch(PutIntervention(edit))
     window.session.dispatch(SelectCell(1200, 301))
     settle(window)
-    view, change = window.session.state.results.comparison, panel.effect.change
+    view, change = window.session.state.results.of(CompareView), panel.effect.change
     assert view is not None
     assert view.done == 1
     edited = run(open_checkpoint(folder), text, interventions=[edit])

@@ -9,6 +9,8 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QPushButton
 
 from explorer.window.window import MainWindow
+from models.protocol.loading import DevicesView
+from models.protocol.trust import TrustReport
 from models.protocol.values import Placement
 from tests import pretend_device
 from tests.explorer.real_window import EXAMPLE, bars, click, opened_window, paste, settle, wait_until
@@ -26,7 +28,7 @@ def choices(window: MainWindow) -> list[QAction]:
     """The device menu's, as they stand once it was opened."""
     menu = window.top_bar.devices.choices
     menu.aboutToShow.emit()
-    wait_until(lambda: window.session.state.results.devices is not None)
+    wait_until(lambda: window.session.state.results.of(DevicesView) is not None)
     return [action for action in menu.actions() if action.isCheckable()]
 
 
@@ -43,7 +45,7 @@ def test_the_first_accelerator_is_taken_and_every_panel_filled(window):
     for name in window.dock_host.docks:
         window.dock_host.raise_panel(name)
         settle(window)
-    report = window.session.state.results.trust
+    report = window.session.state.results.of(TrustReport)
     assert report is not None
     assert report.holds
     assert window.session.state.notice is None

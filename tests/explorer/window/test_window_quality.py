@@ -14,6 +14,7 @@ from explorer.panels.quality.choices import FILE, TRANSLATION
 from explorer.panels.quality.panel import QualityPanel
 from explorer.session.intents import OpenCheckpoint, SetText
 from explorer.window.window import MainWindow
+from models.protocol.quality import QualityView
 from models.quality import measurement as quality
 from tests.explorer.real_window import click, opened_window, panel_of, settle, wait_until
 
@@ -40,7 +41,7 @@ def press(button) -> None:
 
 
 def measured(panel: QualityPanel) -> bool:
-    view = panel.session.state.results.quality
+    view = panel.session.state.results.of(QualityView)
     return view is not None and view.ended and panel.session.state.measuring is None
 
 
@@ -56,7 +57,7 @@ def test_run_to_the_end_with_a_text_and_a_checkpoint_opened_meanwhile(window, pa
     wait_until(lambda: measured(panel))
     settle(window)
     assert window.session.state.results.loaded.info.reference == "dates-luong"
-    view = window.session.state.results.quality
+    view = window.session.state.results.of(QualityView)
     assert (view.sentences, view.done) == (200, 600)
     assert [round(value) for value in panel.plot.figure.series[0].y] == [100] * len(view.bins)
     assert panel.status.text().startswith("200 dates, 3 models")
@@ -73,7 +74,7 @@ def test_stop(window, panel):
     wait_until(lambda: len(panel.plot.places) >= 1)
     press(panel.stop)
     wait_until(lambda: not window.bridge.busy)
-    view = window.session.state.results.quality
+    view = window.session.state.results.of(QualityView)
     assert 0 < view.done < view.total
     assert len(panel.plot.places) >= 1
     assert panel.status.text().startswith(f"Stopped at {view.done} of 600")

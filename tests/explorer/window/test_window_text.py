@@ -14,6 +14,8 @@ from explorer.panels.head_map.panel import HeadMapPanel
 from explorer.panels.next_token.panel import NextTokenPanel
 from explorer.session.intents import OpenCheckpoint
 from explorer.window.window import MainWindow
+from models.protocol.head import HeadView
+from models.protocol.prediction import PredictionView
 from models.protocol.running import ForwardRequest
 from models.protocol.step import StepRequest
 from tests.explorer.real_window import (
@@ -73,7 +75,7 @@ def test_the_model_runs_as_one_types_and_the_selection_follows_the_end(window):
     assert window.session.state.ran.text == EXAMPLE + " him"
     assert words(window)[-1] == "him"
     assert window.session.state.selection.query == 14
-    assert window.session.state.results.prediction.predictions[0].position == 14
+    assert window.session.state.results.of(PredictionView).predictions[0].position == 14
 
 
 def test_enter_runs_again_and_shift_enter_breaks_the_line(window):
@@ -118,7 +120,7 @@ def test_undo_of_a_selection_restores_the_head(window):
     settle(window)
     press(window.input.text, Qt.Key.Key_Z, CONTROL)
     settle(window)
-    view = window.session.state.results.head
+    view = window.session.state.results.of(HeadView)
     assert (view.request.site.layer, view.request.head) == (5, 5)
 
 
@@ -164,7 +166,7 @@ def test_ctrl_m_masks_the_selected_word_and_the_model_fills_it_in(window):
     settle(window)
     assert window.input.text.text() == "Tom went to the [MASK]."
     likeliest = bars(window).split()[0]
-    assert 0.05 < window.session.state.results.prediction.predictions[0].candidates[0].probability < 0.5
+    assert 0.05 < window.session.state.results.of(PredictionView).predictions[0].candidates[0].probability < 0.5
     press(window.input.text, Qt.Key.Key_Return, CONTROL)
     settle(window)
     assert window.input.text.text() == f"Tom went to the {likeliest}."
@@ -225,7 +227,7 @@ def test_a_bad_folder_gets_a_sentence_and_the_session_stays(window, tmp_path, pl
     assert window.top_bar.menu.currentData() == "story-gpt"
     click_head(window, 3, 3)
     settle(window)
-    assert window.session.state.results.head.request.head == 3
+    assert window.session.state.results.of(HeadView).request.head == 3
 
 
 def test_what_was_called_off_by_a_bad_folder_is_asked_again(window, tmp_path):
@@ -233,7 +235,7 @@ def test_what_was_called_off_by_a_bad_folder_is_asked_again(window, tmp_path):
     window.session.dispatch(OpenCheckpoint(str(tmp_path)))  # before the head's weights are here
     wait_until(lambda: window.session.state.loading is None)
     settle(window)
-    view = window.session.state.results.head
+    view = window.session.state.results.of(HeadView)
     assert (view.request.site.layer, view.request.head) == (4, 4)
 
 

@@ -17,6 +17,8 @@ from explorer.panels.head_map.panel import HeadMapPanel
 from explorer.session.intents import OpenCheckpoint, RestoreDocument, SelectHead, Show
 from explorer.session.state import Document, Selection
 from explorer.window.window import MainWindow
+from models.protocol.alignment import AlignmentView
+from models.protocol.head import HeadView
 from models.protocol.values import SiteRef
 from tests.explorer.real_window import click, opened_window, panel_of, paste, press, settle, wait_until
 
@@ -59,11 +61,11 @@ def test_the_alignment_is_that_of_the_map(window):
         "The weights with which the model wrote “gato”: 99 % on “cat”. It was 94.0 % likely."
     )
     state = window.session.state
-    np.testing.assert_allclose(state.results.alignment.weights, state.results.head.weights, atol=1e-6)
+    np.testing.assert_allclose(state.results.of(AlignmentView).weights, state.results.of(HeadView).weights, atol=1e-6)
     click(panel.modes, panel.modes.button(2).geometry().center())
     QTest.mouseClick(panel.modes.button(2), Qt.MouseButton.LeftButton)
     settle(window)
-    assert window.session.state.results.alignment.description == "mean over all 32 cross-attention heads"
+    assert window.session.state.results.of(AlignmentView).description == "mean over all 32 cross-attention heads"
     panel.show_mode(0)
 
 

@@ -16,8 +16,9 @@ from explorer.panels.next_token.panel import NextTokenPanel
 from explorer.theme import DARK, LIGHT, sequential
 from explorer.window.window import MainWindow
 from models import load_weights
-from models.protocol.head import HeadRequest
-from models.protocol.prediction import PredictionRequest
+from models.protocol.atlas import AtlasView
+from models.protocol.head import HeadRequest, HeadView
+from models.protocol.prediction import PredictionRequest, PredictionView
 from models.views import export
 from models.views.export import save_weights
 from tests.explorer.real_window import (
@@ -101,7 +102,7 @@ def test_a_hidden_panel_asks_for_nothing_and_catches_up(window):
         window.menus["panel_next"].trigger()
         settle(window)
     assert [type(request) for request in asked] == [PredictionRequest]
-    assert window.session.state.results.prediction.predictions[0].position == 1
+    assert window.session.state.results.of(PredictionView).predictions[0].position == 1
     assert bars(window) != before
 
 
@@ -109,11 +110,11 @@ def test_a_panel_that_missed_a_whole_run_shows_the_new_one(window):
     window.menus["panel_heads"].trigger()
     paste(window, "Tom went home")
     settle(window)
-    assert window.session.state.results.atlas.request.run != window.session.state.ran.run
+    assert window.session.state.results.of(AtlasView).request.run != window.session.state.ran.run
     window.menus["panel_heads"].trigger()
     settle(window)
-    assert window.session.state.results.atlas.request.run == window.session.state.ran.run
-    assert window.session.state.results.atlas.images.shape[2:] == (4, 4)
+    assert window.session.state.results.of(AtlasView).request.run == window.session.state.ran.run
+    assert window.session.state.results.of(AtlasView).images.shape[2:] == (4, 4)
 
 
 def test_heads_walked_over_quickly_are_asked_for_and_the_last_one_is_shown(window):
@@ -122,7 +123,7 @@ def test_heads_walked_over_quickly_are_asked_for_and_the_last_one_is_shown(windo
             click_head(window, 3, head)
     assert {request.head for request in asked if isinstance(request, HeadRequest)} == {0, 1, 2, 3, 4, 6, 7}
     settle(window)
-    assert window.session.state.results.head.request.head == 7
+    assert window.session.state.results.of(HeadView).request.head == 7
 
 
 def test_the_layout_can_be_changed_and_reset(window):
@@ -181,7 +182,7 @@ def test_scaling_by_row_divides_each_row_by_its_largest_weight(window):
     panel.scale.setFocus()
     press(panel.scale, Qt.Key.Key_Down)
     settle(window)
-    weights = window.session.state.results.head.weights
+    weights = window.session.state.results.of(HeadView).weights
     ratio = float(weights[13, 1] / weights[13].max())
     assert panel.map.readout(13, 1) == f"“to” looks at “Tom”: weight / max {ratio:.3f}"
     assert all(colour_of_cell(window, row, int(weights[row].argmax())) == tuple(sequential()[255]) for row in range(14))
@@ -191,8 +192,8 @@ def test_the_mean_over_heads_stands_beside_each_layer(window):
     atlas = panel_of(window, HeadAtlasPanel).atlas
     window.menus["mean_column"].trigger()
     settle(window)
-    mean = window.session.state.results.atlas.mean
-    np.testing.assert_allclose(mean[3], window.session.state.results.atlas.images[3].mean(axis=0), atol=1e-6)
+    mean = window.session.state.results.of(AtlasView).mean
+    np.testing.assert_allclose(mean[3], window.session.state.results.of(AtlasView).images[3].mean(axis=0), atol=1e-6)
     assert atlas.head_name(3, 8) == "layer 3, mean of its heads"
     assert window.menus["mean_column"].isChecked()
 
@@ -258,7 +259,7 @@ def test_saving_a_picture_and_the_weights(window, tmp_path, monkeypatch):
     settle(window)
     assert str(chosen["npz"]) in window.notice_bar.text
     with np.load(chosen["npz"]) as written:
-        np.testing.assert_array_equal(written["decoder.5"][5], window.session.state.results.head.weights)
+        np.testing.assert_array_equal(written["decoder.5"][5], window.session.state.results.of(HeadView).weights)
 
 
 @pytest.mark.parametrize(

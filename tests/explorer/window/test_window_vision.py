@@ -21,6 +21,9 @@ from explorer.session import files
 from explorer.session.intents import OpenCheckpoint, SelectKey, SetPicture, Show
 from explorer.widgets.number_text import value_text
 from explorer.window.window import MainWindow
+from models.protocol.head import HeadView
+from models.protocol.positions import PatchPositionsView
+from models.protocol.prediction import PredictionView
 from tests.explorer.real_window import click, opened_window, panel_of, press, settle
 
 
@@ -39,7 +42,7 @@ def window(shared: MainWindow) -> MainWindow:
 
 
 def best(window: MainWindow) -> str:
-    view = window.session.state.results.prediction
+    view = window.session.state.results.of(PredictionView)
     assert view is not None
     return view.predictions[0].candidates[0].label
 
@@ -100,7 +103,7 @@ def test_positions_of_patches_are_compared_and_linked_with_the_selected_one(wind
     panel = panel_of(window, PositionsPanel)
     grid = panel.patches.grid
     assert not panel.chooser.isVisible()
-    view, ran = window.session.state.results.patch_positions, window.session.state.ran
+    view, ran = window.session.state.results.of(PatchPositionsView), window.session.state.ran
     assert view is not None
     assert view.alike is not None
     assert view.alike.shape == (7, 7, 7, 7)
@@ -119,7 +122,7 @@ def test_positions_of_patches_are_compared_and_linked_with_the_selected_one(wind
     assert grid.readout() == f"r4 c4 and r1 c1: {value}"
     window.session.dispatch(SetPicture("sample:cat-1"))
     settle(window)
-    newer = window.session.state.results.patch_positions
+    newer = window.session.state.results.of(PatchPositionsView)
     assert newer is not None
     np.testing.assert_array_equal(newer.alike, view.alike)  # positions are of the model, not of the picture
     window.dock_host.docks["next"].raise_()
@@ -146,7 +149,7 @@ def test_a_patch_is_selected_by_a_click(window):
     settle(window)
     assert window.session.state.selection.query == 16
     assert window.input.caption.text().endswith("from “r3 c2”")
-    head = window.session.state.results.head
+    head = window.session.state.results.of(HeadView)
     coloured = window.input.picture.weights.grab().toImage()
     press(view, Qt.Key.Key_Down)
     settle(window)

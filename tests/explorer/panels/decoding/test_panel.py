@@ -31,7 +31,7 @@ from explorer.session.state import Document, State
 from explorer.theme import DARK
 from models.engine.engine import Engine
 from models.forward.run import run
-from models.protocol.decoding import DecodeRowsRequest, DecodeSamplesRequest, DecodeStepRequest
+from models.protocol.decoding import DecodeRowsRequest, DecodeRowsView, DecodeSamplesRequest, DecodeStepRequest
 from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.interventions import Mask, Scale
 from models.protocol.loading import LoadRequest
@@ -492,7 +492,7 @@ def beam_search(qtbot, session, panel, width: int, count: int) -> None:
 
 def shown_rows(session, story_gpt_ids) -> None:
     """The picture is that of a whole pass over what the picked text had read."""
-    view = session.state.results.decoded_rows
+    view = session.state.results.of(DecodeRowsView)
     model = session.engine._model
     prompt = [token.id for token in model.tokenize(TEXT)]
     trace = run(model, [*prompt, *story_gpt_ids[:-1]], interventions=view.request.interventions)
@@ -510,7 +510,7 @@ def test_every_beam_can_be_picked_and_its_attention_is_shown(qtbot, session, pan
         click_row(qtbot, session, panel.view.texts.list, place)
         shown_rows(session, beam.ids)
         assert f"beam “{beam.text.strip()}”" in panel.view.attention.heading.text()
-        assert session.state.results.decoded_rows.from_steps
+        assert session.state.results.of(DecodeRowsView).from_steps
     qtbot.keyClick(panel.view.texts.list, Qt.Key.Key_Up)
     session.answer()
     shown_rows(session, alive[1].ids)
@@ -573,7 +573,7 @@ def test_several_samples_are_written_side_by_side(qtbot, session, panel):
         assert view.drawn == drawn
     press(qtbot, session, panel.view.tabs.button(ATTENTION))
     shown_rows(session, panel.player.branches.ids())
-    assert session.state.results.decoded_rows.from_steps
+    assert session.state.results.of(DecodeRowsView).from_steps
     qtbot.keyClick(panel.view.texts.list, Qt.Key.Key_Up)
     session.answer()
     assert panel.player.shown_view().request.settings.sample == 2
@@ -749,14 +749,14 @@ def test_attention_grows_by_a_row_a_step(qtbot, session, panel):
     assert panel.view.attention.note.text() == "Press Step: a row for each token appears here."
     steps(qtbot, session, panel, 1)
     assert panel.view.attention.note.text().startswith("The last row is where the head looked")
-    first = session.state.results.decoded_rows
+    first = session.state.results.of(DecodeRowsView)
     steps(qtbot, session, panel, 1)
-    second = session.state.results.decoded_rows
+    second = session.state.results.of(DecodeRowsView)
     assert second.weights.shape[0] == first.weights.shape[0] + 1
     np.testing.assert_allclose(second.weights.sum(axis=1), 1, atol=1e-5)
     session.dispatch(SelectHead(SiteRef("decoder", 2), 1))
     session.answer()
-    assert session.state.results.decoded_rows.request.site == SiteRef("decoder", 2)
+    assert session.state.results.of(DecodeRowsView).request.site == SiteRef("decoder", 2)
 
 
 def test_the_cache_is_told_in_tokens_and_bytes(qtbot, session, panel):
@@ -772,7 +772,7 @@ def test_the_cache_is_told_in_tokens_and_bytes(qtbot, session, panel):
 def test_the_picture_says_which_rows_it_has(qtbot, session, panel):
     steps(qtbot, session, panel, 2)
     press(qtbot, session, panel.view.tabs.button(ATTENTION))
-    view, page = session.state.results.decoded_rows, panel.view.attention
+    view, page = session.state.results.of(DecodeRowsView), panel.view.attention
     last = "The last row is where the head looked to choose this step's token. "
     assert page.note.text() == last + "14 rows of the prompt and 1 of written tokens, one a step."
 

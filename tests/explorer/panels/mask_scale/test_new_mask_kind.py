@@ -12,6 +12,7 @@ from explorer.arguments import parse
 from explorer.session import files
 from explorer.session.intents import SetView
 from explorer.session.state import Document, InterventionItem, Selection
+from models.protocol.comparison import CompareView
 from models.protocol.interventions import Mask
 from models.protocol.mask_kinds import MASK_KINDS, MaskKind, register
 from models.protocol.values import SiteRef
@@ -69,7 +70,7 @@ def test_the_panel_offers_it_with_its_number_and_its_sentence(qapp):
         assert knobs.number.isVisibleTo(knobs)
         assert knobs.number.toolTip() == "how far apart the tokens are that are visible"
         assert "A token attends to every nth token of the text." in knobs.explanation.text()
-        view = host.state.results.comparison
+        view = host.state.results.of(CompareView)
         assert view is not None
         assert view.masked_after is not None
         assert view.masked_after[:, np.arange(view.masked_after.shape[1]) % n != 0].all()

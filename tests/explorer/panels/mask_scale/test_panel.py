@@ -31,6 +31,7 @@ from explorer.session.intents import (
 from explorer.session.state import Document, InterventionItem, Selection, State
 from explorer.widgets.number_text import value_text
 from models.protocol.comparison import CompareRequest, CompareView, TokenChange
+from models.protocol.head import HeadView
 from models.protocol.interventions import Mask, Scale
 from models.protocol.running import ForwardRequest
 from models.protocol.values import SiteRef
@@ -78,7 +79,7 @@ def interventions(host: Host) -> list[Any]:
 
 
 def comparison(host: Host) -> CompareView:
-    view = host.state.results.comparison
+    view = host.state.results.of(CompareView)
     assert view is not None
     assert host.state.ran is not None
     assert view.request.run == host.state.ran.run
@@ -329,12 +330,12 @@ def test_painting_over_the_head_map(host):
     assert not host.state.up_to_date
     host.settle()
     assert interventions(host) == [Mask("painted", cells=cells, site=SITE, head=HEAD)]
-    assert not host.state.results.head.weights[LAST, :3].any()
+    assert not host.state.results.of(HeadView).weights[LAST, :3].any()
     click(host.masks.mask_knobs.brushes["allow"])
     click(heat_map, heat_map.cell_rect(4, 9).center().toPoint())
     host.settle()
     assert interventions(host) == [Mask("painted", cells=((4, 9, True), *cells), site=SITE, head=HEAD)]
-    assert host.state.results.head.weights[4, 9] > 0
+    assert host.state.results.of(HeadView).weights[4, 9] > 0
     assert "drag to allow cells in this head" in [label.text() for label in host.map.card.findChildren(QLabel)]
     QTest.keyClick(heat_map, Qt.Key.Key_Escape)
     assert host.state.document.view.painting == "off"

@@ -222,7 +222,7 @@ def test_nothing_shown_is_wider_than_the_panel(bert):
 
 def test_the_panel_proves_that_bert_without_positions_sees_a_set(bert):
     bert.open_page(ORDER)
-    view = bert.state.results.shuffle
+    view = bert.state.results.of(ShuffleView)
     assert view is not None
     assert view.off is not None
     assert view.off.largest < 1e-5
@@ -230,10 +230,10 @@ def test_the_panel_proves_that_bert_without_positions_sees_a_set(bert):
     before = view.order
     QTest.mouseClick(bert.panel.order.shuffle, LEFT)
     bert.settle()
-    assert bert.state.results.shuffle.order != before
+    assert bert.state.results.of(ShuffleView).order != before
     QTest.mouseClick(bert.panel.order.swap, LEFT)
     bert.settle()
-    assert bert.state.results.shuffle.order == before
+    assert bert.state.results.of(ShuffleView).order == before
 
 
 def test_man_bites_dog(bert):
@@ -330,9 +330,9 @@ def test_a_stale_answer_changes_nothing(session):
     view = made_up(on=1.0, off=1e-6)
     older = replace(view, request=ShuffleRequest(run=99))
     session.arrive(older)
-    assert session.state.results.shuffle is None
+    assert session.state.results.of(ShuffleView) is None
     session.arrive(view)
-    assert session.state.results.shuffle is view
+    assert session.state.results.of(ShuffleView) is view
 
 
 def made_up(on: float, off: float | None, off_open: float | None = None, **changes: object) -> ShuffleView:

@@ -98,7 +98,7 @@ def test_numbers_that_are_too_large_are_refused_in_place(qtbot, panel, session):
 
 
 def test_dots_and_line_are_the_experiments(panel, session):
-    found = session.state.results.variance.experiment
+    found = session.state.results.of(VarianceView).experiment
     law, measured, head = panel.law.figure.series
     np.testing.assert_array_equal(law.y, [2.0**i for i in range(11)])
     np.testing.assert_array_equal(measured.y, found.variance)
@@ -114,7 +114,7 @@ def test_dots_and_line_are_the_experiments(panel, session):
 
 
 def test_the_slider_shows_the_rows_and_figures_of_its_d(qtbot, panel, session):
-    found = session.state.results.variance.experiment
+    found = session.state.results.of(VarianceView).experiment
     assert panel.at.text() == "d = 64"
     qtbot.keyClick(panel.slider, Qt.Key.Key_Right)
     assert panel.at.text() == "d = 128"
