@@ -1,10 +1,11 @@
 """The mathematics of Attention Explorer: runs transformers and answers questions about their attention. No Qt.
 
-    from models import open_checkpoint, run
+    from models import Mask, Scale, open_checkpoint, run
 
     model = open_checkpoint("story-gpt")              # a shipped name or a folder
     trace = run(model, "Tom and Anna went to the park. Anna gave the ball to")
-    trace.weights(trace.sites[5], head=5)[-1]         # where the last token looks, (keys,)
+    trace.weights(trace.sites[5], head=5)[-1]         # what the last token attends to, (keys,)
+    run(model, "Tom and Anna", interventions=[Scale(0.5), Mask("window", window=8)])
 
 The names are loaded on first use, so that `models.protocol.request` can be imported without torch.
 """
@@ -23,11 +24,17 @@ if TYPE_CHECKING:
     from models.forward.trace import Trace as Trace
     from models.opening.open import open_checkpoint as open_checkpoint
     from models.protocol.chat import Chat as Chat
+    from models.protocol.interventions import Mask as Mask
+    from models.protocol.interventions import Positions as Positions
+    from models.protocol.interventions import Scale as Scale
     from models.views.export import save_weights as save_weights
     from models.views.saved_weights import load_weights as load_weights
 
 _HOMES = {
     "Chat": "models.protocol.chat",
+    "Mask": "models.protocol.interventions",
+    "Positions": "models.protocol.interventions",
+    "Scale": "models.protocol.interventions",
     "adopt": "models.forward.adopted",
     "attend": "models.forward.adopted",
     "open_checkpoint": "models.opening.open",
@@ -40,7 +47,7 @@ _HOMES = {
 }
 
 __all__ = [
-    *("Chat", "Model", "Trace"),
+    *("Chat", "Mask", "Model", "Positions", "Scale", "Trace"),
     *("adopt", "attend", "decode", "load_weights", "open_checkpoint", "run", "save_weights"),
 ]
 

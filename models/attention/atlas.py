@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from torch import Tensor
 
 from models.attention.incremental import IncrementalWork
 from models.attention.inputs import AttentionInputs
 from models.attention.masks import RowMask
+from models.attention.numbers import to_numpy
 from models.attention.pooling import PooledHeads, stream
 from models.protocol.values import Pooling
 
@@ -69,8 +69,8 @@ class IncrementalAtlas(IncrementalWork):
             return
         i, part = self._begun
         heads, _, across = part.images.shape
-        self._images[i, :heads, : part.whole, :across] = _numpy(part.images[:, : part.whole])
-        self._mean[i, : part.whole, :across] = _numpy(part.mean[: part.whole])
+        self._images[i, :heads, : part.whole, :across] = to_numpy(part.images[:, : part.whole])
+        self._mean[i, : part.whole, :across] = to_numpy(part.mean[: part.whole])
         self._row_error = max(self._row_error, part.row_error)
 
 
@@ -81,8 +81,3 @@ def _work(x: AttentionInputs, first: int = 0, last: int | None = None) -> int:
         return max(last - first, x.mask.work(first, last, x.heads))
     keys = (first + last) // 2 if x.causal and x.mask is None else x.keys
     return x.heads * (last - first) * min(x.keys, max(1, keys))
-
-
-def _numpy(t: Tensor) -> np.ndarray:
-    array: np.ndarray = t.cpu().numpy()
-    return array

@@ -83,6 +83,7 @@ class Model:
         named = {getattr(tokenizer, name, None) for name in ("unk_token_id", "mask_token_id")}
         self._labels: dict[int, str] = {}
         self._rendered: tuple[Chat, Rendered] | None = None
+        self.position_scheme: object | None = None  # recognised once: see `models.forward.position_schemes`
         # tokens that stand for no text; a mask or an unknown word does stand for some
         self._hidden_ids = frozenset(getattr(tokenizer, "all_special_ids", ())) - named
         self.hooks = watch_blocks(module, self.seq2seq, _is_causal(info))

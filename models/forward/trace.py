@@ -14,6 +14,7 @@ from models.attention import attention
 from models.attention.atlas import Atlas, IncrementalAtlas
 from models.attention.inputs import AttentionInputs, Part, Rows
 from models.attention.masks import held
+from models.attention.numbers import to_numpy
 from models.attention.pooling import pooled
 from models.forward.logits import LaterLogits
 from models.protocol.interventions import Intervention
@@ -102,7 +103,7 @@ class Trace:
         Raises:
             ValueError: the model gives no logits (an encoder without a head).
         """
-        return _numpy(self.logits_at(range(len(self.tokens))) if self.output_logits is None else self.output_logits)
+        return to_numpy(self.logits_at(range(len(self.tokens))) if self.output_logits is None else self.output_logits)
 
     def scores(self, site: SiteLike, head: int, rows: Rows = None) -> np.ndarray:
         """What enters the softmax before the mask: scaled, biased, soft-capped. (rows, keys) float32.
@@ -116,7 +117,7 @@ class Trace:
             IndexError: no such site or head.
         """
         x = self.at(site, head)
-        return _numpy(attention.scores(x, Part([head], rows))[0, 0])
+        return to_numpy(attention.scores(x, Part([head], rows))[0, 0])
 
     def weights(self, site: SiteLike, head: int, rows: Rows = None) -> np.ndarray:
         """Attention weights, (rows, keys) float32: each row sums to 1, masked cells are exactly 0.
@@ -124,7 +125,7 @@ class Trace:
         Arguments and errors as in `scores`. Vaswani et al. 2017, equation 1, before the product with V.
         """
         x = self.at(site, head)
-        return _numpy(attention.weights(x, Part([head], rows))[0, 0])
+        return to_numpy(attention.weights(x, Part([head], rows))[0, 0])
 
     def masked(self, site: SiteLike, head: int, rows: Rows = None) -> np.ndarray | None:
         """(rows, keys) bool, True where the key may not be looked at; None where every key may be."""
@@ -143,7 +144,7 @@ class Trace:
         side, ceil(tokens / size). Where the weights fit into `size` they come as they are.
         """
         x = self.at(site, head)
-        return _numpy(pooled(x, size, [head], how).images[0])
+        return to_numpy(pooled(x, size, [head], how).images[0])
 
     def atlas(self, size: int, how: Pooling = "max") -> np.ndarray:
         """Every head of the model, pooled: (sites, heads, rows, columns) float32.
@@ -190,8 +191,3 @@ class Trace:
             tensors += [x.query, x.key, x.value, x.bias, x.sinks, x.precomputed, *held(x.mask)]
         storages = (t.untyped_storage() for t in tensors if t is not None)
         return sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values())
-
-
-def _numpy(t: Tensor) -> np.ndarray:
-    array: np.ndarray = t.detach().float().cpu().numpy()
-    return array

@@ -26,6 +26,7 @@ class PositionScheme:
     """How a model tells positions apart, at one attention site. Arrays are None where the scheme has no such thing."""
 
     kind: str  # "learned", "sinusoidal", "rope", "alibi", "t5" or "none"
+    name: str  # in a word or two: "learned table"
     title: str
     words: str  # two or three sentences
     off_note: str = ""  # why positions cannot be turned off; "" where they can

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from models.attention import attention
 from models.attention.inputs import AttentionInputs, Part
+from models.attention.numbers import copied
 from models.forward.context import Context
 from models.forward.model import Model
 from models.forward.recurrent_model import RecurrentModel
@@ -49,11 +50,11 @@ def cell_view(request: CellRequest, model: Model, trace: Trace) -> CellView:
     q = x.query[0, head, query].float()  # (head_dim,)
     keys = x.key[0, key_head].float()  # (keys, head_dim)
     values = x.value[0, key_head].float()  # (keys, value_dim)
-    row_raw = _plain(keys @ q)
-    row_scores = _plain(attention.scores(x, Part([head], [query]))[0, 0, 0])
+    row_raw = copied(keys @ q)
+    row_scores = copied(attention.scores(x, Part([head], [query]))[0, 0, 0])
     weights = attention.weights(x, Part([head], [query]))[0, 0, 0]  # (keys,)
     shut = attention.masked_cells(x, Part([head], [query]))
-    masked = np.zeros(x.keys, bool) if shut is None else _plain(shut[0, 0, 0].expand(x.keys))
+    masked = np.zeros(x.keys, bool) if shut is None else copied(shut[0, 0, 0].expand(x.keys))
     softmax = _Softmax(row_scores, masked, None if x.sinks is None else float(x.sinks[head]))
     mixed = weights[key] * values[key]
     head_output = weights @ values
@@ -71,10 +72,10 @@ def cell_view(request: CellRequest, model: Model, trace: Trace) -> CellView:
     raw = float(row_raw[key])
     view = CellView(
         request=request,
-        q=_plain(q),
-        k=_plain(keys[key]),
+        q=copied(q),
+        k=copied(keys[key]),
         rotated=is_rotated(model, trace, site),
-        products=_plain(q * keys[key]),
+        products=copied(q * keys[key]),
         raw=raw,
         scale=x.scale,
         factor=factor,
@@ -87,21 +88,21 @@ def cell_view(request: CellRequest, model: Model, trace: Trace) -> CellView:
         row_raw=row_raw,
         row_scores=row_scores,
         row_masked=masked,
-        row_weights=_plain(weights),
+        row_weights=copied(weights),
         shift=softmax.shift,
         numerator=float(softmax.numerators[key]),
         sink=softmax.sink,
         denominator=softmax.denominator,
         weight=float(weights[key]),
-        value=_plain(values[key]),
+        value=copied(values[key]),
         value_norm=float(values[key].norm()),
-        mixed=_plain(mixed),
+        mixed=copied(mixed),
         mixed_norm=float(mixed.norm()),
-        head_output=_plain(head_output),
+        head_output=copied(head_output),
         head_output_norm=float(head_output.norm()),
         key_head=key_head,
         key_group=tuple(range(key_head * x.group, (key_head + 1) * x.group)),
-        write=None if write is None else _plain(write),
+        write=None if write is None else copied(write),
         write_norm=None if write is None else float(write.norm()),
         head_write_norm=None if head_write is None else float(head_write.norm()),
         stream_norm=_stream_norm(trace, site, query),
@@ -240,9 +241,3 @@ def _stream_norm(trace: Trace, site: Site, query: int) -> float | None:
     stream = trace.residual.get("decoder" if site.stack == "cross" else site.stack)
     after = site.layer + 1
     return None if stream is None or after >= len(stream) else float(stream[after][query].float().norm())
-
-
-def _plain(t: Tensor) -> np.ndarray:
-    array: np.ndarray = t.detach().cpu().numpy().copy()
-    array.flags.writeable = False
-    return array

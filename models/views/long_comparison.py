@@ -21,6 +21,7 @@ from models.attention.pooling import squares
 from models.forward.context import Context
 from models.forward.model import Model
 from models.forward.trace import Trace
+from models.protocol.arrays import read_only
 from models.protocol.comparison import CompareRequest, CompareView
 from models.protocol.values import SiteRef, top_level
 from models.protocol.work import never
@@ -166,18 +167,18 @@ class LongComparison:
             head_dim=after.query.shape[-1],
             scale=after.scale,
             factor=1.0 if after.factors is None else float(after.factors[request.head]),
-            before=_copy(head.pictures[0]),
-            after=_copy(head.pictures[1]),
-            masked_before=_copy(head.masked[0]),
-            masked_after=_copy(head.masked[1]),
-            difference=_copy(head.difference),
+            before=read_only(head.pictures[0].copy()),
+            after=read_only(head.pictures[1].copy()),
+            masked_before=read_only(head.masked[0].copy()),
+            masked_after=read_only(head.masked[1].copy()),
+            difference=read_only(head.difference.copy()),
             largest_difference=float(np.nanmax(np.abs(head.difference), initial=0.0)),
-            entropy_before=_copy(head.entropy[0]),
-            entropy_after=_copy(head.entropy[1]),
-            top_key_before=_copy(head.top_key[0]),
-            top_key_after=_copy(head.top_key[1]),
-            top_before=_copy(head.top[0]),
-            top_after=_copy(head.top[1]),
+            entropy_before=read_only(head.entropy[0].copy()),
+            entropy_after=read_only(head.entropy[1].copy()),
+            top_key_before=read_only(head.top_key[0].copy()),
+            top_key_after=read_only(head.top_key[1].copy()),
+            top_before=read_only(head.top[0].copy()),
+            top_after=read_only(head.top[1].copy()),
             token_changes=token_changes(self._model, self._before, self._after, request.position, request.top),
             prediction_before=prediction_at(self._model, self._before, request.position),
             prediction_after=prediction_at(self._model, self._after, request.position),
@@ -188,9 +189,3 @@ class LongComparison:
             cell=head.cell,
             done=1.0 if whole else sum(part.did for part in parts) / sum(part.work for part in parts),
         )
-
-
-def _copy(array: np.ndarray) -> np.ndarray:
-    copied = array.copy()
-    copied.flags.writeable = False
-    return copied

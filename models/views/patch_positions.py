@@ -11,7 +11,7 @@ from models.forward.model import Model
 from models.forward.trace import Trace
 from models.protocol.positions import PatchPositionsRequest, PatchPositionsView
 from models.protocol.values import SeenPicture
-from models.views import waves
+from models.textbook import waves
 
 MOST_PATCHES = 1600
 """That are compared with each other: 10 MB of cosines."""

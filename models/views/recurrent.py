@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from models.attention import attention
+from models.attention.numbers import copied
 from models.forward.context import Context
 from models.forward.recurrent_model import RecurrentModel
 from models.forward.trace import Trace
@@ -38,9 +39,9 @@ def recurrent_view(request: RecurrentRequest, model: RecurrentModel, trace: Trac
         score=config.score,
         scope=config.scope,
         cell=config.cell,
-        encoder=tuple(_plain(direction) for direction in run.encoded[0].split(config.hidden, dim=-1)),
-        states=_plain(run.states[0]),
-        contexts=_plain(run.contexts[0] if trace.sites else run.first),
+        encoder=tuple(copied(direction) for direction in run.encoded[0].split(config.hidden, dim=-1)),
+        states=copied(run.states[0]),
+        contexts=copied(run.contexts[0] if trace.sites else run.first),
         scores=scores,
         masked=masked,
         weights=weights,
@@ -54,7 +55,7 @@ def _looks(trace: Trace) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarr
     x = trace.inputs[0]
     scores, shut = attention.scores(x)[0, 0], attention.masked_cells(x)
     hidden = torch.zeros_like(scores, dtype=torch.bool) if shut is None else shut[0, 0].expand_as(scores)
-    return _plain(scores), _plain(hidden), _plain(attention.weights(x)[0, 0])
+    return copied(scores), copied(hidden), copied(attention.weights(x)[0, 0])
 
 
 @torch.no_grad()
@@ -74,15 +75,15 @@ def score_of(model: RecurrentModel, trace: Trace, query: int, key: int) -> tuple
         products = v * tanh
     parts = RecurrentScore(
         kind=config.score,
-        state=_plain(state),
-        key=_plain(prepared),
-        tanh=None if tanh is None else _plain(tanh),
-        v=None if v is None else _plain(v),
-        products=_plain(products),
+        state=copied(state),
+        key=copied(prepared),
+        tanh=None if tanh is None else copied(tanh),
+        v=None if v is None else copied(v),
+        products=copied(products),
         place=place,
         gaussian=gaussian,
     )
-    return parts, _plain(score(s, keys)[0])
+    return parts, copied(score(s, keys)[0])
 
 
 def _place(
@@ -97,9 +98,3 @@ def _place(
         return None, None
     place = float(module.place(state, torch.tensor([length], device=state.device)))
     return place, -((key - place) ** 2) / (2 * (config.window / 2) ** 2)
-
-
-def _plain(t: Tensor) -> np.ndarray:
-    array: np.ndarray = t.detach().cpu().numpy().copy()
-    array.flags.writeable = False
-    return array

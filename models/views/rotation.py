@@ -8,16 +8,15 @@ alone. Which dimensions make a pair differs from family to family: it is found o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import torch
-from torch import Tensor, nn
 
 from models.forward.model import Model
+from models.forward.rotary import frequencies
 from models.forward.run import run
 from models.forward.trace import Trace
+from models.protocol.arrays import read_only
 from models.protocol.interventions import Intervention, Positions
 from models.protocol.positions import RotationView
 from models.protocol.values import Site
@@ -25,14 +24,6 @@ from models.protocol.values import Site
 SHORTEST_CURVE = 64  # distances that are drawn at least, also for a text of three words
 _PROBE_TOKENS = 12
 _TOLERANCE = 0.02  # of the largest component: bfloat16 rounds to 1 in 256, a wrong pairing is off by the whole
-
-
-@dataclass(frozen=True, slots=True)
-class Frequencies:
-    """How fast each pair turns, in radians a position, and what the turned vectors are multiplied by."""
-
-    inverse: np.ndarray  # (pairs,) float64
-    gain: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,33 +41,6 @@ class Pairing:
             return turned[..., 0::2] + 1j * turned[..., 1::2]
         half = self.width // 2
         return turned[..., :half] + 1j * turned[..., half:]
-
-
-def rotary_module(model: Model) -> nn.Module | None:
-    """The module that gives cosines and sines; None for a model without rotations."""
-    return next((m for m in model.module_names if any(n.endswith("inv_freq") for n, _ in _buffers(m))), None)
-
-
-def frequencies(model: Model, site: Site) -> Frequencies:
-    """Of `site`, as the model's rotary module has them for a text of its length (dynamic scaling depends on that)."""
-    rotary: Any = rotary_module(model)
-    assert rotary is not None
-    kind = _layer_type(model, site, rotary)
-    places = torch.arange(site.keys, device=model.device)[None]
-    # a call brings frequencies that depend on the length up to date
-    rotary(torch.zeros(1, device=model.device), places, *([kind] if kind else []))
-    prefix = f"{kind}_" if kind else ""
-    inverse: Tensor = getattr(rotary, f"{prefix}inv_freq")
-    gain = getattr(rotary, f"{prefix}attention_scaling", 1.0)
-    return Frequencies(inverse.cpu().double().numpy(), float(gain))
-
-
-def rope_settings(model: Model, site: Site) -> dict[str, Any]:
-    """What the config says of the rotations of `site`: rope_type, rope_theta, factor and so on."""
-    settings: Any = getattr(model.config, "rope_parameters", None) or {}
-    kind = _layer_type(model, site, rotary_module(model))
-    nested = settings.get(kind) if kind else None
-    return dict(nested if isinstance(nested, dict) else settings)
 
 
 def rotation_view(
@@ -99,16 +63,16 @@ def rotation_view(
     together = query_hands * key_hands.conj() * np.exp(-1j * (query_angle - key_angle))  # as at distance 0
     products = (together[None] * np.exp(1j * apart[:, None] * found.inverse)).real.sum(axis=1) + untouched
     return RotationView(
-        query_hands=_frozen(query_hands),
-        key_hands=_frozen(key_hands),
-        query_angles=_frozen(query_angle),
-        key_angles=_frozen(key_angle),
-        parts=_frozen((query_hands * key_hands.conj()).real),
+        query_hands=read_only(query_hands),
+        key_hands=read_only(key_hands),
+        query_angles=read_only(query_angle),
+        key_angles=read_only(key_angle),
+        parts=read_only((query_hands * key_hands.conj()).real),
         untouched=untouched,
         product=float(q @ k),
         distance=query_place - key_place,
-        distances=_frozen(apart),
-        products=_frozen(products),
+        distances=read_only(apart),
+        products=read_only(products),
     ), ""
 
 
@@ -149,20 +113,3 @@ def _find_pairing(model: Model, ids: list[int], pairs: int) -> Pairing | None:
             if error < smallest:
                 best, smallest = pairing, error
     return best
-
-
-def _layer_type(model: Model, site: Site, rotary: Any) -> str | None:
-    """The name under which the rotary module keeps the frequencies of this layer, where it has several."""
-    kinds = getattr(model.config, "layer_types", None)
-    if rotary is None or hasattr(rotary, "inv_freq") or not kinds:
-        return None
-    return str(kinds[site.layer])
-
-
-def _buffers(module: nn.Module) -> list[tuple[str, Tensor]]:
-    return list(module.named_buffers(recurse=False))
-
-
-def _frozen(array: np.ndarray) -> np.ndarray:
-    array.flags.writeable = False
-    return array

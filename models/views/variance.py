@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from models.protocol.arrays import read_only
 from models.protocol.errors import InputError
 from models.protocol.values import SiteRef
 from models.protocol.variance import Experiment, HeadScores, VarianceRequest, VarianceView
@@ -89,14 +90,14 @@ def measure(
     law = deviation**4 * np.array(DIMENSIONS, np.float64)
     largest, bits, gradient = np.array(saturation).transpose(2, 1, 0)  # each (2, dims)
     return Experiment(
-        dimensions=_frozen(np.array(DIMENSIONS)),
-        variance=_frozen(np.array(variances)),
-        law=_frozen(law),
-        standard_error=_frozen(law * relative_error(np.array(DIMENSIONS), batch * tokens)),
-        largest=_frozen(largest),
-        entropy=_frozen(bits),
-        gradient=_frozen(gradient),
-        rows=_frozen(np.array(rows, np.float32).transpose(1, 0, 2)),
+        dimensions=read_only(np.array(DIMENSIONS)),
+        variance=read_only(np.array(variances)),
+        law=read_only(law),
+        standard_error=read_only(law * relative_error(np.array(DIMENSIONS), batch * tokens)),
+        largest=read_only(largest),
+        entropy=read_only(bits),
+        gradient=read_only(gradient),
+        rows=read_only(np.array(rows, np.float32).transpose(1, 0, 2)),
     )
 
 
@@ -116,11 +117,6 @@ def _products(
         pairs[rows] = np.einsum("nd,nd->n", q, k)
         scores[rows] = np.einsum("nd,nd->n", looking[rows // tokens], k)
     return pairs.reshape(batch, tokens), scores.reshape(batch, tokens)
-
-
-def _frozen(array: np.ndarray) -> np.ndarray:
-    array.flags.writeable = False
-    return array
 
 
 def relative_error(dimensions: NDArray[np.int64], pairs: int) -> Array:

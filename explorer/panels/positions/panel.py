@@ -115,7 +115,7 @@ class PositionsPanel(Panel):
             self.order.show_view(shuffle)
         scheme = self._scheme(state)
         loaded = state.results.loaded
-        named = "" if scheme is None or loaded is None else f"{loaded.info.name}: {_NAMES[scheme.kind]}"
+        named = "" if scheme is None or loaded is None else f"{loaded.info.name}: {scheme.name}"
         self.card.set_subtitle(named)
         self._render_edits(state, scheme)
 
@@ -180,13 +180,3 @@ class PositionsPanel(Panel):
 
     def _put(self, value: Positions) -> None:
         self.dispatch(PutIntervention(value))
-
-
-_NAMES = {
-    "learned": "learned table",
-    "sinusoidal": "sinusoids",
-    "rope": "rotary",
-    "alibi": "slopes",
-    "t5": "bias by distance",
-    "none": "none found",
-}

@@ -62,13 +62,13 @@ class SchemeView(Page):
         self.title.setText(_EMPTY if scheme is None else scheme.title)
         self.words.setText("" if scheme is None else scheme.words)
         self._sum.setVisible(view is not None and view.total is not None)
-        self._rotation.setVisible(scheme is not None and scheme.kind == "rope")
+        self._rotation.setVisible(scheme is not None and scheme.frequencies is not None)
         self._bias.setVisible(scheme is not None and scheme.bias is not None)
         self._table.setVisible(scheme is not None and scheme.table is not None)
         if view is None or scheme is None:
             return
         self._show_sum(view)
-        if scheme.kind == "rope":
+        if scheme.frequencies is not None:
             self._show_rotation(view, view.rotation)
         if scheme.bias is not None:
             self._show_bias(view)

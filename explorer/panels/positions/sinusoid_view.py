@@ -13,7 +13,7 @@ from explorer.widgets.number_field import WholeBox
 from explorer.widgets.plot.figure import Axis, Figure, Series
 from explorer.widgets.plot.plot import Plot
 from explorer.widgets.segments import Segments
-from models.views import waves
+from models.textbook import waves
 
 _INTRO = (
     "Attention sees a set of words. To tell it their order, every position gets a vector of waves, fast to slow: "

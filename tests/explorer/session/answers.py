@@ -169,7 +169,7 @@ def positions_view(run: int = 1, site: SiteRef = SiteRef("decoder", 5)) -> Posit
     vector = np.ones(4, np.float32)
     return PositionsView(
         request=PositionsRequest(run=run, site=site, head=0, query=0, key=0),
-        scheme=PositionScheme(kind="none", title="No positions", words="It has none."),
+        scheme=PositionScheme(kind="none", name="none found", title="No positions", words="It has none."),
         embedding=vector,
         position=vector,
         total=2 * vector,
@@ -194,7 +194,7 @@ def shuffle_view(run: int = 1, seed: int = 0) -> ShuffleView:
         off=moved,
         off_open=moved,
         note="",
-        scheme=PositionScheme(kind="none", title="No positions", words="It has none."),
+        scheme=PositionScheme(kind="none", name="none found", title="No positions", words="It has none."),
     )
 
 

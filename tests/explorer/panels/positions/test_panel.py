@@ -352,7 +352,7 @@ def made_up(on: float, off: float | None, off_open: float | None = None, **chang
         "off": moved(off),
         "off_open": moved(off_open),
         "note": "",
-        "scheme": PositionScheme(kind="none", title="", words="", off_note="It has none."),
+        "scheme": PositionScheme(kind="none", name="none found", title="", words="", off_note="It has none."),
     }
     return ShuffleView(**{**fields, **changes})  # type: ignore[arg-type]
 
