@@ -11,7 +11,7 @@ from typing import ClassVar, TypeVar
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from explorer.session.hover import Hover, Pointed
 from explorer.session.intents import Intent
@@ -92,6 +92,12 @@ class Panel(QWidget):
             take = getattr(child, "set_theme", None)
             if callable(take) and not isinstance(child, Panel):
                 take(theme)
+
+    def fill(self, widget: QWidget) -> None:
+        """Give `widget`, mostly a card, the whole panel."""
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(widget)
 
     def is_waiting(self) -> bool:
         """Whether it can be seen and still lacks something."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt
-from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
 
 def wrapped(text: str = "", role: str = "") -> QLabel:
@@ -43,14 +43,50 @@ def bring(area: QScrollArea, page: QWidget, first: QWidget, last: QWidget, part:
     bar.setValue(min(top, max(bar.value(), bottom - area.viewport().height())))
 
 
-def invitation(text: QLabel, button: QPushButton) -> QWidget:
-    """What a panel shows in place of its content: why there is none, and a button that mends it."""
+def page_of(*parts: QWidget) -> QWidget:
+    """A page to scroll: parts under each other, none taller than it has to be."""
     page = QWidget()
     column = QVBoxLayout(page)
-    column.setContentsMargins(12, 12, 12, 12)
-    column.setSpacing(12)
+    column.setContentsMargins(0, 2, 6, 4)
+    column.setSpacing(8)
+    for part in parts:
+        column.addWidget(part)
     column.addStretch(1)
-    column.addWidget(text)
-    column.addWidget(button, 0, Qt.AlignmentFlag.AlignHCenter)
-    column.addStretch(2)
     return page
+
+
+class PageOrInvitation(QStackedWidget):
+    """A page that scrolls, or in its place why it has nothing to show, and a button that opens what would fill it."""
+
+    asked = Signal()
+    """The button was clicked."""
+
+    def __init__(self, page: QWidget, button: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.reason = wrapped(role="dim")
+        self.reason.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.button = QPushButton(button)
+        self.button.setProperty("role", "primary")
+        self.button.clicked.connect(self.asked)
+        self.addWidget(self._invitation())
+        self.addWidget(scrolling(page))
+
+    def invite(self, reason: str, *, can_open: bool = True) -> None:
+        """Show `reason`, with the button where opening something else would help."""
+        self.reason.setText(reason)
+        self.button.setVisible(can_open)
+        self.setCurrentIndex(0)
+
+    def show_page(self) -> None:
+        self.setCurrentIndex(1)
+
+    def _invitation(self) -> QWidget:
+        place = QWidget()
+        column = QVBoxLayout(place)
+        column.setContentsMargins(12, 12, 12, 12)
+        column.setSpacing(12)
+        column.addStretch(1)
+        column.addWidget(self.reason)
+        column.addWidget(self.button, 0, Qt.AlignmentFlag.AlignHCenter)
+        column.addStretch(2)
+        return place

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QPushButton, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QWidget
 
 from explorer.panels.alignment.ribbons import Ribbons
 from explorer.panels.base import Panel
@@ -18,7 +17,7 @@ from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.widgets.card import Card
 from explorer.widgets.number_text import percent_text
-from explorer.widgets.page import invitation, scrolling, wrapped
+from explorer.widgets.page import PageOrInvitation, page_of, wrapped
 from explorer.widgets.segments import Segments
 from explorer.widgets.token_text import shortened
 from explorer.widgets.weight_table import WeightCell, WeightRow, WeightTable
@@ -85,30 +84,12 @@ class AlignmentPanel(Panel):
         self.table = WeightTable(("likely · weight",), "written", "looked most at")
         self.table.row_selected.connect(self._on_row)
         self.reading = wrapped(_READING, "dim")
-        self.explanation = wrapped(role="dim")
-        self.explanation.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.open_button = QPushButton(f"Open {TRANSLATOR}")
-        self.open_button.setProperty("role", "primary")
-        self.open_button.clicked.connect(lambda: self.dispatch(OpenCheckpoint(TRANSLATOR)))
-        self.pages = QStackedWidget()
-        self.pages.addWidget(invitation(self.explanation, self.open_button))
-        self.pages.addWidget(scrolling(self._page()))
+        parts = (self.modes, self.note, self.sentence, self.ribbons, self.heading, self.table, self.reading)
+        self.pages = PageOrInvitation(page_of(*parts), f"Open {TRANSLATOR}")
+        self.pages.asked.connect(lambda: self.dispatch(OpenCheckpoint(TRANSLATOR)))
         self.card = Card("Alignment")
         self.card.set_content(self.pages)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.card)
-
-    def _page(self) -> QWidget:
-        page = QWidget()
-        column = QVBoxLayout(page)
-        column.setContentsMargins(0, 2, 6, 4)
-        column.setSpacing(8)
-        parts = (self.modes, self.note, self.sentence, self.ribbons, self.heading, self.table, self.reading)
-        for part in parts:
-            column.addWidget(part)
-        column.addStretch(1)
-        return page
+        self.fill(self.card)
 
     # what it shows
 
@@ -135,10 +116,12 @@ class AlignmentPanel(Panel):
     def render_state(self, state: State, old: State | None) -> None:
         loaded, view, ran = state.results.loaded, state.results.of(AlignmentView), state.ran
         nothing_across = loaded is not None and all(stack.stack != "cross" for stack in loaded.info.stacks)
-        self.pages.setCurrentIndex(0 if nothing_across else 1)
-        two_texts = loaded is not None and loaded.info.family == "seq2seq"
-        self.explanation.setText(_NO_ATTENTION + _INVITATION if two_texts else _ONE_TEXT)
-        self.open_button.setEnabled(state.loading is None)
+        if nothing_across:
+            two_texts = loaded is not None and loaded.info.family == "seq2seq"
+            self.pages.invite(_NO_ATTENTION + _INVITATION if two_texts else _ONE_TEXT)
+        else:
+            self.pages.show_page()
+        self.pages.button.setEnabled(state.loading is None)
         across = _looks_across(state)
         self.modes.choose(self._mode_of(state))
         for mode in (HEAD, LAYER):

@@ -8,10 +8,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QFrame,
     QHBoxLayout,
     QLabel,
-    QScrollArea,
     QSizePolicy,
     QStackedWidget,
     QVBoxLayout,
@@ -32,6 +30,7 @@ from explorer.session.state import State, site_of
 from explorer.widgets.card import Card
 from explorer.widgets.elided_label import ElidedLabel
 from explorer.widgets.number_text import percent_text
+from explorer.widgets.page import scrolling, wrapped
 from explorer.widgets.token_text import shortened
 from models.protocol.cell import CellRequest, CellView
 from models.protocol.request import Request
@@ -75,11 +74,7 @@ class CellPanel(Panel):
         column.addLayout(_line(self.row_heading, self.all_keys))
         column.addWidget(self.row)
         column.addStretch(1)
-        scroll = QScrollArea()
-        scroll.setWidget(content)
-        scroll.setWidgetResizable(True)
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll = scrolling(content)
         scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         full = QWidget()
         self.rows = QVBoxLayout(full)
@@ -87,17 +82,14 @@ class CellPanel(Panel):
         self.rows.setSpacing(8)
         self.rows.addWidget(scroll, 1)
         self.rows.addWidget(self.meaning)
-        self.empty = _dim(_EMPTY)
-        self.empty.setWordWrap(True)
+        self.empty = wrapped(_EMPTY, "dim")
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.pages = QStackedWidget()
         self.pages.addWidget(self.empty)
         self.pages.addWidget(full)
         self.card = Card("One cell")
         self.card.set_content(self.pages)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(self.card)
+        self.fill(self.card)
 
     def _make_widgets(self) -> None:
         self.by_size = QCheckBox("Largest first")
@@ -119,20 +111,14 @@ class CellPanel(Panel):
         line = _line(label, self.target)
         line.setContentsMargins(0, 0, 0, 0)
         self.target_line.setLayout(line)
-        self.reason = _dim("")
-        self.reason.setWordWrap(True)
-        self.row_heading = _dim("")
-        self.row_heading.setWordWrap(True)
+        self.reason, self.row_heading = wrapped(role="dim"), wrapped(role="dim")
         self.all_keys = QCheckBox("All keys")
         self.all_keys.setToolTip(f"List every key of the row, not only the {FEW} with the largest weights")
         self.row = RowBars()
         self.all_keys.toggled.connect(self._list_all)
         self.row.key_selected.connect(lambda key: self.dispatch(SelectKey(key)))
         self.row.hovered.connect(self._on_hovered)
-        self.how = _dim(_HOW)
-        self.how.setWordWrap(True)
-        self.meaning = _dim("")
-        self.meaning.setWordWrap(True)
+        self.how, self.meaning = wrapped(_HOW, "dim"), wrapped(role="dim")
         self.meaning.hide()
 
     # what it shows

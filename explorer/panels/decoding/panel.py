@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from explorer.panels.base import Panel
 from explorer.panels.decoding.player import DecodePlayer
@@ -59,9 +59,7 @@ class DecodingPanel(Panel):
         self.card.add_control(self.view.again)
         self.card.add_control(self.view.use)
         self.card.set_content(self.view)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(self.card)
+        self.fill(self.card)
         self._connect()
 
     def _connect(self) -> None:

@@ -57,9 +57,7 @@ class HeadAtlasPanel(Panel):
         inner.addWidget(scroll, 1)
         self.card = Card(self.title)
         self.card.set_content(body)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.card)
+        self.fill(self.card)
         self._sites: tuple[Site, ...] = ()  # of the stack shown
         self._stack = ""
 

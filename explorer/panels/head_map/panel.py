@@ -134,9 +134,7 @@ class HeadMapPanel(Panel):
         parts.addWidget(body, 1)
         parts.addWidget(self.brighter, 0, Qt.AlignmentFlag.AlignLeft)
         self.card.set_content(whole)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.card)
+        self.fill(self.card)
         self._shown: tuple[HeadView | CompareView | None, Normalisation] = (None, "none")
         self._table = sequential()
         self._values: np.ndarray | None = None  # (queries, keys) as coloured; None of a long text

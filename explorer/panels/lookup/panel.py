@@ -72,9 +72,7 @@ class LookupPanel(Panel):
         self.card = Card(self.title)
         self.card.set_subtitle("attention is a soft dictionary")
         self.card.set_content(body)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.card)
+        self.fill(self.card)
         self._row: HeadRow | None = None
         self._compare()
 

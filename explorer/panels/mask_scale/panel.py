@@ -112,9 +112,7 @@ class MaskScalePanel(Panel):
         self.pages.addWidget(self.area)
         self.pages.addWidget(self.refusal)
         self.card.set_content(self.pages)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(self.card)
+        self.fill(self.card)
         self._waiting: float | None = None  # the newest factor of a drag, while the one before is being shown
 
     def wants(self, state: State) -> Request | None:

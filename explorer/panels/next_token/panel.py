@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from explorer.panels.base import Panel
 from explorer.panels.next_token.bar_list import BarGroup, BarList, BarRow
@@ -37,9 +37,7 @@ class NextTokenPanel(Panel):
         scroll.setFrameShape(QFrame.Shape.NoFrame)
         self.card = Card("Next token")
         self.card.set_content(scroll)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.card)
+        self.fill(self.card)
 
     def wants(self, state: State) -> Request | None:
         ran = state.ran

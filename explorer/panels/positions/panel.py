@@ -74,9 +74,7 @@ class PositionsPanel(Panel):
         inner.addWidget(self.pages, 1)
         self.card = Card(self.title)
         self.card.set_content(body)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.card)
+        self.fill(self.card)
         self._seed = 0
         self._page = _SINUSOIDS
         self.chooser.chosen.connect(self.show_page)

@@ -101,9 +101,7 @@ class QualityPanel(Panel):
         self._area = scrolling(page)
         self._area.verticalScrollBar().rangeChanged.connect(lambda _low, _high: self._bring_examples())
         self.card.set_content(self._area)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(self.card)
+        self.fill(self.card)
 
     # what it shows
 

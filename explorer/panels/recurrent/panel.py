@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QPushButton, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from explorer.panels.base import Panel
 from explorer.panels.recurrent.state_columns import Band, Lane, StateColumns
@@ -16,7 +15,7 @@ from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.widgets.card import Card
 from explorer.widgets.number_text import value_text
-from explorer.widgets.page import invitation, scrolling, wrapped
+from explorer.widgets.page import PageOrInvitation, page_of, wrapped
 from explorer.widgets.token_text import shortened
 from models.protocol.recurrent import RecurrentRequest, RecurrentView
 from models.protocol.request import Request
@@ -76,30 +75,13 @@ class RecurrentPanel(Panel):
         self.decoder.hovered.connect(self._on_query)
         self.colours = wrapped(role="dim")
         self.explained = wrapped()
-        self.note = wrapped(_TRANSFORMER, "dim")
-        self.note.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.open_button = QPushButton(f"Open {EXAMPLE}")
-        self.open_button.setProperty("role", "primary")
-        self.open_button.clicked.connect(lambda: self.dispatch(OpenCheckpoint(EXAMPLE)))
-        self.pages = QStackedWidget()
-        self.pages.addWidget(invitation(self.note, self.open_button))
-        self.pages.addWidget(scrolling(self._page()))
+        states = (self.sentence, self.encoder_heading, self.encoder, self.decoder_heading, self.decoder)
+        page = page_of(*states, self.colours, self.explained, wrapped(_HOW, "dim"))
+        self.pages = PageOrInvitation(page, f"Open {EXAMPLE}")
+        self.pages.asked.connect(lambda: self.dispatch(OpenCheckpoint(EXAMPLE)))
         self.card = Card("Hidden states")
         self.card.set_content(self.pages)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.card)
-
-    def _page(self) -> QWidget:
-        page = QWidget()
-        column = QVBoxLayout(page)
-        column.setContentsMargins(0, 2, 6, 4)
-        column.setSpacing(8)
-        parts = (self.sentence, self.encoder_heading, self.encoder, self.decoder_heading, self.decoder)
-        for part in (*parts, self.colours, self.explained, wrapped(_HOW, "dim")):
-            column.addWidget(part)
-        column.addStretch(1)
-        return page
+        self.fill(self.card)
 
     # what it shows
 
@@ -114,9 +96,7 @@ class RecurrentPanel(Panel):
         if view is None or ran is None:
             self._shown = None
             recurrent = _is_recurrent(state) or state.results.loaded is None
-            self.note.setText(_WAITING if recurrent else _TRANSFORMER)
-            self.open_button.setVisible(not recurrent)
-            self.pages.setCurrentIndex(0)
+            self.pages.invite(_WAITING if recurrent else _TRANSFORMER, can_open=not recurrent)
             self.card.set_subtitle("")
             return
         if view.request.run != ran.run:
@@ -124,7 +104,7 @@ class RecurrentPanel(Panel):
         at = state.selection.query, state.selection.key
         if view is not self._shown or at != self._at:
             self._shown, self._at = view, at
-            self.pages.setCurrentIndex(1)
+            self.pages.show_page()
             self._show(view, ran, *at)
 
     def _show(self, view: RecurrentView, ran: Ran, query: int, key: int) -> None:

@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QPushButton,
     QSlider,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -26,7 +25,7 @@ from explorer.session.state import State
 from explorer.widgets.card import Card
 from explorer.widgets.number_field import RealBox, WholeBox
 from explorer.widgets.number_text import value_text
-from explorer.widgets.page import scrolling, wrapped
+from explorer.widgets.page import page_of, scrolling, wrapped
 from explorer.widgets.plot.figure import Axis, Figure, Series
 from explorer.widgets.plot.plot import Plot
 from models.protocol.request import Request
@@ -37,6 +36,14 @@ UNSCALED, SCALED = 0, 1
 _ROLES = ("query", "bar")
 _NAMES = ("q·k", "q·k / √d")
 _FIRST_DIMENSION = 64
+_INTRO = (
+    "q·k adds up d products. For random q and k its variance grows as m⁴ d, so long vectors give large scores, and "
+    "softmax then picks one key and stops learning. Dividing by √d keeps the variance at m⁴."
+)
+_LEGEND = (
+    "Gradient norm: ‖diag(p) − p pᵀ‖, the Frobenius norm of softmax's Jacobian. Law: Vaswani et al. 2017, section "
+    "3.2.1, footnote 4. Each dot is the mean over B rows of T keys."
+)
 _RECURRENT = "The open model is recurrent: its scores are not scaled, so there is no head of it in the plot."
 _PAUSE = 60  # ms without a change of the numbers before they are drawn anew
 
@@ -94,54 +101,32 @@ class VariancePanel(Panel):
         self.card.set_subtitle("why scores are divided by √d")
         self.card.add_control(self.again)
         self.card.set_content(scrolling(self._page()))
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.card)
+        self.fill(self.card)
 
     # the page
 
     def _page(self) -> QWidget:
-        page = QWidget()
-        column = QVBoxLayout(page)
-        column.setContentsMargins(0, 2, 6, 4)
-        column.setSpacing(8)
-        column.addWidget(
-            wrapped(
-                "q·k adds up d products. For random q and k its variance grows as m⁴ d, so long vectors give large "
-                "scores, and softmax then picks one key and stops learning. Dividing by √d keeps the variance at m⁴."
-            )
+        return page_of(
+            wrapped(_INTRO),
+            self._numbers(),
+            self.refusal,
+            self.law,
+            self.measured,
+            self.real,
+            _heading("What softmax makes of it"),
+            _row(self.at, self.slider),
+            _row(*self.bars),
+            self.saturation,
+            self.largest,
+            self.entropy,
+            self.gradient,
+            wrapped(_LEGEND, "dim"),
         )
-        column.addLayout(self._numbers())
-        column.addWidget(self.refusal)
-        column.addWidget(self.law)
-        column.addWidget(self.measured)
-        column.addWidget(self.real)
-        column.addWidget(_heading("What softmax makes of it"))
-        row = QHBoxLayout()
-        row.setSpacing(10)
-        row.addWidget(self.at)
-        row.addWidget(self.slider, 1)
-        column.addLayout(row)
-        bars = QHBoxLayout()
-        bars.setSpacing(8)
-        for bar in self.bars:
-            bars.addWidget(bar)
-        column.addLayout(bars)
-        column.addWidget(self.saturation)
-        for plot in (self.largest, self.entropy, self.gradient):
-            column.addWidget(plot)
-        column.addWidget(
-            wrapped(
-                "Gradient norm: ‖diag(p) − p pᵀ‖, the Frobenius norm of softmax's Jacobian. Law: Vaswani et al. 2017, "
-                "section 3.2.1, footnote 4. Each dot is the mean over B rows of T keys.",
-                "dim",
-            )
-        )
-        column.addStretch(1)
-        return page
 
-    def _numbers(self) -> QGridLayout:
-        grid = QGridLayout()
+    def _numbers(self) -> QWidget:
+        numbers = QWidget()
+        grid = QGridLayout(numbers)
+        grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(8)
         grid.setVerticalSpacing(2)
         fields: tuple[tuple[str, str, QWidget], ...] = (
@@ -160,7 +145,7 @@ class VariancePanel(Panel):
             grid.addWidget(label, 0, index)
             grid.addWidget(box, 1, index)
             grid.setColumnStretch(index, 1)
-        return grid
+        return numbers
 
     # what it asks for
 
@@ -301,6 +286,17 @@ def _spin(low: int, high: int, value: int) -> WholeBox:
     box.setValue(value)
     box.setKeyboardTracking(False)  # a number half typed is not drawn
     return box
+
+
+def _row(*widgets: QWidget) -> QWidget:
+    """Widgets beside each other; the last one takes what room is left, bars share it."""
+    row = QWidget()
+    line = QHBoxLayout(row)
+    line.setContentsMargins(0, 0, 0, 0)
+    line.setSpacing(8)
+    for widget in widgets:
+        line.addWidget(widget)
+    return row
 
 
 def _heading(text: str) -> QLabel:

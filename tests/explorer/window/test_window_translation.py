@@ -134,7 +134,7 @@ def test_a_model_of_one_text_takes_the_target_away_and_alignment_brings_it_back(
     settle(window)
     assert not window.input.target.text.isVisible()
     raised(window, "alignment")
-    QTest.mouseClick(panel_of(window, AlignmentPanel).open_button, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(panel_of(window, AlignmentPanel).pages.button, Qt.MouseButton.LeftButton)
     settle(window)
     assert window.session.state.document == START
     assert window.input.target.text.isVisible()

@@ -102,12 +102,12 @@ def test_a_model_of_one_text_is_told_what_to_open(qtbot):
     session = SilentSession(answers.after(State(), answers.loaded(), answers.ran()))
     panel = shown(qtbot, AlignmentPanel, session)
     assert session.asked == []
-    assert panel.explanation.text().startswith("This model reads one text")
-    assert panel.explanation.isVisible()
+    assert panel.pages.reason.text().startswith("This model reads one text")
+    assert panel.pages.reason.isVisible()
     assert not panel.ribbons.isVisible()
-    qtbot.mouseClick(panel.open_button, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(panel.pages.button, Qt.MouseButton.LeftButton)
     assert session.asked == [LoadRequest(reference="en-es")]
-    assert not panel.open_button.isEnabled()
+    assert not panel.pages.button.isEnabled()
 
 
 def test_a_model_of_two_texts_without_attention_is_told_so(qtbot):
@@ -115,8 +115,8 @@ def test_a_model_of_two_texts_without_attention_is_told_so(qtbot):
     loaded = replace(loaded, info=replace(loaded.info, stacks=()))
     ran = replace(answers.translation(), sites=())
     panel = shown(qtbot, AlignmentPanel, SilentSession(answers.after(answers.TRANSLATING, loaded, ran)))
-    assert panel.explanation.text().startswith("This model has no attention from its target to its source")
-    assert panel.explanation.isVisible()
+    assert panel.pages.reason.text().startswith("This model has no attention from its target to its source")
+    assert panel.pages.reason.isVisible()
     assert not panel.is_waiting()
 
 

@@ -146,23 +146,23 @@ def test_a_transformer_gets_an_invitation(qtbot):
     session = SilentSession(answers.after(State(), loaded("story-gpt", textbook=False), answers.ran()))
     panel = shown(qtbot, RecurrentPanel, session)
     assert session.asked == []
-    assert panel.note.isVisible()
-    assert "is a transformer" in panel.note.text()
-    qtbot.mouseClick(panel.open_button, Qt.MouseButton.LeftButton)
+    assert panel.pages.reason.isVisible()
+    assert "is a transformer" in panel.pages.reason.text()
+    qtbot.mouseClick(panel.pages.button, Qt.MouseButton.LeftButton)
     assert session.state.document.checkpoint == "dates-bahdanau"
 
 
 def test_before_the_states_are_here_it_waits(qtbot):
     session = SilentSession(answers.after(START, loaded(), ran()))
     panel = shown(qtbot, RecurrentPanel, session)
-    assert "appear here" in panel.note.text()
-    assert not panel.open_button.isVisible()
+    assert "appear here" in panel.pages.reason.text()
+    assert not panel.pages.button.isVisible()
     assert panel.is_waiting()
     session.arrive(view())
     assert not panel.is_waiting()
     session.dispatch(OpenCheckpoint("story-gpt"))
     session.arrive(loaded("story-gpt", textbook=False))
-    assert "is a transformer" in panel.note.text()
+    assert "is a transformer" in panel.pages.reason.text()
 
 
 def test_a_step_in_words():
