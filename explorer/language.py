@@ -1,6 +1,6 @@
-"""Whether a text is plainly in another language than the one a checkpoint reads: by script, frequent words and letters.
+"""Whether a text is clearly in another language than a checkpoint reads, by script, frequent words and letters.
 
-Made to be silent rather than wrong: names, single words, numbers and loan words say nothing.
+It prefers silence to a false alarm: names, single words, numbers and loan words count for nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NAMES = {
 """Languages that can be told apart, by their code in a checkpoint's card."""
 
 MOST_CHARACTERS = 1000
-"""Of a text that are looked at: enough to tell, in less than half a millisecond."""
+"""Characters of a text that are read: enough to tell, in less than half a millisecond."""
 
 _SCRIPTS: tuple[tuple[str, str, int], ...] = (
     # what it looks like, its letters, how many of them make a text
@@ -55,19 +55,19 @@ _MARKS = {
 
 _LEAST = 2  # different words that speak for the other language
 _TIMES = 2  # more than as many times the words that speak for one's own
-_SHARE = 0.3  # of all words that are looked at
+_SHARE = 0.3  # of all words
 
 
 def foreign_remark(text: str, info: CheckpointInfo) -> str:
-    """Says so where `text` is plainly in a language that the checkpoint does not read; "" where all is well."""
+    """A remark where `text` is clearly in a language that the checkpoint does not read; "" otherwise."""
     looks = looks_foreign(text, info.reads)
     return f"This {looks}; {info.name} reads {NAMES[info.reads]}, so expect nonsense." if looks else ""
 
 
 def looks_foreign(text: str, reads: str) -> str:
-    """What `text` plainly is, where that is not the language `reads` (a code of `NAMES`): "looks like Spanish".
+    """What `text` clearly is if not in the language `reads` (a code of `NAMES`): "looks like Spanish".
 
-    "" where it is not plain, or where nothing is known of the language.
+    "" where it is not clear, or where `reads` is no known language.
     """
     return _looks_foreign(text[:MOST_CHARACTERS], reads) if reads in NAMES else ""
 

@@ -32,7 +32,7 @@ RECURRENT_TRANSLATORS = ("recurrent-en-es-bahdanau", "recurrent-en-es-bottleneck
 TRANSFORMER_TRANSLATOR = "en-es"
 
 HANDED_OVER = "python:"
-"""What the reference of a model begins with that is an object of a person's own program."""
+"""Prefix of the reference of a model that was handed over as a Python object."""
 
 _CARD_BYTES = 64 * 1024
 
@@ -55,12 +55,10 @@ def shipped() -> tuple[Card, ...]:
 
 
 def folder_of(reference: str) -> Path:
-    """Where the checkpoint called `reference` lies: a shipped name, "hf://…" in huggingface_hub's cache, else a path.
-
-    That is a folder, or a GGUF file.
+    """The folder or GGUF file of a checkpoint: a shipped name, "hf://…" in huggingface_hub's cache, else a path.
 
     Raises:
-        CheckpointError: a name on a hub that can be none, or that the cache does not hold.
+        CheckpointError: no valid name on a hub, or one that the cache does not hold.
     """
     if is_hub(reference):
         return _fetched(reference)

@@ -94,11 +94,11 @@ def free_memory(device: torch.device) -> tuple[int | None, int | None]:
         free, total = mem_get_info(device)
     except RuntimeError:  # Intel's integrated graphics have the function and no answer
         return None, None
-    return free + _kept_for_later(device), total
+    return free + _cached(device), total
 
 
-def _kept_for_later(device: torch.device) -> int:
-    """Bytes of tensors that are gone. The driver takes them for used, and torch has them for the next ones."""
+def _cached(device: torch.device) -> int:
+    """Bytes that torch's allocator keeps for later tensors; the driver counts them as used."""
     reserved, allocated = (_driver(device, name) for name in ("memory_reserved", "memory_allocated"))
     return 0 if reserved is None or allocated is None else int(reserved(device) - allocated(device))
 
@@ -167,7 +167,7 @@ def _listed(names: list[str]) -> str:
 
 
 def weight_of(module: nn.Module, name: str = "weight") -> Tensor:
-    """A parameter or buffer of `module` as numbers, also where accelerate keeps it aside until the module runs."""
+    """A parameter or buffer of `module` with its values, also where accelerate holds them until the module runs."""
     held = getattr(module, name)
     assert isinstance(held, Tensor)
     aside = getattr(getattr(module, "_hf_hook", None), "weights_map", None)
@@ -197,7 +197,7 @@ def placed(module: nn.Module) -> str:
 
 
 def free() -> None:
-    """Give back what nothing refers to any more, on every device."""
+    """Return memory that is no longer referenced, on every device."""
     gc.collect()
     if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
         trim(0)  # glibc would keep some hundred megabytes for the next time

@@ -55,8 +55,8 @@ def family_of(architecture: str, config: Any) -> str:
     return "encoder"
 
 
-def opening(family: str, architecture: str, config: Any) -> tuple[Any, dict[str, Any]]:
-    """transformers' class that opens such a checkpoint with the head that we show, and its keyword arguments."""
+def auto_class(family: str, architecture: str, config: Any) -> tuple[Any, dict[str, Any]]:
+    """transformers' auto class for such a checkpoint with the head that is shown, and keyword arguments to load it."""
     name = _AUTO[family]
     if family == "vision" and architecture not in _names(tables.MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING_NAMES, config):
         name = "AutoModel"
@@ -87,7 +87,7 @@ def stacks_of(config: Any, family: str) -> tuple[StackInfo, ...]:
 
 
 def text_config(config: Any) -> Any:
-    """The part of a config that speaks of the stack that predicts."""
+    """The part of a config that describes the stack that predicts."""
     halves = _halves(config)
     return halves[1] if halves is not None else config.get_text_config()
 
@@ -105,7 +105,7 @@ def classes_of(architecture: str, config: Any) -> int:
 
 
 def channels_of(config: Any) -> int:
-    """Of the pictures that a vision model looks at: 1 grey, 3 colour."""
+    """Channels of the pictures that a vision model takes: 1 grey, 3 colour."""
     return int(getattr(config, "num_channels", None) or 3)
 
 
@@ -183,7 +183,7 @@ def _is_text_encoder(architecture: str, config: Any) -> bool:
 
 
 def _is_causal(config: Any) -> bool:
-    """Whether each token sees only what stands before it."""
+    """Whether each token attends only to itself and those before it."""
     text = config.get_text_config()
     if _reads_both_ways(config):
         return False
@@ -216,7 +216,7 @@ def _says_words(architecture: str, config: Any) -> bool:
 
 
 def _no_one_grid(config: Any) -> str:
-    """Why the layers of a vision model do not all look at the same patches; "" where they may well do."""
+    """Why the layers of a vision model do not all attend to the same patches; "" where nothing says that."""
     depths = getattr(config, "depths", None) or getattr(config, "depth", None)
     if isinstance(depths, (list, tuple)):
         window = getattr(config, "window_size", None)
@@ -241,7 +241,7 @@ def _stack(stack: str, config: Any, layers: str = "num_hidden_layers", heads: st
 
 
 def _most(number: Any) -> int:
-    """A count that the config may give for each layer apart: then the largest."""
+    """A count; of a config that gives one for each layer, the largest."""
     return max((int(n) for n in number), default=0) if isinstance(number, (list, tuple)) else int(number or 0)
 
 

@@ -1,4 +1,4 @@
-"""GGUF files: the header, read with bounds before anything trusts it. The weights are left to transformers.
+"""GGUF files: the header, read within bounds before anything relies on it. transformers reads the weights.
 
 The layout is that of version 2 and 3 of https://github.com/ggml-org/ggml/blob/master/docs/gguf.md.
 """
@@ -32,11 +32,11 @@ _NUMBERS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<
 
 @dataclass(frozen=True, slots=True)
 class GgufHeader:
-    """`settings` holds the scalars and the texts; of arrays, the vocabulary for one, only that they were sound."""
+    """`settings` holds the scalars and the texts. Arrays (the vocabulary, for one) are checked and left out."""
 
     settings: dict[str, Any]
     tensors: Tensors
-    length: int  # bytes from the file's beginning to that of its weights
+    length: int  # bytes before the weights
 
     @property
     def is_part(self) -> bool:
@@ -79,27 +79,28 @@ def missing_packages() -> str:
 
 @contextmanager
 def gc_deferred() -> Iterator[None]:
-    """Let Python not look for cycles while some hundred thousand objects come, as the reader of a GGUF file makes them.
+    """Pause Python's cyclic garbage collector, in all threads, until the last block that asked for it has ended.
 
-    It would look through all of them again and again, and let no other thread run meanwhile: the window's neither.
+    Reading a GGUF file makes some hundred thousand objects. The collector would traverse all of them again and again,
+    and stop every other thread meanwhile, the window's included.
     """
-    global _later, _collects
+    global _deferring, _collects
     with _lock:
-        _collects = gc.isenabled() if _later == 0 else _collects
-        _later += 1
+        _collects = gc.isenabled() if _deferring == 0 else _collects
+        _deferring += 1
         gc.disable()
     try:
         yield
     finally:
         with _lock:
-            _later -= 1
-            if _later == 0 and _collects:
+            _deferring -= 1
+            if _deferring == 0 and _collects:
                 gc.enable()
 
 
 _lock = threading.Lock()
-_later = 0  # how many threads are within `gc_deferred`
-_collects = True  # whether Python looked for cycles before the first of them
+_deferring = 0  # how many blocks of `gc_deferred` are entered
+_collects = True  # whether the collector was on before the first of them
 
 
 @contextmanager
@@ -121,12 +122,12 @@ def reading_once() -> Iterator[None]:
         try:
             yield
         finally:
-            names |= own  # the reader is gone before cycles are looked for again
+            names |= own  # the reader is gone before the collector runs again
 
 
 @contextmanager
 def quiet_unpacking() -> Iterator[None]:
-    """transformers draws a bar for every GGUF file, on a standard error that a windowed build does not have."""
+    """Keep transformers from drawing a progress bar: a windowed build has no standard error to draw it on."""
     from transformers import modeling_gguf_pytorch_utils as unpacking
 
     names = vars(unpacking)
@@ -152,7 +153,7 @@ def read_gguf(path: Path) -> GgufHeader:
 
 
 def read_header(stream: Readable, name: str, size: int) -> GgufHeader:
-    """What the header of a file of `size` bytes says that `stream` begins to read; no more than the header is read.
+    """What the header says of a file of `size` bytes; `stream` is at its first byte, and only the header is read.
 
     Raises:
         CheckpointError: as `read_gguf`.
@@ -174,7 +175,7 @@ def _header(name: str, reader: _Reader, size: int) -> GgufHeader:
     if version not in (2, 3):
         raise CheckpointError(
             f"{name} is a GGUF file of version {version}, or for machines of another byte order; only versions 2 "
-            "and 3 in the usual order are read. Convert it anew."
+            "and 3 in the usual order are read. Convert it again."
         )
     tensors, settings = reader.count("<Q"), reader.count("<Q")
     values = {reader.text(): reader.value(reader.number("<I")) for _ in range(settings)}

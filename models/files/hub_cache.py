@@ -40,7 +40,7 @@ class HubCache:
         self.folder = folder or Path(cache_location())
 
     def path_of(self, name: HubName) -> Path | None:
-        """What `name` opens: its GGUF file, or its folder with weights and all. None where it is not here whole."""
+        """What `name` opens: its GGUF file, or its folder. None where it is not here whole."""
         for folder in self._snapshots(name):
             if name.file and (folder / name.file).is_file():
                 return folder / name.file
@@ -71,22 +71,22 @@ class HubCache:
         return self._root(name) / "blobs" / etag
 
     def file(self, name: HubName, commit: str, file: HubFile) -> None:
-        """Let a file of `commit` be the content that lies under its hash, as huggingface_hub does.
+        """Link a file of `commit` to the content that lies under its hash, as huggingface_hub does.
 
-        Its own function asks the hub again, and takes places to write to from the answer.
+        huggingface_hub's own function would ask the hub again, and take paths to write to from its answer.
         """
         path, blob = self.snapshot(name, commit) / file.name, self.blob(name, file.etag)
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             path.symlink_to(os.path.relpath(blob, path.parent))
-        except FileExistsError:  # a link to what is gone: a file was looked for before
+        except FileExistsError:  # a link whose content is gone
             path.unlink()
             path.symlink_to(os.path.relpath(blob, path.parent))
         except OSError:  # Windows, without the right to make links: there the content lies under the name only
             blob.replace(path)
 
     def part(self, name: HubName, etag: str) -> Path:
-        """Where content lies that has not come whole."""
+        """Where content lies that was not fetched whole."""
         return self._root(name) / "blobs" / f"{etag}.incomplete"
 
     @contextmanager
@@ -116,7 +116,7 @@ class HubCache:
         return replace(file, here=min(file.size, part.stat().st_size) if part.exists() else 0)
 
     def remember(self, name: HubName, commit: str) -> None:
-        """Let the branch or tag name this commit, as huggingface_hub does: it is then found without a network."""
+        """Note that the branch or tag means this commit, as huggingface_hub does, so that it is found offline."""
         if name.branch != commit:
             ref = self._root(name) / "refs" / name.branch
             if ref.is_file() and ref.read_text() == commit:

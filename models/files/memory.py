@@ -1,4 +1,4 @@
-"""How much memory a checkpoint takes, said before it is taken, and how much is free."""
+"""How much memory a checkpoint will take."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def text_bytes(info: CheckpointInfo, tokens: int, dtype: str = "float32") -> int
 
 
 def check_fits(info: CheckpointInfo, dtype: str, where: str, free: int | None) -> None:
-    """Refuse what cannot be opened in the `free` bytes of the device called `where`; None where nobody knows.
+    """Refuse what cannot be opened in the `free` bytes of the device called `where`; None where that is unknown.
 
     Raises:
         NoRoomError: too large.

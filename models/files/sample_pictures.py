@@ -23,7 +23,7 @@ class Sample:
 
 @cache
 def samples(channels: int) -> tuple[Sample, ...]:
-    """What a model with this many channels can look at: drawings for one, photos for three."""
+    """Sample pictures for a model with this many channels: drawings for one, photos for three."""
     folder = SAMPLES / ("drawings" if channels == 1 else "photos")
     return tuple(
         Sample(f"{PREFIX}{path.stem}", path.stem.replace("-", " "), path)
@@ -33,7 +33,7 @@ def samples(channels: int) -> tuple[Sample, ...]:
 
 
 def default_picture(channels: int) -> str:
-    """What a vision model looks at first: "" where nothing came along."""
+    """The picture that a vision model starts with; "" where no samples are installed."""
     found = {sample.reference for sample in samples(channels)}
     return next((name for name in ("sample:chelsea", "sample:fish-1") if name in found), "")
 

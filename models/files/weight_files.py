@@ -1,4 +1,4 @@
-"""What is in a checkpoint's folder before a weight is read: its JSON, and the headers of its safetensors files.
+"""What a checkpoint's folder says before a weight is read: its JSON, and the headers of its safetensors files.
 
 Nothing here loads a tensor, and nothing anywhere loads a pickle.
 """
@@ -18,14 +18,12 @@ from models.protocol.hub import Tensors
 
 JSON_BYTES = 16 << 20  # an index of a very large model has some MB
 _HEADER_BYTES = 16 << 20  # some 130,000 tensors; the format would take 100 MB, which Python reads for half a minute
-_TEXT_BYTES = (
-    64 << 20
-)  # what stands beside the weights; the largest vocabularies have some 40 MB, and Python reads them whole
+_TEXT_BYTES = 64 << 20  # of a tokenizer's file; the largest vocabularies have some 40 MB, and Python reads them whole
 _SETTINGS = (
     *("generation_config.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
     *("preprocessor_config.json", "processor_config.json", "video_preprocessor_config.json", "adapter_config.json"),
 )
-"""What is read as a config is: Python makes a gigabyte of 50 MB of empty lists."""
+"""Files with the bound of a config: Python makes a gigabyte of 50 MB of empty lists."""
 _TEXTS = (".json", ".txt", ".model", ".jinja")
 _UNREAD = "trainer_state.json"  # transformers writes a line of it for every step of training
 _NAME = 255  # bytes of a file's name on common disks
@@ -188,7 +186,7 @@ def parse_header(header: bytes) -> tuple[dict[str, tuple[int, ...]], int]:
 
 
 def wrong_count(config: dict[str, Any]) -> str:
-    """What is no count among the numbers of layers, heads and the like that a config names; "" where all are."""
+    """Which number of layers, heads and the like in a config is no valid count, as a clause; "" where all are."""
     for half in (config, *(config[name] for name in _HALVES if isinstance(config.get(name), dict))):
         for name in _COUNTS:
             found = half.get(name)
@@ -212,7 +210,7 @@ def _too_many(config: dict[str, Any]) -> str:
 
 
 def check_sizes(folder: Path) -> None:
-    """Raises CheckpointError where a file that stands beside the weights is too large to be one."""
+    """Raise CheckpointError where a text file beside the weights is larger than any valid one."""
     beside = (*folder.iterdir(), *folder.glob("additional_chat_templates/*"))
     read = (path for path in beside if path.suffix in _TEXTS and path.name != _UNREAD)
     for path in sorted(path for path in read if path.is_file()):
@@ -224,7 +222,7 @@ def check_sizes(folder: Path) -> None:
 
 
 def summary(cause: BaseException) -> str:
-    """The first line of an error, short enough for a sentence; with the second where the first only announces it."""
+    """The first line of an error, short enough for a sentence; the second too, where the first ends in a colon."""
     if isinstance(cause, (AttributeError, TypeError)):
         return "it is not built as it should be"  # Python's own words would say nothing of the file
     if isinstance(cause, RecursionError):

@@ -75,7 +75,7 @@ def contents_of(name: HubName, siblings: Iterable[Any]) -> Contents:
 
 
 def _weights(there: Mapping[str, Any]) -> list[str]:
-    """The files that hold the weights in safetensors; none where that is no whole checkpoint."""
+    """The safetensors files of the weights, with their index; none where the checkpoint is incomplete."""
     shards = sorted(file for file in there if _SHARD.fullmatch(file))
     if "config.json" not in there:
         return []

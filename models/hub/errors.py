@@ -1,4 +1,4 @@
-"""What a hub, the network or the disk of the cache refuses, as sentences. None of them quotes an answer's content."""
+"""Sentences for what a hub, the network or the cache's disk refuses. None quotes the content of an answer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _DISK = {
 
 @contextmanager
 def hub_errors_explained(name: HubName, endpoint: str, cache: Path) -> Iterator[None]:
-    """Raise `CheckpointError` for whatever goes wrong inside between `name` on `endpoint` and `cache`."""
+    """Turn errors of the hub at `endpoint`, of the network and of the disk of `cache` into `CheckpointError`."""
     try:
         yield
     except CheckpointError:

@@ -23,11 +23,11 @@ from transformers.tokenization_utils_base import VERY_LARGE_INTEGER
 from models.files import devices
 from models.files.catalogue import WEIGHTS, Card, folder_of, read_card
 from models.files.families import (
+    auto_class,
     channels_of,
     classes_of,
     context_of,
     family_of,
-    opening,
     refusal,
     shown_part,
     stacks_of,
@@ -264,7 +264,7 @@ def _checked(examined: Examined, tensors: Tensors) -> Examined:
             f"{title}: {says} describes {layers:,} layers, but the weight files hold only "
             f"{len(tensors.shapes):,} tensors. The two do not belong together."
         )
-    kind, options = opening(info.family, info.architecture, config)
+    kind, options = auto_class(info.family, info.architecture, config)
     try:
         with torch.device("meta"):
             empty = kind.from_config(config, **options)

@@ -19,7 +19,7 @@ import transformers
 from transformers.utils import logging as transformers_logging
 
 from models.files import devices
-from models.files.families import opening
+from models.files.families import auto_class
 from models.files.gguf import quiet_unpacking, reading_once
 from models.files.weight_files import read_headers, read_json, summary
 from models.forward.capture import IMPLEMENTATION
@@ -91,7 +91,7 @@ def open_textbook(reference: str) -> Model | None:
 def _weights(examined: Examined, device: torch.device | None, dtype: torch.dtype) -> torch.nn.Module:
     transformers_logging.disable_progress_bar()  # a second or two, and nowhere to draw it
     info, config, title = examined.info, examined.config, examined.title
-    kind, options = opening(info.family, info.architecture, config)
+    kind, options = auto_class(info.family, info.architecture, config)
     try:
         with quiet_unpacking():
             module, report = kind.from_pretrained(
@@ -149,7 +149,7 @@ def _weights(examined: Examined, device: torch.device | None, dtype: torch.dtype
 
 def _can_be_spread(examined: Examined) -> bool:
     """Whether transformers knows which modules must stay whole; of others (Marian, ALBERT) it would part attention."""
-    kind, options = opening(examined.info.family, examined.info.architecture, examined.config)
+    kind, options = auto_class(examined.info.family, examined.info.architecture, examined.config)
     with torch.device("meta"):
         return bool(kind.from_config(examined.config, **options)._no_split_modules)
 

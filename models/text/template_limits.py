@@ -1,6 +1,6 @@
-"""Runs a chat template within limits of time and length. It is what the process for templates runs: no torch, no Qt.
+"""Runs a chat template within limits of time and length, in the process that renders templates: no torch, no Qt.
 
-A trace function looks at every line of a template and at all that it hands out.
+A trace function is called for every line of a template, and for every piece of text that it yields.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ class TemplateError(Exception):
 
 
 class Refused(TemplateError):
-    """In its own words."""
+    """The template refused the conversation. The message is in its own words."""
 
 
 class Failed(TemplateError):
-    """There is an error in it."""
+    """There is an error in the template."""
 
 
 class Stopped(TemplateError):
-    """It takes too long, or writes too much."""
+    """The template took too long, wrote too much or took too much memory."""
 
 
 @contextmanager
@@ -77,7 +77,7 @@ def serve() -> None:
     say.flush()
     for line in sys.stdin.buffer:
         asked = json.loads(line)
-        # where nobody ends it from outside, because the program is gone, an operation without end ends here
+        # ends an endless operation also where the program that would end it from outside is gone
         faulthandler.dump_traceback_later(asked["ends"], exit=True, file=nowhere)
         try:
             with within_limits(asked["seconds"], asked["written"]):

@@ -26,8 +26,8 @@ from models.text.template_limits import ARGUMENT, MOST_SECONDS, MOST_WRITTEN, Fa
 MOST_MEMORY = 1 << 30
 """Bytes that the process may hold. It starts with about a tenth of that."""
 
-_GRACE = 1.0  # seconds beyond its own limit, until an operation that its lines cannot end is ended from here
-_EVERY = 0.02  # seconds between two looks at it
+_GRACE = 1.0  # seconds beyond the limit that the process keeps itself, until it is ended from here
+_EVERY = 0.02  # seconds between two checks
 _PROGRAM = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); import models.text.template_limits as t; t.serve()"
 
 
@@ -122,13 +122,13 @@ def _command() -> list[str]:
 
 
 class _Watch:
-    """Looks at a process from a thread of its own while it works, and ends it when it takes too much."""
+    """Watches a process from a thread while it renders, and ends it when it takes too long or too much memory."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.why = ""
         self._process = process
         self._done = threading.Event()
-        self._thread = threading.Thread(target=self._look, name="template watch", daemon=True)
+        self._thread = threading.Thread(target=self._watch, name="template watch", daemon=True)
 
     def __enter__(self) -> _Watch:
         self._thread.start()
@@ -138,7 +138,7 @@ class _Watch:
         self._done.set()
         self._thread.join()
 
-    def _look(self) -> None:
+    def _watch(self) -> None:
         until = time.monotonic() + MOST_SECONDS + _GRACE
         while not self._done.wait(_EVERY):
             try:

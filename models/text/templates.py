@@ -1,7 +1,7 @@
-"""Makes one text of a conversation by the template of a checkpoint, and tells which of its characters were whose.
+"""Renders a conversation by the template of a checkpoint, and tells which characters of the text were whose.
 
-A template is a program in Jinja that comes with the tokenizer. It runs in a process of its own
-(`models/template_process.py`), within limits.
+A template is a program in Jinja that comes with the tokenizer. It runs within limits, in a process of its own
+(`models.text.template_process`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Rendered:
     def role_of(self, start: int, end: int) -> Role | None:
         """Who said most of the characters `start` to `end`; None where most are the template's own, or there are none.
 
-        Of two halves the one that was said counts.
+        Exactly half of them is enough.
         """
         said: dict[Role, int] = {}
         if start == end:
@@ -82,7 +82,7 @@ def render(tokenizer: Any, chat: Chat, name: str = "This model") -> Rendered:
     whole = render_turns(chat.turns, False)  # it may refuse the last turn
     head = render_turns(before, True)
     spans = _spans(render_turns, before, head, True)
-    lead, said = _opening(head, whole, last.text)
+    lead, said = _left_open(head, whole, last.text)
     start = len(head) + len(lead)
     return Rendered(head + lead + said, (*spans, *_nonempty(Span(start, start + len(said), "assistant"))))
 
@@ -152,11 +152,11 @@ def _shortened(sentence: str) -> str:
     return sentence if len(sentence) <= 300 else sentence[:300] + "…"
 
 
-def _opening(head: str, whole: str, text: str) -> tuple[str, str]:
-    """White space that the template puts before the assistant's `text`, and the text after it.
+def _left_open(head: str, whole: str, text: str) -> tuple[str, str]:
+    """The assistant's last turn without its end: white space that the template puts before `text`, and the text.
 
-    Where the template would write its words otherwise, they follow the prompt as they were written: that is what the
-    model has read when it wrote them.
+    Where the template would change the words, they follow the prompt as they are: so the model read them when it
+    wrote them.
     """
     rest, core = whole[len(head) :] if whole.startswith(head) else "", text.strip()
     if not core or not rest.lstrip().startswith(core):
@@ -170,8 +170,8 @@ def _opening(head: str, whole: str, text: str) -> tuple[str, str]:
 def _spans(render_turns: _Renderer, turns: Sequence[Turn], text: str, prompts: bool) -> tuple[Span, ...]:
     """Where each turn's words lie in `text`.
 
-    A second rendering with a mark in the place of each turn's words shows what the template writes itself. A template
-    that does not do the same with the marks leaves characters that nobody is known to have said.
+    A second rendering with a mark in place of each turn's words shows what the template itself writes. Where it treats
+    the marks differently from the words, whose characters they are stays unknown.
     """
     marked = [replace(turn, text=_MARK.format(i) if turn.text else "") for i, turn in enumerate(turns)]
     try:

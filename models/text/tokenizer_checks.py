@@ -1,4 +1,4 @@
-"""What is looked at in a tokenizer before any text is given to it: it comes with a checkpoint, and Rust runs it."""
+"""Checks of a tokenizer before it is given any text: it comes with a checkpoint, and is run by compiled code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_GROWTH = 1_000
 
 
 def misfit_of(tokenizer: Any, vocabulary: int) -> str:
-    """What speaks against a fast tokenizer; "" where nothing does. `vocabulary` is the model's, 0 where unknown."""
+    """Why a fast tokenizer does not fit a model of `vocabulary` tokens (0 where unknown), or "". A clause."""
     backend = tokenizer.backend_tokenizer
     if vocabulary and len(tokenizer) > vocabulary:
         known = len(tokenizer)
@@ -28,10 +28,10 @@ def misfit_of(tokenizer: Any, vocabulary: int) -> str:
 
 @contextmanager
 def panics_raised() -> Iterator[None]:
-    """What tokenizers' Rust panics with is no `Exception`, and would pass by all that catches those.
+    """Turn a panic of the tokenizers library into an `Exception`: what it raises is only a `BaseException`.
 
     Raises:
-        RuntimeError: in its place.
+        RuntimeError: in place of the panic.
     """
     try:
         yield

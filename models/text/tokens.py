@@ -98,7 +98,7 @@ def _decodes(data: bytes) -> bool:
 
 
 def _marked(broken: Sequence[str]) -> str:
-    """So that nobody takes a byte for a word or a number of the text."""
+    """Bytes within marks, so that they are not mistaken for words or numbers of the text."""
     return f"‹{'·'.join(broken)}›" if broken else ""
 
 
@@ -146,7 +146,7 @@ def label_tokens(
 
 
 def _parts(tokens: Sequence[Token]) -> list[tuple[int, int]]:
-    """For tokens that share characters with their neighbours (bytes of one character): which of how many each is."""
+    """(number, count) of each token among those that share a character with it (its bytes); (1, 1) for most."""
     parts: list[tuple[int, int]] = []
     i = 0
     while i < len(tokens):

@@ -191,7 +191,7 @@ def test_no_gguf(path: Path) -> None:
 @pytest.mark.parametrize("version", [0, 1, 4, 0x03000000])
 def test_other_versions(path: Path, version: int) -> None:
     path.write_bytes(b"GGUF" + struct.pack("<I", version) + path.read_bytes()[8:])
-    refused(path, "version", "Convert it anew")
+    refused(path, "version", "Convert it again")
 
 
 @pytest.mark.parametrize("keep", [0, 3, 20, 200, 5000, -1])
