@@ -2,8 +2,8 @@
 
 python -m models.training.story_next --data english-text.json.xz --out story-next --steps 1300
 
-The body is the shipped story-bert, the task that of Devlin et al. 2019, section 3.1: half of the pairs are two sentences
-that follow one another in a text, in the other half the second one is of another text.
+The body is the shipped story-bert, the task that of Devlin et al. 2019, section 3.1: half of the pairs are two
+sentences that follow one another in a text, in the other half the second one is of another text.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
 from transformers import AutoTokenizer, BertForSequenceClassification, PreTrainedTokenizerBase
 
 from models.files.catalogue import WEIGHTS
@@ -77,7 +76,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     rng = random.Random(options.seed)
     picked = random.Random(1)
     held = [held_out_texts.draw(picked) for _ in range(HELD_OUT_PAIRS)]
-    held_batches = [to(encoded(tokenizer, held[i : i + 100]), device) for i in range(0, len(held), 100)]
+    held_batches = [moved(encoded(tokenizer, held[i : i + 100]), device) for i in range(0, len(held), 100)]
     model = BertForSequenceClassification.from_pretrained(
         WEIGHTS / "story-bert",
         num_labels=len(LABELS),
@@ -93,19 +92,16 @@ def main(argv: Sequence[str] | None = None) -> None:
             parts = [drawn[i : i + options.batch] for i in range(0, len(drawn), options.batch)]
             rng.shuffle(parts)
             for part in parts:
-                yield to(encoded(tokenizer, part), device)
+                yield moved(encoded(tokenizer, part), device)
 
     train(Recipe(model, batches(), lambda: held_batches, peak=2e-4, decay=0.01), budget, device, report_every=240)
     save(model, options.out)
     tokenizer.save_pretrained(options.out)
 
 
-def to(batch: Batch, device: torch.device) -> Batch:
-    return Batch({name: _moved(value, device) for name, value in batch.inputs.items()}, batch.labels.to(device))
-
-
-def _moved(tensor: Tensor, device: torch.device) -> Tensor:
-    return tensor.to(device)
+def moved(batch: Batch, device: torch.device) -> Batch:
+    """The batch on another device."""
+    return Batch({name: tensor.to(device) for name, tensor in batch.inputs.items()}, batch.labels.to(device))
 
 
 if __name__ == "__main__":
