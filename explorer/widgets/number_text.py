@@ -37,6 +37,21 @@ def percent_text(probability: float) -> str:
     return f"{mantissa}e{int(exponent)} %"
 
 
+def signed(value: float) -> str:
+    """A change: +1.43, −0.0120, 0."""
+    return f"+{value_text(value)}" if value > 0 else value_text(value + 0.0)
+
+
+def added(value: float) -> str:
+    """ "+ 0.31" or "− 0.31"."""
+    return f"{MINUS if value < 0 else '+'} {value_text(abs(value))}"
+
+
+def counted(number: int, what: str) -> str:
+    """ "1 key", "12 keys"."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
 def nice_ticks(low: float, high: float, most: int) -> list[float]:
     """At most `most` round values from low to high, a step of 1, 2 or 5 times a power of ten apart."""
     span = high - low

@@ -6,13 +6,13 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QProgressBar, QPushButton, QSizePolicy, QWidget
 
-from explorer.panels.cell.cell_steps import counted
 from explorer.panels.trust.panel import TrustStrip
 from explorer.session.hover import Hover
 from explorer.session.intents import OpenCheckpoint, Show
 from explorer.session.session import Session
 from explorer.session.state import Notice, State
 from explorer.widgets.elided_label import ElidedLabel
+from explorer.widgets.number_text import counted
 from explorer.window.device_menu import DeviceMenu
 from models.files.catalogue import HANDED_OVER, shipped
 from models.protocol.export import ExportRequest

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+from explorer.panels.cell.explained import (
+    Explained,
+    mask_step,
+    mixed_step,
+    score_step,
+    softmax_step,
+    sum_step,
+    weight_step,
+)
 from explorer.panels.cell.step_list import Step
-from explorer.widgets.number_text import MINUS, value_text
+from explorer.widgets.number_text import MINUS, added, counted, signed, value_text
 from models.protocol.cell import CellView
 from models.protocol.values import Site
 
 _EDITS = ("mask “", "painted", "opened")
-
-
-@dataclass(frozen=True, slots=True)
-class Explained:
-    """A step, and what it is: the equation and where it comes from. `meaning` holds no numbers."""
-
-    step: Step
-    meaning: str
 
 
 def explained_steps(view: CellView, site: Site, query: str, key: str) -> list[Explained]:
@@ -70,10 +70,8 @@ def _rotation(view: CellView) -> Explained | None:
 
 
 def _score(view: CellView) -> Explained:
-    return Explained(
-        Step("score", f"q · k = {value_text(view.raw)}", f"sum of {counted(len(view.products), 'product')}"),
-        "How well the key fits the query: the sum of the products above. Q Kᵀ in Vaswani et al. 2017, eq. 1.",
-    )
+    meaning = "How well the key fits the query: the sum of the products above. Q Kᵀ in Vaswani et al. 2017, eq. 1."
+    return score_step(view, "q · k", meaning)
 
 
 def _scaled(view: CellView) -> Explained:
@@ -117,11 +115,12 @@ def _softcap(view: CellView) -> Explained | None:
 
 
 def _mask(view: CellView, site: Site, query: str, key: str) -> Explained:
-    edited = view.reason.startswith(_EDITS)
-    formula = f"masked: {MINUS}∞ in its place" if view.masked else "allowed"
-    return Explained(
-        Step("mask", formula, view.reason or _why_allowed(view, site, query, key), "warning" if edited else "plain"),
+    return mask_step(
+        view,
+        "mask",
+        view.reason or _why_allowed(view, site, query, key),
         f"A masked score counts as {MINUS}∞, so that its weight is exactly 0. Vaswani et al. 2017, 3.2.3.",
+        edited=view.reason.startswith(_EDITS),
     )
 
 
@@ -136,54 +135,16 @@ def _why_allowed(view: CellView, site: Site, query: str, key: str) -> str:
     return "within reach" if view.row_masked.any() else "this model looks both ways"
 
 
-def softmax_step(view: CellView) -> Explained:
-    """The cell's own numerator."""
-    if view.shift is None:
-        step = Step(
-            "softmax", "no key to share between", f"all {counted(len(view.row_masked), 'key')} masked", "warning"
-        )
-    elif view.masked:
-        step = Step("softmax", f"e^({MINUS}∞) = 0", "masked")
-    else:
-        exponent = f"{value_text(view.score)} {added(-view.shift)}"
-        step = Step("softmax", f"e^({exponent}) = {value_text(view.numerator)}", "less the row's largest")
-    return Explained(
-        step,
-        "Taking the row's largest score off all leaves the quotient as it is, and no power overflows. "
-        "Vaswani et al. 2017, eq. 1.",
-    )
-
-
-def weight_step(view: CellView) -> Explained:
-    """The numerator's share of the row."""
-    if view.shift is None:
-        step = Step("weight", "0", "the model then takes no value at all", "warning")
-    else:
-        quotient = f"{value_text(view.numerator)} / {value_text(view.denominator)}"
-        count = counted(int((~view.row_masked).sum()), "key")
-        note = f"share among {count}" + (" and a sink" if view.sink is not None else "")
-        step = Step("weight", f"{quotient} = {value_text(view.weight)}", note, "result")
-    return Explained(
-        step,
-        "Divided by the sum over the row: its weights then sum to 1. A cell of the map. Vaswani et al. 2017, eq. 1."
-        if view.shift is not None
-        else "0 / 0 is no number: where a row has no key left, its weights are set to 0.",
-    )
-
-
 def _value(view: CellView) -> Explained:
-    numbers = f"{value_text(view.weight)} × {value_text(view.value_norm)} = {value_text(view.mixed_norm)}"
-    return Explained(
-        Step("× v", f"w ‖v‖ = {numbers}", f"length of {counted(len(view.value), 'number')}"),
-        "The key token's value times the weight: this cell's part of the head's output. Vaswani et al. 2017, eq. 1.",
+    meaning = (
+        "The key token's value times the weight: this cell's part of the head's output. Vaswani et al. 2017, eq. 1."
     )
+    return mixed_step(view, "v", meaning)
 
 
 def _head_output(view: CellView) -> Explained:
-    return Explained(
-        Step("head output", f"‖Σ w v‖ = {value_text(view.head_output_norm)}", "all keys of the row together"),
-        "The sum of weight times value over the row: what this head reads. head_i in Vaswani et al. 2017, 3.2.2.",
-    )
+    meaning = "The sum of weight times value over the row: what this head reads. head_i in Vaswani et al. 2017, 3.2.2."
+    return sum_step(view, "head output", "v", "all keys of the row", meaning)
 
 
 def _write(view: CellView) -> Explained:
@@ -206,18 +167,3 @@ def _logit(view: CellView) -> Explained:
     if view.logit is not None:
         note += f" · logit {value_text(view.logit)}"
     return Explained(Step("→ logit", f"{view.target_label} {signed(view.effect)}", note, "result"), meaning)
-
-
-def signed(value: float) -> str:
-    """A change: +1.43, −0.0120, 0."""
-    return f"+{value_text(value)}" if value > 0 else value_text(value + 0.0)
-
-
-def added(value: float) -> str:
-    """ "+ 0.31" or "− 0.31"."""
-    return f"{MINUS if value < 0 else '+'} {value_text(abs(value))}"
-
-
-def counted(number: int, what: str) -> str:
-    """ "1 key", "12 keys"."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

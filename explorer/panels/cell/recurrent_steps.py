@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from explorer.panels.cell.cell_steps import Explained, added, counted, softmax_step, weight_step
+from explorer.panels.cell.explained import (
+    Explained,
+    mask_step,
+    mixed_step,
+    score_step,
+    softmax_step,
+    sum_step,
+    weight_step,
+)
 from explorer.panels.cell.step_list import Step
 from explorer.panels.cell.vector_bars import VectorRow, in_brackets, product_sentence
-from explorer.widgets.number_text import MINUS, value_text
+from explorer.widgets.number_text import MINUS, added, value_text
 from models.protocol.cell import CellView, RecurrentScore
 
 HEADINGS = ("score e", "into softmax", "weight")
@@ -62,8 +70,7 @@ def recurrent_steps(view: CellView, score: RecurrentScore) -> list[Explained]:
 
 
 def _score(view: CellView, score: RecurrentScore) -> Explained:
-    step = Step("score", f"{_FORMULAS[score.kind]} = {value_text(view.raw)}", f"sum of {len(score.products)} products")
-    return Explained(step, _MEANINGS[score.kind])
+    return score_step(view, _FORMULAS[score.kind], _MEANINGS[score.kind])
 
 
 def _nearness(view: CellView, score: RecurrentScore) -> Explained | None:
@@ -79,31 +86,22 @@ def _nearness(view: CellView, score: RecurrentScore) -> Explained | None:
 
 def _window(view: CellView, score: RecurrentScore) -> Explained:
     if score.place is None:
-        return Explained(
-            Step("mask", "allowed", "every source token is open"),
-            "Global attention looks over the whole source at every step.",
-        )
-    formula = f"masked: {MINUS}∞ in its place" if view.masked else "allowed"
+        meaning = "Global attention looks over the whole source at every step."
+        return mask_step(view, "mask", "every source token is open", meaning)
     side = "outside of" if view.masked else "within"
-    return Explained(
-        Step("window", formula, f"{side} the window around {value_text(score.place)}"),
-        "Local attention looks at a few tokens to each side of one place. Luong et al. 2015, 3.2.",
-    )
+    why = f"{side} the window around {value_text(score.place)}"
+    meaning = "Local attention looks at a few tokens to each side of one place. Luong et al. 2015, 3.2."
+    return mask_step(view, "window", why, meaning)
 
 
 def _mixed(view: CellView) -> Explained:
-    numbers = f"{value_text(view.weight)} × {value_text(view.value_norm)} = {value_text(view.mixed_norm)}"
-    return Explained(
-        Step("× h", f"w ‖h‖ = {numbers}", f"length of {counted(len(view.value), 'number')}"),
-        "The encoder's state times its weight: here what is looked at and what is read are the same vector.",
-    )
+    meaning = "The encoder's state times its weight: here what is looked at and what is read are the same vector."
+    return mixed_step(view, "h", meaning)
 
 
 def _context(view: CellView) -> Explained:
-    return Explained(
-        Step("context", f"‖Σ w h‖ = {value_text(view.head_output_norm)}", "all source tokens together"),
-        "c, the expected state of the source at this step. Bahdanau et al. 2015, eq. 5.",
-    )
+    meaning = "c, the expected state of the source at this step. Bahdanau et al. 2015, eq. 5."
+    return sum_step(view, "context", "h", "all source tokens", meaning)
 
 
 def _after(score: RecurrentScore) -> Explained:
