@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import ClassVar, Protocol
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent
@@ -118,3 +119,29 @@ class ItemsWidget(ThemedWidget):
     def _move(self, item: int) -> None:
         self._current = item
         self.update()
+
+
+class Row(Protocol):
+    @property
+    def tooltip(self) -> str: ...
+
+
+class RowsWidget(ItemsWidget):
+    """Items that are frozen rows with a tooltip. A subclass keeps them in `_rows` and says where each lies."""
+
+    def __init__(self, accessible_name: str, parent: QWidget | None = None) -> None:
+        super().__init__(accessible_name, parent)
+        self._rows: Sequence[Row] = ()
+
+    def row_rect(self, row: int) -> QRectF:
+        """Where a row lies."""
+        raise NotImplementedError
+
+    def item_count(self) -> int:
+        return len(self._rows)
+
+    def item_rect(self, item: int) -> QRectF:
+        return self.row_rect(item)
+
+    def tooltip_of(self, item: int) -> str:
+        return self._rows[item].tooltip

@@ -9,7 +9,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from explorer.widgets.items_widget import ItemsWidget
+from explorer.widgets.items_widget import RowsWidget
 
 _PAD = 8.0
 _INDENT = 16.0
@@ -26,7 +26,7 @@ class BranchRow:
     tooltip: str = ""
 
 
-class BranchList(ItemsWidget):
+class BranchList(RowsWidget):
     """A click, or Up and Down, chooses a line; Delete and F2 are asked of the chosen one."""
 
     row_selected = Signal(int)
@@ -96,15 +96,6 @@ class BranchList(ItemsWidget):
         painter.drawText(words, Qt.AlignmentFlag.AlignVCenter, shown)
         flags = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
         painter.drawText(rect.adjusted(0, 0, -_PAD, 0), flags, row.value)
-
-    def item_count(self) -> int:
-        return len(self._rows)
-
-    def item_rect(self, item: int) -> QRectF:
-        return self.row_rect(item)
-
-    def tooltip_of(self, item: int) -> str:
-        return self._rows[item].tooltip
 
     def _choose(self, item: int) -> None:
         self.row_selected.emit(item)

@@ -9,7 +9,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from explorer.widgets.items_widget import ItemsWidget
+from explorer.widgets.items_widget import RowsWidget
 from explorer.widgets.number_text import percent_text
 
 _WIDEST_LABEL = 130.0
@@ -33,7 +33,7 @@ class FilterRow:
     start: float = 0.0
 
 
-class FilterBars(ItemsWidget):
+class FilterBars(RowsWidget):
     """A click or Enter activates a row, Up and Down move between rows.
 
     Where nothing was changed there is one bar a row. Else the thin upper bar is the model's and the one below it is
@@ -185,15 +185,6 @@ class FilterBars(ItemsWidget):
         painter.drawRoundedRect(rest, min(3.0, rest.width() / 2), 3)
 
     # pointer and keyboard
-
-    def item_count(self) -> int:
-        return len(self._rows)
-
-    def item_rect(self, item: int) -> QRectF:
-        return self.row_rect(item)
-
-    def tooltip_of(self, item: int) -> str:
-        return self._rows[item].tooltip
 
     def _choose(self, item: int) -> None:
         self.row_activated.emit(item)

@@ -9,7 +9,7 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from explorer.widgets.items_widget import ItemsWidget
+from explorer.widgets.items_widget import RowsWidget
 
 _WIDEST_LABEL = 150.0
 _NARROWEST_GROUP = 300.0  # pixels below which groups stand under each other
@@ -47,7 +47,7 @@ class _Columns:
     detail: float
 
 
-class BarList(ItemsWidget):
+class BarList(RowsWidget):
     """Bars in one group or several; groups stand beside each other where there is room.
 
     Put it in a QScrollArea where its height may lack: a row that does not fit wholly is not drawn. Rows are counted
@@ -192,15 +192,6 @@ class BarList(ItemsWidget):
         painter.drawText(free, middle | right, shown)
 
     # pointer and keyboard
-
-    def item_count(self) -> int:
-        return len(self._rows)
-
-    def item_rect(self, item: int) -> QRectF:
-        return self.row_rect(item)
-
-    def tooltip_of(self, item: int) -> str:
-        return self._rows[item].tooltip
 
     def _choose(self, item: int) -> None:
         self.row_activated.emit(item)
