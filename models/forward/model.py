@@ -43,6 +43,16 @@ class Encoded:
     picture: SeenPicture | None = None  # what a vision model looks at
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a tokenizer made of a text."""
+
+    ids: list[int]
+    spans: list[tuple[int, int]]  # the characters that each covers; start == end where it stands for none
+    added: list[bool]  # which the tokenizer put there of its own, a start token say
+    all_placed: bool  # whether it is known of every word which tokens stand for it
+
+
 def _as_ids(given: list[Any]) -> list[int]:
     """Whole numbers of any kind, numpy's say, as Python's own."""
     try:
@@ -190,8 +200,9 @@ class Model:
             return self._labelled([self._token(id_) for id_ in text])
         if not text or (self.seq2seq and special and not text.strip()):  # after blanks alone a text can go on
             raise InputError("The input is empty. Type a sentence for the model to read.")
-        ids, spans = self._read(text, special)
-        if all(start == end for start, end in spans):
+        reading = self._read(text, special)
+        ids, spans = reading.ids, reading.spans
+        if all(start == end for start, end in spans) and (not ids or reading.all_placed):
             raise InputError(
                 f"{self.info.name}'s tokenizer leaves nothing of this text: it has only characters that it drops "
                 "(control characters, say). Type a word."
@@ -204,7 +215,10 @@ class Model:
                 cut_to=self._fitting(text, spans, limit, special),
             )
         return self._labelled(
-            [self._token(id_, text[start:end], start, end) for id_, (start, end) in zip(ids, spans, strict=True)]
+            [
+                self._token(id_, text[start:end], start, end, added)
+                for id_, (start, end), added in zip(ids, spans, reading.added, strict=True)
+            ]
         )
 
     def _tokenize_chat(self, chat: Chat) -> tuple[Token, ...]:
@@ -214,7 +228,8 @@ class Model:
         says is read as it stands: the name of a special token in it is that token, as for transformers.
         """
         rendered = self._render(chat)
-        ids, spans = self._read(rendered.text, special=False)
+        reading = self._read(rendered.text, special=False)
+        ids, spans = reading.ids, reading.spans
         limit = self.info.context
         if limit is not None and len(ids) > limit:
             raise InputError(
@@ -298,14 +313,20 @@ class Model:
         if strange is not None:
             raise InputError(f"{self.info.name} has no token {strange}: its ids go from 0 to {vocabulary - 1:,}.")
 
-    def _read(self, text: str, special: bool) -> tuple[list[int], list[tuple[int, int]]]:
-        """Ids and the characters each covers (start, end); what stands for no text covers (0, 0)."""
+    def _read(self, text: str, special: bool) -> Reading:
         # half of a surrogate pair (a broken paste) can't be encoded; its stand-in keeps every offset where it was
         safe = _SURROGATES.sub("\ufffd", text)
         try:
             with panics_raised():
-                encoding = self.tokenizer(safe, return_offsets_mapping=True, add_special_tokens=special, verbose=False)
-                prefix = self.tokenizer(self.info.prefix, add_special_tokens=False)["input_ids"] if special else []
+                encoding = self.tokenizer(
+                    safe,
+                    return_offsets_mapping=True,
+                    return_special_tokens_mask=True,
+                    add_special_tokens=special,
+                    verbose=False,
+                )
+                written = self.info.prefix if special else ""
+                prefix = self.tokenizer(written, add_special_tokens=False)["input_ids"] if written else []
         except InputError:
             raise  # in its own words
         except Exception as cause:  # whatever a tokenizer runs into: no [UNK] where it needs one, say
@@ -315,7 +336,16 @@ class Model:
             ) from cause
         ids, spans = encoding["input_ids"], encoding["offset_mapping"]
         spans = whole_characters(text, self._without_invented_space(ids, spans))
-        return [*prefix, *ids], [(0, 0)] * len(prefix) + spans
+        added = [
+            bool(mask) and start == end
+            for mask, (start, end) in zip(encoding["special_tokens_mask"], spans, strict=True)
+        ]
+        return Reading(
+            ids=[*prefix, *ids],
+            spans=[(0, 0)] * len(prefix) + spans,
+            added=[False] * len(prefix) + added,
+            all_placed=encoding.get("all_placed", True),
+        )
 
     def _without_invented_space(self, ids: list[int], spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
         """A lone "▁" that SentencePiece put before the text claims its first character; it stands for none."""
@@ -324,8 +354,8 @@ class Model:
             for id_, (start, end), nxt in zip(ids, spans, [*spans, (0, 0)][1:], strict=True)
         ]
 
-    def _token(self, id_: int, text: str = "", start: int = 0, end: int = 0) -> Token:
-        return Token(id_, self.piece(id_), text, start, end, special=self.stands_for_no_text(id_))
+    def _token(self, id_: int, text: str = "", start: int = 0, end: int = 0, added: bool = False) -> Token:
+        return Token(id_, self.piece(id_), text, start, end, special=added or self.stands_for_no_text(id_))
 
     def _labelled(self, tokens: list[Token]) -> tuple[Token, ...]:
         return label_tokens(
@@ -347,6 +377,6 @@ class Model:
             # not through the middle of a character that several tokens share
             cut = min(read[count - 1][1], read[count][0])
             # a cut can split a word differently; then a token less is kept
-            if cut and len(self._read(text[:cut], special)[0]) <= limit:
+            if cut and len(self._read(text[:cut], special).ids) <= limit:
                 return cut
         return 0

@@ -251,7 +251,7 @@ def test_a_tokenizer_that_lacks_a_character_gets_a_sentence():
 
 def test_a_decode_that_fails_gets_a_sentence():
     model = adopt(Writer(), (lambda text: [7, 8, 9, 10], lambda ids: {}[ids[0]]))
-    with pytest.raises(InputError, match=r"decode failed on the ids 7: there is no 7. Give one whose decode takes"):
+    with pytest.raises(InputError, match=r"decode failed on the ids 7, 8, 9, …: there is no 7. Give one"):
         run(model, TEXT)
 
 
