@@ -12,6 +12,7 @@ from models.attention.inputs import AttentionInputs
 from models.attention.masks import RowMask
 from models.attention.numbers import to_numpy
 from models.attention.pooling import PooledHeads, stream
+from models.attention.row_sums import RowReport
 from models.protocol.values import Pooling
 
 
@@ -19,7 +20,7 @@ from models.protocol.values import Pooling
 class Atlas:
     images: np.ndarray  # (sites, heads, rows, columns) float32, NaN where a site has fewer heads or tokens
     mean: np.ndarray  # (sites, rows, columns) float32
-    row_error: float  # largest |sum of a row - 1| of what was computed
+    rows: RowReport  # of what was computed
     cell: int
     done: float = 1.0  # the share of all weights that was computed; what is not there yet is NaN
 
@@ -37,7 +38,7 @@ class IncrementalAtlas(IncrementalWork):
         self._images = np.full((len(inputs), heads, down, across), np.nan, np.float32)
         self._mean = np.full((len(inputs), down, across), np.nan, np.float32)
         self._cell = max(cells, default=1)
-        self._row_error = 0.0
+        self._rows: dict[int, RowReport] = {}  # by site
         self._begun: tuple[int, PooledHeads] | None = None  # the site that is computed, and how far it is
         self._inputs, self._size, self._how = inputs, size, how
         super().__init__(sum(_work(x) for x in inputs))
@@ -51,7 +52,8 @@ class IncrementalAtlas(IncrementalWork):
     def picture(self) -> Atlas:
         """A copy of what is there. Waits for the device."""
         self._fetch()
-        return Atlas(self._images.copy(), self._mean.copy(), self._row_error, self._cell, self.done)
+        rows = sum(self._rows.values(), RowReport())
+        return Atlas(self._images.copy(), self._mean.copy(), rows, self._cell, self.done)
 
     def _run(self) -> Iterator[int]:
         for i, x in enumerate(self._inputs):
@@ -71,7 +73,7 @@ class IncrementalAtlas(IncrementalWork):
         heads, _, across = part.images.shape
         self._images[i, :heads, : part.whole, :across] = to_numpy(part.images[:, : part.whole])
         self._mean[i, : part.whole, :across] = to_numpy(part.mean[: part.whole])
-        self._row_error = max(self._row_error, part.row_error)
+        self._rows[i] = part.sums.report(i)
 
 
 def _work(x: AttentionInputs, first: int = 0, last: int | None = None) -> int:

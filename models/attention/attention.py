@@ -59,6 +59,19 @@ def weights(x: AttentionInputs, part: Part = WHOLE, out: Tensor | None = None) -
     return w
 
 
+def sink_shares(x: AttentionInputs, part: Part = WHOLE) -> Tensor:
+    """What the sink takes of each row, exp(sink) / Z: (batch, heads, rows) float32.
+
+    Raises:
+        ValueError: these heads have no sinks.
+    """
+    if x.sinks is None:
+        raise ValueError("This layer has no sinks: its rows sum to 1.")
+    s, _ = masked_scores(x, part)
+    sink = part.take_per_head(x.sinks).float()[None, :, None]
+    return torch.exp(sink - torch.logaddexp(torch.logsumexp(s, dim=-1), sink))
+
+
 def _softmax(s: Tensor) -> Tensor:
     """In place where no gradient is wanted: a second buffer costs the forward pass a tenth."""
     if s.requires_grad or s.device.type in UNTRUSTED:

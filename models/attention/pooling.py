@@ -7,7 +7,6 @@ rows is not computed.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -17,6 +16,7 @@ from torch import Tensor
 from models.attention import attention
 from models.attention.blocks import BlockSize
 from models.attention.inputs import AttentionInputs, Part
+from models.attention.row_sums import RowSums
 from models.protocol.values import Pooling
 
 # Weights held at once: 32 MB of float32, what a processor's last cache holds (64 MB took a third longer).
@@ -29,7 +29,7 @@ class PooledHeads:
 
     images: Tensor  # (heads, rows, columns) float32
     mean: Tensor  # (rows, columns): the mean over heads, pooled likewise
-    worst_row: Tensor  # (): largest |sum of a row - 1| so far; on the device, which nobody waits for until it is read
+    sums: RowSums  # of the rows so far
     cell: int  # each pixel pools cell x cell weights
     queries: int
     rows: int = 0  # queries done
@@ -38,12 +38,6 @@ class PooledHeads:
     def whole(self) -> int:
         """How many rows of squares are complete: one whose last queries are yet to come is not."""
         return self.images.shape[1] if self.rows == self.queries else self.rows // self.cell
-
-    @property
-    def row_error(self) -> float:
-        """Largest |sum of a row - 1| so far."""
-        error = float(self.worst_row)
-        return math.inf if math.isnan(error) else error
 
 
 def pooled(x: AttentionInputs, size: int, heads: list[int] | None = None, how: Pooling = "max") -> PooledHeads:
@@ -71,7 +65,7 @@ def stream(
     picture = PooledHeads(
         images=torch.zeros(count, down, across, device=x.query.device),
         mean=torch.zeros(down, across, device=x.query.device),
-        worst_row=torch.zeros((), device=x.query.device),
+        sums=RowSums(x, heads),
         cell=cell,
         queries=x.queries,
     )
@@ -81,9 +75,11 @@ def stream(
         keys = slice(keys.start // cell * cell, keys.stop)
         if keys.start < keys.stop:
             w = attention.weights(x, Part(heads, rows, keys))[0]  # (heads, rows, keys)
-            picture.worst_row = torch.maximum(picture.worst_row, _row_error(x, w))  # a NaN stays
+            picture.sums.add(rows, keys, w)
             for part, into in ((w, picture.images), (w.mean(dim=0, keepdim=True), picture.mean[None])):
                 _add(into, part, rows, keys, x, cell, how)
+        else:
+            picture.sums.add_empty(rows)
         picture.rows = rows.stop
         yield picture
 
@@ -147,11 +143,3 @@ def sum_axis(t: Tensor, dim: int, cell: int) -> Tensor:
     if whole < t.shape[dim]:
         parts.append(t.narrow(dim, whole, t.shape[dim] - whole).sum(dim, keepdim=True))
     return parts[0] if len(parts) == 1 else torch.cat(parts, dim)
-
-
-def _row_error(x: AttentionInputs, w: Tensor) -> Tensor:
-    sums = w.sum(dim=-1)
-    # a row that may look at nothing sums to 0; a sink takes a share that is not shown
-    off = torch.where(sums == 0, 0.0, sums - 1)
-    off = off.clamp(min=0) if x.sinks is not None else off.abs()
-    return off.max()

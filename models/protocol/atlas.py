@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from models.protocol.request import Lane, Result, RunRequest
-from models.protocol.values import Pooling
+from models.protocol.values import Pooling, SiteRef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,12 +27,24 @@ class AtlasRequest(RunRequest):
     have: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class EmptyRow:
+    """A query to which no key is visible."""
+
+    site: SiteRef
+    head: int
+    query: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AtlasView(Result):
     request: AtlasRequest
     images: np.ndarray  # (sites, heads, rows, columns) float32; NaN where a site has fewer heads or tokens
     mean: np.ndarray  # (sites, rows, columns) float32: the mean over heads, pooled likewise
-    row_error: float  # largest |sum of a row - 1| over every row of every head
+    row_error: float  # largest |sum of a row and share of its sink - 1| over every row to which something is visible
+    sink_shares: tuple[float, float] | None = None  # the least and the most that sinks take of a row; None without
+    empty_rows: int = 0  # rows to which nothing is visible: their weights are all 0
+    first_empty: EmptyRow | None = None
     cell: int  # each pixel pools cell x cell weights
     seconds: float
     done: float = 1.0  # the share of all weights that is in it; what is not yet computed is NaN

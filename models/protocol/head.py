@@ -25,7 +25,7 @@ class HeadView(Result):
     """The weights of one head."""
 
     request: HeadRequest
-    weights: np.ndarray  # (queries, keys) float32, rows sum to 1, masked cells exactly 0
+    weights: np.ndarray  # (queries, keys) float32, rows sum to 1 (less a sink's share), masked cells exactly 0
     masked: np.ndarray | None  # (queries, keys) bool, True where the key may not be looked at; None where all may
 
 
@@ -44,7 +44,7 @@ class RowView(Result):
     """Where one query attends to."""
 
     request: RowRequest
-    weights: np.ndarray  # (keys,) float32, sums to 1, masked cells exactly 0
+    weights: np.ndarray  # (keys,) float32, sums to 1 (less a sink's share), masked cells exactly 0
     masked: np.ndarray | None  # (keys,) bool; None where all may be looked at
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from models.attention.atlas import IncrementalAtlas
 from models.forward.context import Context
 from models.protocol.arrays import read_only
-from models.protocol.atlas import AtlasRequest, AtlasView
+from models.protocol.atlas import AtlasRequest, AtlasView, EmptyRow
 from models.protocol.values import Pooling
 
 
@@ -33,11 +33,15 @@ def answer(request: AtlasRequest, context: Context) -> AtlasView:
     with run.kept.unless_it_fails(Begun):
         begun.atlas.advance(run.work_per_answer, context.should_stop)
         picture = begun.atlas.picture()
+    empty = picture.rows.first_empty
     return AtlasView(
         request=request,
         images=read_only(picture.images),
         mean=read_only(picture.mean),
-        row_error=picture.row_error,
+        row_error=picture.rows.error,
+        sink_shares=picture.rows.sinks,
+        empty_rows=picture.rows.empty,
+        first_empty=None if empty is None else EmptyRow(run.trace.sites[empty.site].ref, empty.head, empty.query),
         cell=picture.cell,
         seconds=time.perf_counter() - started,
         done=picture.done,

@@ -9,6 +9,7 @@ from explorer.panels.cell.explained import (
     mask_step,
     mixed_step,
     score_step,
+    sink_share,
     softmax_step,
     sum_step,
     weight_step,
@@ -39,7 +40,8 @@ def row_remark(view: CellView, query: str, shown: int) -> str:
         return f"“{query}” may look at nothing: its weights and this head's output are 0."
     masked = f", {hidden} masked" if hidden else ""
     largest = f". The {shown} largest weights:" if shown < keys else ""
-    return f"The whole row: “{query}” over {counted(keys, 'key')}{masked}{largest}"
+    sink = f", {sink_share(view):.1%} to the sink" if view.sink is not None else ""
+    return f"The whole row: “{query}” over {counted(keys, 'key')}{masked}{sink}{largest}"
 
 
 def sharing(view: CellView) -> str:

@@ -8,6 +8,12 @@ from explorer.panels.cell.step_list import Step
 from explorer.widgets.number_text import MINUS, added, counted, value_text
 from models.protocol.cell import CellView
 
+_SHARE = "Divided by the sum over the row: its weights then sum to 1. A cell of the map. Vaswani et al. 2017, eq. 1."
+_SHARE_BESIDE_A_SINK = (
+    "Divided by the sum over the row and a sink, a learned score that belongs to no key: the weights sum to 1 less its "
+    "share, and no value is taken for that. A cell of the map. Xiao et al. 2023; OpenAI 2025 (gpt-oss)."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Explained:
@@ -47,21 +53,23 @@ def softmax_step(view: CellView) -> Explained:
     )
 
 
+def sink_share(view: CellView) -> float:
+    """What the sink takes of the row."""
+    assert view.sink is not None
+    return view.sink / view.denominator
+
+
 def weight_step(view: CellView) -> Explained:
     """The numerator's share of the row."""
     if view.shift is None:
         step = Step("weight", "0", "the model then takes no value at all", "warning")
-    else:
-        quotient = f"{value_text(view.numerator)} / {value_text(view.denominator)}"
-        count = counted(int((~view.row_masked).sum()), "key")
-        note = f"share among {count}" + (" and a sink" if view.sink is not None else "")
-        step = Step("weight", f"{quotient} = {value_text(view.weight)}", note, "result")
-    return Explained(
-        step,
-        "Divided by the sum over the row: its weights then sum to 1. A cell of the map. Vaswani et al. 2017, eq. 1."
-        if view.shift is not None
-        else "0 / 0 is no number: where a row has no key left, its weights are set to 0.",
-    )
+        return Explained(step, "0 / 0 is no number: where a row has no key left, its weights are set to 0.")
+    quotient = f"{value_text(view.numerator)} / {value_text(view.denominator)}"
+    note = f"share among {counted(int((~view.row_masked).sum()), 'key')}"
+    if view.sink is not None:
+        note += f"; the sink takes {sink_share(view):.1%}"
+    step = Step("weight", f"{quotient} = {value_text(view.weight)}", note, "result")
+    return Explained(step, _SHARE if view.sink is None else _SHARE_BESIDE_A_SINK)
 
 
 def mixed_step(view: CellView, letter: str, meaning: str) -> Explained:

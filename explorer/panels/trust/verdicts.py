@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from explorer.panels.trust.status_chip import StatusKind
-from models.protocol.atlas import AtlasView
+from models.protocol.atlas import AtlasView, EmptyRow
 from models.protocol.loading import Loaded
 from models.protocol.running import Ran
 from models.protocol.trust import TrustReport
@@ -40,10 +40,38 @@ def on_rows(loaded: Loaded | None, ran: Ran | None, atlas: AtlasView | None) -> 
         return Verdict("pending", "no rows to sum", "This model attends to nothing: it has no weights.")
     if atlas is None or ran is None or atlas.request.run != ran.run or atlas.done < 1:
         return Verdict("pending", "rows not summed yet", "Summed when all heads are drawn.")
-    story = f"Largest deviation of a row's sum from 1, over every row of every head: {atlas.row_error:.1e}."
-    if atlas.row_error <= ROW_TOLERANCE:
-        return Verdict("ok", "rows sum to 1", story)
-    return Verdict("error", f"rows miss 1 by {atlas.row_error:.0e}", story)
+    counted = "sum" if atlas.sink_shares is None else "sum, with its sink's share,"
+    story = f"Largest deviation of a row's {counted} from 1, over every row of every head: {atlas.row_error:.1e}."
+    if atlas.sink_shares is not None:
+        story += f" {_of_sinks(*atlas.sink_shares)}"
+    if not atlas.row_error <= ROW_TOLERANCE:
+        return Verdict("error", f"rows miss 1 by {atlas.row_error:.0e}", story)
+    if atlas.first_empty is not None:
+        rows = "1 row sums" if atlas.empty_rows == 1 else f"{atlas.empty_rows:,} rows sum"
+        return Verdict("warning", f"{rows} to 0", f"{_of_empty_rows(atlas.empty_rows, atlas.first_empty, ran)} {story}")
+    if atlas.sink_shares is not None:
+        return Verdict("ok", "rows and sinks sum to 1", story)
+    return Verdict("ok", "rows sum to 1", story)
+
+
+def _of_sinks(least: float, most: float) -> str:
+    return (
+        "Every head here has a sink, a score beside those of the keys that takes a share of each row and gives no "
+        f"value: {least:.1%} to {most:.1%} of a row. The weights that are drawn sum to the rest; the Cell panel says "
+        "of each row how much."
+    )
+
+
+def _of_empty_rows(count: int, first: EmptyRow, ran: Ran) -> str:
+    stack, layer = first.site.stack, first.site.layer
+    tokens = ran.source if ran.source and stack == "encoder" else ran.tokens
+    word = tokens[first.query].word if first.query < len(tokens) else str(first.query)
+    these = "1 row attends" if count == 1 else f"{count:,} rows attend"
+    which = "it is" if count == 1 else "the first is"
+    return (
+        f"{these} to nothing, since every key is masked: weights and outputs are 0 there; {which} “{word}” (position "
+        f"{first.query}) in {stack} layer {layer}, head {first.head}."
+    )
 
 
 def on_equality(loaded: Loaded | None, ran: Ran | None, report: TrustReport | None, is_measuring: bool) -> Verdict:

@@ -34,7 +34,7 @@ def test_parts_make_the_whole(how: Pooling, block: int, monkeypatch: pytest.Monk
     assert steps[-1] == 1
     np.testing.assert_allclose(parts.picture().images, whole.picture().images, atol=1e-6)
     np.testing.assert_allclose(parts.picture().mean, whole.picture().mean, atol=1e-6)
-    assert parts.picture().row_error == pytest.approx(whole.picture().row_error, abs=1e-6)
+    assert parts.picture().rows.error == pytest.approx(whole.picture().rows.error, abs=1e-6)
 
 
 def test_what_is_not_there_yet_is_nan() -> None:

@@ -97,7 +97,7 @@ def test_row_that_may_look_at_nothing(keys: int, as_numbers: bool, biased: bool)
     assert weights.isfinite().all()
     assert output.isfinite().all()
     assert float((weights[:, :, 4].sum(-1) - 1).abs().max()) < 1e-6
-    assert pooling.pooled(x, 8).row_error < 1e-5
+    assert pooling.pooled(x, 8).sums.report().error < 1e-5
 
 
 def test_half_precision_weights_are_float32() -> None:

@@ -42,7 +42,7 @@ def test_pooled_equals_numpy(how: Any, queries: int, keys: int, cell: int) -> No
     np.testing.assert_allclose(found.images.numpy(), pooled_by_numpy(weights, cell, how), atol=1e-6)
     mean = pooled_by_numpy(weights.mean(axis=0, keepdims=True), cell, how)[0]
     np.testing.assert_allclose(found.mean.numpy(), mean, atol=1e-6)
-    assert found.row_error < 1e-6
+    assert found.sums.report().error < 1e-6
 
 
 def test_pooled_of_one_head() -> None:
@@ -70,16 +70,16 @@ def test_blocks_of_rows_equal_the_whole(how: Any, block: int, case: str, monkeyp
     assert len(taken) > 1
     torch.testing.assert_close(parts.images, whole.images, atol=1e-6, rtol=0)
     torch.testing.assert_close(parts.mean, whole.mean, atol=1e-6, rtol=0)
-    assert parts.row_error == pytest.approx(whole.row_error, abs=1e-6)
+    assert parts.sums.report().error == pytest.approx(whole.sums.report().error, abs=1e-6)
 
 
 def test_row_error_finds_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     x, real = make("causal"), attention.weights
     monkeypatch.setattr(attention, "weights", lambda *args, **named: real(*args, **named) * 1.001)
-    assert pooling.pooled(x, 32).row_error == pytest.approx(1e-3, rel=1e-2)
+    assert pooling.pooled(x, 32).sums.report().error == pytest.approx(1e-3, rel=1e-2)
 
 
 def test_weights_that_are_not_numbers_are_no_small_error() -> None:
     x = make("plain")
     x.query[0, 1, 5] = torch.nan
-    assert pooling.pooled(x, 32).row_error == math.inf
+    assert pooling.pooled(x, 32).sums.report().error == math.inf

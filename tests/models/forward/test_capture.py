@@ -255,7 +255,7 @@ def test_atlas_holds_every_head(story_gpt: Model) -> None:
     view = trace.atlas_view(16)
     assert view.images.shape == (8, 8, 14, 14)  # squares of 3
     assert view.cell == 3
-    assert view.row_error < 1e-5
+    assert view.rows.error < 1e-5
     for site, head in ((0, 0), (7, 7), (3, 5)):
         np.testing.assert_allclose(view.images[site, head], trace.pooled(site, head, 16), atol=1e-7)
     mean = np.stack([trace.weights(2, head) for head in range(8)]).mean(0)

@@ -55,7 +55,7 @@ def test_weights_are_those_of_transformers(tiny_model: TinyModel, kind: str) -> 
             torch.testing.assert_close(state, theirs_state[0], atol=1e-6, rtol=0)
     else:
         np.testing.assert_allclose(trace.logits, theirs.logits[0].numpy(), atol=1e-5)
-    assert trace.atlas_view(8).row_error < 1e-5
+    assert trace.atlas_view(8).rows.error < 1e-5
     assert len(trace.residual[model.info.stacks[0].stack]) == len(trace.sites) + 1
 
 

@@ -99,7 +99,7 @@ def test_equals_eager(vision_folder: VisionFolder, vision_model: VisionOpen, pic
     if trace.output_logits is not None:
         for row in (0, len(trace.tokens) - 1):  # what is said of the picture is said at every position
             np.testing.assert_allclose(trace.logits[row], theirs.logits[0].numpy(), atol=1e-5)
-    assert trace.atlas_view(8).row_error < 1e-5
+    assert trace.atlas_view(8).rows.error < 1e-5
     assert len(trace.residual["encoder"]) == 4
     assert model.info.family == "vision"
     assert model.info.vocabulary == (0 if kind in HEADLESS else 3)

@@ -9,6 +9,7 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QScrollArea, QWidget
 
+from explorer.panels.cell.cell_steps import row_remark
 from explorer.panels.cell.panel import CellPanel
 from explorer.panels.cell.step_list import StepList
 from explorer.session.hover import Hover, Pointed
@@ -165,8 +166,10 @@ def test_without_an_output_matrix(shown):
 
 
 def test_a_sink_takes_its_share(shown):
-    shown.answer(cell(sink=0.5))
-    assert shown.notes()["weight"] == "share among 4 keys and a sink"
+    view = cell(sink=0.5)
+    shown.answer(replace(view, denominator=2.0))
+    assert shown.notes()["weight"] == "share among 4 keys; the sink takes 25.0%"
+    assert "25.0% to the sink" in row_remark(replace(view, denominator=2.0), "Tom", 4)
 
 
 def test_what_is_hardly_likely_is_not_called_impossible(shown):

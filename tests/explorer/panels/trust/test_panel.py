@@ -10,7 +10,9 @@ from PySide6.QtCore import Qt
 from explorer.panels.trust.panel import TrustStrip
 from explorer.session.intents import Busy
 from explorer.session.state import State
+from models.protocol.atlas import EmptyRow
 from models.protocol.trust import TrustRequest
+from models.protocol.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 
@@ -62,6 +64,25 @@ def test_another_picture_than_its_processor_makes_is_said(strip, session):
     session.arrive(replace(answers.trust_report(), input_difference=1.3))
     assert strip.equal.text == "✕ not the picture as the model reads it"
     assert "1.3e+00" in strip.equal.toolTip()
+
+
+def test_what_sinks_take_is_said(strip, session):
+    session.arrive(answers.loaded(), answers.ran(), replace(answers.atlas_view(), sink_shares=(0.031, 0.52)))
+    assert strip.rows.text == "✓ rows and sinks sum to 1"
+    assert "3.1% to 52.0% of a row" in strip.rows.toolTip()
+    session.arrive(replace(answers.atlas_view(), sink_shares=(0.031, 0.52), row_error=0.02))
+    assert strip.rows.text == "✕ rows miss 1 by 2e-02"
+
+
+def test_rows_to_which_nothing_is_visible_are_named(strip, session):
+    empty = EmptyRow(SiteRef("decoder", 1), 3, 2)
+    session.arrive(answers.loaded(), answers.ran())
+    session.arrive(replace(answers.atlas_view(), empty_rows=4, first_empty=empty))
+    assert strip.rows.text == "! 4 rows sum to 0"
+    word = session.state.ran.tokens[2].word
+    assert f"“{word}” (position 2) in decoder layer 1, head 3" in strip.rows.toolTip()
+    session.arrive(replace(answers.atlas_view(), empty_rows=1, first_empty=empty))
+    assert strip.rows.text == "! 1 row sums to 0"
 
 
 def test_sums_of_another_run_are_not_claimed_for_this_one(strip, session):
