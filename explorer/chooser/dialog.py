@@ -37,7 +37,7 @@ from models.protocol.hub import HubListing
 SIZE = QSize(1100, 660)
 LIST_WIDTH = 330
 PROGRESS_STEPS = 1000
-REST = 250  # ms: of a GGUF file that is looked at, some megabytes of header are fetched
+REST = 250  # ms on a GGUF file before it is described: some megabytes of header are fetched
 GGUF_FILTER = "GGUF (*.gguf)"
 
 

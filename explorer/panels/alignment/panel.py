@@ -1,4 +1,4 @@
-"""Which source words the decoder looked at as it wrote each target word: cross-attention as ribbons and a table."""
+"""Which source words the decoder attended to as it wrote each target word: cross-attention as ribbons and a table."""
 
 from __future__ import annotations
 

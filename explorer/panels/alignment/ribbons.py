@@ -77,7 +77,7 @@ class Ribbons(ThemedWidget):
             self.update()
 
     def set_hover(self, target: int, source: int) -> None:
-        """Light up words pointed at elsewhere, -1 for none. Emits nothing."""
+        """Highlight words that are pointed at elsewhere, -1 for none; emits nothing."""
         within = [
             word if 0 <= word < len(words) else -1 for word, words in zip((source, target), self._words, strict=True)
         ]

@@ -52,8 +52,8 @@ class CellPanel(Panel):
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)
         self._shown: CellView | None = None
-        self._query = ""  # what the token that looks is called
-        self._target: int | None = None  # the token whose logit is looked at; None for the likeliest
+        self._query = ""  # what the querying token is called
+        self._target: int | None = None  # the token whose logit is shown; None for the likeliest
         self._candidates: tuple[tuple[Candidate, ...], int | None] = ((), None)
         self._meanings: tuple[str, ...] = ()
         self._make_widgets()

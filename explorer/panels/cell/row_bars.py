@@ -52,7 +52,7 @@ class RowBars(ItemsWidget):
     ) -> None:
         """Show a row of which `key` is chosen. Arrays are (keys,); `labels` has a text for each key."""
         self._columns = (raw, scores, weights)
-        # a masked score may be of any size and is not looked at: it does not set the scale
+        # a masked score may be of any size: it does not set the scale
         open_scores = scores[~masked]
         self._spans = (_span(raw), _span(open_scores), _span(weights))
         self._masked, self._labels, self._current = masked, labels, key

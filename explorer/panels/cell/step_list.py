@@ -21,7 +21,7 @@ _NOTE_CHARS = 30
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One line. `tone` "result" takes the accent of what looks, "warning" says that something is not as trained."""
+    """One line. `tone` "result" takes the query's accent, "warning" says that something is not as trained."""
 
     name: str
     formula: str

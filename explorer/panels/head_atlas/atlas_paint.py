@@ -50,7 +50,7 @@ def _scaled(codes: cell_image.Codes, pixels: int) -> cell_image.Codes:
 
 @dataclass(frozen=True)
 class AtlasPainter:
-    """Draws one state of the atlas; made anew for every paint.
+    """Draws one state of the atlas; made for each paint.
 
     `shown` is the part of the widget that a scroll area lets through: column labels and caption keep to it.
     """

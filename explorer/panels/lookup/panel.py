@@ -136,7 +136,7 @@ class HeadRow:
 
     @property
     def is_dead(self) -> bool:
-        """Whether every weight is 0: the query may look at nothing."""
+        """Whether every weight is 0: all keys are masked."""
         return not any(self.weights)
 
 
@@ -144,9 +144,9 @@ def read_row(view: HeadView | RowView, ran: Ran, site: Site, query: int) -> Head
     """The row of `query`."""
     queries, keys = site_words(ran, site)
     count = len(keys)
-    row, shut = row_of(view, query)
+    row, mask = row_of(view, query)
     weights = tuple(float(w) for w in row)
-    masked = np.zeros(count, bool) if shut is None else shut
+    masked = np.zeros(count, bool) if mask is None else mask
     allowed = tuple(int(key) for key in np.flatnonzero(~masked))
     heaviest = sorted(allowed, key=lambda key: -weights[key])[:MOST_KEYS]
     return HeadRow(queries[query], tuple(keys), weights, allowed, tuple(sorted(heaviest)), site.head_dim)

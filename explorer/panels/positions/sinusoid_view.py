@@ -124,6 +124,9 @@ class SinusoidView(Page):
         self._row = min(self._row, len(self._pairs) - 1)
         self._position = min(self._position, count - 1)
         self.table.set_values(self._values, -1.0, 1.0)
+        wavelengths = Series("λ", np.arange(last + 1), self._wavelengths)
+        x, y = Axis("pair of dimensions", whole=True), Axis("positions a round", log=True)
+        self.lengths.set_figure(Figure(x, y, (wavelengths,)))
         self._compare()
 
     def _compare(self) -> None:
@@ -154,14 +157,6 @@ class SinusoidView(Page):
         x = Axis(f"places after position {position}", whole=True)
         self.by_distance.set_figure(Figure(x, Axis(what), (Series(what, apart, self._alike[position]),)))
         self.by_distance.set_cursor(self._compared - position)
-        pairs = np.arange(len(self._wavelengths))
-        self.lengths.set_figure(
-            Figure(
-                Axis("pair of dimensions", whole=True),
-                Axis("positions a round", log=True),
-                (Series("λ", pairs, self._wavelengths),),
-            )
-        )
         self.lengths.set_cursor(pair)
         slowest = self._wavelengths[-1]
         self.lengths_note.setText(

@@ -1,4 +1,4 @@
-"""Where attention came from: the hidden states of a recurrent model, and how its decoder looks back at them."""
+"""Where attention came from: the hidden states of a recurrent model, and how its decoder attends to them."""
 
 from __future__ import annotations
 
@@ -130,11 +130,11 @@ class RecurrentPanel(Panel):
         bands = [Band(name, values) for name, values in zip(_DIRECTIONS, view.encoder, strict=False)]
         lanes, say = [], _named(sources)
         if view.scores is not None and view.weights is not None and view.masked is not None:
-            e, shut, weights = view.scores[query], view.masked[query], view.weights[query]
-            lanes = [Lane("score e", e, shut, "text_dim"), Lane("weight", weights, shut)]
+            e, masked, weights = view.scores[query], view.masked[query], view.weights[query]
+            lanes = [Lane("score e", e, masked, "text_dim"), Lane("weight", weights, masked)]
 
             def say(j: int) -> str:
-                if shut[j]:
+                if masked[j]:
                     return f"“{sources[j]}”: outside of the window"
                 return (
                     f"“{target}” to “{sources[j]}”: e {value_text(float(e[j]))}, weight {value_text(float(weights[j]))}"

@@ -49,7 +49,7 @@ class Lane:
 
     name: str
     values: NDArray[np.float32]  # (columns,)
-    shut: NDArray[np.bool_] | None = None  # (columns,): hatched, no bar
+    masked: NDArray[np.bool_] | None = None  # (columns,): hatched, no bar
     role: Literal["key", "text_dim"] = "key"
 
 
@@ -222,8 +222,8 @@ class StateColumns(ItemsWidget):
             painter.drawText(place, _MIDDLE, elided)
 
     def _draw_lane(self, painter: QPainter, rect: QRectF, lane: Lane) -> None:
-        shut = np.zeros(len(lane.values), bool) if lane.shut is None else lane.shut
-        inside = lane.values[~shut]
+        masked = np.zeros(len(lane.values), bool) if lane.masked is None else lane.masked
+        inside = lane.values[~masked]
         low, high = float(inside.min(initial=0.0)), float(inside.max(initial=0.0))
         self._draw_name(painter, rect, lane.name, f"{low:.3g} to {high:.3g}".replace("-", MINUS))
         width, span = self._width(), (high - low) or 1.0
@@ -231,7 +231,7 @@ class StateColumns(ItemsWidget):
         colour = QColor(getattr(self._theme, lane.role))
         for column, value in enumerate(lane.values):
             left = rect.left() + column * width
-            if shut[column]:
+            if masked[column]:
                 hatch = QBrush(QColor(self._theme.hatch), Qt.BrushStyle.BDiagPattern)
                 painter.fillRect(QRectF(left, rect.top(), width, rect.height()), hatch)
                 continue

@@ -9,7 +9,7 @@ import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QPainter
-from PySide6.QtWidgets import QFrame, QWidget
+from PySide6.QtWidgets import QFrame, QGraphicsItem, QWidget
 
 from explorer.theme import Theme
 from explorer.widgets.plot.figure import Mark, Series
@@ -81,6 +81,11 @@ def _item(series: Series, geometry: Geometry, theme: Theme) -> Any:
         symbolBrush=[surface if empty else pg.mkBrush(colour) for empty in hollow] if marked else None,
         symbolPen=[outline if empty else ring for empty in hollow] if marked else None,
         antialias=True,
+        # a line of far more points than pixels is drawn by the extremes in each pixel
+        autoDownsample=not marked and not geometry.figure.x.log and len(series.x) > 4 * geometry.room.width(),
+        autoDownsampleFactor=1.0,
+        downsampleMethod="peak",
     )
+    item.curve.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)  # what is read changes more often
     item.curve.setSegmentedLineMode("off")  # dashes run on through the points
     return item

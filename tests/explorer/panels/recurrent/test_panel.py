@@ -125,7 +125,7 @@ def test_local_attention_hatches_what_is_outside(panel, session):
     masked = np.zeros((3, 4), bool)
     masked[1, 0] = True
     session.arrive(view(score="general", scope="monotonic", masked=masked))
-    assert panel.encoder.lanes[0].shut.tolist() == [True, False, False, False]
+    assert panel.encoder.lanes[0].masked.tolist() == [True, False, False, False]
     assert "local (monotonic)" in panel.card._subtitle.text()
     session.dispatch(SelectCell(1, 0))
     assert panel.encoder.readout == "“M”: outside of the window"

@@ -27,8 +27,8 @@ def columns(qtbot) -> StateColumns:
     return widget
 
 
-def show(widget: StateColumns, shut: np.ndarray | None = None) -> None:
-    lane = Lane("weight", BARS, shut)
+def show(widget: StateColumns, masked: np.ndarray | None = None) -> None:
+    lane = Lane("weight", BARS, masked)
     widget.set_columns(LABELS, [Band("state", VALUES)], [lane], 1.0, lambda column: f"column {column}")
 
 
@@ -65,7 +65,7 @@ def test_bars_stand_on_zero_and_are_as_tall_as_their_numbers(columns):
 
 
 def test_what_is_shut_is_hatched_and_sets_no_scale(columns):
-    show(columns, shut=np.array([False, False, True, True]))
+    show(columns, masked=np.array([False, False, True, True]))
     image, lane = rendered(columns), columns._lane_rect(0)
     x = round(columns.column_rect(1).center().x())
     assert image.pixelColor(x, round(lane.top()) + 2).name() == LIGHT.key  # 0.5 is the largest now

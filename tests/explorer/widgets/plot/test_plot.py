@@ -305,3 +305,13 @@ def test_larger_text_makes_a_taller_plot(plot):
     font.setPointSizeF(2 * font.pointSizeF())
     plot.setFont(font)
     assert plot.sizeHint().height() == pytest.approx(2 * before, rel=0.15)
+
+
+def test_of_more_points_than_pixels_the_extremes_are_drawn(plot):
+    """A single point that stands out of 50,000 is seen."""
+    y = np.zeros(50_000)
+    y[31_234] = 1.0
+    plot.set_figure(Figure(series=(Series("spike", np.arange(50_000), y),)))
+    image, top = rendered(plot), plot.point(31_234, 0.9).toPoint()
+    around = [rgb(image.pixelColor(top.x() + dx, top.y())) for dx in (-2, -1, 0, 1, 2)]
+    assert any(blue > red + 30 for red, _, blue in around)
