@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import traceback
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 
@@ -18,24 +18,26 @@ from explorer.session.session import Session
 
 GROUP = "attention_explorer.panels"
 
-BUILT_IN = tuple(
-    EntryPoint(name, f"explorer.panels.{value}", GROUP)
-    for name, value in (
-        ("heads", "head_atlas.panel:HeadAtlasPanel"),
-        ("map", "head_map.panel:HeadMapPanel"),
-        ("next", "next_token.panel:NextTokenPanel"),
-        ("decoding", "decoding.panel:DecodingPanel"),
-        ("alignment", "alignment.panel:AlignmentPanel"),
-        ("cell", "cell.panel:CellPanel"),
-        ("masks", "mask_scale.panel:MaskScalePanel"),
-        ("positions", "positions.panel:PositionsPanel"),
-        ("lookup", "lookup.panel:LookupPanel"),
-        ("variance", "variance.panel:VariancePanel"),
-        ("recurrent", "recurrent.panel:RecurrentPanel"),
-        ("quality", "quality.panel:QualityPanel"),
-    )
+_BUILT_IN = (  # name, title, class
+    ("heads", "All heads", "head_atlas.panel:HeadAtlasPanel"),
+    ("map", "Head", "head_map.panel:HeadMapPanel"),
+    ("next", "Next", "next_token.panel:NextTokenPanel"),
+    ("decoding", "Decode", "decoding.panel:DecodingPanel"),
+    ("alignment", "Align", "alignment.panel:AlignmentPanel"),
+    ("cell", "Cell", "cell.panel:CellPanel"),
+    ("masks", "Masks", "mask_scale.panel:MaskScalePanel"),
+    ("positions", "Positions", "positions.panel:PositionsPanel"),
+    ("lookup", "Lookup", "lookup.panel:LookupPanel"),
+    ("variance", "Variance", "variance.panel:VariancePanel"),
+    ("recurrent", "Hidden", "recurrent.panel:RecurrentPanel"),
+    ("quality", "Length", "quality.panel:QualityPanel"),
 )
+
+BUILT_IN = tuple(EntryPoint(name, f"explorer.panels.{value}", GROUP) for name, _, value in _BUILT_IN)
 """In the order of their tabs. Made here and not by installing, so that a source tree has them too."""
+
+TITLES = {name: title for name, title, _ in _BUILT_IN}
+"""What the tabs of `BUILT_IN` say: a tab is there before its panel is imported."""
 
 log = logging.getLogger(__name__)
 
@@ -53,14 +55,19 @@ def installed() -> tuple[EntryPoint, ...]:
     return tuple(sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)))
 
 
-def open_panels(session: Session, hover: Hover, points: Iterable[EntryPoint] | None = None) -> Opened:
-    """Make a panel of each of `points`: by default those that come along, then those of installed packages."""
+def open_panels(
+    session: Session, hover: Hover, points: Iterable[EntryPoint] | None = None, taken: Container[str] = ()
+) -> Opened:
+    """Make a panel of each of `points`: by default those that come along, then those of installed packages.
+
+    `taken` are the names of panels that there are already.
+    """
     panels: dict[str, Panel] = {}
     left_out = []
     for point in (*BUILT_IN, *installed()) if points is None else points:
         try:
             kind = load(point)
-            if kind.name in panels:
+            if kind.name in panels or kind.name in taken:
                 raise LookupError(f"another panel is called “{kind.name}” already")
             panels[kind.name] = kind(session, hover)
         except (Exception, SystemExit) as error:

@@ -41,7 +41,6 @@ class NoticeBar(QFrame):
         self._close.setToolTip("Dismiss this message")
         self._close.setAccessibleName("Dismiss")
         self._close.clicked.connect(self._dismiss)
-        self._close.setVisible(dismissable)
         row = QHBoxLayout(self)
         row.setContentsMargins(16, 8, 10, 8)
         row.setSpacing(10)
@@ -49,6 +48,7 @@ class NoticeBar(QFrame):
         row.addWidget(self._text, 1)
         row.addWidget(self._action)
         row.addWidget(self._close)
+        self._close.setVisible(dismissable)
         self.setVisible(False)
 
     def set_theme(self, theme: Theme) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from PySide6.QtCore import QByteArray, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QSizePolicy, QTabBar, QTabWidget, QVBoxLayout, QWidget
@@ -53,6 +51,36 @@ class Grip(QWidget):
             painter.drawEllipse(self.rect().center().x() + offset - 1, self.rect().center().y(), 3, 3)
 
 
+class _Place(QWidget):
+    """What is inside a dock: its panel, once there is one, shown and hidden with the dock."""
+
+    def __init__(self, dock: QDockWidget) -> None:
+        super().__init__()
+        self._panel: Panel | None = None
+        self._can_be_seen = False
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        # Qt moves a dock behind a tab out of sight but calls it visible; its panel has to know, for it asks the engine
+        dock.visibilityChanged.connect(self._show)
+        # a dock that floats from behind a tab does not say that it can be seen now
+        dock.topLevelChanged.connect(lambda floats: self._show(True) if floats else None)
+
+    def take(self, panel: Panel) -> None:
+        policy = panel.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        panel.setSizePolicy(policy)
+        self._panel = panel
+        layout = self.layout()
+        assert layout is not None
+        layout.addWidget(panel)
+        panel.setVisible(self._can_be_seen)  # inside by now: outside it would be a window of its own
+
+    def _show(self, can_be_seen: bool) -> None:
+        self._can_be_seen = can_be_seen
+        if self._panel is not None:
+            self._panel.setVisible(can_be_seen)
+
+
 class DockHost(QMainWindow):
     """The part of the window that holds the docks."""
 
@@ -70,27 +98,36 @@ class DockHost(QMainWindow):
         self._text_scale = 1.0
         self.tabifiedDockWidgetActivated.connect(lambda _: self._name_tabs())
 
-    def add(self, panel: Panel) -> QDockWidget:
-        """A dock for `panel`; `arrange` puts it in its place."""
-        dock = QDockWidget(panel.title)
-        dock.setObjectName(panel.name)  # what saveState calls it
-        grip = Grip(panel.title)
-        dock.setTitleBarWidget(grip)
-        frame = QWidget()
-        column = QVBoxLayout(frame)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(panel)
-        dock.setWidget(frame)
-        dock.toggleViewAction().setToolTip(panel.hint)
-        # Qt moves a dock behind a tab out of sight but calls it visible; its panel has to know, for it asks the engine
-        dock.visibilityChanged.connect(panel.setVisible)
-        dock.topLevelChanged.connect(partial(_show_floating, panel))
-        policy = panel.sizePolicy()
-        policy.setRetainSizeWhenHidden(True)
-        panel.setSizePolicy(policy)
-        self.docks[panel.name] = dock
+    def add(self, panel: Panel) -> None:
+        """A dock with `panel` in it; `arrange` puts it in its place."""
+        self.reserve(panel.name, panel.title)
+        self.fill(panel)
+
+    def reserve(self, name: str, title: str) -> None:
+        """A dock for a panel that comes later."""
+        dock = QDockWidget(title)
+        dock.setObjectName(name)  # what saveState calls it
+        dock.setTitleBarWidget(Grip(title))
+        dock.setWidget(_Place(dock))
+        self.docks[name] = dock
         self.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, dock)
-        return dock
+
+    def reserve_beside(self, name: str, title: str) -> None:
+        """As `reserve`, once the others have their places: where it was when they were restored, else behind them."""
+        first = self._first_columns()[-1]
+        self.reserve(name, title)
+        dock = self.docks[name]
+        if not self.restoreDockWidget(dock):
+            self.tabifyDockWidget(first, dock)
+        self._name_tabs()
+
+    def fill(self, panel: Panel) -> None:
+        """Put a panel into its dock."""
+        dock = self.docks[panel.name]
+        dock.toggleViewAction().setToolTip(panel.hint)
+        place = dock.widget()
+        assert isinstance(place, _Place)
+        place.take(panel)
 
     def remove(self, name: str) -> None:
         """Take a panel and its dock out of the window and delete them, once what runs now has returned."""
@@ -168,9 +205,3 @@ class DockHost(QMainWindow):
             grip = dock.titleBarWidget()
             if isinstance(grip, Grip):
                 grip.set_theme(theme)
-
-
-def _show_floating(panel: Panel, floats: bool) -> None:
-    # a dock that floats from behind a tab does not say that it can be seen now
-    if floats:
-        panel.show()

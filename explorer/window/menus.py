@@ -15,7 +15,6 @@ from explorer.session.session import Session
 from explorer.session.state import State, ThemeName
 from explorer.theme import SEQUENTIAL_MAPS
 from explorer.window.docks import DockHost
-from explorer.window.help import show_about, show_help
 from explorer.window.top_bar import TopBar
 
 
@@ -27,6 +26,7 @@ class Menued(Protocol):
     top_bar: TopBar
     dock_host: DockHost
     theme_name: ThemeName
+    panel_menus: tuple[QMenu, QMenu]  # which panels are open, and going to one
 
     def menuBar(self) -> QMenuBar: ...
     def close(self) -> bool: ...
@@ -140,14 +140,10 @@ def _walk(window: Menued, layers: int, heads: int) -> None:
 
 
 def _view(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
-    panels = menu.addMenu("&Panels")
-    for name, dock in window.dock_host.docks.items():
-        actions[f"panel_{name}"] = dock.toggleViewAction()
-        panels.addAction(dock.toggleViewAction())
-    show = menu.addMenu("&Go to")
-    for number, (name, dock) in enumerate(window.dock_host.docks.items(), start=1):
-        key = f"Ctrl+{number}" if number <= 9 else ""
-        _add(show, actions, f"show_{name}", dock.windowTitle(), key, partial(window.dock_host.raise_panel, name))
+    for submenu, title in zip(window.panel_menus, ("&Panels", "&Go to"), strict=True):
+        submenu.setTitle(title)
+        menu.addMenu(submenu)
+    fill_panel_menus(window, actions)
     _add(menu, actions, "reset", "&Reset the layout", "", window.reset_layout, "Put every panel back in its place")
     menu.addSeparator()
     _choices(
@@ -172,6 +168,18 @@ def _view(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
     full.setCheckable(True)
     full.toggled.connect(window.set_full_screen)
     actions["full"] = full
+
+
+def fill_panel_menus(window: Menued, actions: dict[str, QAction]) -> None:
+    """List the panels that there are, in the order of their docks."""
+    panels, show = window.panel_menus
+    for menu in window.panel_menus:
+        menu.clear()
+    for number, (name, dock) in enumerate(window.dock_host.docks.items(), start=1):
+        actions[f"panel_{name}"] = dock.toggleViewAction()
+        panels.addAction(dock.toggleViewAction())
+        key = f"Ctrl+{number}" if number <= 9 else ""
+        _add(show, actions, f"show_{name}", dock.windowTitle(), key, partial(window.dock_host.raise_panel, name))
 
 
 def _choices(
@@ -220,5 +228,15 @@ def _switch(window: Menued, menu: QMenu, actions: dict[str, QAction], option: st
 
 
 def _help(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
-    _add(menu, actions, "help", "&How to read this", "F1", lambda: show_help(window.menuBar().window()))
-    _add(menu, actions, "about", "&About Attention Explorer", "", lambda: show_about(window.menuBar().window()))
+    def show_help() -> None:
+        from explorer.window.help import show_help
+
+        show_help(window.menuBar().window())
+
+    def show_about() -> None:
+        from explorer.window.help import show_about
+
+        show_about(window.menuBar().window())
+
+    _add(menu, actions, "help", "&How to read this", "F1", show_help)
+    _add(menu, actions, "about", "&About Attention Explorer", "", show_about)

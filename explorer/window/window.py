@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication, QPaintEvent
-from PySide6.QtWidgets import QApplication, QFileDialog, QMainWindow, QVBoxLayout, QWidget
+from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication, QPaintEvent
+from PySide6.QtWidgets import QApplication, QFileDialog, QMainWindow, QMenu, QVBoxLayout, QWidget
 
 from explorer import settings as remembered
 from explorer import theme as themes
-from explorer.chooser.chooser import Chooser
-from explorer.chooser.drops import checkpoint_in, picture_in
 from explorer.compute.bridge import Bridge, connect
 from explorer.compute.worker import EngineLike, open_engine
+from explorer.panels import registry
 from explorer.panels.base import Panel
 from explorer.panels.input.panel import InputPanel
 from explorer.panels.registry import open_panels, switched_off
-from explorer.session import files
 from explorer.session.hover import Hover
 from explorer.session.intents import Intent, OpenCheckpoint, RestoreDocument, SetPicture, Show
 from explorer.session.session import Session
@@ -28,17 +28,22 @@ from explorer.session.state import Notice, State, ThemeName
 from explorer.settings import LAYOUT_VERSION, Settings
 from explorer.widgets.notice_bar import NoticeBar
 from explorer.window.docks import DockHost
-from explorer.window.menus import build_menus
-from explorer.window.saving import save_picture
+from explorer.window.menus import build_menus, fill_panel_menus
 from explorer.window.top_bar import TopBar
-from models.files.sample_pictures import SUFFIXES
 from models.files.weights_path import weights_path
 from models.protocol.errors import ExplorerError
 from models.protocol.export import ExportRequest
 from models.protocol.loading import Loaded
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+    from explorer.chooser.chooser import Chooser
+
 STOP_SECONDS = 5.0
 UNSEEN = 1000  # ms: a window that is not painted by then, because it is covered, loads all the same
+SEEN_FIRST = ("heads", "map", "next")
+"""The panels that the first layout shows. The others are made one by one after the window has been painted."""
 SMALLEST = QSize(960, 600)
 FIRST = QSize(1440, 900)
 SESSION_FILTER = "Attention Explorer session (*.json)"
@@ -66,6 +71,7 @@ class MainWindow(QMainWindow):
         self._remembers = remembers
         self._base_points = base_points
         self._is_starting = False
+        self._is_closed = False
         self.stopped = False
         """Whether the window was closed and its engine's thread has ended."""
         self.settings = settings
@@ -73,6 +79,9 @@ class MainWindow(QMainWindow):
         self.setWindowTitle("Attention Explorer")
         self.setMinimumSize(SMALLEST)
         self.setAcceptDrops(True)
+        self.theme = themes.LIGHT
+        self.menus: dict[str, QAction] = {}
+        self.panel_menus: tuple[QMenu, QMenu] = (QMenu(self), QMenu(self))
         self.session = Session(state)
         self.hover = Hover(self)
         self.bridge = Bridge(engine_factory, self)
@@ -80,23 +89,26 @@ class MainWindow(QMainWindow):
 
         self.top_bar = TopBar(self.session, self.hover)
         self.top_bar.open_asked.connect(self.choose_checkpoint)
-        self.chooser = Chooser(self.session, self.settings, parent=self)
-        self.chooser.recent_changed.connect(lambda: self.top_bar.set_recent(self.settings.recent))
+        self._chooser: Chooser | None = None
         self.notice_bar = NoticeBar()
         self.notice_bar.action_triggered.connect(self._on_notice_action)
         self.notice_bar.dismissed.connect(lambda: self.session.dispatch(Show(None)))
         self.input = InputPanel(self.session, self.hover)
         self.input.picture_asked.connect(self.open_picture)
         self.dock_host = DockHost()
-        opened = open_panels(self.session, self.hover)
-        self.panels: tuple[Panel, ...] = opened.panels
+        self._panels: dict[str, Panel] = {}
+        self._coming = deque(point for point in registry.BUILT_IN if point.name not in SEEN_FIRST)
+        self._looks_for_more = True
         self.panel_bar = NoticeBar()
         """Which panels are left out or switched off, and why: said of no model, so no model's opening takes it away."""
-        self._said_of_panels = opened.left_out
-        for panel in (self.input, self.top_bar.trust, *self.panels):
+        self._said_of_panels: tuple[str, ...] = ()
+        for panel in (self.input, self.top_bar.trust):
             panel.failed.connect(partial(self._on_panel_failed, panel))
-        for panel in self.panels:
-            self.dock_host.add(panel)
+        for point in registry.BUILT_IN:
+            if point.name in SEEN_FIRST:
+                self._open_panel(point)
+            else:
+                self.dock_host.reserve(point.name, registry.TITLES[point.name])
         body = QWidget()
         column = QVBoxLayout(body)
         column.setContentsMargins(0, 0, 0, 0)
@@ -113,14 +125,33 @@ class MainWindow(QMainWindow):
         self.setCentralWidget(body)
         self.menus = build_menus(self)
 
-        self.theme = themes.LIGHT
         self.session.changed.connect(self._on_changed)
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._on_desktop_scheme)
         self._restore()
         self._apply_theme()
         self.top_bar.set_recent(self.settings.recent)
         self._show_notice(self.session.state)
-        self._show_said_of_panels()
+
+    @property
+    def panels(self) -> tuple[Panel, ...]:
+        """All panels in the order of their tabs. Those that come after the first paint are made now if need be."""
+        while not self.has_all_panels():
+            self._open_next_panel()
+        return tuple(self._panels[name] for name in self.dock_host.docks if name in self._panels)
+
+    def has_all_panels(self) -> bool:
+        """Whether every panel has been made, also those of other packages."""
+        return not self._coming and not self._looks_for_more
+
+    @property
+    def chooser(self) -> Chooser:
+        """The dialog of checkpoints, and what it knows of a hub; made when it is asked for first."""
+        if self._chooser is None:
+            from explorer.chooser.chooser import Chooser
+
+            self._chooser = Chooser(self.session, self.settings, parent=self)
+            self._chooser.recent_changed.connect(lambda: self.top_bar.set_recent(self.settings.recent))
+        return self._chooser
 
     def start(self) -> None:
         """Begin to load, once what is on screen so far has been painted."""
@@ -137,11 +168,56 @@ class MainWindow(QMainWindow):
         if self._is_starting:
             self._is_starting = False
             self.session.start()
+            self._open_panels_in_turn()
+
+    def _open_panels_in_turn(self) -> None:
+        """One panel whenever the event loop has nothing else to do: it never waits for all of them."""
+        if not self.has_all_panels() and not self._is_closed:
+            self._open_next_panel()
+            QTimer.singleShot(0, self._open_panels_in_turn)
+
+    def _open_next_panel(self) -> None:
+        if self._coming:
+            self._open_panel(self._coming.popleft())
+            return
+        self._looks_for_more = False
+        for point in registry.installed():
+            self._open_panel(point)
+        fill_panel_menus(self, self.menus)
+
+    def _open_panel(self, point: EntryPoint) -> None:
+        """Put a panel into the window, or say why it cannot be had."""
+        opened = open_panels(self.session, self.hover, (point,), taken=self._panels)
+        for panel in opened.panels:
+            self._panels[panel.name] = panel
+            panel.failed.connect(partial(self._on_panel_failed, panel))
+            panel.attempt(partial(panel.set_theme, self.theme))
+            if panel.name not in self.dock_host.docks:
+                place = self.dock_host.reserve if self._looks_for_more else self.dock_host.reserve_beside
+                place(panel.name, panel.title)
+                self.dock_host.set_theme(self.theme)
+            self.dock_host.fill(panel)
+        if opened.left_out:
+            self._said_of_panels = (*self._said_of_panels, *opened.left_out)
+            self._show_said_of_panels()
+            if point.name in self.dock_host.docks and point.name not in self._panels:
+                self._put_away(point.name)
+
+    def _put_away(self, name: str) -> None:
+        """Take a panel that there is none of out of the window."""
+        self.dock_host.remove(name)
+        if action := self.menus.get(f"show_{name}"):
+            action.setVisible(False)
 
     def is_settled(self) -> bool:
         """Whether all that is visible shows the text in the input, or a sentence says why it cannot."""
         state = self.session.state
-        if self.bridge.busy or (state.results.loaded is None and state.notice is None):
+        if (
+            self._coming
+            or self._looks_for_more
+            or self.bridge.busy
+            or (state.results.loaded is None and state.notice is None)
+        ):
             return False
         return state.notice is not None or (state.up_to_date and all(not panel.is_waiting() for panel in self.panels))
 
@@ -155,6 +231,8 @@ class MainWindow(QMainWindow):
         """Let the person choose what a vision model looks at."""
         chosen = self.session.state.document.picture
         folder = str(Path(chosen).parent) if Path(chosen).is_file() else str(Path.home())
+        from models.files.sample_pictures import SUFFIXES
+
         endings = " ".join(f"*{suffix}" for suffix in sorted(SUFFIXES))
         path, _ = QFileDialog.getOpenFileName(self, "Open a picture", folder, f"Pictures ({endings})")
         if path:
@@ -174,7 +252,11 @@ class MainWindow(QMainWindow):
     def save_picture(self) -> None:
         """Let the person save the window as a picture."""
         path, _ = QFileDialog.getSaveFileName(self, "Save a picture of the window", "attention.png", "PNG (*.png)")
-        sentence = save_picture(self.grab(), Path(path)) if path else ""
+        if not path:
+            return
+        from explorer.window.saving import save_picture
+
+        sentence = save_picture(self.grab(), Path(path))
         if sentence:
             self.session.dispatch(Show(Notice("error", sentence)))
 
@@ -204,6 +286,8 @@ class MainWindow(QMainWindow):
         if not path:
             return
         file = Path(path) if Path(path).suffix else Path(path).with_suffix(".json")
+        from explorer.session import files
+
         try:
             files.save(self.session.state.document, file)
         except ValueError as error:
@@ -216,6 +300,8 @@ class MainWindow(QMainWindow):
         path, _ = QFileDialog.getOpenFileName(self, "Open a session", "", SESSION_FILTER)
         if not path:
             return
+        from explorer.session import files
+
         try:
             document = files.load(Path(path))
         except ValueError as error:
@@ -269,10 +355,9 @@ class MainWindow(QMainWindow):
         """Say which panel has raised, and take it out of the window; input and trust strip stay in their places."""
         self._said_of_panels = (*self._said_of_panels, switched_off(panel, reason))
         self._show_said_of_panels()
-        if panel in self.panels:
-            self.panels = tuple(other for other in self.panels if other is not panel)
-            self.menus[f"show_{panel.name}"].setVisible(False)
-            self.dock_host.remove(panel.name)
+        if self._panels.get(panel.name) is panel:
+            del self._panels[panel.name]
+            self._put_away(panel.name)
 
     def _show_said_of_panels(self) -> None:
         if self._said_of_panels:
@@ -302,34 +387,38 @@ class MainWindow(QMainWindow):
         if isinstance(app, QApplication):
             _set_font(self._base_points, self.settings.text_scale)
             themes.apply(app, theme)
-        for panel in (self.input, self.top_bar.trust, *self.panels):
+        for panel in (self.input, self.top_bar.trust, *self._panels.values()):
             panel.attempt(partial(panel.set_theme, theme))
         self.dock_host.set_theme(theme)
         self.notice_bar.set_theme(theme)
         self.panel_bar.set_theme(theme)
-        self.chooser.set_theme(theme)
+        if self._chooser is not None:
+            self._chooser.set_theme(theme)
 
     def _restore(self) -> None:
         room = self.screen().availableSize()
         self.resize(FIRST.boundedTo(room).expandedTo(SMALLEST))  # a laptop's screen may be smaller
-        self.dock_host.arrange(self.settings.text_scale)
         if self.settings.geometry:
             self.restoreGeometry(QByteArray(self.settings.geometry))
+        self.dock_host.arrange(self.settings.text_scale)
         if self.settings.layout_version == LAYOUT_VERSION:
             self.dock_host.restore(self.settings.layout)
 
     def _remember(self) -> None:
         self.settings.geometry = bytes(self.saveGeometry().data())
-        self.settings.layout = self.dock_host.remembered()
-        self.settings.layout_version = LAYOUT_VERSION
+        # closed at once, it would not know the places of other packages' panels
+        if not self._looks_for_more or not registry.installed():
+            self.settings.layout = self.dock_host.remembered()
+            self.settings.layout_version = LAYOUT_VERSION
         self.settings.view = replace(self.session.state.document.view, painting="off")
         remembered.save(self.settings)
 
     def closeEvent(self, event: QCloseEvent) -> None:
+        self._is_closed = True
         if self._remembers:
             self._remember()
         self.hide()  # the thread may need a moment to stop: an import of torch cannot be called off
-        fetched = self.chooser.stop(STOP_SECONDS)
+        fetched = self._chooser is None or self._chooser.stop(STOP_SECONDS)
         self.stopped = self.bridge.stop(STOP_SECONDS) and fetched
         super().closeEvent(event)
         self.closed.emit()
@@ -337,10 +426,14 @@ class MainWindow(QMainWindow):
     # a folder or a file dropped on the window
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        from explorer.chooser.drops import checkpoint_in
+
         if checkpoint_in(event.mimeData()) is not None:
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
+        from explorer.chooser.drops import checkpoint_in, picture_in
+
         picture = picture_in(event.mimeData())
         if picture is not None:
             event.acceptProposedAction()

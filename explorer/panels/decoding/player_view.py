@@ -63,8 +63,8 @@ class PlayerView(QWidget):
         for widget in (self.knobs, self.status, self.timeline_area, self.texts, self.tabs):
             column.addWidget(widget)
         for index, each in enumerate(self.pages):
-            each.setVisible(index == CANDIDATES)
             column.addWidget(each, 1)
+            each.setVisible(index == CANDIDATES)
         column.addStretch(0)
         whole = QVBoxLayout(self)
         whole.setContentsMargins(0, 2, 0, 0)

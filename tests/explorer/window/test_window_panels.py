@@ -26,6 +26,7 @@ def window_with(monkeypatch: pytest.MonkeyPatch, *names: str) -> Iterator[MainWi
         inside = MainWindow(State(), remembers=False)
         inside.resize(1280, 800)
         inside.show()
+        assert inside.panels  # all of them, as when it has started
         QApplication.processEvents()
         yield inside
         inside.close()
@@ -113,6 +114,7 @@ def test_one_that_raises_later_is_switched_off(
 def test_one_that_raises_as_soon_as_it_is_shown(qapp, monkeypatch, unhandled_exceptions):
     monkeypatch.setattr(Fragile, "breaks_in", "render")
     with window_with(monkeypatch, "Fragile") as window:
+        raise_panel(window, "fragile")
         assert "“Fragile” is switched off: it raised KeyError: 'render'" in window.panel_bar.text
         assert "fragile" not in window.dock_host.docks
     unhandled_exceptions.clear()
