@@ -181,8 +181,9 @@ class DockHost(QMainWindow):
 
     def raise_panel(self, name: str) -> None:
         """Bring a panel to the front, opening it where it was closed."""
-        self.docks[name].show()
-        self.docks[name].raise_()
+        dock = self.docks[name]
+        dock.show()  # which takes it out where its panel fails
+        dock.raise_()
 
     def _name_tabs(self) -> None:
         """Say in each tab's tooltip what its panel is for. Qt makes the tab bars itself, when docks become tabs."""
