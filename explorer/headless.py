@@ -63,9 +63,10 @@ def _write_weights(args: argparse.Namespace) -> str:
     from models.files.sample_pictures import default_picture
     from models.protocol.export import ExportRequest
     from models.protocol.loading import Loaded, LoadRequest
+    from models.protocol.running import ForwardRequest
 
     engine = open_engine()
-    forward = first_state(args, ViewOptions()).document.question.request
+    inputs = first_state(args, ViewOptions()).document.inputs
     loaded = engine.run(LoadRequest(reference=args.checkpoint, placement=placement_of(args), ticket=1), _never, _silent)
     if isinstance(loaded, Failure):
         return loaded.sentence
@@ -73,9 +74,9 @@ def _write_weights(args: argparse.Namespace) -> str:
     unsuited = _unsuited(args, loaded.info)
     if unsuited:
         return unsuited
-    if loaded.info.family == "vision" and not forward.picture:
-        forward = replace(forward, picture=default_picture(loaded.info.channels))
-    for request in (replace(forward, ticket=2), ExportRequest(run=2, path=args.weights, ticket=3)):
+    if loaded.info.family == "vision" and not inputs.picture:
+        inputs = replace(inputs, picture=default_picture(loaded.info.channels))
+    for request in (ForwardRequest(inputs=inputs, ticket=2), ExportRequest(run=2, path=args.weights, ticket=3)):
         result = engine.run(request, _never, _silent)
         if isinstance(result, Failure):
             return result.sentence

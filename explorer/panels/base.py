@@ -50,6 +50,7 @@ class Panel(QWidget):
     """What its tab says."""
     hint: ClassVar[str] = ""
     """What it is for, in a sentence."""
+    keeps_answers: ClassVar[bool] = False  # whether it keeps several itself, and so knows best what is lacking
     needs_scores: ClassVar[bool] = False
     """Whether all of it is made of queries, keys and scores, which a model that gives its weights alone has not."""
 
@@ -147,7 +148,8 @@ class Panel(QWidget):
     def _wanted(self) -> Request | None:
         state = self.session.state
         request = None if self._refusal(state) else self.wants(state)
-        return None if request is not None and state.results.has_answer_to(request) else request
+        is_here = request is not None and not self.keeps_answers and state.results.has_answer_to(request)
+        return None if is_here else request
 
     def _refusal(self, state: State) -> str:
         """Why nothing of the open model can be shown here; "" where something can."""
@@ -156,7 +158,7 @@ class Panel(QWidget):
 
     def _mark_edited(self, state: State) -> None:
         """Say in the title that the run is an edited one, so that nobody takes it for the model's own."""
-        count = len(state.ran.interventions) if state.ran is not None else 0
+        count = len(state.ran.inputs.interventions) if state.ran is not None else 0
         for card in self.findChildren(Card):
             card.set_mark(f"edited × {count}" if count else "", EDITED)
 

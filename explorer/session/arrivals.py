@@ -14,7 +14,6 @@ from explorer.session.intents import Place, SetTarget, SetText
 from explorer.session.state import (
     InterventionItem,
     Notice,
-    Question,
     Selection,
     State,
     clamped,
@@ -32,6 +31,7 @@ from models.protocol.interventions import Mask, Positions
 from models.protocol.loading import Loaded, LoadRequest
 from models.protocol.quality import QualityRequest, QualityView
 from models.protocol.request import Failure, Progress, Result, RunRequest
+from models.protocol.run_inputs import InputsRequest
 from models.protocol.running import ForwardRequest, Ran
 from models.protocol.step import Stepped
 from models.protocol.trust import TrustReport
@@ -120,8 +120,8 @@ def _is_global(listed: InterventionItem) -> bool:
 def _(result: Ran, state: State) -> State:
     state = _without_notice(_without_progress(state, result), result)
     results = state.results.without(TrustReport).keeping(result)
-    asked = (state.document.prompt, state.document.target, state.document.picture)
-    if state.restored and (result.text, result.target, result.picture) != asked:
+    asked = replace(state.document.inputs, interventions=result.inputs.interventions)
+    if state.restored and result.inputs != asked:
         return replace(state, results=results)  # the restored text runs next, and the selection is for that
     document = replace(state.document, selection=_selection_after(state, result))
     return replace(state, document=document, results=results, restored=False)
@@ -229,7 +229,7 @@ def _(result: Failure, state: State) -> State:
             state = replace(state.with_document(checkpoint=loaded.info.reference), placement=_asked(loaded))
         state = replace(state, loading=None)
     if isinstance(request, ForwardRequest):
-        state = replace(state, refused=Question.of(request))
+        state = replace(state, refused=request.inputs)
     return replace(state, notice=notice)
 
 
@@ -238,13 +238,13 @@ def _speaks_of_the_past(state: State, failure: Failure) -> bool:
     if isinstance(request, LoadRequest):
         return not _is_wanted_load(state, failure)
     if isinstance(request, ForwardRequest):
-        return Question.of(request) != state.document.question
+        return request.inputs != state.document.inputs
     return isinstance(request, RunRequest) and (state.ran is None or request.run != state.ran.run)
 
 
 def _notice(failure: Failure, state: State) -> Notice:
     request, loaded = failure.request, state.results.loaded
-    if getattr(request, "text", None) == "":  # nothing went wrong: there is nothing yet
+    if isinstance(request, InputsRequest) and request.inputs.prompt == "":  # nothing went wrong: there is nothing yet
         if loaded is None or not loaded.info.example:
             return Notice("info", failure.sentence, lane=request.lane)
         example = SetText(loaded.info.example)
@@ -258,7 +258,9 @@ def _notice(failure: Failure, state: State) -> Notice:
         return Notice("error", failure.sentence, lane=request.lane)
     if not isinstance(request, ForwardRequest):
         return Notice("warning", failure.sentence, lane=request.lane)
-    fitting = (request.target or "" if failure.of_target else plain_text(request.text))[: failure.cut_to]
+    fitting = (request.inputs.target or "" if failure.of_target else plain_text(request.inputs.prompt))[
+        : failure.cut_to
+    ]
     keep = SetTarget(fitting) if failure.of_target else SetText(fitting)
     return Notice("warning", failure.sentence, action_label="Keep what fits", action=keep, lane=request.lane)
 

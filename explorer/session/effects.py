@@ -60,7 +60,7 @@ def _is_long(ran: Ran) -> bool:
 
 
 def _wanted_forward(state: State) -> ForwardRequest | None:
-    question = state.document.question
-    if state.results.loaded is None or state.loading is not None or state.up_to_date or question == state.refused:
+    inputs = state.document.inputs
+    if state.results.loaded is None or state.loading is not None or state.up_to_date or inputs == state.refused:
         return None
-    return question.request
+    return ForwardRequest(inputs=inputs)

@@ -15,7 +15,8 @@ from models.protocol.interventions import Intervention, Mask, applies, precedenc
 from models.protocol.mask_kinds import Cell
 from models.protocol.quality import QualityRequest
 from models.protocol.request import Lane, Progress
-from models.protocol.running import ForwardRequest, Ran
+from models.protocol.run_inputs import RunInputs
+from models.protocol.running import Ran
 from models.protocol.values import DEFAULT_PLACEMENT, Placement, Pooling, Site, SiteRef, Token
 
 Normalisation = Literal["none", "row", "column", "difference"]
@@ -65,26 +66,6 @@ class InterventionItem:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """What decides the outcome of a run of the open model: what it is given, and what is changed while it runs."""
-
-    text: Prompt
-    interventions: tuple[Intervention, ...] = ()
-    target: str | None = None  # what the decoder of an encoder-decoder model is made to say; None: what it likes
-    picture: str = ""  # what a vision model looks at
-
-    @classmethod
-    def of(cls, asked: ForwardRequest | Ran) -> Question:
-        return cls(asked.text, asked.interventions, asked.target, asked.picture)
-
-    @property
-    def request(self) -> ForwardRequest:
-        return ForwardRequest(
-            text=self.text, interventions=self.interventions, target=self.target, picture=self.picture
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class Document:
     """What a person chose. Undo walks through these; a session file is one of these."""
 
@@ -108,7 +89,7 @@ class Document:
     @property
     def origin(self) -> Origin:
         """What a tree of branches belongs to."""
-        return self.checkpoint, self.prompt, self.target, self.question.interventions
+        return self.checkpoint, replace(self.inputs, picture="")  # one writes after a text
 
     @property
     def branches(self) -> Branches:
@@ -122,9 +103,10 @@ class Document:
         return replace(self, writings=with_tree(self.writings, Writing(*self.origin, branches)))
 
     @property
-    def question(self) -> Question:
+    def inputs(self) -> RunInputs:
+        """What the open model runs on."""
         edits = tuple(listed.value for listed in self.interventions if listed.on)
-        return Question(self.prompt, edits, self.target, self.picture)
+        return RunInputs(self.prompt, self.target, self.picture, edits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +129,7 @@ class State:
     busy: frozenset[Lane] = frozenset()  # lanes with unanswered requests
     placement: Placement = DEFAULT_PLACEMENT  # where checkpoints are opened, as asked for
     loading: str | None = None  # the checkpoint chosen since the last one that opened; no text runs meanwhile
-    refused: Question | None = None  # what the open model could not run: not tried again unless asked
+    refused: RunInputs | None = None  # what the open model could not run: not tried again unless asked
     asked: Asked | None = None  # the step of decoding that is under way
     passage: int = 0  # what is being written in one go, and undone at once; 0 when it was broken off
     passages: int = 0  # that there were
@@ -174,7 +156,7 @@ class State:
     @property
     def up_to_date(self) -> bool:
         """Whether what is shown was computed from the text in the input, with the interventions that are on."""
-        return self.ran is not None and Question.of(self.ran) == self.document.question
+        return self.ran is not None and self.ran.inputs == self.document.inputs
 
     @property
     def edit_scope(self) -> tuple[SiteRef | None, int | None]:

@@ -38,7 +38,7 @@ def _(intent: Place, state: State) -> State:
     # of the same checkpoint the text, the selection and what was changed mean the same there
     same = reference == state.document.checkpoint
     selection, ran = state.document.selection, state.ran
-    if same and ran is not None and ran.text != state.document.prompt and selection.query == last_token(ran):
+    if same and ran is not None and ran.inputs.prompt != state.document.prompt and selection.query == last_token(ran):
         state = state.with_document(selection=replace(selection, query=END))  # what has not run yet has an end too
     state = broken_off(state)  # a load calls off what was asked for
     state = without_notice(state.with_document(checkpoint=reference), {LoadRequest.lane, *TEXT_LANES})
@@ -98,7 +98,7 @@ def _(intent: RestoreDocument, state: State) -> State:
         return state
     state = broken_off(state)
     chosen = _choose(state, intent.document.checkpoint)
-    if intent.document.question != state.document.question:
+    if intent.document.inputs != state.document.inputs:
         chosen = another_text(chosen)
     restored = replace(chosen, document=intent.document, restored=True)
     if chosen.loading is None and restored.up_to_date and restored.ran is not None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from explorer.session.branches import Branches
-from models.protocol.chat import Prompt
 from models.protocol.decoding import DecodeSamplesRequest, DecodeSamplesView, DecodeStepRequest, DecodeStepView
-from models.protocol.interventions import Intervention
+from models.protocol.run_inputs import RunInputs
 
-Origin = tuple[str, Prompt, str | None, tuple[Intervention, ...]]
-"""What a tree of branches belongs to: a checkpoint, its text and target, and what is changed while it writes."""
+Origin = tuple[str, RunInputs]
+"""What a tree of branches belongs to: a checkpoint, and what it writes after and with. Without a picture."""
 
 TEXTS_KEPT = 8
 """Trees of other texts that are there again when one comes back to the text."""
@@ -21,14 +20,12 @@ class Writing:
     """The tree of what one checkpoint wrote after one text, as it is or with interventions."""
 
     checkpoint: str
-    text: Prompt
-    target: str | None  # of an encoder-decoder model, as in `Document`
-    interventions: tuple[Intervention, ...]  # those that are on
+    inputs: RunInputs
     branches: Branches
 
     @property
     def origin(self) -> Origin:
-        return self.checkpoint, self.text, self.target, self.interventions
+        return self.checkpoint, self.inputs
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,10 +52,10 @@ def _(intent: AskSamples, state: State) -> State:
 
 
 def _asked(state: State, asked: Asked, goes_on: bool) -> State:
-    request, question = asked.request, state.document.question
-    if (request.text, request.target) != (question.text, question.target):
+    asks, inputs = asked.request.inputs, state.document.inputs
+    if (asks.prompt, asks.target) != (inputs.prompt, inputs.target):
         raise ValueError("The step is of another text than the one in the input.")
-    if request.interventions != question.interventions:
+    if asks.interventions != inputs.interventions:
         raise ValueError("The step is of a model that is changed otherwise than the interventions say.")
     if goes_on and state.passage:
         return replace(state, asked=asked)

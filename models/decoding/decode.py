@@ -28,6 +28,7 @@ from models.protocol.decoding import Beam, DecodeCandidate, DecodeStepRequest
 from models.protocol.decoding_settings import MOST_SAMPLES, DecodeSettings
 from models.protocol.errors import InputError
 from models.protocol.interventions import Intervention
+from models.protocol.run_inputs import RunInputs
 from models.protocol.work import Cancelled, never
 
 
@@ -120,8 +121,7 @@ def decode(
     if model.info.family == "masked":
         words = _with_masks(model, text)
         asked = DecodeStepRequest(
-            text=words,
-            interventions=tuple(interventions),
+            inputs=RunInputs(words, interventions=tuple(interventions)),
             settings=settings,
             steps=steps,
             number=1,
@@ -148,7 +148,7 @@ def _filled(
     model: Model, text: str, asked: DecodeStepRequest, numbers: tuple[int, ...], should_stop: Callable[[], bool]
 ) -> Iterator[DecodedStep]:
     """As `_side_by_side`: each sample fills the same masks, maybe in another order."""
-    fillings = [Filling(model, text, asked.interventions) for _ in numbers]
+    fillings = [Filling(model, text, asked.inputs.interventions) for _ in numbers]
     samples = [Sample(number, text, (), 0.0, False) for number in numbers]
     for number in range(1, asked.steps + 1):
         views = []

@@ -17,7 +17,7 @@ from models.forward.context import Context
 from models.forward.model import Model
 from models.forward.run import run as run_whole
 from models.forward.trace import Trace
-from models.protocol.chat import Prompt, plain_text, with_more
+from models.protocol.chat import plain_text, with_more
 from models.protocol.decoding import (
     Beam,
     CacheLayer,
@@ -29,8 +29,8 @@ from models.protocol.decoding import (
     DecodeStepView,
     Ending,
 )
-from models.protocol.errors import InputError
-from models.protocol.interventions import Intervention
+from models.protocol.errors import InputError, StaleRunError
+from models.protocol.run_inputs import RunInputs
 from models.protocol.work import Cancelled, ShouldStop
 
 Asked = DecodeStepRequest | DecodeSamplesRequest | DecodeRowsRequest
@@ -49,6 +49,8 @@ def answer_rows(request: DecodeRowsRequest, context: Context) -> DecodeRowsView:
 
 
 def _player(context: Context) -> Player:
+    if context.workspace.model is None:
+        raise StaleRunError
     return context.kept_of_model.once(Player, lambda: Player(context.model))
 
 
@@ -108,14 +110,14 @@ class Player:
             )
 
     def _writing_of(self, request: Asked) -> Writing:
-        if self._writing is None or self._writing.key != (request.text, request.target, request.interventions):
-            self._writing = Writing(self.model, request.text, request.target, request.interventions)
+        if self._writing is None or self._writing.inputs != request.inputs:
+            self._writing = Writing(self.model, request.inputs)
         return self._writing
 
     def _filling_of(self, request: Asked) -> Filling:
-        filling, text = self._filling, plain_text(request.text)
-        if filling is None or (filling.text, filling.interventions) != (text, request.interventions):
-            filling = self._filling = Filling(self.model, text, request.interventions)
+        filling, text = self._filling, plain_text(request.inputs.prompt)
+        if filling is None or (filling.text, filling.interventions) != (text, request.inputs.interventions):
+            filling = self._filling = Filling(self.model, text, request.inputs.interventions)
         return filling
 
 
@@ -126,10 +128,10 @@ class Writing:
         InputError: the text is empty or too long, the model does not write, or cannot be changed in such a way.
     """
 
-    def __init__(self, model: Model, text: Prompt, target: str | None, interventions: tuple[Intervention, ...]) -> None:
-        self.key = (text, target, interventions)
-        self.model, self.text, self.interventions = model, text, interventions
-        self._encoded = model.encode(text, target) if model.seq2seq else model.encode(text)
+    def __init__(self, model: Model, inputs: RunInputs) -> None:
+        self.inputs = inputs
+        self.model, self.text, self.interventions = model, inputs.prompt, inputs.interventions
+        self._encoded = model.encode(self.text, inputs.target) if model.seq2seq else model.encode(self.text)
         self._given = [token.id for token in self._encoded.tokens]
         self._lead = written_text(model, self._given)
         self._run = self._afresh()

@@ -11,6 +11,7 @@ from models.forward.current_run import CurrentRun
 from models.forward.model import Model
 from models.forward.run import run
 from models.protocol.errors import InputError
+from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest, Ran
 from models.protocol.work import ShouldStop
 
@@ -24,39 +25,36 @@ def answer(request: ForwardRequest, context: Context) -> Ran:
     model, workspace = context.model, context.workspace
     context.report("Running the model", None)
     started = time.perf_counter()
-    target = _target(model, request, context.should_stop)
-    text = request.picture if model.info.family == "vision" else request.text
+    inputs = request.inputs
+    target = _target(model, inputs, context.should_stop)
+    text = inputs.picture if model.info.family == "vision" else inputs.prompt
     try:
-        trace = run(model, text, target=target, interventions=request.interventions, should_stop=context.should_stop)
+        trace = run(model, text, target=target, interventions=inputs.interventions, should_stop=context.should_stop)
     except ValueError as error:
         raise InputError(str(error)) from error
-    workspace.run = CurrentRun(model, trace, text, target, request.ticket, before=workspace.run)
+    workspace.run = CurrentRun(model, trace, inputs, target, request.ticket, before=workspace.run)
     mask = model.info.mask_token
     return Ran(
         request=request,
-        text=request.text,
         tokens=trace.tokens,
         sites=trace.sites,
         masks=tuple(i for i, token in enumerate(trace.tokens) if mask is not None and token.piece == mask),
         seconds=time.perf_counter() - started,
-        interventions=request.interventions,
         trace_bytes=trace.nbytes,
-        target=request.target,
-        picture=request.picture,
         seen=trace.picture,
         source=trace.source,
         written=target if isinstance(target, str) else written_text(model, target) if target else "",
     )
 
 
-def _target(model: Model, request: ForwardRequest, should_stop: ShouldStop) -> str | list[int] | None:
+def _target(model: Model, inputs: RunInputs, should_stop: ShouldStop) -> str | list[int] | None:
     """What the decoder is given: nothing (one stack), the person's words, or the model's own by beam search.
 
     It writes as it is, also when interventions are on, so that edited runs are of the same words.
     """
-    if not model.seq2seq or request.target is not None:
-        return request.target if model.seq2seq else None
+    if not model.seq2seq or inputs.target is not None:
+        return inputs.target if model.seq2seq else None
     ids: tuple[int, ...] = ()
-    for step in decode(model, request.text, MOST_WRITTEN, strategy="beam", beams=BEAMS, should_stop=should_stop):
+    for step in decode(model, inputs.prompt, MOST_WRITTEN, strategy="beam", beams=BEAMS, should_stop=should_stop):
         ids = step.ids
     return list(ids[:-1] if ids and ids[-1] in end_ids(model) else ids)

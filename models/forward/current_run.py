@@ -7,6 +7,7 @@ from models.forward.model import Model
 from models.forward.run import run
 from models.forward.trace import Trace
 from models.protocol.chat import Prompt
+from models.protocol.run_inputs import RunInputs
 from models.protocol.work import ShouldStop
 
 # How many weights one answer computes at most, so that a request in another lane is not kept waiting.
@@ -28,7 +29,7 @@ class CurrentRun:
         self,
         model: Model,
         trace: Trace,
-        text: Prompt,
+        inputs: RunInputs,
         written: str | list[int] | None,
         ticket: int,
         before: CurrentRun | None = None,
@@ -36,12 +37,17 @@ class CurrentRun:
         """`before` is the run that this one follows."""
         self.model = model
         self.trace = trace
-        self.text = text
+        self.inputs = inputs
         self.written = written
         self.ticket = ticket
         self.kept = Kept()
-        same = before is not None and before.model is model and (before.text, before.written) == (text, written)
-        self.kept_of_text: Kept = before.kept_of_text if before is not None and same else Kept()
+        is_same = before is not None and (before.model, before.text, before.written) == (model, self.text, written)
+        self.kept_of_text: Kept = before.kept_of_text if before is not None and is_same else Kept()
+
+    @property
+    def text(self) -> Prompt:
+        """What the model was given: a text, a conversation, or a picture's name."""
+        return self.inputs.picture if self.model.info.family == "vision" else self.inputs.prompt
 
     def untouched(self, should_stop: ShouldStop) -> Trace:
         """The same text run without interventions."""

@@ -10,7 +10,8 @@ import numpy as np
 from models.protocol.chat import Prompt
 from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.interventions import Intervention
-from models.protocol.request import Lane, Request, Result
+from models.protocol.request import Lane, Result
+from models.protocol.run_inputs import InputsRequest
 from models.protocol.values import SiteRef
 
 Ending = Literal["", "model", "steps", "context", "masks"]
@@ -78,8 +79,8 @@ class CacheLayer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DecodeStepRequest(Request):
-    """Choose the token after `text` and `ids`. Answered by `DecodeStepView`.
+class DecodeStepRequest(InputsRequest):
+    """Choose the token after `inputs` and `ids`. Answered by `DecodeStepView`.
 
     The engine keeps its key/value cache from one step to the next, and goes back in it where `ids` do. In a beam search
     `number` says which step of the search is wanted, and `ids` are empty.
@@ -88,9 +89,6 @@ class DecodeStepRequest(Request):
     lane: ClassVar[Lane] = Lane("decode:play")
     activity: ClassVar[str] = "choosing a token"
     answered_by: ClassVar[str] = "models.decoding.player:answer_step"
-    text: Prompt
-    target: str | None = None  # what the decoder of an encoder-decoder model has said before
-    interventions: tuple[Intervention, ...] = ()
     settings: DecodeSettings
     steps: int  # the most to write
     number: int  # of this step, counts from 1
@@ -102,15 +100,12 @@ class DecodeStepRequest(Request):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DecodeSamplesRequest(Request):
+class DecodeSamplesRequest(InputsRequest):
     """Draw the token of step `number` for several samples side by side. Answered by `DecodeSamplesView`."""
 
     lane: ClassVar[Lane] = Lane("decode:play")
     activity: ClassVar[str] = "drawing a token of each sample"
     answered_by: ClassVar[str] = "models.decoding.player:answer_samples"
-    text: Prompt
-    target: str | None = None
-    interventions: tuple[Intervention, ...] = ()
     settings: DecodeSettings  # `sample` does not matter
     steps: int
     number: int
@@ -124,9 +119,7 @@ class DecodeSamplesRequest(Request):
         """What asks for the sample at `place` of `samples` alone."""
         return DecodeStepRequest(
             ticket=self.ticket,
-            text=self.text,
-            target=self.target,
-            interventions=self.interventions,
+            inputs=self.inputs,
             settings=replace(self.settings, sample=self.samples[place]),
             steps=self.steps,
             number=self.number,
@@ -138,15 +131,12 @@ class DecodeSamplesRequest(Request):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DecodeRowsRequest(Request):
+class DecodeRowsRequest(InputsRequest):
     """Where one head looked in every step so far: its rows over prompt and `ids`. Answered by `DecodeRowsView`."""
 
     lane: ClassVar[Lane] = Lane("decode:rows")
     activity: ClassVar[str] = "computing where the head looked while the text was written"
     answered_by: ClassVar[str] = "models.decoding.player:answer_rows"
-    text: Prompt
-    target: str | None = None
-    interventions: tuple[Intervention, ...] = ()
     ids: tuple[int, ...] = ()
     site: SiteRef
     head: int

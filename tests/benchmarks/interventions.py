@@ -115,7 +115,7 @@ def is_shown(host: Host) -> bool:
 
 def shown_factor(host: Host) -> float | None:
     ran = host.state.ran
-    return next((getattr(item, "factor", None) for item in ran.interventions), 1.0) if ran is not None else None
+    return next((getattr(item, "factor", None) for item in ran.inputs.interventions), 1.0) if ran is not None else None
 
 
 def repaint(host: Host) -> None:

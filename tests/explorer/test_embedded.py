@@ -122,7 +122,7 @@ from tests.models.own_modules import CHARACTERS, Writer
 def close_when_settled():
     window = next(iter(embedded._windows), None)
     if window is not None and window.is_settled():
-        print(window.session.state.ran.text)
+        print(window.session.state.ran.inputs.prompt)
         window.close()
 
 from PySide6.QtWidgets import QApplication

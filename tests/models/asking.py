@@ -8,6 +8,7 @@ from models.engine.engine import Engine
 from models.protocol.head import HeadRequest, HeadView
 from models.protocol.loading import Loaded, LoadRequest
 from models.protocol.request import Failure, Request, Result
+from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest, Ran
 from models.protocol.values import SiteRef
 
@@ -35,7 +36,7 @@ def opened(reference: str) -> Engine:
 
 
 def forward(engine: Engine, text: str, ticket: int = 2) -> Ran:
-    ran = ask(engine, ForwardRequest(ticket=ticket, text=text))
+    ran = ask(engine, ForwardRequest(inputs=RunInputs(text), ticket=ticket))
     assert isinstance(ran, Ran), ran
     return ran
 

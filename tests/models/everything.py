@@ -31,6 +31,7 @@ from models.protocol.order import ShuffleRequest
 from models.protocol.positions import PositionsRequest
 from models.protocol.prediction import PredictionRequest
 from models.protocol.request import Failure, Request, Result
+from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest, Ran
 from models.protocol.step import StepRequest
 from models.protocol.trust import TrustRequest
@@ -114,7 +115,7 @@ def views(engine: Engine, ran: Ran, folder: Path) -> Asked:
     ]
     if any(other.stack == "cross" for other in ran.sites):
         requests += [AlignmentRequest(**about), AlignmentRequest(**about, site=site, head=head)]
-    if not ran.interventions:
+    if not ran.inputs.interventions:
         requests += [
             RowRequest(**cell, query=query),
             TilesRequest(**cell, tiles=(Tile(2, 0, 0),), scale_rows=True),
@@ -131,7 +132,8 @@ def views(engine: Engine, ran: Ran, folder: Path) -> Asked:
 
 def writing(engine: Engine, text: str, site: SiteRef, interventions: tuple[Intervention, ...] = ()) -> Asked:
     """Every way of writing, some steps of each, with a step back and another branch."""
-    told: dict[str, Any] = {"text": text, "steps": STEPS, "site": site, "interventions": interventions}
+    inputs = RunInputs(text, interventions=interventions)
+    told: dict[str, Any] = {"inputs": inputs, "steps": STEPS, "site": site}
     for settings in (DecodeSettings(), EVERY_FILTER, DecodeSettings(strategy="beam", beams=3)):
         ids: tuple[int, ...] = ()
         for number in range(1, STEPS + 1):
@@ -141,7 +143,7 @@ def writing(engine: Engine, text: str, site: SiteRef, interventions: tuple[Inter
             if not isinstance(view, DecodeStepView) or view.ending:
                 break
             ids = view.ids
-        rows = DecodeRowsRequest(text=text, interventions=interventions, ids=ids, site=site, head=0)
+        rows = DecodeRowsRequest(inputs=inputs, ids=ids, site=site, head=0)
         yield rows, ask(engine, rows)
     back = DecodeStepRequest(**told, settings=DecodeSettings(), number=2, ids=ids[:1], forced=7)
     yield back, ask(engine, back)
@@ -161,7 +163,7 @@ def writing(engine: Engine, text: str, site: SiteRef, interventions: tuple[Inter
 
 def everything(engine: Engine, text: str, folder: Path, picture: str = "") -> Asked:
     """A run and every view of it, the same with edits of every kind, and writing."""
-    plain = ForwardRequest(ticket=2, text=text, picture=picture)
+    plain = ForwardRequest(inputs=RunInputs(text, picture=picture), ticket=2)
     ran = ask(engine, plain)
     yield plain, ran
     if not isinstance(ran, Ran):
@@ -171,7 +173,7 @@ def everything(engine: Engine, text: str, folder: Path, picture: str = "") -> As
     for ticket, interventions in enumerate(edits(site), start=3):
         # with a target, which takes no search
         forward = ForwardRequest(
-            ticket=ticket, text=text, picture=picture, interventions=interventions, target=text[:12]
+            inputs=RunInputs(text, target=text[:12], picture=picture, interventions=interventions), ticket=ticket
         )
         edited = ask(engine, forward)
         yield forward, edited

@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from models.protocol.run_inputs import RunInputs
+
 PAGE_TEXT = "Tom and Anna went to the park. "
 MB = 1_000_000
 
@@ -48,16 +50,16 @@ def main(folder: str) -> dict[str, Any]:
         return isinstance(head, HeadView)
 
     assert isinstance(engine.run(LoadRequest(reference="story-gpt", ticket=1), never, silent), Loaded)
-    assert isinstance(engine.run(ForwardRequest(text=PAGE_TEXT, ticket=2), never, silent), Ran)
+    assert isinstance(engine.run(ForwardRequest(inputs=RunInputs(PAGE_TEXT), ticket=2), never, silent), Ran)
     told: dict[str, Any] = {"loads": {}}
     for room in (20, 75, 160):
         told["loads"][room] = within(room, LoadRequest(reference=folder, ticket=3))
     told["load leaves open"] = still_open(2)
     assert isinstance(engine.run(LoadRequest(reference=folder, ticket=4), never, silent), Loaded)
-    assert isinstance(engine.run(ForwardRequest(text=PAGE_TEXT, ticket=5), never, silent), Ran)
-    told["text"] = within(60, ForwardRequest(text=PAGE_TEXT * 150, ticket=6))
+    assert isinstance(engine.run(ForwardRequest(inputs=RunInputs(PAGE_TEXT), ticket=5), never, silent), Ran)
+    told["text"] = within(60, ForwardRequest(inputs=RunInputs(PAGE_TEXT * 150), ticket=6))
     told["text leaves open"] = still_open(5)
-    told["goes on"] = isinstance(engine.run(ForwardRequest(text="Tom", ticket=7), never, silent), Ran)
+    told["goes on"] = isinstance(engine.run(ForwardRequest(inputs=RunInputs("Tom"), ticket=7), never, silent), Ran)
     return told
 
 

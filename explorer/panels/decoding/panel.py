@@ -43,6 +43,7 @@ class DecodingPanel(Panel):
     api_version = 1
     name = "decoding"
     title = "Decode"
+    keeps_answers = True
     hint = "Let the model write step by step: what each setting cuts, other branches, attention and the cache."
 
     @classmethod
@@ -105,11 +106,8 @@ class DecodingPanel(Panel):
         site, step = state.site, self.player.shown_view()
         if site is None or step is None:
             return None
-        asked = step.request
         return DecodeRowsRequest(
-            text=asked.text,
-            target=asked.target,
-            interventions=asked.interventions,
+            inputs=step.request.inputs,
             ids=self.player.shown_ids(),
             site=site.ref,
             head=state.selection.head,

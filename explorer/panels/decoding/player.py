@@ -15,10 +15,8 @@ from explorer.panels.decoding.side_by_side import SampleSet
 from explorer.panels.decoding.situation import Actions, Situation
 from explorer.session.branches import ROOT, Branches
 from explorer.session.writing import TEXTS_KEPT, Origin
-from models.protocol.chat import Prompt
 from models.protocol.decoding import DecodeSamplesRequest, DecodeSamplesView, DecodeStepRequest, DecodeStepView
 from models.protocol.decoding_settings import DecodeSettings
-from models.protocol.interventions import Intervention
 
 
 class DecodePlayer(InView):
@@ -67,7 +65,7 @@ class DecodePlayer(InView):
         view, pending, was_taken = now.answer, self.pending, self._taken
         self._taken = view
         is_new = view is not None and view is not was_taken
-        if view is not None and is_new and _origin(view.request) == now.origin[1:]:
+        if view is not None and is_new and view.request.inputs == now.inputs:
             for step in view.steps if isinstance(view, DecodeSamplesView) else (view,):
                 self.work.keep(step)
         if pending is not None and now.asked != pending:
@@ -274,8 +272,3 @@ class DecodePlayer(InView):
         broken_off = was_written and self.now().asked is None
         self.said = f"Deleted{', while its next token was computed' if broken_off else ''}. Ctrl+Z brings it back."
         self.changed.emit()
-
-
-def _origin(asked: DecodeStepRequest | DecodeSamplesRequest) -> tuple[Prompt, str | None, tuple[Intervention, ...]]:
-    """What of an origin a request says."""
-    return asked.text, asked.target, asked.interventions

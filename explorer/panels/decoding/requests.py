@@ -18,9 +18,7 @@ def step_request(
 ) -> DecodeStepRequest:
     """The token after `ids`; or step `number` of a beam search, which has no `ids`."""
     return DecodeStepRequest(
-        text=now.text,
-        target=now.target,
-        interventions=now.interventions,
+        inputs=now.inputs,
         settings=settings,
         steps=steps,
         number=len(ids) + 1 if number is None else number,
@@ -36,9 +34,7 @@ def samples_request(now: Situation, samples: SampleSet, steps: int) -> DecodeSam
     writing = samples.writing(now.branches)
     ids = tuple(now.branches.ids(samples.nodes[sample]) for sample in writing)
     return DecodeSamplesRequest(
-        text=now.text,
-        target=now.target,
-        interventions=now.interventions,
+        inputs=now.inputs,
         settings=samples.settings,
         steps=steps,
         number=len(ids[0]) + 1,

@@ -7,10 +7,9 @@ from typing import Protocol
 
 from explorer.session.branches import Branches
 from explorer.session.writing import Origin
-from models.protocol.chat import Prompt
 from models.protocol.decoding import DecodeSamplesRequest, DecodeSamplesView, DecodeStepRequest, DecodeStepView
-from models.protocol.interventions import Intervention
 from models.protocol.loading import Loaded
+from models.protocol.run_inputs import RunInputs
 from models.protocol.values import SiteRef
 
 
@@ -25,7 +24,7 @@ class Situation:
     head: int
     up_to_date: bool  # whether what is on screen was computed from this text
     answer: DecodeStepView | DecodeSamplesView | None  # the engine's last
-    asked: DecodeStepRequest | DecodeSamplesRequest | None  # the step under way, without a ticket
+    asked: DecodeStepRequest | DecodeSamplesRequest | None  # the step under way
     passage: int  # what is being written in one go; 0 when it was broken off
     problem: str  # why the last step could not be done, as the notice says it; "" where it could
 
@@ -35,16 +34,9 @@ class Situation:
         return self.loaded.info.family if self.loaded is not None else ""
 
     @property
-    def text(self) -> Prompt:
+    def inputs(self) -> RunInputs:
+        """What is written after, and what is changed meanwhile."""
         return self.origin[1]
-
-    @property
-    def target(self) -> str | None:
-        return self.origin[2]
-
-    @property
-    def interventions(self) -> tuple[Intervention, ...]:
-        return self.origin[3]
 
 
 class Actions(Protocol):

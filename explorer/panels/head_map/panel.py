@@ -84,6 +84,7 @@ class HeadMapPanel(Panel):
     api_version = 1
     name = "map"
     title = "Head"
+    keeps_answers = True
     hint = "One head's attention weights: rows are the tokens that look, columns the tokens that are looked at."
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:

@@ -36,7 +36,7 @@ from explorer.widgets.card import Card
 from explorer.widgets.page import wrapped
 from models.protocol.head import HeadView, RowView
 from models.protocol.request import Request
-from models.protocol.running import Ran
+from models.protocol.running import ForwardRequest, Ran
 from models.protocol.step import StepRequest
 from models.protocol.values import CheckpointInfo, Site
 
@@ -130,7 +130,7 @@ class InputPanel(Panel):
     def run_model(self) -> None:
         """Run the model on the text, whether it ran before or not."""
         if self.session.state.results.loaded is not None:
-            self.session.request(self.session.state.document.question.request)
+            self.session.request(ForwardRequest(inputs=self.session.state.document.inputs))
 
     def step(self) -> None:
         """Let the model write one token, or fill its surest mask."""
@@ -203,7 +203,7 @@ class InputPanel(Panel):
             is_low = two_texts or state.document.chat
             area.set_room("none" if _sees(state) or (two_texts and not has_arcs) else "low" if is_low else "tall")
         if two_texts:
-            written = "" if ran is None else ran.written if ran.target is None else None
+            written = "" if ran is None else ran.written if ran.inputs.target is None else None
             self.target.show_target(state.document.target, written)
 
     def _render_picture(self, state: State) -> None:
@@ -259,7 +259,7 @@ class InputPanel(Panel):
 
     def _mark_edited(self, state: State) -> None:
         """The card has no title: the mark stands beside what the arcs are of."""
-        count = len(state.ran.interventions) if state.ran is not None else 0
+        count = len(state.ran.inputs.interventions) if state.ran is not None else 0
         self.mark.setText(f"edited × {count}")
         self.mark.setVisible(count > 0)
 

@@ -185,7 +185,7 @@ class MaskScalePanel(Panel):
             selection.key,
             state.document.view.colour_map,
             prediction_title(ran, view.prediction_after.position if view.prediction_after is not None else 0),
-            edited=bool(ran.interventions),
+            edited=bool(ran.inputs.interventions),
         )
 
     def render_hover(self, pointed: Pointed) -> None:

@@ -87,7 +87,7 @@ def on_equality(loaded: Loaded | None, ran: Ran | None, report: TrustReport | No
         return Verdict("pending", "compare with the model", story)
     dtype, share = loaded.dtype if loaded is not None else "float32", report.rounding
     story = f"{_end_to_end(report) if share is None else _beside(report, share, dtype)}{_of_input(report)} {_AGAIN}"
-    edits = len(ran.interventions) if ran is not None else 0
+    edits = len(ran.inputs.interventions) if ran is not None else 0
     if edits:
         on = f"{edits} intervention{'s are' if edits > 1 else ' is'} on."
         return Verdict("warning", "edited run", f"{on} Untouched: {story}")

@@ -36,7 +36,7 @@ class QuickEngine:
                 )
             case ForwardRequest():
                 self.runs += 1
-                return replace(answers.ran(self.runs, request.text), request=request)
+                return replace(answers.ran(self.runs, request.inputs.prompt), request=request)
             case TrustRequest():
                 return replace(answers.trust_report(request.run), request=request)
             case StepRequest():

@@ -17,6 +17,7 @@ from models.protocol.atlas import AtlasRequest
 from models.protocol.head import HeadRequest, HeadView
 from models.protocol.loading import Loaded, LoadRequest
 from models.protocol.request import Failure, Lane, Progress, Request, Result
+from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest, Ran
 from models.protocol.step import StepRequest
 from models.protocol.trust import TrustReport
@@ -60,7 +61,7 @@ def test_an_answer_arrives_in_the_gui_thread(make_bridge, qtbot):
     threads: list[QThread] = []
     bridge.arrived.connect(lambda _: threads.append(QThread.currentThread()))
     with qtbot.waitSignal(bridge.arrived) as blocker:
-        bridge.post(ForwardRequest(text="a b"))
+        bridge.post(ForwardRequest(inputs=RunInputs("a b")))
     assert isinstance(blocker.args[0], Ran)
     assert threads == [bridge.thread()]
 
@@ -107,7 +108,7 @@ def test_five_thousand_at_once_the_newest_of_each_lane_arrive_and_nothing_stale(
 
     bridge.arrived.connect(check)
     for number in range(5000):
-        request = ForwardRequest(text=str(number)) if number % 3 == 0 else head(number)
+        request = ForwardRequest(inputs=RunInputs(str(number))) if number % 3 == 0 else head(number)
         newest[request.lane] = request
         bridge.post(request)
         if number % 100 == 0:
@@ -120,7 +121,7 @@ def test_five_thousand_at_once_the_newest_of_each_lane_arrive_and_nothing_stale(
         assert all(a < b for a, b in pairwise(tickets))
     last_forward = [r for r in results if isinstance(r, Ran)][-1]
     last_head = [r for r in results if isinstance(r, HeadView)][-1]
-    assert (last_forward.text, last_head.request.head) == ("4998", 4999)
+    assert (last_forward.inputs.prompt, last_head.request.head) == ("4998", 4999)
 
 
 def test_an_answer_under_way_when_a_newer_request_is_posted_is_dropped(make_bridge, qtbot):
@@ -147,8 +148,8 @@ def test_busy_tells_which_lanes_wait_for_an_answer(make_bridge, qtbot):
     engine = GatedEngine()
     bridge = make_bridge(lambda: engine)
     told = busy_lanes(bridge)
-    bridge.post(ForwardRequest(text="a"))
-    bridge.post(ForwardRequest(text="b"))
+    bridge.post(ForwardRequest(inputs=RunInputs("a")))
+    bridge.post(ForwardRequest(inputs=RunInputs("b")))
     bridge.post(head(1))
     assert told == [{ForwardRequest.lane}, {ForwardRequest.lane, HeadRequest.lane}]
     engine.open_gate()
@@ -162,11 +163,11 @@ def test_what_a_load_called_off_is_no_longer_busy(make_bridge, qtbot):
     bridge = make_bridge(lambda: engine)
     bridge.post(head(1))
     engine.wait_until_working()
-    bridge.post(ForwardRequest(text="a"))
+    bridge.post(ForwardRequest(inputs=RunInputs("a")))
     bridge.post(LoadRequest(reference="b"))
     assert bridge.busy == {LoadRequest.lane}
     engine.wait_until_working()
-    bridge.post(ForwardRequest(text="b"))
+    bridge.post(ForwardRequest(inputs=RunInputs("b")))
     bridge.post(LoadRequest(reference="b"))  # the very same: calls nothing off
     assert bridge.busy == {LoadRequest.lane, ForwardRequest.lane}
     results = arrivals(bridge)
@@ -179,7 +180,9 @@ def test_what_a_load_called_off_is_no_longer_busy(make_bridge, qtbot):
 def test_an_answer_that_asks_for_more_does_not_let_busy_flicker(make_bridge, qtbot):
     bridge = make_bridge(QuickEngine)
     told = busy_lanes(bridge)
-    bridge.arrived.connect(lambda r: bridge.post(ForwardRequest(text="a")) if isinstance(r, Loaded) else None)
+    bridge.arrived.connect(
+        lambda r: bridge.post(ForwardRequest(inputs=RunInputs("a"))) if isinstance(r, Loaded) else None
+    )
     bridge.post(LoadRequest(reference="b"))
     qtbot.waitUntil(lambda: not bridge.busy)
     assert told == [{LoadRequest.lane}, {ForwardRequest.lane}, set()]
@@ -237,7 +240,7 @@ def test_progress_of_work_that_was_called_off_never_shows(make_bridge, qtbot, mo
     engine = ReportingEngine()
     bridge = make_bridge(lambda: engine)
     results = arrivals(bridge)
-    bridge.post(ForwardRequest(text="a"))
+    bridge.post(ForwardRequest(inputs=RunInputs("a")))
     engine.wait_until_working()
     QCoreApplication.processEvents()  # its report is held back now
     bridge.post(LoadRequest(reference="b"))
@@ -342,7 +345,7 @@ def test_fast_typing_ends_with_the_last_text(session, qtbot):
             qtbot.wait(0)
     qtbot.waitUntil(settled(session))
     assert session.state.ran is not None
-    assert session.state.ran.text == session.state.document.text == "word " * 20
+    assert session.state.ran.inputs.prompt == session.state.document.text == "word " * 20
     assert session.state.selection.query == 19
 
 
@@ -358,4 +361,4 @@ def test_switching_back_and_forth_while_typing_ends_with_the_right_model_and_tex
     assert state.results.loaded is not None
     assert state.results.loaded.info.reference == state.document.checkpoint == "en-es"
     assert state.ran is not None
-    assert state.ran.text == "text 59"
+    assert state.ran.inputs.prompt == "text 59"

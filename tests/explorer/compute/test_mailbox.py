@@ -10,6 +10,7 @@ from models.protocol.atlas import AtlasRequest
 from models.protocol.head import HeadRequest
 from models.protocol.loading import LoadRequest
 from models.protocol.request import Request
+from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest
 from models.protocol.step import StepRequest
 from models.protocol.trust import TrustRequest
@@ -40,7 +41,10 @@ def test_tickets_grow_and_the_request_stays_the_same(mailbox):
 
 
 def test_the_newest_of_a_lane_is_the_only_one_handed_out(mailbox):
-    older, newer = mailbox.post(ForwardRequest(text="a")), mailbox.post(ForwardRequest(text="b"))
+    older, newer = (
+        mailbox.post(ForwardRequest(inputs=RunInputs("a"))),
+        mailbox.post(ForwardRequest(inputs=RunInputs("b"))),
+    )
     assert mailbox.superseded(older)
     assert mailbox.is_current(newer)
     assert take_all(mailbox) == [newer]
@@ -56,18 +60,22 @@ def test_a_load_comes_first_then_the_text_then_whoever_waits_longest(mailbox):
     load = mailbox.post(LoadRequest(reference="a"))
     step = mailbox.post(StepRequest(run=1))
     mailbox.post(head(1))
-    forward = mailbox.post(ForwardRequest(text="a"))
+    forward = mailbox.post(ForwardRequest(inputs=RunInputs("a")))
     atlas = mailbox.post(AtlasRequest(run=1, size=8))
     newest_head = mailbox.post(head(2))  # keeps the place of the one it replaces
     assert take_all(mailbox) == [load, forward, step, newest_head, atlas]
 
 
 def test_a_load_supersedes_everything_older_in_every_lane(mailbox):
-    older = [mailbox.post(ForwardRequest(text="a")), mailbox.post(head(1)), mailbox.post(LoadRequest(reference="a"))]
+    older = [
+        mailbox.post(ForwardRequest(inputs=RunInputs("a"))),
+        mailbox.post(head(1)),
+        mailbox.post(LoadRequest(reference="a")),
+    ]
     running = mailbox.take(timeout=0)
     assert running == older[-1]
     load = mailbox.post(LoadRequest(reference="b"))
-    later = mailbox.post(ForwardRequest(text="a"))
+    later = mailbox.post(ForwardRequest(inputs=RunInputs("a")))
     assert all(mailbox.superseded(request) for request in older)
     assert mailbox.is_current(load)
     assert mailbox.is_current(later)
@@ -76,7 +84,7 @@ def test_a_load_supersedes_everything_older_in_every_lane(mailbox):
 
 def test_other_lanes_do_not_supersede_a_load(mailbox):
     load = mailbox.post(LoadRequest(reference="a"))
-    mailbox.post(ForwardRequest(text="a"))
+    mailbox.post(ForwardRequest(inputs=RunInputs("a")))
     assert mailbox.is_current(load)
 
 
@@ -117,7 +125,7 @@ def test_a_running_request_that_a_load_called_off_does_not_stand_for_a_new_one(m
 def test_a_lane_is_called_off_and_no_other(mailbox):
     running = mailbox.post(head(1))
     assert mailbox.take(timeout=0) == running
-    waiting, other = mailbox.post(head(2)), mailbox.post(ForwardRequest(text="a"))
+    waiting, other = mailbox.post(head(2)), mailbox.post(ForwardRequest(inputs=RunInputs("a")))
     mailbox.call_off(HeadRequest.lane)
     assert mailbox.superseded(running)
     assert mailbox.superseded(waiting)
@@ -158,7 +166,7 @@ def test_many_threads_post_and_the_newest_of_each_lane_is_taken_last(mailbox):
     def post(number: int) -> None:
         start.wait()
         for i in range(posts):
-            request = ForwardRequest(text=f"{number}.{i}") if i % 2 else head(number * posts + i)
+            request = ForwardRequest(inputs=RunInputs(f"{number}.{i}")) if i % 2 else head(number * posts + i)
             posted[number].append(mailbox.post(request))
 
     def take() -> None:

@@ -14,12 +14,13 @@ from explorer.compute.mailbox import Mailbox
 from explorer.compute.worker import EngineLike, Worker
 from models.protocol.loading import Loaded, LoadRequest
 from models.protocol.request import Failure, Progress, Request, Result
+from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest, Ran
 from models.protocol.work import Cancelled
 from tests.explorer.compute.engines import GatedEngine, QuickEngine, Report, ShouldStop
 from tests.explorer.session import answers
 
-FORWARD = ForwardRequest(text="a b")
+FORWARD = ForwardRequest(inputs=RunInputs("a b"))
 STARTING = "Starting the engine"
 
 
@@ -164,7 +165,7 @@ def test_a_superseded_request_is_stopped_and_answered_by_nothing(open_desk):
     desk = open_desk(lambda: engine)
     first = desk.mailbox.post(FORWARD)
     engine.wait_until_working()
-    second = desk.mailbox.post(ForwardRequest(text="newer"))
+    second = desk.mailbox.post(ForwardRequest(inputs=RunInputs("newer")))
     engine.wait_until_working()
     engine.open_gate()
     assert desk.next().request == second
@@ -178,7 +179,7 @@ def test_an_answer_that_comes_too_late_is_not_delivered(open_desk):
 
         def run(self, request: Request, should_stop: ShouldStop, report: Report) -> Result:
             if request == first:
-                posted.append(desk.mailbox.post(ForwardRequest(text="newer")))
+                posted.append(desk.mailbox.post(ForwardRequest(inputs=RunInputs("newer"))))
                 report("still going", None)
             return super().run(request, should_stop, report)
 

@@ -30,6 +30,7 @@ from models.protocol.positions import PositionScheme, PositionsRequest, Position
 from models.protocol.prediction import PredictionRequest, PredictionView
 from models.protocol.quality import QualityPart, QualityRequest, QualityScore, QualityView
 from models.protocol.request import Failure, Progress, Request, Result
+from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest, Ran
 from models.protocol.step import Stepped, StepRequest
 from models.protocol.trust import TrustReport, TrustRequest
@@ -103,14 +104,18 @@ def ran(
         tokens.append(Token(id=3, piece="[SEP]", text="", start=len(words), end=len(words), special=True))
     count = len(tokens)
     return Ran(
-        request=ForwardRequest(text=text, ticket=run),
-        text=text,
+        request=ForwardRequest(inputs=RunInputs(text), ticket=run),
         tokens=tuple(tokens),
         sites=tuple(Site(stack, n, heads, heads, 32, queries=count, keys=count) for n in range(layers)),
         masks=tuple(position for position, token in enumerate(tokens) if token.piece == "[MASK]"),
         seconds=0.1,
         trace_bytes=1,
     )
+
+
+def changed(ran: Ran, **inputs: object) -> Ran:
+    """A run of other inputs."""
+    return replace(ran, request=replace(ran.request, inputs=replace(ran.inputs, **inputs)))  # type: ignore[arg-type]
 
 
 def head_view(run: int = 1, site: SiteRef = SiteRef("decoder", 5), head: int = 5) -> HeadView:  # noqa: B008
@@ -241,7 +246,9 @@ def step_request(
 ) -> DecodeStepRequest:
     """For the step after a node (the current one if None) of the tree of `text`."""
     ids = branches.ids(parent)
-    return DecodeStepRequest(text=text, settings=settings, steps=20, number=len(ids) + 1, ids=ids, forced=forced)
+    return DecodeStepRequest(
+        inputs=RunInputs(text), settings=settings, steps=20, number=len(ids) + 1, ids=ids, forced=forced
+    )
 
 
 def step_view(request: DecodeStepRequest, token: int = 7, *, ending: Ending = "") -> DecodeStepView:
@@ -251,7 +258,7 @@ def step_view(request: DecodeStepRequest, token: int = 7, *, ending: Ending = ""
     return DecodeStepView(
         request=request,
         text="",
-        whole=request.text,
+        whole=request.inputs.prompt,
         ids=(*request.ids, token),
         offers=(chosen,),
         stages=(),
@@ -269,7 +276,7 @@ def samples_request(
 ) -> DecodeSamplesRequest:
     """So many samples that have all written `ids`."""
     return DecodeSamplesRequest(
-        text=text,
+        inputs=RunInputs(text),
         settings=DecodeSettings(strategy="sample"),
         steps=20,
         number=len(ids) + 1,
@@ -302,8 +309,7 @@ def translation(run: int = 1, text: str = "The cat", target: str | None = None, 
     sides = {"encoder": (source, source), "decoder": (tokens, tokens), "cross": (tokens, source)}
     order = [("encoder", 0), ("encoder", 1), ("decoder", 0), ("cross", 0), ("decoder", 1), ("cross", 1)]
     return Ran(
-        request=ForwardRequest(text=text, target=target, ticket=run),
-        text=text,
+        request=ForwardRequest(inputs=RunInputs(text, target=target), ticket=run),
         tokens=tokens,
         source=source,
         sites=tuple(
@@ -311,7 +317,6 @@ def translation(run: int = 1, text: str = "The cat", target: str | None = None, 
             for stack, layer in order
         ),
         masks=(),
-        target=target,
         written=written,
         seconds=0.1,
         trace_bytes=10,

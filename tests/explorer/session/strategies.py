@@ -47,6 +47,7 @@ from models.protocol.decoding_settings import DecodeSettings, Strategy
 from models.protocol.interventions import Mask, Scale
 from models.protocol.loading import LoadRequest
 from models.protocol.request import Result
+from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest
 from models.protocol.step import StepRequest
 from models.protocol.values import SiteRef
@@ -91,7 +92,7 @@ DOCUMENTS = st.builds(
 )
 STEP_REQUESTS = st.builds(
     lambda text, ids, forced: DecodeStepRequest(
-        text=text, settings=DecodeSettings(), steps=9, number=len(ids) + 1, ids=tuple(ids), forced=forced
+        inputs=RunInputs(text), settings=DecodeSettings(), steps=9, number=len(ids) + 1, ids=tuple(ids), forced=forced
     ),
     TEXTS,
     st.lists(TOKENS, max_size=2),

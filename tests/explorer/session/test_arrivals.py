@@ -26,6 +26,7 @@ from models.protocol.loading import LoadRequest
 from models.protocol.prediction import PredictionView
 from models.protocol.recurrent import RecurrentRequest, RecurrentView
 from models.protocol.request import Failure, Result
+from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest
 from models.protocol.step import StepRequest
 from models.protocol.trust import TrustReport
@@ -173,7 +174,7 @@ def test_a_run_keeps_the_last_pictures_and_drops_the_trust(running):
 
 
 def test_a_run_ends_what_was_said_about_the_one_before(running):
-    failed = after(running, SetText("a"), answers.failure(ForwardRequest(text="a")))
+    failed = after(running, SetText("a"), answers.failure(ForwardRequest(inputs=RunInputs("a"))))
     assert failed.notice is not None
     assert after(failed, answers.ran(2, "a")).notice is None
 
@@ -268,7 +269,7 @@ def test_progress_is_replaced_lane_by_lane_newest_last(running):
 
 
 def test_a_text_that_is_too_long_offers_to_keep_what_fits(running):
-    request = ForwardRequest(text="a b c d")
+    request = ForwardRequest(inputs=RunInputs("a b c d"))
     state = after(running, SetText("a b c d"), answers.failure(request, "Too long.", cut_to=3))
     assert state.notice == Notice("warning", "Too long.", "Keep what fits", SetText("a b"), lane=ForwardRequest.lane)
     assert isinstance(state.notice.action, Intent)
@@ -286,7 +287,7 @@ def test_a_step_beyond_the_context_has_nothing_to_cut(running):
     [
         answers.failure(answers.head_view().request, stale=True),
         answers.failure(answers.head_view(run=7).request),
-        answers.failure(ForwardRequest(text="what was there before")),
+        answers.failure(ForwardRequest(inputs=RunInputs("what was there before"))),
         answers.failure(LoadRequest(reference="another")),
     ],
 )

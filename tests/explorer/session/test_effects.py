@@ -17,6 +17,7 @@ from explorer.session.reduce import reduce
 from explorer.session.state import Document, State
 from models.protocol.loading import LoadRequest
 from models.protocol.request import Request, Result
+from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest
 from models.protocol.trust import TrustRequest
 from tests.explorer.session import answers
@@ -47,20 +48,20 @@ def test_at_the_start_the_documents_checkpoint_is_loaded():
 
 def test_a_loaded_checkpoint_runs_its_text_and_is_then_checked():
     story = Story()
-    assert story.after(answers.loaded(example="Once")) == (ForwardRequest(text="Once"),)
+    assert story.after(answers.loaded(example="Once")) == (ForwardRequest(inputs=RunInputs("Once")),)
     assert story.after(answers.ran(1, "Once")) == (TrustRequest(run=1),)
 
 
 def test_before_the_first_load_a_text_only_waits():
     story = Story()
     assert story.after(SetText("Mine")) == ()
-    assert story.after(answers.loaded()) == (ForwardRequest(text="Mine"),)
+    assert story.after(answers.loaded()) == (ForwardRequest(inputs=RunInputs("Mine")),)
 
 
 def test_each_new_text_runs():
     story = running()
-    assert story.after(SetText("a")) == (ForwardRequest(text="a"),)
-    assert story.after(SetText("a b")) == (ForwardRequest(text="a b"),)
+    assert story.after(SetText("a")) == (ForwardRequest(inputs=RunInputs("a")),)
+    assert story.after(SetText("a b")) == (ForwardRequest(inputs=RunInputs("a b")),)
 
 
 def test_only_text_and_checkpoint_ask_for_anything():
@@ -79,14 +80,14 @@ def test_a_run_of_a_text_that_was_left_is_followed_by_the_one_that_stands():
     story = running()
     story.after(SetText("a"))
     story.after(SetText("Tom and Anna went"))  # nothing asked for: this is what ran last
-    assert story.after(answers.ran(2, "a")) == (ForwardRequest(text="Tom and Anna went"),)
+    assert story.after(answers.ran(2, "a")) == (ForwardRequest(inputs=RunInputs("Tom and Anna went")),)
     assert story.after(answers.ran(3)) == ()
 
 
 def test_a_text_that_failed_is_not_tried_again_by_itself():
     story = running()
     story.after(SetText("too long"))
-    assert story.after(answers.failure(ForwardRequest(text="too long"))) == ()
+    assert story.after(answers.failure(ForwardRequest(inputs=RunInputs("too long")))) == ()
     story.after(OpenCheckpoint("b"))
     assert story.after(answers.failure(LoadRequest(reference="b"))) == ()
     assert story.state.notice is not None
@@ -97,24 +98,24 @@ def test_a_text_that_failed_is_tried_when_it_is_typed_again():
     story = running()
     for text in ("too long", "short"):
         story.after(SetText(text))
-        story.after(answers.failure(ForwardRequest(text=text)))
-    assert story.after(SetText("too long")) == (ForwardRequest(text="too long"),)
-    story.after(answers.failure(ForwardRequest(text="too long")))
+        story.after(answers.failure(ForwardRequest(inputs=RunInputs(text))))
+    assert story.after(SetText("too long")) == (ForwardRequest(inputs=RunInputs("too long")),)
+    story.after(answers.failure(ForwardRequest(inputs=RunInputs("too long"))))
     story.after(RestoreDocument(Document(text="short")))
-    assert story.after(RestoreDocument(Document(text="too long"))) == (ForwardRequest(text="too long"),)
+    assert story.after(RestoreDocument(Document(text="too long"))) == (ForwardRequest(inputs=RunInputs("too long")),)
 
 
 def test_a_text_that_failed_is_tried_on_another_model():
     story = running()
     story.after(SetText("too long"))
-    story.after(answers.failure(ForwardRequest(text="too long")))
+    story.after(answers.failure(ForwardRequest(inputs=RunInputs("too long"))))
     story.after(OpenCheckpoint("b"))
-    assert story.after(answers.loaded("b")) == (ForwardRequest(text="too long"),)
+    assert story.after(answers.loaded("b")) == (ForwardRequest(inputs=RunInputs("too long")),)
 
 
 def test_a_step_runs_the_longer_text():
     assert running().after(answers.stepped(text="Tom and Anna went to")) == (
-        ForwardRequest(text="Tom and Anna went to"),
+        ForwardRequest(inputs=RunInputs("Tom and Anna went to")),
     )
 
 
@@ -129,32 +130,34 @@ def test_while_a_checkpoint_loads_its_text_does_not_run_on_the_old_model():
     story = running()
     story.after(OpenCheckpoint("b"))
     assert story.after(SetText("for b")) == ()
-    assert story.after(answers.loaded("b")) == (ForwardRequest(text="for b"),)
+    assert story.after(answers.loaded("b")) == (ForwardRequest(inputs=RunInputs("for b")),)
 
 
 def test_a_restored_text_waits_for_its_checkpoint():
     story = running()
     assert story.after(RestoreDocument(Document("b", "for b"))) == (LoadRequest(reference="b"),)
-    assert story.after(answers.loaded("b", "Theirs")) == (ForwardRequest(text="for b"),)
+    assert story.after(answers.loaded("b", "Theirs")) == (ForwardRequest(inputs=RunInputs("for b")),)
 
 
 def test_the_same_text_runs_again_on_another_model():
     story = running()
     story.after(OpenCheckpoint("b"))
-    assert story.after(answers.loaded("b", example="Tom and Anna went")) == (ForwardRequest(text="Tom and Anna went"),)
+    assert story.after(answers.loaded("b", example="Tom and Anna went")) == (
+        ForwardRequest(inputs=RunInputs("Tom and Anna went")),
+    )
 
 
 def test_opening_the_same_checkpoint_afresh_runs_a_text_whose_run_it_called_off():
     story = running()
     story.after(SetText("a"))
-    assert story.after(answers.loaded()) == (ForwardRequest(text="a"),)
+    assert story.after(answers.loaded()) == (ForwardRequest(inputs=RunInputs("a")),)
 
 
 def test_a_failed_switch_runs_what_was_typed_meanwhile_on_the_model_that_stayed():
     story = running()
     story.after(OpenCheckpoint("b"))
     story.after(SetText("typed"))
-    assert story.after(answers.failure(LoadRequest(reference="b"))) == (ForwardRequest(text="typed"),)
+    assert story.after(answers.failure(LoadRequest(reference="b"))) == (ForwardRequest(inputs=RunInputs("typed")),)
 
 
 def test_a_failed_switch_without_typing_asks_for_nothing():
@@ -169,7 +172,7 @@ def test_going_back_during_a_switch_loads_what_was_open_again():
     story.after(OpenCheckpoint("b"))
     assert story.after(OpenCheckpoint("story-gpt")) == (LoadRequest(reference="story-gpt"),)
     assert story.after(SetText("typed")) == ()
-    assert story.after(answers.loaded()) == (ForwardRequest(text="typed"),)
+    assert story.after(answers.loaded()) == (ForwardRequest(inputs=RunInputs("typed")),)
 
 
 def test_trust_is_asked_for_once_a_checkpoint():

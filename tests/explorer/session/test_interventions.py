@@ -18,8 +18,9 @@ from explorer.session.intents import (
     SwitchIntervention,
 )
 from explorer.session.session import Session
-from explorer.session.state import InterventionItem, Question, State
+from explorer.session.state import InterventionItem, State
 from models.protocol.interventions import Intervention, Mask, Positions, Scale
+from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest
 from models.protocol.values import SiteRef
 from tests.explorer.session import answers
@@ -61,11 +62,13 @@ def test_a_knob_replaces_every_intervention_in_its_slot(state):
 
 def test_a_change_runs_the_text_again_with_what_is_on(state):
     edited = answers.after(state, PutIntervention(HALF), PutIntervention(WINDOW))
-    assert effects(state, edited) == (ForwardRequest(text="Tom and Anna went", interventions=(HALF, WINDOW)),)
+    assert effects(state, edited) == (
+        ForwardRequest(inputs=RunInputs("Tom and Anna went", interventions=(HALF, WINDOW))),
+    )
     off = answers.after(edited, SwitchIntervention(0, False))
-    assert effects(edited, off) == (ForwardRequest(text="Tom and Anna went", interventions=(WINDOW,)),)
+    assert effects(edited, off) == (ForwardRequest(inputs=RunInputs("Tom and Anna went", interventions=(WINDOW,))),)
     assert not edited.up_to_date
-    arrived = replace(answers.ran(run=2), interventions=(HALF, WINDOW))
+    arrived = answers.changed(answers.ran(run=2), interventions=(HALF, WINDOW))
     assert answers.after(edited, arrived).up_to_date
     back = answers.after(edited, ClearInterventions())
     assert back.up_to_date
@@ -75,7 +78,7 @@ def test_a_change_runs_the_text_again_with_what_is_on(state):
 def test_what_is_switched_off_stays_listed(state):
     state = answers.after(state, PutIntervention(HALF), SwitchIntervention(0, False))
     assert state.document.interventions == (InterventionItem(HALF, on=False),)
-    assert state.document.question == Question("Tom and Anna went")
+    assert state.document.inputs == RunInputs("Tom and Anna went")
 
 
 def test_removing_and_clearing(state):
@@ -142,7 +145,7 @@ def test_each_stroke_is_a_step_and_a_drag_of_the_slider_is_one(qapp):
 
 
 def test_a_text_that_can_not_run_with_them_is_not_tried_again_until_something_changes(state):
-    asked = ForwardRequest(text="Tom and Anna went", interventions=(HALF,))
+    asked = ForwardRequest(inputs=RunInputs("Tom and Anna went", interventions=(HALF,)))
     edited = answers.after(state, PutIntervention(HALF))
     refused = answers.after(edited, answers.failure(asked, "There is no such layer."))
     assert refused.notice is not None
@@ -151,7 +154,7 @@ def test_a_text_that_can_not_run_with_them_is_not_tried_again_until_something_ch
     assert removed.notice is None
     assert effects(refused, removed) == ()  # the run on screen is the right one again
     other = answers.after(refused, SetText("Tom"))
-    assert effects(refused, other) == (ForwardRequest(text="Tom", interventions=(HALF,)),)
+    assert effects(refused, other) == (ForwardRequest(inputs=RunInputs("Tom", interventions=(HALF,))),)
 
 
 def test_another_model_keeps_what_means_the_same_there(state):

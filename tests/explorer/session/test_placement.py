@@ -13,6 +13,7 @@ from models.protocol.export import ExportRequest
 from models.protocol.head import HeadRequest
 from models.protocol.loading import LoadRequest
 from models.protocol.request import Failure
+from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest
 from models.protocol.values import BEST, Placement, SiteRef
 from tests.explorer.session import answers
@@ -100,7 +101,7 @@ def test_a_place_that_can_not_be_had_leaves_the_model_where_it_is(running):
 
 
 def test_a_text_without_room_is_offered_a_smaller_format_then_the_cpu(running):
-    request = ForwardRequest(text=running.document.text)
+    request = ForwardRequest(inputs=RunInputs(running.document.text))
     smaller = notice_of(after(running, without_room(request)))
     assert (smaller.action_label, smaller.action) == ("Use bfloat16", Place(Placement("cuda:0", "bfloat16")))
     on_cpu = notice_of(after(running, without_room(request, dtype="bfloat16")))
@@ -134,7 +135,7 @@ def test_text_typed_while_it_moves_runs_there(running):
     moving = after(running, Place(GPU), SetText("Something else"))
     there = after(moving, Arrived(answers.loaded(placement=GPU)))
     assert there.document.text == "Something else"
-    assert effects(moving, there)[0] == ForwardRequest(text="Something else")
+    assert effects(moving, there)[0] == ForwardRequest(inputs=RunInputs("Something else"))
 
 
 def test_a_document_restored_elsewhere_keeps_the_place(running):

@@ -270,6 +270,6 @@ def check(state: State) -> None:
         assert writing.branches.current in writing.branches
         assert all(node.parent in writing.branches for node in writing.branches.nodes)
     if state.asked is not None:
-        assert state.asked.request.text == state.document.text
+        assert state.asked.request.inputs.prompt == state.document.text
         assert all(parent in state.document.branches for parent in state.asked.parents)
         assert 0 < state.passage <= state.passages

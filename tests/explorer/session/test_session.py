@@ -32,6 +32,7 @@ from explorer.session.writing import TEXTS_KEPT
 from models.protocol.head import HeadRequest
 from models.protocol.interventions import Scale
 from models.protocol.loading import LoadRequest
+from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest
 from models.protocol.trust import TrustRequest
 from models.protocol.values import SiteRef
@@ -90,7 +91,11 @@ def test_what_follows_from_a_change_is_requested(qapp):
     session.start()
     session.dispatch(Arrived(answers.loaded(example="Once")))
     session.dispatch(Arrived(answers.ran(1, "Once")))
-    assert requests == [LoadRequest(reference="story-gpt"), ForwardRequest(text="Once"), TrustRequest(run=1)]
+    assert requests == [
+        LoadRequest(reference="story-gpt"),
+        ForwardRequest(inputs=RunInputs("Once")),
+        TrustRequest(run=1),
+    ]
 
 
 def test_a_panel_requests_what_it_shows(session, changes, qtbot):
@@ -187,7 +192,7 @@ def test_an_undone_text_runs_again(session):
     requests: list[object] = []
     session.requested.connect(requests.append)
     session.undo()
-    assert requests == [ForwardRequest(text="Tom and Anna went")]
+    assert requests == [ForwardRequest(inputs=RunInputs("Tom and Anna went"))]
 
 
 def test_what_the_engine_changes_is_no_step(session):
@@ -338,7 +343,7 @@ def test_each_edited_model_has_a_tree_of_its_own(session):
     request = answers.step_request()
     with pytest.raises(ValueError, match="changed otherwise"):
         session.dispatch(AskStep(request))
-    edited = replace(request, interventions=(Scale(0.5),))
+    edited = replace(request, inputs=replace(request.inputs, interventions=(Scale(0.5),)))
     session.dispatch(AskStep(edited))
     session.dispatch(Arrived(answers.step_view(edited, 9)))
     assert words(session) == [9]

@@ -12,6 +12,7 @@ from explorer.session.session import Session
 from explorer.session.state import Document, Notice, State
 from models.protocol.chat import MOST_TURNS, Chat, Prompt, Turn
 from models.protocol.request import Failure
+from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest
 from models.protocol.step import StepRequest
 from tests.explorer.session import answers
@@ -63,7 +64,7 @@ def test_the_text_becomes_what_the_user_says_and_runs(session: Session) -> None:
     session.dispatch(SetChat(True))
 
     assert read(session) == Chat((Turn("user", "Tom"),))
-    assert requests == [ForwardRequest(text=Chat((Turn("user", "Tom"),)))]
+    assert requests == [ForwardRequest(inputs=RunInputs(Chat((Turn("user", "Tom"),))))]
     session.dispatch(Arrived(answers.ran(1, Chat((Turn("user", "Tom"),)))))
     assert session.state.up_to_date
 
@@ -138,13 +139,13 @@ def test_a_step_goes_into_the_assistants_turn(session: Session) -> None:
 def test_a_refused_conversation_is_not_tried_again(session: Session) -> None:
     session.dispatch(SetTurns(TURNS))
     requests = asked(session)
-    failure = Failure(request=ForwardRequest(text=Chat(TURNS)), sentence="Roles must alternate.")
+    failure = Failure(request=ForwardRequest(inputs=RunInputs(Chat(TURNS))), sentence="Roles must alternate.")
     session.dispatch(Arrived(failure))
     assert notice(session) == Notice("error", "Roles must alternate.", lane=ForwardRequest.lane)
     assert requests == []
     session.dispatch(SetTurns(TURNS[:2]))
     assert notice(session) is None
-    assert requests == [ForwardRequest(text=Chat(TURNS[:2]))]
+    assert requests == [ForwardRequest(inputs=RunInputs(Chat(TURNS[:2])))]
 
 
 def test_turns_are_bounded(session: Session) -> None:

@@ -40,7 +40,7 @@ def test_a_session_comes_back_whole(window, path):
     window.menus["open_session"].trigger()
     settle(window)
     assert window.session.state.document == saved
-    assert window.session.state.ran.interventions == (SCALE, Mask("window", window=4))
+    assert window.session.state.ran.inputs.interventions == (SCALE, Mask("window", window=4))
     window.session.undo()
     assert window.session.state.document.interventions == ()
     settle(window)

@@ -14,6 +14,7 @@ from explorer.window.top_bar import TopBar, facts
 from models.protocol.export import ExportRequest
 from models.protocol.quality import QualityRequest
 from models.protocol.request import Lane
+from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession
@@ -100,7 +101,7 @@ def test_short_work_is_not_announced_and_long_work_is(bar, session, qtbot):
     qtbot.waitUntil(bar.progress.isVisible)
     assert bar.doing.text() == "Working …"
     assert bar.progress.maximum() == 0
-    session.arrive(answers.progress(ForwardRequest(text="a"), "Running the model", 0.25))
+    session.arrive(answers.progress(ForwardRequest(inputs=RunInputs("a")), "Running the model", 0.25))
     assert bar.doing.text() == "Running the model …"
     assert bar.progress.value() / bar.progress.maximum() == 0.25
     session.dispatch(Busy(frozenset()))
@@ -126,7 +127,7 @@ def test_saving_weights_can_be_cancelled_and_nothing_else_can(bar, session, qtbo
     export = ExportRequest(run=1, path="a.npz")
     session.dispatch(Busy(frozenset({ForwardRequest.lane, ExportRequest.lane})))
     session.arrive(answers.progress(export, "Writing the weights", 0.5))
-    session.arrive(answers.progress(ForwardRequest(text="a"), "Running the model", 0.1))
+    session.arrive(answers.progress(ForwardRequest(inputs=RunInputs("a")), "Running the model", 0.1))
     assert bar.doing.text() == "Writing the weights …"
     assert bar.progress.value() / bar.progress.maximum() == 0.5
     bar.resize(940, 48)

@@ -83,4 +83,4 @@ def test_a_full_device_offers_a_smaller_format_and_then_the_cpu(window):
     settle(window)
     assert window.session.state.notice is None
     assert window.session.state.ran is not None
-    assert window.session.state.ran.text == EXAMPLE * 8
+    assert window.session.state.ran.inputs.prompt == EXAMPLE * 8

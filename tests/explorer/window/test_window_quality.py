@@ -65,7 +65,7 @@ def test_run_to_the_end_with_a_text_and_a_checkpoint_opened_meanwhile(window, pa
     example = panel.examples.example
     press(panel.examples.use)
     settle(window)
-    assert window.session.state.ran.text == example.source
+    assert window.session.state.ran.inputs.prompt == example.source
     assert window.session.state.ran.written == example.written[1]
 
 

@@ -72,7 +72,7 @@ def open_bert(window: MainWindow) -> None:
 def test_the_model_runs_as_one_types_and_the_selection_follows_the_end(window):
     QTest.keyClicks(window.input.text, " him")
     settle(window)
-    assert window.session.state.ran.text == EXAMPLE + " him"
+    assert window.session.state.ran.inputs.prompt == EXAMPLE + " him"
     assert words(window)[-1] == "him"
     assert window.session.state.selection.query == 14
     assert window.session.state.results.of(PredictionView).predictions[0].position == 14
@@ -83,10 +83,10 @@ def test_enter_runs_again_and_shift_enter_breaks_the_line(window):
     press(window.input.text, Qt.Key.Key_Return)
     settle(window)
     assert window.session.state.ran is not before
-    assert window.session.state.ran.text == EXAMPLE
+    assert window.session.state.ran.inputs.prompt == EXAMPLE
     press(window.input.text, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
     settle(window)
-    assert window.session.state.ran.text == EXAMPLE + "\n"
+    assert window.session.state.ran.inputs.prompt == EXAMPLE + "\n"
     assert words(window)[-1] == "⏎"
 
 
@@ -95,7 +95,7 @@ def test_a_step_from_inside_the_input_writes_the_likeliest_token(window, key):
     press(window.input.text, key, CONTROL)
     settle(window)
     assert window.input.text.text() == EXAMPLE + " Tom"
-    assert window.session.state.ran.text == EXAMPLE + " Tom"
+    assert window.session.state.ran.inputs.prompt == EXAMPLE + " Tom"
     assert window.session.state.selection.query == 14
 
 
@@ -107,11 +107,11 @@ def test_undo_and_redo_from_inside_the_input(window):
     for text in (EXAMPLE + " Tom", EXAMPLE):
         press(window.input.text, Qt.Key.Key_Z, CONTROL)
         settle(window)
-        assert window.input.text.text() == window.session.state.ran.text == text
+        assert window.input.text.text() == window.session.state.ran.inputs.prompt == text
     for text in (EXAMPLE + " Tom", EXAMPLE + " Tom."):
         press(window.input.text, Qt.Key.Key_Y, CONTROL)
         settle(window)
-        assert window.input.text.text() == window.session.state.ran.text == text
+        assert window.input.text.text() == window.session.state.ran.inputs.prompt == text
     assert not window.menus["redo"].isEnabled()
 
 
@@ -143,7 +143,7 @@ def test_the_checkpoint_menu_opens_another_model_and_comes_back(window):
     open_bert(window)
     state = window.session.state
     assert window.windowTitle() == "story-bert - Attention Explorer"
-    assert "[MASK]" in window.input.text.text() == state.ran.text
+    assert "[MASK]" in window.input.text.text() == state.ran.inputs.prompt
     assert state.ran.masks
     assert state.selection.query == state.ran.masks[0]
     assert state.site.stack == "encoder"
@@ -265,7 +265,7 @@ def test_a_text_that_is_too_long_offers_to_keep_what_fits(window):
     settle(window)
     assert not window.notice_bar.isVisible()
     assert len(window.session.state.ran.tokens) == 512
-    assert window.session.state.ran.text == window.input.text.text()
+    assert window.session.state.ran.inputs.prompt == window.input.text.text()
 
 
 def test_an_emptied_input_gets_a_sentence_and_the_next_letter_takes_it_away(window):
@@ -298,7 +298,7 @@ def test_odd_texts_are_run_as_they_were_pasted(window, text):
     paste(window, text)
     settle(window)
     assert window.session.state.notice is None
-    assert window.session.state.ran.text == window.input.text.text() == text
+    assert window.session.state.ran.inputs.prompt == window.input.text.text() == text
     assert all(word.strip() for word in words(window))
     for token in range(len(words(window))):
         click_token(window, token)
@@ -311,7 +311,7 @@ def test_an_input_method_commits_whole_characters(window):
     event.setCommitString(" 日本語👍🏽")
     QApplication.sendEvent(window.input.text, event)
     settle(window)
-    assert window.session.state.ran.text == EXAMPLE + " 日本語👍🏽"
+    assert window.session.state.ran.inputs.prompt == EXAMPLE + " 日本語👍🏽"
 
 
 def test_a_megabyte_is_refused_with_a_sentence(window):
@@ -331,5 +331,5 @@ def test_text_that_is_typed_faster_than_it_runs_ends_up_run(window):
     for _ in range(40):
         QTest.keyClicks(window.input.text, " and then")
     settle(window)
-    assert window.session.state.ran.text == EXAMPLE + " and then" * 40
+    assert window.session.state.ran.inputs.prompt == EXAMPLE + " and then" * 40
     assert window.session.state.selection.query == len(words(window)) - 1

@@ -283,7 +283,7 @@ def test_an_ending_typed_wrongly_is_mended(window, tmp_path, monkeypatch, typed,
         assert f"{file} is there already" in window.notice_bar.text
         assert (tmp_path / file).read_bytes() == before
     saved = load_weights(tmp_path / file)
-    assert saved.text == window.session.state.ran.text
+    assert saved.text == window.session.state.ran.inputs.prompt
 
 
 def test_saving_weights_is_cancelled_with_a_button_and_leaves_no_file(window, tmp_path, monkeypatch):

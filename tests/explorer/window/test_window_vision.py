@@ -136,10 +136,10 @@ def test_another_sample_is_chosen_by_the_keyboard(window):
     press(box, Qt.Key.Key_Down)
     settle(window)
     assert window.session.state.document.picture == box.itemData(here + 1) == "sample:fish-2"
-    assert window.session.state.ran.picture == "sample:fish-2"
+    assert window.session.state.ran.inputs.picture == "sample:fish-2"
     window.session.undo()
     settle(window)
-    assert window.session.state.ran.picture == "sample:fish-1"
+    assert window.session.state.ran.inputs.picture == "sample:fish-1"
     assert box.currentIndex() == here
 
 
@@ -180,7 +180,7 @@ def test_a_file_is_opened(window, drawing, monkeypatch):
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(drawing), ""))
     QTest.mouseClick(window.input.picture.open_button, Qt.MouseButton.LeftButton)
     settle(window)
-    assert window.session.state.ran.picture == str(drawing)
+    assert window.session.state.ran.inputs.picture == str(drawing)
 
 
 def test_a_broken_file_leaves_the_last_picture(window, tmp_path):
@@ -190,7 +190,7 @@ def test_a_broken_file_leaves_the_last_picture(window, tmp_path):
     broken.write_bytes(broken.read_bytes()[:900])
     drop(window, broken)
     assert "half.png is broken" in window.session.state.notice.text
-    assert window.session.state.ran.picture == "sample:fish-1"
+    assert window.session.state.ran.inputs.picture == "sample:fish-1"
     window.session.undo()
     settle(window)
     assert window.session.state.notice is None

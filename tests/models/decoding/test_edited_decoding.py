@@ -17,6 +17,7 @@ from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.errors import InputError
 from models.protocol.interventions import Intervention, Mask, Positions, Scale
 from models.protocol.request import Result
+from models.protocol.run_inputs import RunInputs
 from models.protocol.values import SiteRef
 from tests.models.asking import ask, failure_of, opened
 
@@ -157,12 +158,11 @@ def played(engine: Engine, count: int, text: str, interventions: tuple[Intervent
     view: Result | None = None
     for number in range(1, count + 1):
         request = DecodeStepRequest(
-            text=text,
+            inputs=RunInputs(text, interventions=interventions),
             settings=DecodeSettings(),
             steps=50,
             number=number,
             ids=ids,
-            interventions=interventions,
             **more,
         )
         view = ask(engine, request)
@@ -188,7 +188,7 @@ def test_rows_are_those_of_the_edited_run(gpt, story_gpt, edits):
     site = SiteRef("decoder", 3)
     view = played(gpt, 5, TEXT, edits, site=site, head=2)
     assert (view.prevents_caching is not None) == (edits[0].kind == "full")
-    rows = ask(gpt, DecodeRowsRequest(text=TEXT, ids=view.ids, interventions=edits, site=site, head=2))
+    rows = ask(gpt, DecodeRowsRequest(inputs=RunInputs(TEXT, interventions=edits), ids=view.ids, site=site, head=2))
     assert isinstance(rows, DecodeRowsView)
     assert rows.from_steps == (view.prevents_caching is None)
     prompt = [token.id for token in story_gpt.tokenize(TEXT)]
@@ -211,7 +211,7 @@ def test_masks_are_filled_by_the_edited_model(bert, story_bert):
 def test_what_can_not_be_honoured_is_refused_in_a_sentence(gpt, translator):
     def refused(engine: Engine, *interventions: Intervention) -> str:
         request = DecodeStepRequest(
-            text=TEXT, settings=DecodeSettings(), steps=5, number=1, interventions=tuple(interventions)
+            inputs=RunInputs(TEXT, interventions=tuple(interventions)), settings=DecodeSettings(), steps=5, number=1
         )
         return failure_of(engine, request).sentence
 

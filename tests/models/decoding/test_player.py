@@ -24,6 +24,7 @@ from models.protocol.decoding import (
 from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.interventions import Mask
 from models.protocol.loading import LoadRequest
+from models.protocol.run_inputs import RunInputs
 from models.protocol.values import SiteRef
 from tests.models.asking import ask, failure_of, opened
 
@@ -39,8 +40,15 @@ def translator() -> Engine:
     return opened("en-es")
 
 
-def step(engine, number=1, ids=(), text=TEXT, settings=GREEDY, steps=20, **more) -> DecodeStepView:
-    request = DecodeStepRequest(text=text, settings=settings, steps=steps, number=number, ids=tuple(ids), **more)
+def step(engine, number=1, ids=(), text=TEXT, settings=GREEDY, steps=20, interventions=(), **more) -> DecodeStepView:
+    request = DecodeStepRequest(
+        inputs=RunInputs(text, interventions=interventions),
+        settings=settings,
+        steps=steps,
+        number=number,
+        ids=tuple(ids),
+        **more,
+    )
     view = ask(engine, request)
     assert isinstance(view, DecodeStepView), view
     return view
@@ -63,7 +71,7 @@ def drawn(engine, count, numbers, text=TEXT, settings=DRAWN, ids=(), **more) -> 
         if not written:
             break
         request = DecodeSamplesRequest(
-            text=text,
+            inputs=RunInputs(text),
             settings=settings,
             steps=100,
             number=number,
@@ -87,7 +95,7 @@ def _assert_alike(offers, others) -> None:
 
 
 def rows(engine, ids, text=TEXT, site=SITE, head=5) -> DecodeRowsView:
-    view = ask(engine, DecodeRowsRequest(text=text, ids=tuple(ids), site=site, head=head))
+    view = ask(engine, DecodeRowsRequest(inputs=RunInputs(text), ids=tuple(ids), site=site, head=head))
     assert isinstance(view, DecodeRowsView)
     return view
 
@@ -132,7 +140,7 @@ def test_going_back_and_sideways_gives_what_a_fresh_start_gives(gpt, back_to):
 
 
 def test_the_cache_computes_one_token_a_step_and_reuses_the_others(gpt):
-    prompt = len(gpt._model.tokenize(TEXT))
+    prompt = len(gpt.workspace.model.tokenize(TEXT))
     views = played(gpt, 4)
     for number, view in enumerate(views, 1):
         assert len(view.cache) == 8
@@ -190,7 +198,7 @@ def test_rows_of_a_sliding_window_stand_where_their_keys_do(tiny_folder, tiny_mo
 
 def test_the_sources_keys_are_computed_once(translator):
     views = played(translator, 3, ENGLISH)
-    source = len(translator._model.tokenize(ENGLISH))
+    source = len(translator.workspace.model.tokenize(ENGLISH))
     cross = [[layer for layer in view.cache if layer.stack == "cross"] for view in views]
     assert [(c[0].reused, c[0].computed) for c in cross] == [(0, source), (source, 0), (source, 0)]
 
@@ -250,7 +258,9 @@ def test_of_a_long_text_the_last_rows_are_shown_and_held(gpt, story_gpt, monkeyp
 def test_rows_whose_last_keys_are_hidden_are_as_wide_as_the_text(gpt, story_gpt):
     text, edit = "Anna gave the dog to", (Mask("painted", cells=tuple((i, i, False) for i in range(1, 30))),)
     views = played(gpt, 4, text, site=SITE, head=5, interventions=edit)
-    found = ask(gpt, DecodeRowsRequest(text=text, ids=views[-1].ids, site=SITE, head=5, interventions=edit))
+    found = ask(
+        gpt, DecodeRowsRequest(inputs=RunInputs(text, interventions=edit), ids=views[-1].ids, site=SITE, head=5)
+    )
     tokens = [*(token.id for token in story_gpt.tokenize(text)), *views[-1].ids[:-1]]
     trace = run(story_gpt, tokens, interventions=edit)
     assert isinstance(found, DecodeRowsView)
@@ -372,7 +382,7 @@ def test_samples_are_taken_up_where_they_were_left(request, engine):
     halves = drawn(engine, 3, (0, 1, 2), text, ids=begun)
     played(engine, 1, text)
     request_ = DecodeSamplesRequest(
-        text=text,
+        inputs=RunInputs(text),
         settings=DRAWN,
         steps=100,
         number=6,
@@ -432,7 +442,7 @@ def test_masks_are_filled_the_surest_first(bert):
 
 
 def _request(text=TEXT, settings=GREEDY, number=1, ids=()) -> DecodeStepRequest:
-    return DecodeStepRequest(text=text, settings=settings, steps=10, number=number, ids=ids)
+    return DecodeStepRequest(inputs=RunInputs(text), settings=settings, steps=10, number=number, ids=ids)
 
 
 def test_a_full_context_is_said(gpt, story_gpt):

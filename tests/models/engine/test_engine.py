@@ -25,6 +25,7 @@ from models.protocol.head import HeadRequest, HeadView
 from models.protocol.loading import Loaded, LoadRequest
 from models.protocol.prediction import PredictionRequest, PredictionView
 from models.protocol.request import Failure, Request
+from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest
 from models.protocol.step import Stepped, StepRequest
 from models.protocol.trust import TrustReport, TrustRequest
@@ -60,7 +61,7 @@ def test_load() -> None:
 
 def test_forward(gpt: Engine) -> None:
     ran = forward(gpt, tiny.SENTENCE, ticket=11)
-    assert (ran.run, ran.text) == (11, tiny.SENTENCE)
+    assert (ran.run, ran.inputs.prompt) == (11, tiny.SENTENCE)
     assert ran.tokens[0].label == "⟨start⟩"
     assert "".join(token.text for token in ran.tokens) == tiny.SENTENCE
     assert [site.ref for site in ran.sites] == [SiteRef("decoder", layer) for layer in range(8)]
@@ -216,7 +217,7 @@ def test_other_checkpoint_takes_the_run_along(tiny_folder: TinyFolder) -> None:
 
 def test_nothing_is_open_yet() -> None:
     engine = Engine()
-    failure = failure_of(engine, ForwardRequest(ticket=1, text="Tom"))
+    failure = failure_of(engine, ForwardRequest(inputs=RunInputs("Tom"), ticket=1))
     assert failure.sentence == "No checkpoint is open yet. Open one first."
     assert not failure.stale
     for view in VIEWS:
@@ -234,8 +235,8 @@ def stop_at(poll: int) -> Callable[[], bool]:
 @pytest.mark.parametrize(
     ("request_of", "polls"),
     [
-        (lambda: ForwardRequest(ticket=81, text="Tom and Anna"), 1),
-        (lambda: ForwardRequest(ticket=81, text="Tom and Anna"), 5),
+        (lambda: ForwardRequest(inputs=RunInputs("Tom and Anna"), ticket=81), 1),
+        (lambda: ForwardRequest(inputs=RunInputs("Tom and Anna"), ticket=81), 5),
         (lambda: AtlasRequest(run=80, size=8), 3),
         (lambda: TrustRequest(run=80), 4),
         (lambda: LoadRequest(reference="story-bert"), 1),
@@ -262,7 +263,7 @@ def out_of_memory(*_: Any, **__: Any) -> Any:
 def test_not_enough_memory(gpt: Engine, monkeypatch: pytest.MonkeyPatch, shortage: Callable[..., Any]) -> None:
     forward(gpt, tiny.SENTENCE, ticket=90)
     monkeypatch.setattr("models.engine.running.run", shortage)
-    failure = failure_of(gpt, ForwardRequest(ticket=91, text="Tom"))
+    failure = failure_of(gpt, ForwardRequest(inputs=RunInputs("Tom"), ticket=91))
     assert "not enough memory" in failure.sentence
     assert "Shorten the text" in failure.sentence
     assert failure.cause.startswith("Traceback")
@@ -285,7 +286,7 @@ def test_fault_of_the_program_is_not_dressed_up(gpt: Engine, monkeypatch: pytest
 
     monkeypatch.setattr("models.engine.running.run", broken)
     with pytest.raises(RuntimeError, match="sizes differ"):
-        ask(gpt, ForwardRequest(ticket=1, text="Tom"))
+        ask(gpt, ForwardRequest(inputs=RunInputs("Tom"), ticket=1))
 
 
 def test_request_of_no_kind(gpt: Engine) -> None:

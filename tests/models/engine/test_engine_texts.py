@@ -7,6 +7,7 @@ import pytest
 from models.engine.engine import Engine
 from models.forward.model import Model
 from models.protocol.request import Failure
+from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest
 from models.protocol.step import StepRequest
 from tests.models import tiny
@@ -16,7 +17,7 @@ from tests.models.asking import ask, failure_of, forward, still_holds
 @pytest.mark.parametrize("text", ["", "\0", " "])
 def test_nothing_to_read(bert: Engine, text: str) -> None:
     forward(bert, "Tom", ticket=30)
-    failure = failure_of(bert, ForwardRequest(ticket=31, text=text))
+    failure = failure_of(bert, ForwardRequest(inputs=RunInputs(text), ticket=31))
     assert ("is empty" if text == "" else "leaves nothing") in failure.sentence
     assert failure.sentence.count("Type a") == 1
     assert failure.cut_to is None
@@ -27,7 +28,7 @@ def test_nothing_to_read(bert: Engine, text: str) -> None:
 def test_one_token_too_many(gpt: Engine, story_gpt: Model) -> None:
     text = tiny.text_of(story_gpt, 512)
     assert len(forward(gpt, text, ticket=40).tokens) == 512
-    failure = failure_of(gpt, ForwardRequest(ticket=41, text=text + " and"))
+    failure = failure_of(gpt, ForwardRequest(inputs=RunInputs(text + " and"), ticket=41))
     assert "513 tokens long; story-gpt takes 512" in failure.sentence
     assert "Nothing was cut" in failure.sentence
     assert failure.cut_to == len(text)
@@ -48,20 +49,20 @@ ENDINGS = {
 @pytest.mark.parametrize("room", [0, 1, 2, 3, 4])
 def test_cut_keeps_what_fits(gpt: Engine, story_gpt: Model, ending: str, room: int) -> None:
     text = tiny.text_of(story_gpt, 512 - room) + ending
-    failure = failure_of(gpt, ForwardRequest(ticket=50, text=text))
+    failure = failure_of(gpt, ForwardRequest(inputs=RunInputs(text), ticket=50))
     assert failure.cut_to is not None
     kept = text[: failure.cut_to]
     tokens = forward(gpt, kept, ticket=51).tokens
     assert 512 - 4 <= len(tokens) <= 512  # no room was left that a whole character would have fitted in
     assert "".join(token.text for token in tokens if token.part[0] == token.part[1]) == kept
     assert tokens[-1].part[0] == tokens[-1].part[1]  # no half of a character
-    one_more = failure_of(gpt, ForwardRequest(ticket=52, text=text))
+    one_more = failure_of(gpt, ForwardRequest(inputs=RunInputs(text), ticket=52))
     assert one_more.cut_to == failure.cut_to
 
 
 def test_cut_for_a_framed_model(bert: Engine) -> None:
     text = "Anna lost her xylophone in the park. " * 60
-    failure = failure_of(bert, ForwardRequest(ticket=60, text=text))
+    failure = failure_of(bert, ForwardRequest(inputs=RunInputs(text), ticket=60))
     assert "story-bert takes 256" in failure.sentence
     assert failure.cut_to is not None
     tokens = forward(bert, text[: failure.cut_to], ticket=61).tokens
@@ -71,6 +72,6 @@ def test_cut_for_a_framed_model(bert: Engine) -> None:
 
 def test_a_megabyte_of_text(gpt: Engine) -> None:
     text = ("Tom and Anna went to the park. 🙂 " * 40_000)[: 1 << 20]
-    failure = failure_of(gpt, ForwardRequest(ticket=70, text=text))
+    failure = failure_of(gpt, ForwardRequest(inputs=RunInputs(text), ticket=70))
     assert failure.cut_to is not None
     assert 500 < len(forward(gpt, text[: failure.cut_to], ticket=71).tokens) <= 512

@@ -17,6 +17,7 @@ from models.protocol.head import HeadRequest
 from models.protocol.interventions import Scale
 from models.protocol.loading import DevicesRequest, DevicesView, Loaded, LoadRequest
 from models.protocol.request import Failure, Request, Result
+from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest, Ran
 from models.protocol.values import AUTO, BEST, Placement, SiteRef
 from tests import pretend_device
@@ -89,7 +90,7 @@ def test_a_model_that_does_not_fit_is_let_go_and_the_open_one_stays():
     failure = failure_of(engine, load)
     assert "story-gpt takes 34.2 MB of memory to open in float32, and 30.0 MB are free on PRETEND 0" in failure.sentence
     assert failure.no_room == Placement(DEVICE)
-    assert isinstance(ask(engine, ForwardRequest(ticket=3, text="", picture="sample:fish-1")), Ran)
+    assert isinstance(ask(engine, ForwardRequest(inputs=RunInputs("", picture="sample:fish-1"), ticket=3)), Ran)
 
 
 def test_a_text_that_does_not_fit_is_let_go_and_the_run_before_stays():
@@ -97,7 +98,7 @@ def test_a_text_that_does_not_fit_is_let_go_and_the_run_before_stays():
     forward(engine, "Tom and Anna", ticket=2)
     before = taken()
     pretend_device.set_budget(before + 1_000_000)
-    failure = failure_of(engine, ForwardRequest(ticket=3, text=tiny.SENTENCE * 8))
+    failure = failure_of(engine, ForwardRequest(inputs=RunInputs(tiny.SENTENCE * 8), ticket=3))
     assert failure.sentence.startswith("There is not enough memory for this.")
     assert failure.no_room == Placement(DEVICE)
     assert taken() == before

@@ -28,6 +28,7 @@ from models.protocol.order import ShuffleRequest
 from models.protocol.positions import PositionsRequest
 from models.protocol.prediction import PredictionRequest, PredictionView
 from models.protocol.request import Failure
+from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest, Ran
 from models.protocol.step import StepRequest
 from models.protocol.trust import TrustReport, TrustRequest
@@ -159,7 +160,7 @@ def test_every_view_is_answered_in_half_precision(dtype):
     loaded = ask(engine, LoadRequest(ticket=1, reference="story-gpt", placement=Placement("cpu", dtype)))
     assert isinstance(loaded, Loaded)
     assert (loaded.device, loaded.dtype, loaded.placement) == ("CPU", dtype, Placement("cpu", dtype))
-    ran = ask(engine, ForwardRequest(ticket=2, text=tiny.SENTENCE))
+    ran = ask(engine, ForwardRequest(inputs=RunInputs(tiny.SENTENCE), ticket=2))
     assert isinstance(ran, Ran)
     for request in (
         HeadRequest(run=2, site=SITE, head=0),
@@ -211,7 +212,7 @@ def test_a_model_whose_weights_are_kept_aside_answers_the_same(monkeypatch, refe
     monkeypatch.setattr("models.opening.load.open_checkpoint", opened)
     assert isinstance(ask(spread, LoadRequest(ticket=1, reference=reference)), Loaded)
     requests = (
-        ForwardRequest(ticket=2, text=tiny.SENTENCE, target="Tom y Ana" if reference == "en-es" else None),
+        ForwardRequest(inputs=RunInputs(tiny.SENTENCE, target="Tom y Ana" if reference == "en-es" else None), ticket=2),
         HeadRequest(run=2, site=SITE, head=0),
         AtlasRequest(run=2, size=32),
         PredictionRequest(run=2, positions=(3,)),
@@ -254,7 +255,7 @@ def test_what_lies_on_two_devices_is_spread():
 def test_a_load_without_room_says_so_and_leaves_the_open_model(monkeypatch, dtype):
     engine = Engine()
     ask(engine, LoadRequest(ticket=1, reference="story-gpt"))
-    ask(engine, ForwardRequest(ticket=2, text="Tom"))
+    ask(engine, ForwardRequest(inputs=RunInputs("Tom"), ticket=2))
 
     def full(*_: Any, **__: Any) -> nn.Module:
         raise torch.OutOfMemoryError("CUDA out of memory")
@@ -283,7 +284,7 @@ def test_what_did_not_fit_is_let_go(monkeypatch):
     freed: list[int] = []
     monkeypatch.setattr("models.engine.running.run", full)
     monkeypatch.setattr("models.files.devices.free", lambda: freed.append(len(held)))
-    failure = failure_of(engine, ForwardRequest(ticket=2, text="Tom"))
+    failure = failure_of(engine, ForwardRequest(inputs=RunInputs("Tom"), ticket=2))
     assert "not enough memory" in failure.sentence
     assert freed == [1]  # gone before the caches were emptied
 

@@ -19,6 +19,7 @@ from models.files import pictures
 from models.files.pictures import ReadPicture, read_picture
 from models.forward.vision import VisionModel
 from models.protocol.loading import LoadRequest
+from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest, Ran
 from models.protocol.trust import TrustReport, TrustRequest
 from models.trust.pictures import picture_difference
@@ -155,7 +156,7 @@ def test_a_lost_alpha_turns_the_strip_red(tmp_path: Path, folder: Path, monkeypa
     def report() -> TrustReport:
         engine = Engine()
         engine.run(LoadRequest(reference=str(folder), ticket=1), never, silent)
-        ran = engine.run(ForwardRequest(text="", picture=str(path), ticket=2), never, silent)
+        ran = engine.run(ForwardRequest(inputs=RunInputs("", picture=str(path)), ticket=2), never, silent)
         assert isinstance(ran, Ran)
         found = engine.run(TrustRequest(run=2, ticket=3), never, silent)
         assert isinstance(found, TrustReport)

@@ -27,6 +27,7 @@ from models.protocol.order import ShuffleRequest
 from models.protocol.positions import PositionsRequest, PositionsView
 from models.protocol.prediction import PredictionRequest
 from models.protocol.request import Failure
+from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest
 from models.protocol.step import StepRequest
 from models.protocol.trust import TrustReport, TrustRequest
@@ -267,7 +268,7 @@ def test_every_panel_is_answered():
     loaded = ask(engine, LoadRequest(ticket=1, reference="python:mine", placement=Placement("cpu", "float16")))
     assert isinstance(loaded, Loaded)
     assert (loaded.info.borrowed, loaded.dtype, loaded.info.vocabulary) == (True, "float32", VOCABULARY)
-    ask(engine, ForwardRequest(ticket=2, text=TEXT))
+    ask(engine, ForwardRequest(inputs=RunInputs(TEXT), ticket=2))
     for request in (
         HeadRequest(run=2, site=SITE, head=0),
         AtlasRequest(run=2, size=8),
@@ -350,7 +351,7 @@ def test_a_mask_of_queries_and_keys_alone(ahead, cells, monkeypatch):
 def test_a_wrong_weight_is_found(monkeypatch):
     engine = Engine([adopt(Writer(), CHARACTERS, name="mine")])
     ask(engine, LoadRequest(ticket=1, reference="python:mine"))
-    ask(engine, ForwardRequest(ticket=2, text=TEXT))
+    ask(engine, ForwardRequest(inputs=RunInputs(TEXT), ticket=2))
     right = attention.weights
     monkeypatch.setattr(attention, "weights", lambda *args, **options: right(*args, **options) * 1.001)
     report = ask(engine, TrustRequest(run=2))

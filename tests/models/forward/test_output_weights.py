@@ -26,6 +26,7 @@ from models.protocol.interventions import Intervention, Mask, Positions, Scale
 from models.protocol.loading import Loaded, LoadRequest
 from models.protocol.order import ShuffleRequest, ShuffleView
 from models.protocol.request import Failure
+from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest, Ran
 from models.protocol.values import SiteRef, StackInfo
 from models.protocol.variance import VarianceRequest, VarianceView
@@ -148,10 +149,10 @@ def test_rows_of_the_steps_are_those_of_the_whole(tiny_model: TinyModel, kind: s
     ids: tuple[int, ...] = ()
     for number in (1, 2, 3, 4):
         request = DecodeStepRequest(
-            text=text, ids=ids, settings=DecodeSettings(), number=number, steps=9, site=site, head=head
+            inputs=RunInputs(text), ids=ids, settings=DecodeSettings(), number=number, steps=9, site=site, head=head
         )
         ids = player.step(request, never).ids
-    view = player.rows(DecodeRowsRequest(text=text, ids=ids, site=site, head=head), never)
+    view = player.rows(DecodeRowsRequest(inputs=RunInputs(text), ids=ids, site=site, head=head), never)
     assert view.from_steps
     prompt = [token.id for token in model.tokenize("Tom and Anna went")]
     whole = run(model, [*prompt, *ids[:-1]]).weights(site, head)
@@ -209,7 +210,7 @@ def test_positions_of_a_table_can_be_turned_off(tiny_model: TinyModel) -> None:
 def test_answers_of_the_engine(tiny_folder: TinyFolder, kind: str) -> None:
     engine = Engine()
     assert isinstance(engine.run(LoadRequest(reference=str(tiny_folder(kind))), never, silent), Loaded)
-    ran = engine.run(ForwardRequest(ticket=1, text=tiny.SENTENCE), never, silent)
+    ran = engine.run(ForwardRequest(inputs=RunInputs(tiny.SENTENCE), ticket=1), never, silent)
     assert isinstance(ran, Ran)
     site = ran.sites[0].ref
     cell = engine.run(CellRequest(run=1, site=site, head=1, query=5, key=3), never, silent)

@@ -23,6 +23,7 @@ from models.protocol.head import HeadRequest, HeadView
 from models.protocol.interventions import Scale
 from models.protocol.order import ShuffleRequest, ShuffleView
 from models.protocol.recurrent import RecurrentRequest, RecurrentView
+from models.protocol.run_inputs import RunInputs
 from models.protocol.trust import TrustReport, TrustRequest
 from models.protocol.values import SiteRef
 from models.protocol.variance import VarianceRequest, VarianceView
@@ -187,7 +188,7 @@ def test_the_local_kinds_say_where_they_look(model):
     torch.manual_seed(0)
     other = RecurrentModel(model.info, RecurrentSeq2Seq(config), model.tokenizer)
     engine = Engine()
-    engine.workspace.run = CurrentRun(other, run(other, TEXT, target=DAY), TEXT, DAY, 2)
+    engine.workspace.run = CurrentRun(other, run(other, TEXT, target=DAY), RunInputs(TEXT, DAY), DAY, 2)
     states = ask(engine, RecurrentRequest(run=2))
     assert isinstance(states, RecurrentView)
     assert states.masked is not None

@@ -27,6 +27,7 @@ from models.protocol.order import ShuffleRequest
 from models.protocol.positions import PositionsRequest
 from models.protocol.prediction import PredictionRequest, PredictionView
 from models.protocol.request import Failure, Request, Result
+from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest, Ran
 from models.protocol.step import StepRequest
 from models.protocol.trust import TrustReport, TrustRequest
@@ -294,15 +295,15 @@ def engine() -> Engine:
 
 
 def ask(engine: Engine, request: Request) -> Result:
-    ran = engine.run(ForwardRequest(ticket=1, text="ignored", picture="sample:coffee"), never, silent)
+    ran = engine.run(ForwardRequest(inputs=RunInputs("ignored", picture="sample:coffee"), ticket=1), never, silent)
     assert isinstance(ran, Ran)
     return engine.run(request, never, silent)
 
 
 def test_a_run_of_the_engine(engine: Engine) -> None:
-    ran = engine.run(ForwardRequest(ticket=1, text="ignored", picture="sample:coffee"), never, silent)
+    ran = engine.run(ForwardRequest(inputs=RunInputs("ignored", picture="sample:coffee"), ticket=1), never, silent)
     assert isinstance(ran, Ran)
-    assert (ran.text, ran.picture, ran.masks, ran.source) == ("ignored", "sample:coffee", (), ())
+    assert (ran.inputs.prompt, ran.inputs.picture, ran.masks, ran.source) == ("ignored", "sample:coffee", (), ())
     assert ran.seen is not None
     assert (ran.seen.rows, ran.seen.columns, ran.seen.pixels.shape) == (8, 8, (32, 32, 3))
 
@@ -330,7 +331,7 @@ def test_views_of_the_engine(engine: Engine) -> None:
 
 @pytest.mark.parametrize("edit", [Scale(0.25), Mask("window", window=6)])
 def test_edits_change_what_is_seen(engine: Engine, edit: Scale | Mask) -> None:
-    request = ForwardRequest(ticket=2, text="", picture="sample:chelsea", interventions=(edit,))
+    request = ForwardRequest(inputs=RunInputs("", picture="sample:chelsea", interventions=(edit,)), ticket=2)
     assert isinstance(engine.run(request, never, silent), Ran)
     compared = engine.run(CompareRequest(run=2, site=SiteRef("encoder", 2), head=1, position=9), never, silent)
     assert isinstance(compared, CompareView)
@@ -348,7 +349,7 @@ def test_what_is_for_text_is_refused_with_a_sentence(engine: Engine, request_: R
 
 @pytest.mark.parametrize("picture", ["", "sample:nobody", "/nowhere/cat.png"])
 def test_pictures_that_are_not_there(engine: Engine, picture: str) -> None:
-    answer = engine.run(ForwardRequest(ticket=3, text="", picture=picture), never, silent)
+    answer = engine.run(ForwardRequest(inputs=RunInputs("", picture=picture), ticket=3), never, silent)
     assert isinstance(answer, Failure)
     assert "Open" in answer.sentence
 

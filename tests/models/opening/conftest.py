@@ -9,6 +9,7 @@ import pytest
 
 from models.engine.engine import Engine
 from models.protocol.loading import Loaded, LoadRequest
+from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest, Ran
 from tests.models.asking import never, silent
 from tests.models.opening.damage import NAME
@@ -26,5 +27,5 @@ def engine(tiny_folder: TinyFolder) -> Engine:
     """An engine with a checkpoint open and a run held."""
     engine = Engine()
     assert isinstance(engine.run(LoadRequest(reference=str(tiny_folder("llama"))), never, silent), Loaded)
-    assert isinstance(engine.run(ForwardRequest(ticket=5, text="Tom and Anna"), never, silent), Ran)
+    assert isinstance(engine.run(ForwardRequest(inputs=RunInputs("Tom and Anna"), ticket=5), never, silent), Ran)
     return engine

@@ -22,6 +22,7 @@ from models.protocol.describing import DescribeRequest
 from models.protocol.errors import InputError
 from models.protocol.loading import LoadRequest
 from models.protocol.request import Failure
+from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest, Ran
 from models.protocol.step import Stepped, StepRequest
 from models.text import template_process
@@ -253,9 +254,9 @@ def test_stepping_writes_the_assistants_turn(talking: Talking) -> None:
     ask(engine, LoadRequest(ticket=1, reference=model.info.folder))
     prompt: Prompt = Chat((HI,))
     for ticket in (2, 4):
-        ran = ask(engine, ForwardRequest(ticket=ticket, text=prompt))
+        ran = ask(engine, ForwardRequest(inputs=RunInputs(prompt), ticket=ticket))
         assert isinstance(ran, Ran)
-        assert ran.text == prompt
+        assert ran.inputs.prompt == prompt
         stepped = ask(engine, StepRequest(ticket=ticket + 1, run=ticket))
         assert isinstance(stepped, Stepped)
         prompt = stepped.text
@@ -268,7 +269,7 @@ def test_stepping_writes_the_assistants_turn(talking: Talking) -> None:
 def test_the_player_writes_the_assistants_turn(talking: Talking) -> None:
     model = talking("gemma")
     said = list(decode(model, Chat((HI,)), steps=1))[-1]
-    request = DecodeStepRequest(text=Chat((HI,)), settings=DecodeSettings(), steps=3, number=1)
+    request = DecodeStepRequest(inputs=RunInputs(Chat((HI,))), settings=DecodeSettings(), steps=3, number=1)
 
     view = Player(model).step(request, never)
 
@@ -290,7 +291,7 @@ def test_the_player_writes_the_assistants_turn(talking: Talking) -> None:
 def test_conversations_that_are_refused(talking: Talking, kind: str, turns: tuple[Turn, ...], words: str) -> None:
     engine = Engine()
     ask(engine, LoadRequest(ticket=1, reference=talking(kind).info.folder))
-    failure = ask(engine, ForwardRequest(ticket=2, text=Chat(turns)))
+    failure = ask(engine, ForwardRequest(inputs=RunInputs(Chat(turns)), ticket=2))
 
     assert isinstance(failure, Failure)
     assert words in failure.sentence

@@ -20,6 +20,7 @@ from models.forward.model import Model
 from models.forward.trace import Trace
 from models.protocol import values
 from models.protocol.loading import LoadRequest
+from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest, Ran
 from models.protocol.trust import TrustReport, TrustRequest
 from models.protocol.work import Cancelled
@@ -79,7 +80,7 @@ def engine(tiny_folder: TinyFolder) -> Engine:
 
 
 def report_of(engine: Engine) -> TrustReport:
-    ran = engine.run(ForwardRequest(ticket=3, text=tiny.SENTENCE), lambda: False, lambda *_: None)
+    ran = engine.run(ForwardRequest(inputs=RunInputs(tiny.SENTENCE), ticket=3), lambda: False, lambda *_: None)
     assert isinstance(ran, Ran)
     report = engine.run(TrustRequest(run=3), lambda: False, lambda *_: None)
     assert isinstance(report, TrustReport)

@@ -24,6 +24,7 @@ from models.forward.model import Model
 from models.forward.trace import Trace
 from models.protocol import values
 from models.protocol.loading import LoadRequest
+from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest
 from models.protocol.trust import TrustReport, TrustRequest
 from models.protocol.values import Placement
@@ -223,7 +224,10 @@ def test_shipped_models_hold(reference: str, dtype: str) -> None:
     ask(engine, LoadRequest(ticket=1, reference=reference, placement=Placement("cpu", dtype)))
     picture = "sample:coffee" if reference == "vit-cifar10" else ""
     target = "Tom y Ana" if reference == "en-es" else None
-    ask(engine, ForwardRequest(ticket=2, text="" if picture else tiny.SENTENCE, target=target, picture=picture))
+    ask(
+        engine,
+        ForwardRequest(inputs=RunInputs("" if picture else tiny.SENTENCE, target=target, picture=picture), ticket=2),
+    )
     report = ask(engine, TrustRequest(run=2))
     assert isinstance(report, TrustReport)
     assert report.weight_difference < 1e-6

@@ -9,6 +9,7 @@ from transformers import MarianMTModel
 
 from models import Model, Trace, open_checkpoint, run
 from models.protocol.alignment import AlignmentRequest, AlignmentView
+from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest, Ran
 from models.protocol.values import SiteRef
 from models.views.alignment import described, likelihoods, mean_weights
@@ -85,7 +86,7 @@ def test_what_does_not_align_is_refused(trace):
 
 def test_the_engine_answers_for_the_run_it_holds(trace):
     engine = opened("en-es")
-    ask(engine, ForwardRequest(ticket=2, text=SOURCE, target=TARGET))
+    ask(engine, ForwardRequest(inputs=RunInputs(SOURCE, target=TARGET), ticket=2))
     view = ask(engine, AlignmentRequest(run=2, site=CROSS))
     assert isinstance(view, AlignmentView)
     np.testing.assert_array_equal(view.weights, mean_weights(trace, CROSS))
@@ -95,10 +96,10 @@ def test_the_engine_answers_for_the_run_it_holds(trace):
 
 def test_a_target_that_is_too_long_is_named_and_how_much_of_it_fits(model):
     engine = opened("en-es")
-    failure = failure_of(engine, ForwardRequest(ticket=2, text="Hello.", target="gato " * 200))
+    failure = failure_of(engine, ForwardRequest(inputs=RunInputs("Hello.", target="gato " * 200), ticket=2))
     assert failure.of_target
     assert failure.sentence.startswith("The target is 201 tokens long; en-es takes 127.")
-    kept = ask(engine, ForwardRequest(ticket=3, text="Hello.", target=("gato " * 200)[: failure.cut_to]))
+    kept = ask(engine, ForwardRequest(inputs=RunInputs("Hello.", target=("gato " * 200)[: failure.cut_to]), ticket=3))
     assert isinstance(kept, Ran)
     assert len(kept.tokens) == model.info.context
 

@@ -15,6 +15,7 @@ from models.forward.model import Model
 from models.forward.trace import Trace
 from models.protocol.comparison import CompareRequest, CompareView
 from models.protocol.interventions import Intervention, Mask, Scale
+from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest, Ran
 from models.protocol.values import SiteRef
 from models.protocol.work import Cancelled
@@ -169,11 +170,13 @@ def test_the_engine_answers_in_moments_and_keeps_the_run_that_nothing_changed(
             view = answer
         return view
 
-    assert isinstance(ask(gpt, ForwardRequest(ticket=81, text=text)), Ran)
+    assert isinstance(ask(gpt, ForwardRequest(inputs=RunInputs(text), ticket=81)), Ran)
     plain = whole(81)
     monkeypatch.setattr(current_run, "run", lambda *_, **__: pytest.fail("the untouched run is known"))
     for ticket, factor in ((82, 0.5), (83, 0.25)):
-        edited = ForwardRequest(ticket=ticket, text=text, interventions=(Scale(factor, site=SITE, head=HEAD),))
+        edited = ForwardRequest(
+            inputs=RunInputs(text, interventions=(Scale(factor, site=SITE, head=HEAD),)), ticket=ticket
+        )
         assert isinstance(ask(gpt, edited), Ran)
         view = whole(ticket)
         np.testing.assert_array_equal(view.before, plain.before)

@@ -20,6 +20,7 @@ from models.protocol.cell import CellRequest, CellView
 from models.protocol.interventions import Scale
 from models.protocol.request import Request
 from tests.explorer.panels.cells import CANDIDATES, SITE, cell, dead, session_at
+from tests.explorer.session import answers
 from tests.explorer.session.answers import loaded, ran
 from tests.explorer.widgets.pictures import rendered
 from tests.explorer.widgets.pointer import move_pointer
@@ -115,7 +116,7 @@ def test_steps_that_a_model_has_and_others_lack(shown):
 
 
 def test_a_changed_scale_is_said_and_marked(qtbot):
-    run = replace(ran(), interventions=(Scale(0.5),))
+    run = answers.changed(ran(), interventions=(Scale(0.5),))
     it = Shown(session_at(run=run))
     qtbot.addWidget(it.panel)
     it.answer(cell(factor=0.5, scaled=2.0, score=2.0))

@@ -36,6 +36,7 @@ from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.interventions import Mask, Scale
 from models.protocol.loading import LoadRequest
 from models.protocol.request import Request
+from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest
 from models.protocol.values import SiteRef
 from tests.explorer.silent import SilentSession, shown
@@ -74,7 +75,7 @@ def engine() -> Engine:
 def session(engine) -> Answered:
     session = Answered(engine, TEXT)
     session.run(LoadRequest(ticket=1, reference="story-gpt"))
-    session.run(ForwardRequest(ticket=2, text=TEXT))
+    session.run(ForwardRequest(inputs=RunInputs(TEXT), ticket=2))
     session.dispatch(SelectHead(SiteRef("decoder", 5), 5))
     return session
 
@@ -112,7 +113,9 @@ def click_row(qtbot, session, bars, row: int) -> None:
 def test_a_step_asks_once_and_shows_what_it_chose_from(qtbot, session, panel):
     qtbot.mouseClick(panel.view.transport.step_button, LEFT)
     asked = [request for request in session.asked if isinstance(request, DecodeStepRequest)]
-    assert [(r.text, r.number, r.ids, r.site, r.head) for r in asked] == [(TEXT, 1, (), SiteRef("decoder", 5), 5)]
+    assert [(r.inputs.prompt, r.number, r.ids, r.site, r.head) for r in asked] == [
+        (TEXT, 1, (), SiteRef("decoder", 5), 5)
+    ]
     assert not panel.view.transport.step_button.isEnabled()  # one at a time
     session.answer()
     assert words(panel) == "␣Tom"
@@ -256,9 +259,9 @@ def test_a_tree_from_a_file_shows_how_each_token_was_chosen(qtbot, session, pane
     panel.player.work.views.clear()  # as in a new window, with other numbers in its fields
     panel.view.knobs.set_number("temperature", "1")
     session.dispatch(SetText("Another text"))
-    session.run(ForwardRequest(ticket=3, text="Another text"))
+    session.run(ForwardRequest(inputs=RunInputs("Another text"), ticket=3))
     session.dispatch(RestoreDocument(saved))
-    session.run(ForwardRequest(ticket=4, text=TEXT))
+    session.run(ForwardRequest(inputs=RunInputs(TEXT), ticket=4))
     session.answer()
     again = panel.player.shown_view()
     assert again is not before
@@ -493,9 +496,9 @@ def beam_search(qtbot, session, panel, width: int, count: int) -> None:
 def shown_rows(session, story_gpt_ids) -> None:
     """The picture is that of a whole pass over what the picked text had read."""
     view = session.state.results.of(DecodeRowsView)
-    model = session.engine._model
+    model = session.engine.workspace.model
     prompt = [token.id for token in model.tokenize(TEXT)]
-    trace = run(model, [*prompt, *story_gpt_ids[:-1]], interventions=view.request.interventions)
+    trace = run(model, [*prompt, *story_gpt_ids[:-1]], interventions=view.request.inputs.interventions)
     assert view.request.ids == tuple(story_gpt_ids)
     np.testing.assert_allclose(view.weights, trace.weights(SiteRef("decoder", 5), 5), atol=1e-5, rtol=0)
 
@@ -645,7 +648,7 @@ def test_samples_of_a_masked_model_are_words_apart(qtbot, engine):
     session = Answered(engine, text)
     session.dispatch(OpenCheckpoint("story-bert"))
     session.run(LoadRequest(ticket=30, reference="story-bert"))
-    session.run(ForwardRequest(ticket=31, text=text))
+    session.run(ForwardRequest(inputs=RunInputs(text), ticket=31))
     panel = shown(qtbot, DecodingPanel, session)
     draw(qtbot, session, panel, 3, 2)
     assert panel.player.samples_in_view is not None
@@ -705,7 +708,9 @@ def test_each_filter_can_be_looked_at_alone(qtbot, session, panel):
 def edit(session, *interventions) -> None:
     for intervention in interventions:
         session.dispatch(PutIntervention(intervention))
-    session.run(ForwardRequest(ticket=50, text=TEXT, interventions=session.state.document.question.interventions))
+    session.run(
+        ForwardRequest(inputs=RunInputs(TEXT, interventions=session.state.document.inputs.interventions), ticket=50)
+    )
 
 
 def test_it_writes_with_the_interventions_that_are_on_and_keeps_both_trees(qtbot, session, panel):

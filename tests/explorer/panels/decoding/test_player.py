@@ -11,6 +11,7 @@ from explorer.panels.decoding.situation import Situation
 from explorer.session.branches import ROOT, Branches
 from models.protocol.decoding import DecodeSamplesRequest, DecodeStepRequest
 from models.protocol.decoding_settings import DecodeSettings
+from models.protocol.run_inputs import RunInputs
 from tests.explorer.session import answers
 
 TEXT = "Tom and Anna"
@@ -22,7 +23,7 @@ class Stage:
     def __init__(self) -> None:
         self.now = Situation(
             loaded=answers.loaded(),
-            origin=("story-gpt", TEXT, None, ()),
+            origin=("story-gpt", RunInputs(TEXT)),
             branches=Branches(),
             site=None,
             head=3,
@@ -84,7 +85,7 @@ def test_a_step_is_asked_for_at_the_place_in_view(stage, player):
     player.step()
     ((what, request, parent, goes_on),) = stage.done
     assert (what, parent, goes_on) == ("step", ROOT, False)
-    assert (request.text, request.ids, request.number, request.head) == (TEXT, (), 1, 3)
+    assert (request.inputs.prompt, request.ids, request.number, request.head) == (TEXT, (), 1, 3)
     player.step()
     assert len(stage.done) == 1  # one at a time
     answered(stage, player, 7)
@@ -120,7 +121,7 @@ def test_another_text_has_what_was_written_after_it(stage, player):
     other = ("story-gpt", "Another text", None, ())
     stage.becomes(player, origin=other, branches=Branches(), passage=0)
     assert player.shown_view() is None
-    stage.becomes(player, origin=("story-gpt", TEXT, None, ()), branches=written)
+    stage.becomes(player, origin=("story-gpt", RunInputs(TEXT)), branches=written)
     assert player.shown_view() is not None
     stage.becomes(player, loaded=answers.loaded())  # opened again: its steps may be others
     assert player.shown_view() is None

@@ -12,6 +12,7 @@ from explorer.panels.input.panel import InputPanel
 from explorer.session.intents import SetChat, SetTurns
 from explorer.session.state import Document, State
 from models.protocol.chat import MOST_TURNS, Chat, Turn
+from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest
 from models.protocol.values import Token
 from tests.explorer.session import answers
@@ -42,7 +43,7 @@ def test_the_switch_brings_the_turns(panel: InputPanel, session: SilentSession) 
     QTest.mouseClick(panel.chat.switch.button(1), Qt.MouseButton.LeftButton)
     assert not panel.text.isVisible()
     assert panel.chat.turns.turns() == (Turn("user", "Tom and Anna"),)
-    assert session.asked == [ForwardRequest(text=Chat((Turn("user", "Tom and Anna"),)))]
+    assert session.asked == [ForwardRequest(inputs=RunInputs(Chat((Turn("user", "Tom and Anna"),))))]
     QTest.mouseClick(panel.chat.switch.button(0), Qt.MouseButton.LeftButton)
     assert panel.text.isVisible()
     assert panel.text.text() == "Tom and Anna"
@@ -56,7 +57,7 @@ def test_a_turn_is_typed_added_and_run(panel: InputPanel, session: SilentSession
     assert Chat(session.state.document.turns) == Chat((Turn("user", "Tom and Anna!"), Turn("assistant", "")))
     session.asked.clear()
     QTest.keyClick(panel.chat.turns.rows[0].text, Qt.Key.Key_Return)
-    assert session.asked == [ForwardRequest(text=Chat(session.state.document.turns))]
+    assert session.asked == [ForwardRequest(inputs=RunInputs(Chat(session.state.document.turns)))]
 
 
 def test_no_more_turns_than_are_taken(panel: InputPanel, session: SilentSession) -> None:

@@ -17,6 +17,7 @@ from explorer.session.intents import SelectCell, SelectHead, SelectQuery, SetTex
 from explorer.session.state import State
 from models.protocol.head import HeadRequest, RowRequest, RowView
 from models.protocol.loading import Loaded
+from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest
 from models.protocol.step import StepRequest
 from models.protocol.values import SiteRef, Token
@@ -93,7 +94,9 @@ def test_of_a_long_text_arcs_show_the_selected_row_alone(qtbot):
 def test_typing_runs_the_model_and_says_which_text_the_tokens_are_of(panel, session):
     session.arrive(answers.head_view())
     QTest.keyClicks(panel.text, "!")
-    assert [request.text for request in session.asked if isinstance(request, ForwardRequest)] == ["Tom and Anna went!"]
+    assert [request.inputs.prompt for request in session.asked if isinstance(request, ForwardRequest)] == [
+        "Tom and Anna went!"
+    ]
     assert panel.caption.text().startswith("tokens of the last text that ran · ")
     assert not panel.step_button.isEnabled()
     panel.step()
@@ -104,7 +107,7 @@ def test_buttons_ask_the_engine(panel, session, qtbot):
     session.asked.clear()
     qtbot.mouseClick(panel.run_button, Qt.MouseButton.LeftButton)
     qtbot.mouseClick(panel.step_button, Qt.MouseButton.LeftButton)
-    assert session.asked == [ForwardRequest(text="Tom and Anna went"), StepRequest(run=1)]
+    assert session.asked == [ForwardRequest(inputs=RunInputs("Tom and Anna went")), StepRequest(run=1)]
 
 
 @pytest.mark.parametrize(("family", "writes"), [("causal", True), ("masked", True), ("encoder", False)])
@@ -156,7 +159,7 @@ def test_a_text_in_another_language_is_remarked_on_and_runs_all_the_same(qtbot):
     panel = shown(qtbot, InputPanel, session)
     panel.text.setPlainText("¿Dónde está la estación de tren?")
     assert panel.remark.text() == "This looks like Spanish; en-es reads English, so expect nonsense."
-    assert ForwardRequest(text="¿Dónde está la estación de tren?") in session.asked
+    assert ForwardRequest(inputs=RunInputs("¿Dónde está la estación de tren?")) in session.asked
     assert session.state.notice is None
     panel.text.setPlainText("Где находится вокзал?")
     assert panel.remark.text() == "This is written in Cyrillic letters; en-es reads English, so expect nonsense."

@@ -261,7 +261,7 @@ def test_a_drag_asks_for_the_newest_step_and_never_queues(host):
     (item,) = interventions(host)
     assert item.factor == slider.value
     assert host.state.ran is not None
-    assert host.state.ran.interventions == (item,)
+    assert host.state.ran.inputs.interventions == (item,)
     forwards = [r for r in asked if type(r).__name__ == "ForwardRequest"]
     assert [f.interventions[0].factor for f in forwards][-1] == slider.value
     assert len(forwards) == 2
@@ -365,7 +365,7 @@ def test_the_list_switches_removes_and_clears(host):
     QTest.keyClick(lines[0].box, Qt.Key.Key_Space)
     assert host.state.document.interventions[0] == InterventionItem(Scale(0.5), on=False)
     host.settle()
-    assert host.state.ran.interventions == (Mask("window", window=3),)
+    assert host.state.ran.inputs.interventions == (Mask("window", window=3),)
     QTest.keyClick(lines[0].box, Qt.Key.Key_Delete)
     assert interventions(host) == [Mask("window", window=3)]
     host.session.dispatch(PutIntervention(Scale(0.5)))

@@ -111,7 +111,7 @@ def vision(classes: int) -> Loaded:
 
 def test_classes_are_of_the_whole_picture(qtbot):
     seen = SeenPicture(np.zeros((8, 8, 3), np.uint8), rows=1, columns=3, first=1)
-    ran = replace(answers.ran(), seen=seen, picture="sample:chelsea")
+    ran = answers.changed(replace(answers.ran(), seen=seen), picture="sample:chelsea")
     session = SilentSession(answers.after(State(), vision(10), ran))
     panel = shown(qtbot, NextTokenPanel, session)
     assert [request.positions for request in session.asked if isinstance(request, PredictionRequest)] == [(0,)]

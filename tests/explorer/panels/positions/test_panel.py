@@ -263,7 +263,7 @@ def test_the_check_box_runs_the_model_without_positions(bert):
     QTest.keyClick(order.off, Qt.Key.Key_Space)
     bert.settle()
     assert [listed.value for listed in bert.state.document.interventions] == [Positions("off")]
-    assert bert.state.ran.interventions == (Positions("off"),)
+    assert bert.state.ran.inputs.interventions == (Positions("off"),)
     assert not order.shift.isEnabled()
     bert.session.undo()
     bert.settle()
@@ -278,10 +278,10 @@ def test_the_spin_box_shifts_as_far_as_the_table_goes(bert):
     assert order.shift.maximum() == 256 - tokens
     order.shift.setValue(9)
     bert.settle()
-    assert bert.state.ran.interventions == (Positions("shift", 9),)
+    assert bert.state.ran.inputs.interventions == (Positions("shift", 9),)
     order.shift.setValue(9999)
     bert.settle()
-    assert bert.state.ran.interventions == (Positions("shift", 256 - tokens),)
+    assert bert.state.ran.inputs.interventions == (Positions("shift", 256 - tokens),)
     assert bert.state.notice is None
     order.shift.setValue(0)
     bert.settle()

@@ -1,0 +1,26 @@
+"""What decides a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from models.protocol.chat import Prompt
+from models.protocol.interventions import Intervention
+from models.protocol.request import Request
+
+
+@dataclass(frozen=True, slots=True)
+class RunInputs:
+    """What a model is given, and what is changed while it runs. Runs of equal inputs are equal."""
+
+    prompt: Prompt = ""  # a text, or a conversation
+    target: str | None = None  # what the decoder of an encoder-decoder model is made to say; None: what it likes
+    picture: str = ""  # what a vision model is given instead: a path, or "sample:NAME"; models of text ignore it
+    interventions: tuple[Intervention, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputsRequest(Request):
+    """To be answered by running the open model on `inputs`, or writing after them."""
+
+    inputs: RunInputs
