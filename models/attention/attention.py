@@ -117,7 +117,7 @@ def _scaled_product(x: AttentionInputs, part: Part, out: Tensor | None) -> Tenso
 
 def _product(x: AttentionInputs, part: Part, out: Tensor | None) -> Tensor:
     """q_i . k_j, (batch, heads, rows, keys) float32."""
-    query, key = part.take_queries(x.query), part.take_keys(x.key, x.group)
+    query, key = part.take_queries(x.query), part.take_keys(x.key, x.heads)
     return torch.matmul(query.float(), key.float().mT, out=out)
 
 
@@ -127,7 +127,7 @@ def _fused_product(x: AttentionInputs, part: Part, out: Tensor | None) -> Tensor
     The product scales as it goes, and query heads that share a key are rows of one product, so that no key is copied.
     """
     query = part.take_queries(x.query).float()  # (batch, heads, rows, head_dim)
-    key = x.key if part.heads is None else part.take_keys(x.key, x.group)
+    key = x.key if part.heads is None else part.take_keys(x.key, x.heads)
     if part.heads is None and part.keys is not None:
         key = key[:, :, part.keys]
     key = key.float().flatten(0, 1)  # (batch * key heads, keys, head_dim)

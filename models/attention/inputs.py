@@ -80,10 +80,11 @@ class Part:
             t = _take_heads(t, self.heads)
         return t if self.rows is None or t.shape[2] == 1 else t[:, :, self.rows]
 
-    def take_keys(self, t: Tensor, group: int) -> Tensor:
+    def take_keys(self, t: Tensor, heads: int) -> Tensor:
         """Keys or values, (batch, key_heads, keys, dim), one for each query head: (batch, heads, keys, dim)."""
         if self.keys is not None:
             t = t[:, :, self.keys]
+        group = heads // t.shape[1]
         if self.heads is not None:
             return _take_heads(t, [head // group for head in self.heads])
         return t if group == 1 else t.repeat_interleave(group, dim=1)

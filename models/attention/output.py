@@ -38,9 +38,11 @@ def kernel_for(x: AttentionInputs) -> Kernel:
     """How the output is computed: by the fused kernel, or from weights that are built, all at once or in parts."""
     if not needs_weights(x):
         return _fused_by_rows if isinstance(x.mask, RowMask) else _fused_whole
-    if is_long(x.queries, x.keys) and not x.wants_gradient:
+    batch, heads, queries, _ = x.query.shape
+    keys = x.keys
+    if is_long(queries, keys) and not x.wants_gradient:
         return _built_by_rows
-    if _heads_at_once(x) >= x.heads:
+    if heads == 1 or batch * heads * queries * keys <= _CACHE_BLOCK:
         return _built_whole
     return _built_by_head if x.wants_gradient else _built_by_heads
 
@@ -52,11 +54,6 @@ def needs_weights(x: AttentionInputs) -> bool:
     if x.keys <= attention.EXACT_KEYS and x.query.dtype == torch.float32:
         return True
     return x.query.device.type in attention.UNTRUSTED
-
-
-def _heads_at_once(x: AttentionInputs) -> int:
-    """How many heads' weights a processor's cache holds, on any device: their order of adding must be the same."""
-    return max(1, _CACHE_BLOCK // (x.query.shape[0] * x.queries * x.keys))
 
 
 # --------------------------------------------------------------------------- from weights
@@ -74,7 +71,8 @@ def _built_by_head(x: AttentionInputs) -> Tensor:
 
 def _built_by_heads(x: AttentionInputs) -> Tensor:
     """A few heads at a time, so that their weights stay in the cache."""
-    step, batch, device = _heads_at_once(x), x.query.shape[0], x.query.device
+    batch, device = x.query.shape[0], x.query.device
+    step = max(1, _CACHE_BLOCK // (batch * x.queries * x.keys))
     # the same room for all of them: fresh memory for each costs a tenth of the time
     scratch = torch.empty(batch, step, x.queries, x.keys, device=device)
     mixed = torch.empty(batch, x.heads, x.queries, x.value.shape[-1], device=device, dtype=x.value.dtype)
@@ -92,7 +90,7 @@ def _built_by_rows(x: AttentionInputs) -> Tensor:
 def _mix(x: AttentionInputs, part: Part, scratch: Tensor | None = None, out: Tensor | None = None) -> Tensor:
     """Weights times values, (batch, heads, rows, value_dim); the weights are built in `scratch`."""
     w = attention.weights(x, part, scratch).to(x.value.dtype)
-    return torch.matmul(w, part.take_keys(x.value, x.group), out=out)
+    return torch.matmul(w, part.take_keys(x.value, x.heads), out=out)
 
 
 # --------------------------------------------------------------------------- by the fused kernel
@@ -110,8 +108,8 @@ def _fused_whole(x: AttentionInputs) -> Tensor:
     query = x.query if x.factors is None else x.query * x.factors[:, None, None].to(x.query.dtype)
     return _fused(
         query,
-        WHOLE.take_keys(x.key, x.group),
-        WHOLE.take_keys(x.value, x.group),
+        WHOLE.take_keys(x.key, x.heads),
+        WHOLE.take_keys(x.value, x.heads),
         attn_mask=mask,
         is_causal=causal,
         scale=x.scale,
@@ -128,8 +126,8 @@ def _fused_part(x: AttentionInputs, part: Part) -> Tensor:
     alone = replace(
         x,
         query=part.take_queries(x.query),
-        key=part.take_keys(x.key, x.group),
-        value=part.take_keys(x.value, x.group),
+        key=part.take_keys(x.key, x.heads),
+        value=part.take_keys(x.value, x.heads),
         mask=None if masked is None else ~masked,
         bias=None if x.bias is None else part.take_cells(x.bias),
         factors=None if x.factors is None else part.take_per_head(x.factors),
