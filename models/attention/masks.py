@@ -1,4 +1,4 @@
-"""Masks of long texts: evaluated where they are looked at, never held.
+"""Masks of long texts: evaluated where they are needed, never held.
 
 A mask of 32,768 x 32,768 cells takes 1 GB, once for each kind of layer (sliding windows: Beltagy et al. 2020, section
 3.1; chunks; padding; what a person chose). Which cells are open is a function of the places of query and key, though,
@@ -21,7 +21,7 @@ from models.attention.blocks import BlockSize
 
 Places = slice | list[int]
 Cells = Callable[[Places, slice], Tensor]
-"""From queries and keys to bool that broadcasts to (batch, 1, rows, keys), True may be looked at."""
+"""From queries and keys to bool that broadcasts to (batch, 1, rows, keys), True is visible."""
 
 GROUP = 64
 """Rows that share an entry in the table of what is visible."""
@@ -31,7 +31,7 @@ _BLOCK = BlockSize(1 << 21)
 
 
 class MaskFunction:
-    """Which keys each query may look at, as a function of their places."""
+    """Which keys are visible to each query, as a function of their places."""
 
     def __init__(
         self, cells: Cells, queries: int, keys: int, device: torch.device, kept: Sequence[Tensor] = ()
@@ -41,20 +41,20 @@ class MaskFunction:
         self.queries, self.keys, self.device, self.kept = queries, keys, device, tuple(kept)
 
     def block(self, rows: Places | None = None, keys: slice | None = None) -> Tensor:
-        """(batch, 1, rows, keys) bool, True may be looked at."""
+        """(batch, 1, rows, keys) bool, True is visible."""
         wanted, across = resolve_rows(rows, self.queries), slice(*(keys or slice(None)).indices(self.keys)[:2])
         cells = self._cells(wanted, across)
         return cells.expand(-1, -1, count(wanted), across.stop - across.start)
 
     def reach(self, rows: slice) -> slice:
-        """A run of keys outside of which none of `rows` may look: the shortest for the groups that they belong to."""
+        """A run of keys outside of which nothing is visible to `rows`: the shortest for the groups they are in."""
         table = self._table[_groups(rows)]
         table = table[table[:, 0] < table[:, 1]]
         start, stop = int(table[:, 0].min(initial=self.keys)), int(table[:, 1].max(initial=0))
         return slice(start, stop) if start < stop else slice(0, 0)
 
     def open_run(self, rows: slice) -> slice:
-        """A run of keys that each of `rows` may look at, and all that share a group with them; empty where none is."""
+        """A run of keys visible to each of `rows`, and to all that share a group with them; empty where none is."""
         table = self._table[_groups(rows)]
         start, stop = int(table[:, 2].max(initial=0)), int(table[:, 3].min(initial=self.keys))
         return slice(start, stop) if start < stop else slice(0, 0)
@@ -67,11 +67,11 @@ class MaskFunction:
 
     @cached_property
     def _table(self) -> np.ndarray:
-        """Of each group of rows: first key and last key + 1 of what one may look at, and of what all may. (groups, 4).
+        """Of each group of rows: first key and last key + 1 of what is visible to one, and to all. (groups, 4).
 
-        What all may look at is left out where it is no single run.
+        What is visible to all is left out where it is no single run.
         """
-        # one look at every cell and one wait for the device, so that no view has to ask again
+        # every cell is evaluated once, with one wait for the device, so that no view has to ask again
         return torch.cat([_runs(part) for part in self._parts()]).cpu().numpy()
 
     def _parts(self) -> Iterator[Tensor]:

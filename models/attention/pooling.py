@@ -1,7 +1,7 @@
 """Many weights in few pixels: squares of a head's weights pooled to one number each, streamed over blocks of rows.
 
 A pixel is the largest or the mean of a square of `cell` x `cell` weights, the last ones of what is left. Softmax runs
-over whole rows, so a block is some rows with every key that they may look at; what a mask hides from all of a block's
+over whole rows, so a block is some rows with every key visible to them; what a mask hides from all of a block's
 rows is not computed.
 """
 
@@ -71,7 +71,7 @@ def stream(
     )
     for rows in _row_blocks(x, count, cell):
         keys = attention.reach(x, Part(heads, rows))
-        # whole squares only: a square's first columns may lie before the first key that is looked at
+        # whole squares only: a square's first columns may lie before the first visible key
         keys = slice(keys.start // cell * cell, keys.stop)
         if keys.start < keys.stop:
             w = attention.weights(x, Part(heads, rows, keys))[0]  # (heads, rows, keys)

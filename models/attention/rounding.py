@@ -89,7 +89,7 @@ def bounds(x: AttentionInputs, head: int, rows: Rows, weights: Tensor) -> Bounds
     up, down = weights * off.exp(), weights * (-off).exp()
     others_up = up.sum(-1, keepdim=True) + sink * of_sink.exp() - up
     others_down = down.sum(-1, keepdim=True) + sink * (-of_sink).exp() - down
-    high = (up / (up + others_down.clamp(min=0))).nan_to_num(0.0)  # a row that may look at nothing
+    high = (up / (up + others_down.clamp(min=0))).nan_to_num(0.0)  # a row to which nothing is visible
     low = (down / (down + others_up.clamp(min=0))).nan_to_num(0.0)
     more = unit + (_QUOTIENT + math.sqrt(x.keys)) * _SINGLE_UNIT
     return Bounds(
@@ -129,9 +129,9 @@ def _scores_off(x: AttentionInputs, head: int, rows: Rows, unit: float) -> tuple
         off += torch.where(attention.added_bias(x, Part([head], rows))[0, 0] != 0, unit * whole.abs(), 0.0)
     if x.sinks is None:
         return off, None
-    shut = attention.masked_cells(x, Part([head], rows))
+    masked = attention.masked_cells(x, Part([head], rows))
     sink = x.sinks[head].float()
-    seen = whole if shut is None else whole.masked_fill(shut[0, 0], -math.inf)
+    seen = whole if masked is None else whole.masked_fill(masked[0, 0], -math.inf)
     most = torch.maximum(seen.amax(-1, keepdim=True), sink) + off.amax(-1, keepdim=True)
     return off + unit * (most - whole).clamp(min=0), unit * (most - sink)
 

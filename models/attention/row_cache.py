@@ -13,7 +13,7 @@ from models.protocol.values import LARGEST_WHOLE, SiteRef, is_long
 MOST_BYTES = 1 << 26
 """Rows beyond it are not kept, and those before them forgotten; the next picture is then of a whole pass."""
 
-_SHUT = -1.0  # in place of the weight of what may not be looked at
+_MASKED = -1.0  # in place of the weight of what is masked
 
 
 def most_rows(queries: int, keys: int) -> int:
@@ -55,23 +55,23 @@ class KeptRows:
             return
         heads, last = [self._head[1]], slice(x.queries - many, x.queries)
         rows = attention.weights(x, Part(heads, last))  # (sequences, 1, rows, keys)
-        shut = attention.masked_cells(x, Part(heads, last))
-        rows = rows if shut is None else rows.masked_fill(shut, _SHUT)
+        masked = attention.masked_cells(x, Part(heads, last))
+        rows = rows if masked is None else rows.masked_fill(masked, _MASKED)
         for of_sequence, ids in zip(rows[:, 0].float().cpu().numpy(), written, strict=True):
             if self._head[0].stack == "decoder":  # a sliding window has forgotten its first keys
-                of_sequence = np.pad(of_sequence, ((0, 0), (tokens - x.keys, 0)), constant_values=_SHUT)
+                of_sequence = np.pad(of_sequence, ((0, 0), (tokens - x.keys, 0)), constant_values=_MASKED)
             self._keep(of_sequence, tokens - many, ids)
 
     def keep_pass(self, weights: np.ndarray, masked: np.ndarray | None, first: int, ids: tuple[int, ...]) -> None:
         """The rows from place `first` on of a pass over prompt and `ids`, (rows, keys), and what its mask hides."""
         if weights.nbytes > MOST_BYTES:
             return
-        self._keep(weights if masked is None else np.where(masked, np.float32(_SHUT), weights), first, ids)
+        self._keep(weights if masked is None else np.where(masked, np.float32(_MASKED), weights), first, ids)
 
     def last_rows(
         self, site: SiteRef, head: int, ids: tuple[int, ...], keys: int
     ) -> tuple[np.ndarray, np.ndarray | None] | None:
-        """The last rows of prompt and `ids` as one array, (rows, keys), and which of its cells may not be looked at.
+        """The last rows of prompt and `ids` as one array, (rows, keys), and which of its cells are masked.
 
         As many as `most_rows` says; None where one of them was not kept.
         """
@@ -84,7 +84,7 @@ class KeptRows:
 
     def _keep(self, rows: np.ndarray, first: int, ids: tuple[int, ...]) -> None:
         """Rows (rows, keys) of the tokens from place `first` of prompt and `ids` on."""
-        kept = [row[: np.flatnonzero(row != _SHUT).max(initial=0) + 1].copy() for row in rows]
+        kept = [row[: np.flatnonzero(row != _MASKED).max(initial=0) + 1].copy() for row in rows]
         if first < self.prompt:
             self._given = kept[: self.prompt - first]
         for place, row in enumerate(kept, first - self.prompt + 1):
@@ -94,9 +94,9 @@ class KeptRows:
 
 
 def _whole(rows: list[np.ndarray], keys: int) -> tuple[np.ndarray, np.ndarray | None]:
-    array = np.full((len(rows), keys), _SHUT, np.float32)
+    array = np.full((len(rows), keys), _MASKED, np.float32)
     for i, row in enumerate(rows):
         array[i, : len(row)] = row
-    masked = array == _SHUT
+    masked = array == _MASKED
     array[masked] = 0
     return array, masked if masked.any() else None

@@ -70,7 +70,7 @@ class HeadTiles:
                 raise Cancelled
             block = slice(start, min(start + step, rows.stop))
             reach = attention.reach(x, Part([self._head], block))
-            # whole squares from the first key that is looked at to the last, within the tile
+            # whole squares from the first visible key to the last, within the tile
             first = max(keys.start, reach.start // cell * cell)
             last = min(keys.stop, -(-reach.stop // cell) * cell)
             if first < last:
@@ -85,16 +85,16 @@ class HeadTiles:
         if self._x.precomputed is not None:
             return self._precomputed_squares(rows, keys, cell, how, scale_rows)
         x, known = self._x, bool(self._known[rows].all())
-        looked_at = keys if known else slice(min(reach.start, keys.start), max(reach.stop, keys.stop))
-        s = attention.masked_scores(x, Part([self._head], rows, looked_at))[0][0, 0]  # (rows, keys that are looked at)
-        part = s[:, keys.start - looked_at.start : keys.stop - looked_at.start]  # (rows, keys)
+        wanted = keys if known else slice(min(reach.start, keys.start), max(reach.stop, keys.stop))
+        s = attention.masked_scores(x, Part([self._head], rows, wanted))[0][0, 0]  # (rows, wanted keys)
+        part = s[:, keys.start - wanted.start : keys.stop - wanted.start]  # (rows, keys)
         # The exponential grows with its argument, so the largest weight of some keys is that of their largest score:
         # what is read and written is few, where exp() of every score would be many.
         largest = None if how == "mean" and x.mask is None else pool_axis(part, 1, cell, "max")  # (rows, across)
         hidden = self._hidden(largest, rows, keys, cell)
         if not known:
             peak = s.amax(dim=-1)
-            # a row that may look at nothing: all 0, not 0/0
+            # a row to which nothing is visible: all 0, not 0/0
             self._peak[rows] = torch.where(peak == -torch.inf, 0.0, peak)
         peak = self._peak[rows, None]
         if not known or how == "mean":

@@ -2,7 +2,7 @@
 
 Works for decoder-only models and for the decoder of encoder-decoder models, whose encoder runs once. Interventions act
 at every step. Where one lets a token see what comes after it, nothing of the step before can be used: every step then
-reads the whole text anew (`prevents_caching`).
+reads the whole text again (`prevents_caching`).
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ def decode(
     """Write up to `steps` tokens after `text` (the translation of `text`, in an encoder-decoder model).
 
     After a conversation (a `Chat`, or `[{"role": "user", "content": "Good morning."}]`) they are the assistant's turn.
-    A masked model fills up to `steps` masks of `text` instead, the one that it is surest of first.
+    A masked model fills up to `steps` masks of `text` instead, the one that it is most confident of first.
 
     Arguments as in `DecodeSettings`; `top` is how many candidates each step lists. With `samples` above 1, so many
     texts are written side by side, beginning with the one numbered `sample`. `interventions` act at every step

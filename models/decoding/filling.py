@@ -1,4 +1,4 @@
-"""A masked model fills its masks one after the other, the surest first, and reads the text anew after each."""
+"""A masked model fills its masks one after the other, the most confident first, and reads all again after each."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Filling:
         self._ids: tuple[int, ...] = ()
 
     def step(self, request: DecodeStepRequest, should_stop: Callable[[], bool]) -> DecodeStepView:
-        """Fill the surest mask that is left.
+        """Fill the most confident mask that is left.
 
         Raises:
             InputError: no mask is left, or a beam search was asked for.
@@ -43,7 +43,7 @@ class Filling:
         self._go_to(request.ids, should_stop)
         text = self._texts[-1]
         trace = self._read(should_stop)
-        place, left = self._surest(trace)
+        place, left = self._most_confident(trace)
         ids = torch.tensor([[token.id for token in trace.tokens]])
         logits = trace.logits_at([place]).float()
         choice = choose(self.model, logits, ids, request.settings, request.number, request.top, request.forced)
@@ -70,7 +70,7 @@ class Filling:
         """Where the head looked when the last of `ids` was chosen."""
         self._go_to(request.ids[:-1], should_stop)
         trace = self._read(should_stop)
-        words, place = tuple(token.word for token in trace.tokens), self._surest(trace)[0]
+        words, place = tuple(token.word for token in trace.tokens), self._most_confident(trace)[0]
         many = most_rows(len(words), len(words))
         first = max(0, min(place - many // 2, len(words) - many))
         rows = slice(first, first + many)
@@ -96,7 +96,7 @@ class Filling:
             raise InputError(str(error)) from None
 
     def _go_to(self, ids: tuple[int, ...], should_stop: Callable[[], bool]) -> None:
-        """Fill the masks with `ids`, in the order in which they were surest."""
+        """Fill the masks with `ids`, in the order of confidence."""
         common = next((i for i, (a, b) in enumerate(zip(ids, self._ids, strict=False)) if a != b), None)
         common = min(len(ids), len(self._ids)) if common is None else common
         self._texts, self._ids = self._texts[: common + 1], ids[:common]
@@ -104,11 +104,11 @@ class Filling:
             if should_stop():
                 raise Cancelled
             trace = self._read(should_stop)
-            place, _ = self._surest(trace)
+            place, _ = self._most_confident(trace)
             self._texts.append(filled(self.model, self._texts[-1], trace.tokens[place], id_))
             self._ids = (*self._ids, id_)
 
-    def _surest(self, trace: Trace) -> tuple[int, int]:
+    def _most_confident(self, trace: Trace) -> tuple[int, int]:
         """The mask whose likeliest token is the likeliest, and how many masks there are."""
         masks = [i for i, token in enumerate(trace.tokens) if token.piece == self.model.info.mask_token]
         if not masks or not trace.has_logits:

@@ -1,4 +1,4 @@
-"""One more token: what the model would write after a text, or in the place of its surest mask."""
+"""One more token: what the model would write after a text, or in the place of its most confident mask."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def answer(request: StepRequest, context: Context) -> Stepped:
 
 
 def write_next(model: Model, trace: Trace, text: Prompt, target: str | list[int] | None = None) -> Written:
-    """The text with the likeliest token in it: at its end (causal), or in the surest mask (masked models).
+    """The text with the likeliest token in it: at its end (causal), or in the most confident mask (masked models).
 
     In a conversation it is the assistant who goes on.
 
@@ -95,9 +95,11 @@ def _fill_mask(model: Model, trace: Trace, text: str) -> Written:
             f"There is no {model.info.mask_token} to fill. Select a word and press Mask, then Step lets the model "
             "fill it."
         )
-    surest = max(predict(model, trace, masks, top=1), key=lambda prediction: prediction.candidates[0].probability)
-    chosen = surest.candidates[0]
-    return Written(filled(model, text, trace.tokens[surest.position], chosen.id), chosen)
+    most_confident = max(
+        predict(model, trace, masks, top=1), key=lambda prediction: prediction.candidates[0].probability
+    )
+    chosen = most_confident.candidates[0]
+    return Written(filled(model, text, trace.tokens[most_confident.position], chosen.id), chosen)
 
 
 def filled(model: Model, text: str, mask: Token, id_: int) -> str:

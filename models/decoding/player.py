@@ -59,7 +59,7 @@ class Player:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self._writing: Writing | None = None
+        self._writing: WrittenText | None = None
         self._filling: Filling | None = None
 
     def step(self, request: DecodeStepRequest, should_stop: ShouldStop) -> DecodeStepView:
@@ -72,7 +72,7 @@ class Player:
         self._check((*request.ids, request.forced or 0))
         if self.model.info.family == "masked":
             return self._filling_of(request).step(request, should_stop)
-        return self._writing_of(request).step(request, should_stop)
+        return self._written_of(request).step(request, should_stop)
 
     def samples(self, request: DecodeSamplesRequest, should_stop: ShouldStop) -> DecodeSamplesView:
         """Choose one more token of each sample.
@@ -85,7 +85,7 @@ class Player:
             filling = self._filling_of(request)
             steps = [filling.step(request.alone(place), should_stop) for place in range(len(request.samples))]
             return DecodeSamplesView(request=request, steps=tuple(steps))
-        return self._writing_of(request).samples(request, should_stop)
+        return self._written_of(request).samples(request, should_stop)
 
     def rows(self, request: DecodeRowsRequest, should_stop: ShouldStop) -> DecodeRowsView:
         """Where one head looked in the steps so far.
@@ -97,7 +97,7 @@ class Player:
         self._check(request.ids)
         if self.model.info.family == "masked":
             return self._filling_of(request).rows(request, should_stop)
-        return self._writing_of(request).rows(request, should_stop)
+        return self._written_of(request).rows(request, should_stop)
 
     def _check(self, ids: tuple[int, ...]) -> None:
         """Tokens may come from a session file."""
@@ -109,9 +109,9 @@ class Player:
                 f"{vocabulary - 1:,}. Delete this branch, or open the checkpoint that wrote it."
             )
 
-    def _writing_of(self, request: Asked) -> Writing:
+    def _written_of(self, request: Asked) -> WrittenText:
         if self._writing is None or self._writing.inputs != request.inputs:
-            self._writing = Writing(self.model, request.inputs)
+            self._writing = WrittenText(self.model, request.inputs)
         return self._writing
 
     def _filling_of(self, request: Asked) -> Filling:
@@ -121,7 +121,7 @@ class Player:
         return filling
 
 
-class Writing:
+class WrittenText:
     """One prompt and what is written after it, from left to right.
 
     Raises:

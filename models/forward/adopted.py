@@ -72,8 +72,8 @@ def attend(
         query: (batch, heads, queries, head_dim).
         key: (batch, key_heads, keys, head_dim), where heads is a multiple of key_heads.
         value: (batch, key_heads, keys, value_dim).
-        causal: query i looks at keys 0 to i only.
-        mask: broadcasts to (batch, heads, queries, keys): bool, True may be looked at; or added to the scores.
+        causal: query i attends to keys 0 to i only.
+        mask: broadcasts to (batch, heads, queries, keys): bool, True is visible; or added to the scores.
         bias: broadcasts likewise, added to the scaled scores.
         scale: of the scores; 1 / sqrt(head_dim) if None.
 
@@ -111,8 +111,8 @@ def _hides_the_future(x: AttentionInputs) -> bool:
     step = max(1, _CELLS // x.keys)
     for start in range(0, x.queries, step):
         rows = slice(start, min(start + step, x.queries))
-        shut = attention.masked_cells(x, Part([0], rows))
-        if shut is None or (~shut).expand(1, 1, rows.stop - start, x.keys)[0, 0].triu(start + 1).any():
+        masked = attention.masked_cells(x, Part([0], rows))
+        if masked is None or (~masked).expand(1, 1, rows.stop - start, x.keys)[0, 0].triu(start + 1).any():
             return False
     return True
 
@@ -237,7 +237,7 @@ class PlainModel(Adopted):
 
 
 class PlainRun:
-    """Writes step by step, as `CachedRun` does, but a module of one's own has no cache: all runs anew."""
+    """Writes step by step, as `CachedRun` does, but a module of one's own has no cache: all is computed again."""
 
     def __init__(self, model: PlainModel, encoded: Encoded) -> None:
         if model.info.family != "causal":

@@ -21,7 +21,7 @@ from models.forward.trace import Trace
 from models.protocol.errors import CheckpointError, InputError
 from models.protocol.values import CheckpointInfo, Site, StackInfo
 from models.textbook.config import RecurrentConfig
-from models.textbook.recurrent import Decoded, RecurrentSeq2Seq, Writing
+from models.textbook.recurrent import Decoded, DecoderState, RecurrentSeq2Seq
 
 MODEL_TYPE = "explorer-recurrent"
 _MOST_TOKENS = 128
@@ -88,7 +88,7 @@ class RecurrentRun:
         self.ids = encoded.inputs["decoder_input_ids"]
         self.prompt = self.ids.shape[1]
         with torch.no_grad():
-            self._writing: Writing = model.module.begin(encoded.inputs["input_ids"])
+            self._writing: DecoderState = model.module.begin(encoded.inputs["input_ids"])
             for word in self.ids[:, :-1].unbind(1):
                 _, self._writing = model.module.step(self._writing, word)
 

@@ -128,13 +128,13 @@ class Trace:
         return to_numpy(attention.weights(x, Part([head], rows))[0, 0])
 
     def masked(self, site: SiteLike, head: int, rows: Rows = None) -> np.ndarray | None:
-        """(rows, keys) bool, True where the key may not be looked at; None where every key may be."""
+        """(rows, keys) bool, True where the key is masked; None where none is."""
         x = self.at(site, head)
-        shut = attention.masked_cells(x, Part([head], rows))
-        if shut is None:
+        masked = attention.masked_cells(x, Part([head], rows))
+        if masked is None:
             return None
         count = x.queries if rows is None else torch.arange(x.queries)[rows].numel()
-        array: np.ndarray = shut[0, 0].expand(count, x.keys).cpu().numpy()
+        array: np.ndarray = masked[0, 0].expand(count, x.keys).cpu().numpy()
         return array if array.any() else None
 
     def pooled(self, site: SiteLike, head: int, size: int, how: Pooling = "max") -> np.ndarray:

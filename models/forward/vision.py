@@ -183,7 +183,7 @@ def open_vision(info: CheckpointInfo, module: nn.Module, folder: Path) -> Vision
 
 
 def _is_plain(model: VisionModel, recorder: Recorder, out: Any, count: int) -> bool:
-    """Whether every layer has a weight for each of the `count` tokens to look at each other."""
+    """Whether every layer has a weight for each of the `count` tokens to attend to each other."""
     if model.info.weights_only:
         try:
             keep_output_weights(model, recorder, out, count)

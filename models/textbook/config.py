@@ -23,7 +23,7 @@ class RecurrentConfig:
     bidirectional: bool = True
     embedding: int = 128
     hidden: int = 256
-    window: int = 3  # D, words to each side of the place that local attention looks at
+    window: int = 3  # D, words to each side of the place that local attention attends to
     pad: int = 0
     start: int = 1
     end: int = 2

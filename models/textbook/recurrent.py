@@ -78,21 +78,21 @@ class RecurrentSeq2Seq(nn.Module):
             last = torch.cat([last[:, :half], states[:, 0, half:]], dim=-1)
         return states, torch.tanh(self.bridge(last))
 
-    def begin(self, source: Tensor) -> Writing:
+    def begin(self, source: Tensor) -> DecoderState:
         """Read the source, (batch, source) ids; nothing is written yet."""
         states, first = self.encode(source)
-        shut = source == self.config.pad  # (batch, source)
-        return Writing(
+        masked = source == self.config.pad  # (batch, source)
+        return DecoderState(
             states=states,
             keys=self.score.prepare(states),
-            shut=shut,
-            lengths=(~shut).sum(dim=1),
+            masked=masked,
+            lengths=(~masked).sum(dim=1),
             state=first,
             memory=torch.zeros_like(first),
             fixed=_bottleneck(first, self.config) if self.config.score == "none" else None,
         )
 
-    def step(self, writing: Writing, words: Tensor) -> tuple[Tensor, Writing]:
+    def step(self, writing: DecoderState, words: Tensor) -> tuple[Tensor, DecoderState]:
         """Logits (batch, target vocabulary) of what follows `words` (batch,), and the decoder after them."""
         mixed, writing = self._advance(self.dropout(self.target_embedding(words)), writing)
         return self.output(self.dropout(mixed)), writing
@@ -121,27 +121,27 @@ class RecurrentSeq2Seq(nn.Module):
             first=begun.state,
         )
 
-    def _bahdanau(self, word: Tensor, writing: Writing) -> tuple[Tensor, Writing]:
+    def _bahdanau(self, word: Tensor, writing: DecoderState) -> tuple[Tensor, DecoderState]:
         writing = self._look(writing)
         writing = self._turn(torch.cat([word, writing.context], dim=-1), writing)
         return torch.tanh(self.combine(torch.cat([writing.state, writing.context, word], dim=-1))), writing
 
-    def _luong(self, word: Tensor, writing: Writing) -> tuple[Tensor, Writing]:
+    def _luong(self, word: Tensor, writing: DecoderState) -> tuple[Tensor, DecoderState]:
         writing = self._look(self._turn(word, writing))
         return torch.tanh(self.combine(torch.cat([writing.context, writing.state], dim=-1))), writing
 
-    def _turn(self, x: Tensor, writing: Writing) -> Writing:
+    def _turn(self, x: Tensor, writing: DecoderState) -> DecoderState:
         """One turn of the recurrent cell."""
         if self.config.cell == "gru":
             return replace(writing, state=self.decoder(x, writing.state))
         state, memory = self.decoder(x, (writing.state, writing.memory))
         return replace(writing, state=state, memory=memory)
 
-    def _look(self, writing: Writing) -> Writing:
+    def _look(self, writing: DecoderState) -> DecoderState:
         """Look back at the source: scores, window and context for the decoder's present state."""
         if writing.fixed is not None:
             return replace(writing, context=writing.fixed, written=writing.written + 1)
-        scores, window = self.score(writing.state, writing.keys), writing.shut  # (batch, source) each
+        scores, window = self.score(writing.state, writing.keys), writing.masked  # (batch, source) each
         if self.config.scope != "global":
             distance = torch.arange(window.shape[1], device=window.device)[None] - self._centre(writing)
             window = window | (distance.abs() > self.config.window)
@@ -150,8 +150,8 @@ class RecurrentSeq2Seq(nn.Module):
         mixed = mixing.output(_inputs(scores[:, None], window[:, None], writing.states))  # (batch, 1, 1, encoded)
         return replace(writing, scores=scores, window=window, context=mixed[:, 0, 0], written=writing.written + 1)
 
-    def _centre(self, writing: Writing) -> Tensor:
-        """The place that local attention looks at, (batch, 1)."""
+    def _centre(self, writing: DecoderState) -> Tensor:
+        """The place that local attention attends to, (batch, 1)."""
         if self.place is not None:
             centre: Tensor = self.place(writing.state, writing.lengths)
             return centre
@@ -159,32 +159,32 @@ class RecurrentSeq2Seq(nn.Module):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Writing:
+class DecoderState:
     """A decoder in the middle of its work. Tensors have the batch first."""
 
     states: Tensor  # (batch, source, encoded): what is looked back at
     keys: Tensor  # (batch, source, ...): the score function's view of them
-    shut: Tensor  # (batch, source) bool: padding
+    masked: Tensor  # (batch, source) bool: padding
     lengths: Tensor  # (batch,)
     state: Tensor  # (batch, hidden)
     memory: Tensor  # (batch, hidden): of an LSTM
     fixed: Tensor | None  # (batch, encoded): the bottleneck's one context; None with attention
     written: int = 0
     scores: Tensor = _NOTHING  # (batch, source): of the last look
-    window: Tensor = _NOTHING  # (batch, source) bool: what it might not look at
+    window: Tensor = _NOTHING  # (batch, source) bool: what is masked
     context: Tensor = _NOTHING  # (batch, encoded): what it brought
 
-    def taken(self, sources: Tensor) -> Writing:
+    def taken(self, sources: Tensor) -> DecoderState:
         """The same for some of the batch, in this order."""
         parts = {f.name: getattr(self, f.name) for f in fields(self)}
         picked: dict[str, Any] = {name: t[sources] for name, t in parts.items() if isinstance(t, Tensor) and len(t)}
         return replace(self, **picked)
 
 
-def _inputs(scores: Tensor, shut: Tensor, states: Tensor) -> AttentionInputs:
+def _inputs(scores: Tensor, masked: Tensor, states: Tensor) -> AttentionInputs:
     """The one attention function's inputs, for scores that are no product of a query and a key: they enter as a bias.
 
-    Shapes: scores and shut (batch, steps, source), states (batch, source, encoded).
+    Shapes: scores and masked (batch, steps, source), states (batch, source, encoded).
     """
     batch, steps, source = scores.shape
     return AttentionInputs(
@@ -192,7 +192,7 @@ def _inputs(scores: Tensor, shut: Tensor, states: Tensor) -> AttentionInputs:
         key=scores.new_zeros(batch, 1, source, 1),
         value=states[:, None],
         scale=1.0,
-        mask=~shut[:, None],
+        mask=~masked[:, None],
         bias=scores[:, None],
     )
 

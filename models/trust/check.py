@@ -41,7 +41,7 @@ from models.trust.layers import LayerwiseCheck, Sampler, Sites, answering, large
 # difference this may be the reason, if each layer by itself shows no other: 2e-4 was seen where scores are 140.
 _ADDED_UP = 1e-3
 
-OWN = "torch's own attention, and its weights computed anew in float64"
+OWN = "torch's own attention, and its weights computed again in float64"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ def _weights_in_double(x: AttentionInputs, head: int, rows: list[int]) -> Tensor
         scores = scores.masked_fill(~mask, -math.inf) if mask.dtype == torch.bool else scores + mask.double()
     if x.causal:
         scores = scores.masked_fill(torch.arange(x.keys) > torch.tensor(rows)[:, None], -math.inf)
-    return torch.softmax(scores, dim=-1).nan_to_num(0.0)  # a row that may look at nothing
+    return torch.softmax(scores, dim=-1).nan_to_num(0.0)  # a row to which nothing is visible
 
 
 def _once_more(model: Model) -> float:

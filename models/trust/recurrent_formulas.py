@@ -53,14 +53,14 @@ def alignment(
 ) -> Array:
     """The weights a_ij, (steps, source), of decoder states (steps, hidden) over encoder states (source, encoded)."""
     e = scores(config.score, named, looking, encoded)
-    shut = np.broadcast_to(padding, e.shape)
+    masked = np.broadcast_to(padding, e.shape)
     if config.scope != "global":
         length = int((~padding).sum())
         distance = np.arange(len(encoded)) - places(config, named, looking, length)[:, None]  # (steps, source)
-        shut = shut | (np.abs(distance) > config.window)
+        masked = masked | (np.abs(distance) > config.window)
         if config.scope == "predictive":
             e = e - distance**2 / (2 * (config.window / 2) ** 2)
-    e = np.where(shut, -np.inf, e)
+    e = np.where(masked, -np.inf, e)
     numerators = np.exp(e - e.max(axis=1, keepdims=True))
     weights: Array = numerators / numerators.sum(axis=1, keepdims=True)
     return weights

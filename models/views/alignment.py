@@ -1,4 +1,4 @@
-"""Cross-attention read as an alignment: which source tokens the decoder looked at as it wrote each target token."""
+"""Cross-attention read as an alignment: which source tokens the decoder attended to as it wrote each target token."""
 
 from __future__ import annotations
 

@@ -53,8 +53,8 @@ def cell_view(request: CellRequest, model: Model, trace: Trace) -> CellView:
     row_raw = copied(keys @ q)
     row_scores = copied(attention.scores(x, Part([head], [query]))[0, 0, 0])
     weights = attention.weights(x, Part([head], [query]))[0, 0, 0]  # (keys,)
-    shut = attention.masked_cells(x, Part([head], [query]))
-    masked = np.zeros(x.keys, bool) if shut is None else copied(shut[0, 0, 0].expand(x.keys))
+    of_row = attention.masked_cells(x, Part([head], [query]))
+    masked = np.zeros(x.keys, bool) if of_row is None else copied(of_row[0, 0, 0].expand(x.keys))
     softmax = _Softmax(row_scores, masked, None if x.sinks is None else float(x.sinks[head]))
     mixed = weights[key] * values[key]
     head_output = weights @ values

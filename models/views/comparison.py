@@ -66,7 +66,7 @@ def compare(request: CompareRequest, model: Model, before: Trace, after: Trace) 
 
 
 def entropy(weights: np.ndarray) -> np.ndarray:
-    """Entropy of each row in bits, (rows,) float32: 0 for a row that looks at one key, log2(keys) for an even one."""
+    """Entropy of each row in bits, (rows,) float32: 0 for a row that attends to one key, log2(keys) for an even one."""
     w = weights.astype(np.float64)
     bits: np.ndarray = -(w * np.log2(w, out=np.zeros_like(w), where=w > 0)).sum(axis=1)
     return (bits + 0.0).astype(np.float32)  # + 0.0: a row of certainty has 0, not -0
@@ -129,7 +129,7 @@ class LossInParts(IncrementalWork):
 
 
 def peeks(before: Trace, after: Trace) -> bool:
-    """Whether anywhere in `after` a query may look at a later key that `before` hides from it."""
+    """Whether anywhere in `after` a query may attend to a later key that `before` hides from it."""
     whole = PeeksInParts(before, after)
     whole.advance()
     return whole.found
@@ -160,14 +160,15 @@ class PeeksInParts(IncrementalWork):
 
 
 def _peeks(was: AttentionInputs, now: AttentionInputs, rows: slice) -> bool:
-    # what is later than the first row, as far as one of them may look
+    # what is later than the first row, as far as one of them attends
     keys = slice(rows.start + 1, attention.reach(now, Part(None, rows)).stop)
     if keys.start >= keys.stop:
         return False
-    shut_before, shut_after = (attention.masked_cells(x, Part(rows=rows, keys=keys)) for x in (was, now))
-    if shut_before is None:
+    masked_before, masked_after = (attention.masked_cells(x, Part(rows=rows, keys=keys)) for x in (was, now))
+    if masked_before is None:
         return False
-    opened = shut_before if shut_after is None else shut_before & ~shut_after  # (1, heads or 1, rows or 1, keys or 1)
+    # (1, heads or 1, rows or 1, keys or 1)
+    opened = masked_before if masked_after is None else masked_before & ~masked_after
     opened = opened.expand(-1, -1, rows.stop - rows.start, keys.stop - keys.start)
     return bool(opened.triu().any())
 

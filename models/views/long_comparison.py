@@ -58,7 +58,7 @@ class HeadChange(IncrementalWork):
         entropy: bits of each row before and after, (2, queries) float32.
         top: the largest weight of each row, (2, queries) float32.
         top_key: its key, (2, queries) int.
-        dead: queries that may look at nothing after, rising.
+        dead: queries to which nothing is visible after, rising.
     """
 
     def __init__(self, before: AttentionInputs, after: AttentionInputs, head: int) -> None:
@@ -88,7 +88,7 @@ class HeadChange(IncrementalWork):
         before, after = self._inputs
         down = slice(rows.start // self.cell, -(-rows.stop // self.cell))
         reaches = [attention.reach(x, Part([self._head], rows)) for x in self._inputs]
-        # whole squares, from the first key that is looked at in either run to the last
+        # whole squares, from the first visible key of either run to the last
         first = min(reach.start for reach in reaches) // self.cell * self.cell
         keys = slice(first, max(first, *(reach.stop for reach in reaches)))
         across = slice(keys.start // self.cell, -(-keys.stop // self.cell))
@@ -107,13 +107,13 @@ class HeadChange(IncrementalWork):
         self.dead += self._dead(rows, reaches[1])
 
     def _dead(self, rows: slice, reach: slice) -> list[int]:
-        """Those of `rows` that may look at nothing after; what they may look at is within `reach`."""
+        """Those of `rows` to which nothing is visible after; what is visible is within `reach`."""
         if reach.start == reach.stop:
             return list(range(rows.start, rows.stop))
-        shut = attention.masked_cells(self._inputs[1], Part([self._head], rows, reach))
-        if shut is None:
+        masked = attention.masked_cells(self._inputs[1], Part([self._head], rows, reach))
+        if masked is None:
             return []
-        dead = shut.expand(1, 1, rows.stop - rows.start, reach.stop - reach.start)[0, 0].all(dim=-1)
+        dead = masked.expand(1, 1, rows.stop - rows.start, reach.stop - reach.start)[0, 0].all(dim=-1)
         found: list[int] = (torch.nonzero(dead)[:, 0] + rows.start).tolist()
         return found
 
@@ -125,8 +125,8 @@ class HeadChange(IncrementalWork):
         bits = torch.special.entr(w).sum(dim=-1) / math.log(2)
         self.entropy[side, rows] = bits.cpu().numpy() + 0.0  # a row of certainty has 0, not -0
         self.pictures[side, down, across] = squares(w[None], self.cell, "max")[0].cpu().numpy()
-        shut = attention.masked_cells(x, Part([self._head], rows, keys))
-        seen = torch.ones_like(w) if shut is None else (~shut).expand(1, 1, *w.shape)[0, 0].float()
+        masked = attention.masked_cells(x, Part([self._head], rows, keys))
+        seen = torch.ones_like(w) if masked is None else (~masked).expand(1, 1, *w.shape)[0, 0].float()
         self.masked[side, down, across] = (squares(seen[None], self.cell, "max")[0] == 0).cpu().numpy()
         return w
 

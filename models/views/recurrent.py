@@ -53,8 +53,8 @@ def _looks(trace: Trace) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarr
     if not trace.sites:
         return None, None, None
     x = trace.inputs[0]
-    scores, shut = attention.scores(x)[0, 0], attention.masked_cells(x)
-    hidden = torch.zeros_like(scores, dtype=torch.bool) if shut is None else shut[0, 0].expand_as(scores)
+    scores, masked = attention.scores(x)[0, 0], attention.masked_cells(x)
+    hidden = torch.zeros_like(scores, dtype=torch.bool) if masked is None else masked[0, 0].expand_as(scores)
     return copied(scores), copied(hidden), copied(attention.weights(x)[0, 0])
 
 

@@ -70,7 +70,7 @@ def measure(
     """Draw x of shape (batch, tokens, d) twice, as queries and as keys, for each d of `DIMENSIONS`.
 
     The variance is taken over the pairs q[b, t] . k[b, t], which are independent. For the softmax each batch entry
-    has one more query, which looks at the entry's `tokens` keys.
+    has one more query, which attends to the entry's `tokens` keys.
 
     Raises:
         ValueError: a number outside its bounds, or more elements than `VarianceRequest.most_elements`.
