@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-import lzma
 import random
-import unicodedata
 from collections.abc import Sequence
-from pathlib import Path
 
-Pair = tuple[str, str]
+from models.quality.pairs import Pair
 
 HELD_OUT = 1_500
-
-
-def read_pairs(path: Path) -> list[Pair]:
-    """The different pairs of the file, in its order. Columns after the second are attributions and are passed over."""
-    pairs: dict[Pair, None] = {}
-    with lzma.open(path, "rt", encoding="utf-8") as file:
-        for line in file:
-            columns = [unicodedata.normalize("NFC", column.strip()) for column in line.rstrip("\n").split("\t")]
-            if len(columns) >= 2:
-                pairs[columns[0], columns[1]] = None
-    return list(pairs)
 
 
 def split(pairs: Sequence[Pair]) -> tuple[list[Pair], list[Pair]]:

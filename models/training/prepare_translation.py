@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from models.quality.held_out import Pair, read_pairs, split
+from models.quality.held_out import split
+from models.quality.pairs import Pair, read_pairs
 
 PAD, UNKNOWN, BEGIN, END = SPECIAL = ("<pad>", "<unk>", "<s>", "</s>")
 ROW = 40

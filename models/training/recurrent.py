@@ -20,7 +20,8 @@ from safetensors.torch import save_file
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from torch import Tensor
 
-from models.quality.held_out import Pair, read_pairs, split
+from models.quality.held_out import split
+from models.quality.pairs import Pair, read_pairs
 from models.textbook.config import RecurrentConfig
 from models.textbook.recurrent import RecurrentSeq2Seq
 from models.textbook.tasks import date_pairs

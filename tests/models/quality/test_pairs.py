@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from models.protocol.errors import InputError
-from models.quality import held_out, pairs
+from models.quality import pairs
 from models.quality.pairs import read_pairs
 
 TEXT = "Go.\tVe.\tCC-BY 2.0\nGo.\tVete.\n\nRun!\t¡Corre!\nGo.\tVe.\tagain\nCafe\u0301\t Un café \r\n# a remark\n"
@@ -44,12 +44,6 @@ def written(folder: Path, content: bytes, name: str = "pairs.tsv") -> Path:
 )
 def test_every_kind_gives_the_same_pairs(tmp_path, content):
     assert read_pairs(written(tmp_path, content)) == FOUND
-
-
-def test_it_reads_what_the_recipe_reads(tmp_path):
-    """Else the sentences that are held out would be others."""
-    path = written(tmp_path, lzma.compress(TEXT.encode()))
-    assert read_pairs(path) == held_out.read_pairs(path)
 
 
 BROKEN = {
