@@ -75,7 +75,7 @@ class FindBar(QWidget):
         self._search()
 
     def set_tokens(self, queries: TokenSearch, keys: TokenSearch) -> None:
-        """The tokens that look, and those that are looked at."""
+        """The tokens of the queries, and those of the keys."""
         if [(t.words, t.texts) for t in (queries, keys)] != [(t.words, t.texts) for t in self._tokens]:
             self._tokens = (queries, keys)
             self._search()

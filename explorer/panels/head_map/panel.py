@@ -1,4 +1,4 @@
-"""The selected head's weights as a map: who looks at whom, and how much."""
+"""The selected head's weights as a map: which token attends to which, and how much."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _SCALE_TIP = "What the colours show: the weights, each row or column divided by 
 _SCOPES = {"head": "in this head", "layer": "in every head of this layer", "everywhere": "in every head"}
 _ONLY_WHOLE = "Weights, or each row divided by its largest. Columns are shown up to 1,024 tokens, changes in Masks."
 _MOST_TILES = 32  # asked for at once
-_FEWEST, _SOME = 2_000, 0.02  # of fewer weights each one can be looked at; the share above which a map is not dark
+_FEWEST, _SOME = 2_000, 0.02  # of fewer weights each one can be seen; the share above which a map is not dark
 _BRIGHTER = "Nearly all is faint · Show each row by its largest"
 _WAITING = "The weights of the selected head appear here when the model has run."
 

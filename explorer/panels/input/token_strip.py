@@ -1,4 +1,4 @@
-"""The tokens as chips, with arcs from the token that looks to those it looks at."""
+"""The tokens as chips, with arcs from the query to the tokens it attends to."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Spacing:
 
 
 class ChipRects(Sequence[QRectF]):
-    """Where chips lie; a rectangle is made when it is looked at, since of a long text few are."""
+    """Where chips lie; a rectangle is made when it is asked for, since of a long text few are seen."""
 
     def __init__(
         self, left: NDArray[np.float64], top: NDArray[np.float64], width: NDArray[np.float64], height: float
@@ -174,7 +174,7 @@ def _bow(start: QPointF, end: QPointF, gutter: float) -> QPainterPath:
 
 
 def _loop(top: QPointF, gutter: float) -> QPainterPath:
-    """A token that looks at itself."""
+    """A token that attends to itself."""
     size = min(14.0, gutter - 6)
     path = QPainterPath(QPointF(top.x() + size * 0.35, top.y()))
     path.cubicTo(

@@ -1,6 +1,6 @@
 """What a map of tiles remembers, and how its pixels are put together from whatever is there. No widget.
 
-A tile that was not looked at for longest goes first when the bytes are used up. Where a sharp tile is missing, the
+The tile used least recently goes first when the bytes are used up. Where a sharp tile is missing, the
 finest coarser one that is there stands in for it, so that a map is never blank.
 """
 
@@ -59,7 +59,7 @@ class TileCache:
         return (name, tile) in self._entries
 
     def values(self, name: Hashable, tile: Tile) -> Values | None:
-        """A tile's pixels, None where it is not here. It counts as looked at."""
+        """A tile's pixels, None where it is not here. This counts as a use."""
         entry = self._entry(name, tile)
         return None if entry is None else entry.values
 
