@@ -1,7 +1,7 @@
 """Which panels there are: those that come along and those that installed packages add, found in the same way.
 
 A package adds one by an entry point of the group `attention_explorer.panels` that names a subclass of `Panel`.
-One that cannot be had is left out, and a sentence says which and why: no panel keeps the window from opening.
+One that cannot be loaded is left out, and a sentence says which and why: no panel keeps the window from opening.
 """
 
 from __future__ import annotations

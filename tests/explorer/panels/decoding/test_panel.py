@@ -732,7 +732,7 @@ def test_it_writes_with_the_interventions_that_are_on_and_keeps_both_trees(qtbot
 def test_a_mask_that_opens_the_future_is_honoured_and_its_price_is_said(qtbot, session, panel):
     edit(session, Mask("full"))
     steps(qtbot, session, panel, 2)
-    assert "each step reads the whole text anew" in panel.view.status.text()
+    assert "each step reads the whole text again" in panel.view.status.text()
     press(qtbot, session, panel.view.tabs.button(ATTENTION))
     shown_rows(session, panel.player.branches.ids())
     press(qtbot, session, panel.view.tabs.button(CACHE))

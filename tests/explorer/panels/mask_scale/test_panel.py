@@ -113,7 +113,7 @@ def test_a_scope_and_a_mask_put_an_intervention_there(host):
     assert interventions(host) == [Mask("none", site=SITE, head=HEAD)]
     click(host.masks.scope_chooser.buttons["layer"])
     assert host.masks.mask_knobs.kind.currentData() == "trained"
-    assert "Also in force here: mask: none, decoder layer 5, head 5." in host.masks.mask_knobs.explanation.text()
+    assert "Also on here: mask: none, decoder layer 5, head 5." in host.masks.mask_knobs.explanation.text()
     choose(host, "causal")
     click(host.masks.scope_chooser.buttons["everywhere"])
     choose(host, "none")

@@ -1,0 +1,75 @@
+"""The selected head: what is asked for, what it is called, and where its next token is read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from explorer.panels.selected_head import (
+    head_name,
+    predicting_position,
+    site_words,
+    token_word,
+    wanted_comparison,
+    wanted_head,
+)
+from explorer.session.intents import SelectHead, SelectQuery
+from explorer.session.state import State
+from models.protocol.values import SiteRef
+from tests.explorer.session import answers
+
+
+@pytest.fixture
+def running() -> State:
+    return answers.after(State(), answers.loaded(), answers.ran())
+
+
+def test_without_a_run_nothing_is_wanted():
+    assert wanted_head(State()) is None
+    assert head_name(State()) == "No head"
+    assert token_word(State(), 0) == ""
+
+
+def test_names_for_sentences(running):
+    assert head_name(running) == "Layer 5, head 5"
+    assert token_word(running, 1) == "and"
+    assert token_word(running, 99) == ""
+
+
+def test_the_words_of_each_stack_of_an_encoder_decoder_model():
+    ran = answers.translation(text="The cat", written="El gato negro")
+    source, target = ["The", "cat", "⟨end⟩"], ["⟨start⟩", "El", "gato", "negro"]
+    found = {site.stack: site_words(ran, site) for site in ran.sites}
+    assert found == {"encoder": (source, source), "decoder": (target, target), "cross": (target, source)}
+
+
+def test_a_site_with_other_tokens_than_the_texts_has_numbers():
+    ran = answers.ran()
+    words = ["Tom", "and", "Anna", "went"]
+    assert site_words(ran, replace(ran.sites[0], keys=2)) == (words, ["0", "1"])
+
+
+@pytest.mark.parametrize(("stack", "position"), [("encoder", 2), ("decoder", 1), ("cross", 1)])
+def test_the_next_token_is_read_from_the_target(stack, position):
+    state = answers.after(answers.TRANSLATING, answers.translator(), answers.translation())
+    state = answers.after(state, SelectHead(SiteRef(stack, 1), 0), SelectQuery(1))
+    assert state.ran is not None
+    assert predicting_position(state, state.ran) == position
+    wanted = wanted_comparison(state)
+    assert wanted is not None
+    assert wanted.position == position
+    assert token_word(state, 1) == ("cat" if stack == "encoder" else "El")
+
+
+def test_a_comparison_that_comes_in_parts_is_asked_for_until_it_is_whole():
+    state = answers.after(State(), answers.loaded(), answers.ran())
+    first = wanted_comparison(state)
+    assert first is not None
+    assert first.have == 0
+    part = answers.after(state, answers.comparison(first, done=0.25))
+    assert wanted_comparison(part) == replace(first, have=0.25)
+    moved = wanted_comparison(answers.after(part, SelectQuery(1)))
+    assert moved is not None
+    assert (moved.have, moved.position) == (0, 1)
+    assert wanted_comparison(answers.after(part, answers.comparison(first, done=1.0))) is None
