@@ -214,7 +214,7 @@ class CheckpointDialog(QDialog):
             self._hub.fetch(self.hub_box.is_offline)
 
     def cancel(self) -> None:
-        """Stop what the hub is asked. What has come is counted anew, and offered to be gone on with."""
+        """Stop what the hub is asked. What has come is counted again, and can be continued."""
         was_fetching = self._hub.is_fetching
         self._hub.cancel()
         if was_fetching and self._listing is not None:

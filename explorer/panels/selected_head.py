@@ -70,7 +70,7 @@ def head_name(state: State) -> str:
 
 
 def token_word(state: State, position: int) -> str:
-    """The token at `position` of those that look at the selected site, as it is called in a sentence: "to"."""
+    """The token at `position` among the queries of the selected site, as it is called in a sentence: "to"."""
     ran, site = state.ran, state.site
     if ran is None:
         return ""

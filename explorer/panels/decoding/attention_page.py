@@ -40,7 +40,7 @@ class AttentionPage(QWidget):
 
 
 def _chooser(view: DecodeRowsView) -> str:
-    """Which row a person should look at."""
+    """Which row shows how this step's token was chosen."""
     if view.chose < 0:
         return ""
     is_last = view.chose == len(view.queries) - 1

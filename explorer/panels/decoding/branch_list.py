@@ -21,7 +21,7 @@ class BranchRow:
     text: str
     depth: int
     value: str  # at the right end
-    on_path: bool = False  # part of what is looked at
+    on_path: bool = False  # part of the text in view
     current: bool = False
     tooltip: str = ""
 

@@ -55,7 +55,7 @@ def _empty_text(view: DecodeStepView | None) -> str:
         return "A masked model keeps nothing: each word that comes in changes every other."
     if view.cache_bytes:
         return "No keys and values: a recurrent model goes on from its state, and from what its encoder has read."
-    return "Nothing is kept: this model reads the whole text anew at each step."
+    return "Nothing is kept: this model reads the whole text again at each step."
 
 
 def cache_text(view: DecodeStepView) -> str:

@@ -51,7 +51,7 @@ class CandidatesPage(QWidget):
         self._show_stage()
 
     def _show_stage(self) -> None:
-        """The filter that is looked at, or all of them at once."""
+        """One filter, or all of them at once."""
         view, stage = self._view, self.stages.current
         if view is None:
             self.bars.set_rows(())

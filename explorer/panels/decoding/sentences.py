@@ -61,7 +61,7 @@ def uncached_because(mask: Intervention) -> str:
     """Why each step computes the whole text again under this mask."""
     return (
         f"With “{describe(mask)}” a token can see what is written after it, so nothing can be kept from one step to "
-        "the next: each step reads the whole text anew."
+        "the next: each step reads the whole text again."
     )
 
 

@@ -1,4 +1,4 @@
-"""The list of texts that are written side by side: beams, best first, or samples. One of them is looked at."""
+"""The list of texts that are written side by side: beams, best first, or samples. One of them is in view."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TextList(QWidget):
         self.list.row_selected.connect(lambda row: self.text_picked.emit(self._ids[row]))
 
     def show_texts(self, texts: Sequence[SideText], search: DecodeSettings | None, made_with: str = "") -> None:
-        """Beams of a search with these settings, or samples. `made_with` says it where these are no longer in force."""
+        """Beams of a search with these settings, or samples. `made_with` says it where the settings are others now."""
         beams = search is not None
         otherwise = _OTHER_SEARCH if beams else _OTHER_SAMPLES
         say(self.otherwise, otherwise.format(made_with) if made_with else "")

@@ -1,4 +1,4 @@
-"""What the model reads, what an encoder-decoder model is made to say or a vision model looks at; and tokens."""
+"""What the model is given: a text, a conversation or a picture, and the target of an encoder-decoder; and tokens."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class InputPanel(Panel):
             self.session.request(ForwardRequest(inputs=self.session.state.document.inputs))
 
     def step(self) -> None:
-        """Let the model write one token, or fill its surest mask."""
+        """Let the model write one token, or fill the mask that it is most certain of."""
         state = self.session.state
         if state.ran is not None and state.up_to_date:
             self.session.request(StepRequest(run=state.ran.run))

@@ -79,7 +79,7 @@ class PatchView(QWidget):
         self._veil = QImage(veil.data, self._columns, self._rows, 4 * self._columns, form).copy()
 
     def set_selection(self, query: int, key: int) -> None:
-        """Frame the patch that looks and the one that is looked at; -1 for a token that is no patch."""
+        """Frame the query's patch and the key's; -1 for a token that is no patch."""
         if (query, key) != (self._query, self._key):
             self._query, self._key = query, key
             self.update()

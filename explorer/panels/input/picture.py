@@ -1,4 +1,4 @@
-"""What a vision model looks at, in the place of a text: a picture in patches, by the positions of its tokens."""
+"""What a vision model reads in the place of a text: a picture in patches, by the positions of its tokens."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from models.protocol.values import SeenPicture
 
 
 class PictureRow(PictureInput):
-    """Shows a picture, its patches and where the selected token looks. Tokens have positions, patches numbers."""
+    """Shows a picture, its patches and what the selected token attends to. Tokens have positions, patches numbers."""
 
     position_selected = Signal(int)
     position_hovered = Signal(int)  # -1 when the pointer leaves
@@ -45,7 +45,7 @@ class PictureRow(PictureInput):
         self.set_hover(self.patch_of(position))
 
     def show_weights(self, weights: NDArray[np.float32] | None) -> None:
-        """Where a token looks, (keys,); None where that is not known."""
+        """The weights of one token's row, (keys,); None where they are not known."""
         self.weights.set_weights(None if weights is None or self._seen is None else weights[self._seen.first :])
 
     def patch_of(self, position: int) -> int:

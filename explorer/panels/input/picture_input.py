@@ -1,4 +1,4 @@
-"""Chooses what a vision model looks at: a sample, or a file of one's own; and shows it."""
+"""The picture of a vision model: chosen among samples or files, and shown."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from explorer.widgets.page import wrapped
 
 
 class PictureInput(QWidget):
-    """The picture, the same with where one token looks, and beside them what to look at instead."""
+    """The picture, the same with one token's weights, and beside them other pictures to choose."""
 
     chosen = Signal(str)  # the reference of a picture
     open_asked = Signal()
@@ -70,7 +70,7 @@ class PictureInput(QWidget):
             view.set_hover(patch)
 
     def set_choices(self, choices: Sequence[tuple[str, str]], current: str) -> None:
-        """DecodeCandidate (reference, title) of each picture, `current` among them."""
+        """(reference, title) of each picture, `current` among them."""
         known = [(self.samples.itemData(i), self.samples.itemText(i)) for i in range(self.samples.count())]
         if list(choices) != known:
             self.samples.clear()

@@ -26,7 +26,7 @@ class TextInput(QPlainTextEdit):
         super().__init__(parent)
         self._most_lines = most_lines
         self._setting = False
-        self._given = ""
+        self._shown_text = ""
         self.setUndoRedoEnabled(False)
         self.setTabChangesFocus(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -44,9 +44,9 @@ class TextInput(QPlainTextEdit):
 
         Qt has no lone surrogates and one kind of line end: they are shown as "\ufffd" and as new lines.
         """
-        if text in (self._given, self.text()):
+        if text in (self._shown_text, self.text()):
             return
-        self._given = text
+        self._shown_text = text
         self._setting = True
         try:
             self.setPlainText(_LONE_SURROGATE.sub("\ufffd", text))
@@ -109,7 +109,7 @@ class TextInput(QPlainTextEdit):
 
     def _on_changed(self) -> None:
         if not self._setting:
-            self._given = self.text()
+            self._shown_text = self.text()
             self.edited.emit(self.text())
 
     def _fit_height(self) -> None:

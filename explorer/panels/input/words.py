@@ -59,7 +59,7 @@ def template_remark(tokens: tuple[Token, ...]) -> str:
 def step_tooltip(info: CheckpointInfo | None, is_made_to_say: bool) -> str:
     """What Step does with this model; `is_made_to_say`: its target is given, and not written by the model."""
     if info is not None and info.mask_token is not None:
-        return f"Fill the {info.mask_token} of which the model is surest (Ctrl+Enter)"
+        return f"Fill the {info.mask_token} that the model is most certain of (Ctrl+Enter)"
     if info is None or info.family != "seq2seq":
         return "Append the model's likeliest next token (Ctrl+Enter)"
     if not is_made_to_say:

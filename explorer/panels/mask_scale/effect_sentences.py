@@ -25,7 +25,7 @@ def loss_sentence(view: CompareView) -> str:
 
 
 def dead_sentence(view: CompareView, queries: list[str]) -> str:
-    """Which rows may look at nothing, and what the model then computes."""
+    """Which rows may attend to nothing, and what the model then computes."""
     dead = view.dead_rows
     if not dead:
         return ""

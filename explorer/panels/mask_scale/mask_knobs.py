@@ -65,7 +65,7 @@ class MaskKnobs(QWidget):
         self.number.setToolTip(kind.counts)
         text = kind.sentence
         if elsewhere:
-            text += f" Also in force here: {'; '.join(elsewhere)}."
+            text += f" Also on here: {'; '.join(elsewhere)}."
         self.explanation.setText(text)
         for brush, button in self.brushes.items():
             button.setChecked(brush == painting)

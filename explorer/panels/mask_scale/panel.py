@@ -126,7 +126,7 @@ class MaskScalePanel(Panel):
             value = Mask(kind, window=window, site=site, head=head)
         except ValueError as error:
             self.dispatch(Show(Notice("warning", str(error))))
-            self._render_knobs(self.session.state)  # back to what is in force
+            self._render_knobs(self.session.state)  # back to the mask that is on
             return
         self.dispatch(PutIntervention(value))
 

@@ -123,7 +123,7 @@ def _on_formulas(report: TrustReport | None, is_measuring: bool) -> Verdict:
         return Verdict("pending", "textbook model", f"{_TEXTBOOK} Click to compare with them on this text.")
     worst = max(report.logit_difference, report.weight_difference)
     story = (
-        f"{_TEXTBOOK} Computed anew in float64 from the hidden states of this run, weights differ by at most "
+        f"{_TEXTBOOK} Computed again in float64 from the hidden states of this run, weights differ by at most "
         f"{report.weight_difference:.1e}, logits by {report.logit_difference:.1e} of the largest; "
         f"{report.tolerance:.0e} is allowed. {_AGAIN}"
     )
