@@ -248,7 +248,7 @@ def test_undo_shows_a_step_as_it_was_without_asking_again(qtbot, session, panel)
     assert not [request for request in session.asked if isinstance(request, DECODING)]
 
 
-def test_a_tree_from_a_file_shows_how_each_token_was_chosen(qtbot, session, panel):
+def test_a_tree_from_a_file_shows_how_each_token_was_chosen(qtbot, engine, session, panel):
     qtbot.mouseClick(panel.view.knobs.strategy_buttons.button(1), LEFT)
     panel.view.knobs.set_number("temperature", "2")
     panel.view.knobs.set_number("seed", "4")
@@ -256,12 +256,12 @@ def test_a_tree_from_a_file_shows_how_each_token_was_chosen(qtbot, session, pane
     click_row(qtbot, session, panel.view.candidates.bars, 5)
     before, status = panel.player.shown_view(), panel.view.status.text()
     saved = files.decode(files.encode(session.state.document))
-    panel.player.work.views.clear()  # as in a new window, with other numbers in its fields
-    panel.view.knobs.set_number("temperature", "1")
-    session.dispatch(SetText("Another text"))
-    session.run(ForwardRequest(inputs=RunInputs("Another text"), ticket=3))
+    loaded, session = session.state.results.loaded, Answered(engine, "Another text")  # as of a new window
+    session.arrive(loaded)
+    session.run(ForwardRequest(inputs=RunInputs("Another text"), ticket=4))
+    panel = shown(qtbot, DecodingPanel, session)
     session.dispatch(RestoreDocument(saved))
-    session.run(ForwardRequest(inputs=RunInputs(TEXT), ticket=4))
+    session.run(ForwardRequest(inputs=RunInputs(TEXT), ticket=5))
     session.answer()
     again = panel.player.shown_view()
     assert again is not before
