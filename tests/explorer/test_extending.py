@@ -27,6 +27,7 @@ from models.engine.engine import Engine
 from models.forward.model import Model
 from models.protocol.loading import LoadRequest
 from models.protocol.request import Failure
+from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest
 from models.protocol.values import SiteRef
 from models.protocol.work import Cancelled, never
@@ -121,7 +122,7 @@ def test_the_page_s_own_lines_for_a_notebook_run(package):
 
 def test_the_engine_answers_its_request(package):
     engine = Engine()
-    for request in (LoadRequest(ticket=1, reference="story-gpt"), ForwardRequest(ticket=2, text=EXAMPLE)):
+    for request in (LoadRequest(ticket=1, reference="story-gpt"), ForwardRequest(ticket=2, inputs=RunInputs(EXAMPLE))):
         assert not isinstance(engine.run(request, never, lambda _label, _share: None), Failure)
     answer = engine.run(package.EntropyRequest(run=2), never, lambda _label, _share: None)
     assert isinstance(answer, package.EntropyView)
