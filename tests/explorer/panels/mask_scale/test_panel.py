@@ -254,7 +254,7 @@ def test_a_drag_asks_for_the_newest_step_and_never_queues(host):
         move_pointer(slider, start - QPoint(step, 0), LEFT)  # forty steps before the first is answered
     forwards = [r for r in asked if type(r).__name__ == "ForwardRequest"]
     assert len(forwards) == 1
-    assert host.masks.scale_knobs.slider.value < forwards[0].interventions[0].factor
+    assert host.masks.scale_knobs.slider.value < forwards[0].inputs.interventions[0].factor
     QTest.mouseRelease(slider, LEFT, Qt.KeyboardModifier.NoModifier, start - QPoint(40, 0))
     host.settle()
     host.session.requested.disconnect(asked.append)
@@ -263,7 +263,7 @@ def test_a_drag_asks_for_the_newest_step_and_never_queues(host):
     assert host.state.ran is not None
     assert host.state.ran.inputs.interventions == (item,)
     forwards = [r for r in asked if type(r).__name__ == "ForwardRequest"]
-    assert [f.interventions[0].factor for f in forwards][-1] == slider.value
+    assert [f.inputs.interventions[0].factor for f in forwards][-1] == slider.value
     assert len(forwards) == 2
     host.session.undo()
     assert interventions(host) == []
