@@ -30,7 +30,7 @@ from models.protocol.head import HeadView
 from models.protocol.interventions import Mask, Positions
 from models.protocol.loading import Loaded, LoadRequest
 from models.protocol.quality import QualityRequest, QualityView
-from models.protocol.request import Failure, Progress, Result, RunRequest
+from models.protocol.request import Failure, Lane, Progress, Result, RunRequest
 from models.protocol.run_inputs import InputsRequest
 from models.protocol.running import ForwardRequest, Ran
 from models.protocol.step import Stepped
@@ -230,7 +230,24 @@ def _(result: Failure, state: State) -> State:
         state = replace(state, loading=None)
     if isinstance(request, ForwardRequest):
         state = replace(state, refused=request.inputs)
+        if result.no_figures:
+            state = replace(state, results=_of_no_run(state.results))
+    if isinstance(request, RunRequest):
+        state = replace(state, results=_without_answers(state.results, request.lane))
     return replace(state, notice=notice)
+
+
+def _of_no_run(results: Results) -> Results:
+    """What is left where the run on screen is not of what was asked for."""
+    left = results.of_no_model()
+    return left if results.loaded is None else left.keeping(results.loaded)
+
+
+def _without_answers(results: Results, lane: Lane) -> Results:
+    """A view that could not be had leaves none of an earlier run, head or token in its place."""
+    newest = results.newest.items()
+    gone = [kind for kind, view in newest if isinstance(view.request, RunRequest) and view.request.lane == lane]
+    return results.without(*gone) if gone else results
 
 
 def _speaks_of_the_past(state: State, failure: Failure) -> bool:

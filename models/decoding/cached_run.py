@@ -16,6 +16,7 @@ from transformers import DynamicCache, EncoderDecoderCache
 from transformers.cache_utils import DynamicLayer
 
 from models.forward.capture import Recorder, recording
+from models.forward.finite import check_finite
 from models.forward.logits import last_only
 from models.forward.model import Encoded, Model
 from models.forward.output_weights import check_edits, keep_output_weights
@@ -144,6 +145,8 @@ class CachedRun:
         self._cached = 0 if self.prevents_caching is not None else self.ids.shape[1]
         self.recorder, self.read = recorder, self.ids
         logits: Tensor = out.logits[:, -1].float()
+        if not bool(logits.amax() < torch.inf):  # a choice among them waits for the device anyway
+            check_finite(self.model.info.name, recorder, out)
         return logits
 
     def append(self, tokens: Tensor, sources: Tensor | None = None) -> None:

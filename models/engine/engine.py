@@ -15,7 +15,7 @@ from models.files import devices
 from models.forward.context import Context, Workspace
 from models.forward.model import Model
 from models.opening.load import placement_of
-from models.protocol.errors import ExplorerError, InputError, NoRoomError, StaleRunError
+from models.protocol.errors import ExplorerError, InputError, NoRoomError, NotFiniteError, StaleRunError
 from models.protocol.loading import LoadRequest
 from models.protocol.request import Failure, Request, Result
 from models.protocol.values import AUTO, Placement
@@ -62,6 +62,7 @@ class Engine:
                 cause=_cause(error),
                 cut_to=error.cut_to,
                 of_target=error.of_target,
+                no_figures=isinstance(error, NotFiniteError),
             )
         except Exception as error:
             if not devices.is_out_of_memory(error):

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from models.forward.capture import Recorder, recording
+from models.forward.finite import check_finite
 from models.forward.logits import later_logits
 from models.forward.model import Model
 from models.forward.origin import origin_of
@@ -45,6 +46,7 @@ def run(
     Raises:
         ValueError: an intervention names a layer or head that the model does not have.
         InputError: an empty text, one that is longer than the model's context, or ids that it does not know.
+        NotFiniteError: the run gave NaN or infinity, which is said of the first layer where.
         Cancelled: `should_stop()` was true.
     """
     check_edits(model, interventions)
@@ -60,4 +62,5 @@ def run(
         if model.info.weights_only:
             keep_output_weights(model, recorder, out, len(encoded.tokens))
     check(interventions, recorder.sites)
+    check_finite(model.info.name, recorder, out)
     return Trace.of(encoded, recorder, out, later, origin_of(model, text, target, encoded))

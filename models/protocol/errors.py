@@ -31,3 +31,7 @@ class InputError(ExplorerError):
 
 class StaleRunError(Exception):
     """Asked about a run that is no longer held."""
+
+
+class NotFiniteError(InputError):
+    """A run gave NaN or infinity: there is no figure to show. The sentence names the first layer where, and of what."""

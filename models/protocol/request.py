@@ -73,6 +73,7 @@ class Failure(Result):
     cut_to: int | None = None  # a text too long for the model: how many of its characters fit
     of_target: bool = False  # that text is the target, not the source
     stale: bool = False  # asked about a run that is gone: nobody needs to hear of it
+    no_figures: bool = False  # the run overflowed: nothing that is on screen is of what was asked for
     no_room: Placement | None = None  # where memory ran out: another device or number format may do
 
 

@@ -383,6 +383,17 @@ def test_an_ending_typed_wrongly_is_mended_or_a_sentence(tmp_path, capsys):
     assert [path.name for path in tmp_path.glob("out*")] == ["out.npz"]
 
 
+@pytest.mark.parametrize("way", [["--weights", "a.npz"], ["--png", "a.png"], ["--decode", "3"]])
+def test_a_run_that_overflows_is_a_sentence_and_exit_code_1(tmp_path, way):
+    done = run("--text", "Tom went", "--scale", "1e39", *way, folder=tmp_path)
+    assert done.returncode == 1
+    words = "attention scores of decoder layer 0, head 0, are too large for float32. Choose a smaller scale."
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    assert list(tmp_path.glob("a.*")) == []
+
+
 def test_a_target_decides_the_weights(tmp_path):
     path = tmp_path / "weights.npz"
     arguments = ["--checkpoint", "en-es", "--text", "The cat.", "--target", "El gato"]

@@ -23,7 +23,7 @@ from models.protocol.describing import Described, DescribeRequest
 from models.protocol.head import HeadView
 from models.protocol.interventions import Positions, Scale
 from models.protocol.loading import LoadRequest
-from models.protocol.prediction import PredictionView
+from models.protocol.prediction import PredictionRequest, PredictionView
 from models.protocol.recurrent import RecurrentRequest, RecurrentView
 from models.protocol.request import Failure, Result
 from models.protocol.run_inputs import RunInputs
@@ -347,3 +347,34 @@ def test_a_vision_model_gets_a_sample_unless_a_picture_was_chosen(before, after_
     vision = replace(result, info=replace(result.info, family="vision", channels=3))
     assert answers.after(state, vision).document.picture == after_
     assert answers.after(state, result).document.picture == before
+
+
+# --------------------------------------------------------------------------- what could not be had
+
+
+def test_a_view_that_fails_takes_the_last_one_away_and_no_other(running):
+    state = after(running, answers.atlas_view(), answers.prediction_view(), answers.ran(2))
+    assert state.results.of(PredictionView) is not None
+    request = PredictionRequest(run=2, positions=(3,), top=10)
+    failed = after(state, Failure(request=request, sentence="It failed."))
+    assert failed.results.of(PredictionView) is None
+    assert failed.results.of(AtlasView) is state.results.of(AtlasView) is not None
+    assert failed.notice.text == "It failed."
+
+
+def test_a_view_of_a_run_that_is_gone_takes_nothing_away(running):
+    state = after(running, answers.ran(2), answers.prediction_view(2))
+    request = PredictionRequest(run=1, positions=(3,), top=10)
+    assert after(state, Failure(request=request, sentence="It failed.")).results is state.results
+
+
+def test_a_run_without_figures_leaves_none_on_screen(running):
+    state = after(running, answers.atlas_view(), answers.prediction_view())
+    question = state.document.question.request
+    failed = after(state, Failure(request=question, sentence="It overflowed.", no_figures=True))
+    assert failed.ran is None
+    assert failed.results.of(PredictionView) is failed.results.of(AtlasView) is None
+    assert failed.results.loaded is state.results.loaded
+    assert failed.refused == state.document.question
+    kept = after(state, Failure(request=question, sentence="It is too long.", cut_to=3))
+    assert kept.results is state.results  # the window stays as it was: what is named there is what is drawn
