@@ -11,6 +11,7 @@ from functools import singledispatch
 
 from explorer.session.defaults import END, default_selection, followed_query, last_token
 from explorer.session.intents import Place, SetTarget, SetText
+from explorer.session.results import Results
 from explorer.session.state import (
     InterventionItem,
     Notice,

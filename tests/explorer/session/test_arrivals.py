@@ -359,7 +359,7 @@ def test_a_view_that_fails_takes_the_last_one_away_and_no_other(running):
     failed = after(state, Failure(request=request, sentence="It failed."))
     assert failed.results.of(PredictionView) is None
     assert failed.results.of(AtlasView) is state.results.of(AtlasView) is not None
-    assert failed.notice.text == "It failed."
+    assert failed.notice == Notice("error", "It failed.", lane=request.lane)
 
 
 def test_a_view_of_a_run_that_is_gone_takes_nothing_away(running):
@@ -373,7 +373,8 @@ def test_a_run_without_figures_leaves_none_on_screen(running):
     question = state.document.question.request
     failed = after(state, Failure(request=question, sentence="It overflowed.", no_figures=True))
     assert failed.ran is None
-    assert failed.results.of(PredictionView) is failed.results.of(AtlasView) is None
+    assert failed.results.of(PredictionView) is None
+    assert failed.results.of(AtlasView) is None
     assert failed.results.loaded is state.results.loaded
     assert failed.refused == state.document.question
     kept = after(state, Failure(request=question, sentence="It is too long.", cut_to=3))
