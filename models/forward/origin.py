@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +31,7 @@ def origin_of(model: Model, given: Any, target: str | list[int] | None, encoded:
     text = picture = None
     if model.info.family == "vision":
         picture = "array" if isinstance(given, np.ndarray) else str(given)
-    elif isinstance(given, list) and given and not isinstance(given[0], int):
+    elif isinstance(given, list) and given and isinstance(given[0], Mapping):
         given = Chat.of(given)
     if isinstance(given, Chat):
         turns = given.turns
