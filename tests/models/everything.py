@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from models.protocol.decoding import (
     DecodeStepView,
 )
 from models.protocol.decoding_settings import DecodeSettings
-from models.protocol.export import ExportRequest
+from models.protocol.export import Exported, ExportRequest
 from models.protocol.head import HeadRequest, RowRequest, TilesRequest
 from models.protocol.interventions import Intervention, Mask, Positions, Scale
 from models.protocol.loading import Loaded, LoadRequest
@@ -127,7 +127,22 @@ def views(engine: Engine, ran: Ran, folder: Path) -> Asked:
             ShuffleRequest(**about, seed=1),
         ]
     for request in requests:
-        yield request, ask(engine, request)
+        result = ask(engine, request)
+        yield request, _written(request.path, result) if isinstance(request, ExportRequest) else result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Written(Result):
+    """What is in a file of weights beside its description, which names the device."""
+
+    arrays: tuple[np.ndarray, ...]
+
+
+def _written(path: str, result: Result) -> Result:
+    if not isinstance(result, Exported):
+        return result
+    with np.load(path) as file:
+        return Written(request=result.request, arrays=tuple(file[name] for name in file if name != "meta"))
 
 
 def writing(engine: Engine, text: str, site: SiteRef, interventions: tuple[Intervention, ...] = ()) -> Asked:
@@ -203,6 +218,9 @@ def differences(one: Any, other: Any, where: str = "") -> Iterator[str]:
             yield f"{where}: {len(one)} and {len(other)} of them"
         for i, (a, b) in enumerate(zip(one, other, strict=False)):
             yield from differences(a, b, f"{where}[{i}]")
+    elif isinstance(one, np.ndarray) and one.dtype.kind in "US":
+        if one.tolist() != other.tolist():
+            yield f"{where}: other words"
     elif isinstance(one, np.ndarray):
         if one.shape != other.shape or not np.array_equal(one, other, equal_nan=one.dtype.kind == "f"):
             apart = np.abs(np.subtract(one, other, dtype=np.float64)).max() if one.shape == other.shape else "shapes"
