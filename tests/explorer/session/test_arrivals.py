@@ -370,12 +370,12 @@ def test_a_view_of_a_run_that_is_gone_takes_nothing_away(running):
 
 def test_a_run_without_figures_leaves_none_on_screen(running):
     state = after(running, answers.atlas_view(), answers.prediction_view())
-    question = state.document.question.request
+    question = ForwardRequest(inputs=state.document.inputs)
     failed = after(state, Failure(request=question, sentence="It overflowed.", no_figures=True))
     assert failed.ran is None
     assert failed.results.of(PredictionView) is None
     assert failed.results.of(AtlasView) is None
     assert failed.results.loaded is state.results.loaded
-    assert failed.refused == state.document.question
+    assert failed.refused == state.document.inputs
     kept = after(state, Failure(request=question, sentence="It is too long.", cut_to=3))
     assert kept.results is state.results  # the window stays as it was: what is named there is what is drawn

@@ -12,6 +12,7 @@ from models.protocol.errors import NotFiniteError
 from models.protocol.interventions import Scale
 from models.protocol.loading import LoadRequest
 from models.protocol.request import Failure
+from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest
 from models.protocol.values import SiteRef
 from tests.models.asking import never, silent
@@ -114,10 +115,10 @@ def test_the_device_is_waited_for_once(story_gpt: Model, monkeypatch: pytest.Mon
 def test_the_window_is_told_that_there_are_no_figures() -> None:
     engine = Engine()
     engine.run(LoadRequest(reference="story-gpt", ticket=1), never, silent)
-    asked = ForwardRequest(text=TEXT, interventions=(Scale(1e39),), ticket=2)
+    asked = ForwardRequest(inputs=RunInputs(TEXT, interventions=(Scale(1e39),)), ticket=2)
     failure = engine.run(asked, never, silent)
     assert isinstance(failure, Failure)
     assert failure.no_figures
-    empty = engine.run(ForwardRequest(text="", ticket=3), never, silent)
+    empty = engine.run(ForwardRequest(inputs=RunInputs(""), ticket=3), never, silent)
     assert isinstance(empty, Failure)
     assert not empty.no_figures
