@@ -49,6 +49,7 @@ class TokenStrip(ThemedWidget):
     token_selected = Signal(int)  # the query
     key_selected = Signal(int)
     hovered = Signal(int)  # the token under the pointer; -1 when it leaves
+    look_changed = Signal()  # theme, font or screen: the height it needs may be another one
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("Tokens", parent)
@@ -221,6 +222,7 @@ class TokenStrip(ThemedWidget):
         self._line_counts = {}
         self._drop_layout()
         super()._look_changed()
+        self.look_changed.emit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -24,6 +24,7 @@ class TokenStripArea(BoundedArea):
         self.strip = TokenStrip()
         super().__init__(self.strip, parent)
         self._most_lines = most_lines
+        self.strip.look_changed.connect(self.fit_height)  # its font may come after that of the area
         self._in_view = -1  # the token that was asked for last, until somebody scrolls
         bar = self.verticalScrollBar()
         bar.rangeChanged.connect(self._lay_in_view)  # a strip takes its height when it is laid out, which comes later

@@ -107,3 +107,10 @@ def test_what_is_scrolled_to_is_drawn_and_what_was_left_is_kept(area, drawn):
     assert "word199" in paint(area, drawn)
     bar.setValue(0)
     assert paint(area, drawn) == set()
+
+
+def test_a_font_that_reaches_the_chips_last_still_decides_the_height(area):
+    font = area.strip.font()
+    font.setPointSizeF(font.pointSizeF() * 1.5)
+    area.strip.setFont(font)
+    assert area.height() == area.wanted_height()
