@@ -33,7 +33,7 @@ def answer(request: ForwardRequest, context: Context) -> Ran:
     except ValueError as error:
         raise InputError(str(error)) from error
     workspace.run = CurrentRun(model, trace, inputs, target, request.ticket, before=workspace.run)
-    mask = model.info.mask_token
+    mask, unknown = model.info.mask_token, getattr(model.tokenizer, "unk_token_id", None)
     return Ran(
         request=request,
         tokens=trace.tokens,
@@ -43,6 +43,7 @@ def answer(request: ForwardRequest, context: Context) -> Ran:
         trace_bytes=trace.nbytes,
         seen=trace.picture,
         source=trace.source,
+        unknown=sum(token.id == unknown for token in trace.source or trace.tokens),
         written=target if isinstance(target, str) else written_text(model, target) if target else "",
     )
 

@@ -21,6 +21,15 @@ class TrustRequest(RunRequest):
     answered_by: ClassVar[str] = "models.trust.report:answer"
 
 
+@dataclass(frozen=True, slots=True)
+class InputReport:
+    """Where the ids of a run come from, and whether the tokenizer's own call gives the same of the same text."""
+
+    story: str
+    equal: bool | None = None  # None where there is nothing to compare with
+    starts_twice: bool = False  # the call itself begins with the same special token twice
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TrustReport(Result):
     """Largest absolute differences to transformers' own eager attention; in half precision each layer by itself.
@@ -38,18 +47,32 @@ class TrustReport(Result):
     end_to_end: float | None = None  # in float32: what rounding added up to, where layers were compared for that reason
     rows: int = 0  # of a long text: how many rows of every head were compared; 0 where all were
     against: str = EAGER
+    input: InputReport | None = None  # None of a picture
     input_difference: float | None = None  # of a picture, to what its image processor makes of the file
 
     @property
     def holds(self) -> bool:
+        """Whether the model was given its own input, and computed what it computes."""
+        return self.computes_the_same and self.has_own_input
+
+    @property
+    def computes_the_same(self) -> bool:
+        """Whether weights and logits are the model's own, whatever it was given."""
         return (
             self.weight_difference <= self.tolerance
             and self.logit_difference <= self.logit_tolerance
             and (self.rounding is None or self.rounding <= 1)
-            and self.has_own_input
         )
 
     @property
     def has_own_input(self) -> bool:
         """Whether nothing is known against the input: what the model was given is what its own processor gives."""
+        return self.has_own_ids and self.has_own_picture
+
+    @property
+    def has_own_ids(self) -> bool:
+        return self.input is None or self.input.equal is not False
+
+    @property
+    def has_own_picture(self) -> bool:
         return self.input_difference is None or self.input_difference <= TOLERANCE

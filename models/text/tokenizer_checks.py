@@ -20,10 +20,21 @@ def misfit_of(tokenizer: Any, vocabulary: int) -> str:
     last = max(backend.get_vocab(with_added_tokens=False).values(), default=0)
     if vocabulary and last >= vocabulary:
         return f"its tokenizer has a token {last:,}, the model only {vocabulary:,} tokens. They do not belong together."
+    known, special = len(tokenizer), len(backend.get_added_tokens_decoder())
+    if known < vocabulary // _EMPTY or known <= min(special, vocabulary - 1):
+        return (
+            f"its tokenizer opened with {known:,} tokens, and the model has {vocabulary:,}: its vocabulary was not "
+            "found, or is not whole. Add tokenizer.json, or the vocabulary file of its own kind (for ALBERT, T5 and "
+            "XLNet spiece.model; vocab.txt is not read)."
+        )
     growth = max(_growth(part) for part in (backend.normalizer, backend.decoder))
     if growth > MOST_GROWTH:
         return f"its tokenizer would make {growth:,.0f} characters of one, which no sound one does. Fetch it again."
     return ""
+
+
+_EMPTY = 10
+"""A tokenizer that knows less than this part of the model's tokens is one without its vocabulary."""
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from models.forward.recurrent_model import RecurrentModel
 from models.forward.vision import VisionModel
 from models.protocol.trust import EAGER, TrustReport, TrustRequest
 from models.trust.check import compare_with_eager
+from models.trust.inputs import report_on_input
 from models.trust.pictures import picture_difference
 from models.trust.recurrent_formulas import compare_with_formulas
 
@@ -18,13 +19,13 @@ def answer(request: TrustRequest, context: Context) -> TrustReport:
     run = context.run(request.run)
     model = run.model
     apart: float | None = None
+    encoded = model.encode(run.text, run.written)
     if isinstance(model, RecurrentModel):
         context.report("Comparing with the papers' formulas", None)
         found = compare_with_formulas(model, run.trace)
     else:
         context.report(f"Comparing with {EAGER}", None)
         trace = run.untouched(context.should_stop)  # edits are meant to make a difference
-        encoded = model.encode(run.text, run.written)
         found = compare_with_eager(model, encoded, trace, context.should_stop)
         if isinstance(model, VisionModel) and isinstance(run.text, str):
             apart = picture_difference(model, run.text, encoded.inputs["pixel_values"])
@@ -38,6 +39,7 @@ def answer(request: TrustRequest, context: Context) -> TrustReport:
         end_to_end=found.end_to_end,
         rows=found.rows,
         against=found.against,
+        input=report_on_input(model, run.text, encoded, run.trace) if apart is None else None,
         input_difference=apart,
         seconds=time.perf_counter() - started,
     )

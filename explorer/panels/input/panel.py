@@ -15,7 +15,15 @@ from explorer.panels.input.target import TargetParts
 from explorer.panels.input.text_input import TextInput
 from explorer.panels.input.token_strip import TokenStrip
 from explorer.panels.input.token_strip_area import TokenStripArea
-from explorer.panels.input.words import can_step, chip, language_remark, step_tooltip, template_remark, word_span
+from explorer.panels.input.words import (
+    can_step,
+    chip,
+    language_remark,
+    step_tooltip,
+    template_remark,
+    unknown_remark,
+    word_span,
+)
 from explorer.panels.selected_head import head_name, head_shown, row_of, token_word, wanted_head
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import (
@@ -326,4 +334,5 @@ def _remark(state: State) -> str:
     said = template_remark(ran.tokens) if ran is not None and document.chat else ""
     if said or info is None or state.loading is not None:
         return said
-    return language_remark(document.prompt, info)
+    unknown = unknown_remark(ran, info) if ran is not None and ran.request.inputs.prompt == document.prompt else ""
+    return unknown or language_remark(document.prompt, info)

@@ -6,6 +6,7 @@ from explorer.language import foreign_remark
 from explorer.panels.input.chip_pictures import Chip
 from explorer.widgets.token_text import byte_note, shortened
 from models.protocol.chat import Prompt, plain_text
+from models.protocol.running import Ran
 from models.protocol.values import CheckpointInfo, Token
 
 
@@ -54,6 +55,18 @@ def template_remark(tokens: tuple[Token, ...]) -> str:
     if found is None:
         return ""
     return f"“{found.text.strip()}” in the {found.role}'s turn is read as the template's own mark."
+
+
+def unknown_remark(ran: Ran, info: CheckpointInfo) -> str:
+    """Says so where the vocabulary knows hardly a word of the text; "" where it does."""
+    read = [token for token in ran.source or ran.tokens if not token.special]
+    if 2 * ran.unknown <= len(read):
+        return ""
+    return (
+        f"{ran.unknown} of {len(read)} tokens are unknown to {info.name}'s vocabulary, so it reads hardly any of this. "
+        "The usual reason is a tokenizer that lower-cases every text (do_lower_case) for a vocabulary of cased words, "
+        "or the other way about; else the text is in another script."
+    )
 
 
 def step_tooltip(info: CheckpointInfo | None, is_made_to_say: bool) -> str:

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from explorer.panels.base import Panel
 from explorer.panels.trust.status_chip import StatusChip
-from explorer.panels.trust.verdicts import on_equality, on_mode, on_rows
+from explorer.panels.trust.verdicts import on_equality, on_input, on_mode, on_rows
 from explorer.session.hover import Hover
 from explorer.session.session import Session
 from explorer.session.state import State
@@ -29,13 +29,13 @@ class TrustStrip(Panel):
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)
-        self.mode, self.rows, self.equal = StatusChip(), StatusChip(), StatusChip()
+        self.mode, self.ids, self.rows, self.equal = StatusChip(), StatusChip(), StatusChip(), StatusChip()
         self.equal.set_clickable(True)
         self.equal.clicked.connect(self.measure)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(14)
-        for chip in (self.mode, self.rows, self.equal):
+        for chip in (self.mode, self.ids, self.rows, self.equal):
             row.addWidget(chip)
         self._pause = QTimer(self)
         self._pause.setSingleShot(True)
@@ -51,6 +51,10 @@ class TrustStrip(Panel):
         results, ran = state.results, state.ran
         is_measuring = TrustRequest.lane in state.busy
         self.mode.set_status(*on_mode(results.loaded))
+        of_input = on_input(results.of(TrustReport))
+        self.ids.setVisible(of_input is not None)
+        if of_input is not None:
+            self.ids.set_status(*of_input)
         self.rows.set_status(*on_rows(results.loaded, ran, results.of(AtlasView)))
         self.equal.set_status(*on_equality(results.loaded, ran, results.of(TrustReport), is_measuring))
         if ran is None or results.of(TrustReport) is not None or len(ran.tokens) > SMALL:

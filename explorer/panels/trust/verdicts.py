@@ -74,6 +74,20 @@ def _of_empty_rows(count: int, first: EmptyRow, ran: Ran) -> str:
     )
 
 
+def on_input(report: TrustReport | None) -> Verdict | None:
+    """Whether the ids are those of the tokenizer's own call; None before that is known, and of a picture."""
+    found = report.input if report is not None else None
+    if found is None:
+        return None
+    if found.equal is False:
+        return Verdict("error", "wrong ids", found.story)
+    if found.starts_twice:
+        return Verdict("warning", "starts twice", found.story)
+    if found.equal is None:
+        return Verdict("pending", "ids as given", found.story)
+    return Verdict("ok", "ids", found.story)
+
+
 def on_equality(loaded: Loaded | None, ran: Ran | None, report: TrustReport | None, is_measuring: bool) -> Verdict:
     """Whether the run equals the model's own eager attention, or what stands in its place."""
     if loaded is not None and loaded.info.textbook:
@@ -91,9 +105,9 @@ def on_equality(loaded: Loaded | None, ran: Ran | None, report: TrustReport | No
     if edits:
         on = f"{edits} intervention{'s are' if edits > 1 else ' is'} on."
         return Verdict("warning", "edited run", f"{on} Untouched: {story}")
-    if not report.has_own_input:
+    if not report.has_own_picture:
         return Verdict("error", "not the picture as the model reads it", story)
-    if report.holds:
+    if report.computes_the_same:
         to = f"({_difference(report)})" if share is None else f"to {dtype} rounding"
         return Verdict("ok", f"equals the model {to}", story)
     return Verdict("error", f"differs from the model ({_difference(report)})", story)
@@ -110,7 +124,7 @@ def _on_own_weights(report: TrustReport | None, is_measuring: bool) -> Verdict:
         f"largest; asked once more, weights that differ by {report.weight_difference:.1e}; "
         f"{_allowed(report)}. {_AGAIN}"
     )
-    if report.holds:
+    if report.computes_the_same:
         return Verdict("ok", "the model's own weights", story)
     return Verdict("error", "the model's answers differ", story)
 
@@ -127,7 +141,7 @@ def _on_formulas(report: TrustReport | None, is_measuring: bool) -> Verdict:
         f"{report.weight_difference:.1e}, logits by {report.logit_difference:.1e} of the largest; "
         f"{report.tolerance:.0e} is allowed. {_AGAIN}"
     )
-    if report.holds:
+    if report.computes_the_same:
         return Verdict("ok", f"equals the formulas ({worst:.0e})", story)
     return Verdict("error", f"differs from the formulas ({worst:.0e})", story)
 

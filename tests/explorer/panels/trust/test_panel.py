@@ -11,7 +11,7 @@ from explorer.panels.trust.panel import TrustStrip
 from explorer.session.intents import Busy
 from explorer.session.state import State
 from models.protocol.atlas import EmptyRow
-from models.protocol.trust import TrustRequest
+from models.protocol.trust import InputReport, TrustRequest
 from models.protocol.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
@@ -41,6 +41,27 @@ def test_what_holds_is_said_with_its_numbers_in_the_tooltip(strip, session):
     assert strip.equal.text == "✓ equals the model (1e-07)"
     assert "1.2e-07" in strip.equal.toolTip()
     assert "3.0e-08" in strip.equal.toolTip()
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        (InputReport("Asked again, it gives the same.", equal=True), "✓ ids"),
+        (InputReport("Token 3 was run as 7.", equal=False), "✕ wrong ids"),
+        (InputReport("The ids were given as they are."), "… ids as given"),
+        (InputReport("They begin with <s> twice.", equal=True, starts_twice=True), "! starts twice"),
+    ],
+)
+def test_where_the_ids_come_from_is_said(strip, session, found, text):
+    session.arrive(answers.loaded(), answers.ran())
+    assert not strip.ids.isVisible()
+    session.arrive(replace(answers.trust_report(), input=found))
+    assert strip.ids.isVisible()
+    assert strip.ids.text == text
+    assert strip.ids.toolTip() == found.story
+    assert strip.equal.text == "✓ equals the model (exactly)"  # on those ids
+    session.arrive(replace(answers.trust_report(), input_difference=0.0))
+    assert not strip.ids.isVisible()
 
 
 def test_no_difference_at_all_is_said(strip, session):

@@ -1,0 +1,92 @@
+"""Where the ids of a run come from, and whether the tokenizer's own call gives the same of the same text.
+
+What is compared is a table of inputs by name (input_ids, and token_type_ids where the model reads them), as a tokenizer
+of transformers gives it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from models.forward.model import Encoded, Model
+from models.forward.trace import Trace
+from models.protocol.chat import Chat
+from models.protocol.trust import InputReport
+from models.text.plain_tokenizer import GivenTokenizer, PlainTokenizer
+
+_COMPARED = ("input_ids", "token_type_ids")
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+def report_on_input(model: Model, given: Any, encoded: Encoded, trace: Trace) -> InputReport | None:
+    """What can be said of the ids of `trace`, a run of `model` on `given`, as in `models.run`; None of a picture."""
+    if model.tokenizer is None or not isinstance(given, (str, Chat, list)):
+        return None
+    if isinstance(given, list) and given and isinstance(given[0], Mapping):
+        given = Chat.of(given)
+    if isinstance(given, list):
+        return InputReport("The ids were given as they are: there is no text of which a tokenizer would make them.")
+    ours = {name: part[0].tolist() for name, part in encoded.inputs.items()}
+    read = trace.source or trace.tokens  # what was run, and not what would be run now
+    ours["input_ids"] = [token.id for token in read]
+    wanted, call = _own_call(model, given)
+    found = first_difference(model, ours, wanted)
+    if found:
+        return InputReport(f"{found} {call} was asked again.", equal=False)
+    twice = _starts_twice(model, wanted["input_ids"])
+    if isinstance(model.tokenizer, PlainTokenizer):
+        story = (
+            f"The ids are those of {call}. Whether the model was trained with them cannot be known: a function comes "
+            f"without a tokenizer to compare it with. {twice}"
+        )
+        return InputReport(story.strip(), starts_twice=bool(twice))
+    return InputReport(f"Asked again, {call} gives the same ids. {twice}".strip(), equal=True, starts_twice=bool(twice))
+
+
+def first_difference(model: Model, ours: Mapping[str, Sequence[int]], wanted: Mapping[str, Sequence[int]]) -> str:
+    """Where two tables of inputs part, as a sentence; "" where they do not. What is not given counts as zeros."""
+    for name in _COMPARED:
+        if name not in wanted or not (name == "input_ids" or model.accepts(name)):
+            continue
+        theirs = list(wanted[name])
+        mine = list(ours.get(name, [0] * len(theirs)))
+        if mine == theirs:
+            continue
+        if mine[:1] == theirs[:1] and mine[1:] == theirs:
+            return f"The first token, {model.piece(mine[0])}, comes twice."
+        place = next((i for i, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b), None)
+        if place is None:
+            return f"{len(mine):,} tokens were run, and its tokenizer makes {len(theirs):,} of this text."
+        if name == "token_type_ids":
+            return f"Token {place} was run as of segment {mine[place]}; its tokenizer puts it in {theirs[place]}."
+        return (
+            f"Token {place} was run as {mine[place]} ({model.piece(mine[place])}); its tokenizer makes it "
+            f"{theirs[place]} ({model.piece(theirs[place])})."
+        )
+    return ""
+
+
+def _own_call(model: Model, given: str | Chat) -> tuple[dict[str, list[int]], str]:
+    """What the tokenizer itself makes of it, and what to call that."""
+    tokenizer, text = model.tokenizer, _SURROGATES.sub("\ufffd", model.text_read(given))
+    if isinstance(tokenizer, GivenTokenizer):
+        return {"input_ids": tokenizer.own_ids(text)}, f"{tokenizer.whose}(text)"
+    whose = "the tokenizer that was handed over" if model.info.borrowed else f"{model.info.name}'s own tokenizer"
+    if isinstance(given, Chat):
+        return dict(tokenizer(text, add_special_tokens=False)), f"{whose}, given what its chat template writes,"
+    found = {name: list(part) for name, part in tokenizer(text).items()}
+    if model.info.prefix:
+        # training put it there, and the tokenizer does not: Model.info says so of shipped ones
+        before = tokenizer(model.info.prefix, add_special_tokens=False)["input_ids"]
+        found = {"input_ids": [*before, *found["input_ids"]]}
+        return found, f"{whose}, with {model.info.prefix} in front as in training,"
+    return found, whose
+
+
+def _starts_twice(model: Model, ids: Sequence[int]) -> str:
+    """A remark where the tokenizer itself begins twice: its start was typed into the text, or added by a template."""
+    if len(ids) > 1 and ids[0] == ids[1] and model.stands_for_no_text(ids[0]):
+        return f"They begin with {model.piece(ids[0])} twice, which no model is trained on: leave one out."
+    return ""
