@@ -98,9 +98,13 @@ class Bridge(QObject):
         if isinstance(result, Progress):
             self._receive_progress(result)
             return
-        self._unanswered.pop(result.request.lane, None)
-        self._held.pop(result.request.lane, None)
+        lane = result.request.lane
+        entry = self._unanswered.get(lane)
+        if entry is not None and entry[0] == result.request.ticket:  # else a newer one waits for this one's end
+            del self._unanswered[lane]
+        self._held.pop(lane, None)
         self.arrived.emit(result)
+        self._mailbox.handled(result.request)
         self._announce_busy()  # after the answer, which may ask for more: the lanes in between do not flicker
 
     def _receive_progress(self, progress: Progress) -> None:

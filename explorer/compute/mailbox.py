@@ -1,4 +1,4 @@
-"""The mailbox between the window and the worker: one slot a lane, and the newest request wins."""
+"""The mailbox between the window and the worker: one slot a lane, where the newest request waits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ class Mailbox:
     """Holds at most one waiting request a lane. Every method may be called from any thread; one thread takes.
 
     A request is superseded by a newer one in its lane, by a newer load in any lane (it speaks of a model that is going
-    away), and by closing. Once superseded it stays so.
+    away), and by closing. Once superseded it stays so. In a lane that finishes, a newer request does not supersede the
+    one that was taken, but waits until that one is `handled`.
     """
 
     def __init__(self) -> None:
@@ -26,6 +27,7 @@ class Mailbox:
         self._waiting: dict[Lane, Request] = {}  # lane -> request, in the order in which the lanes began to wait
         self._running: Request | None = None
         self._newest: dict[Lane, int] = {}  # lane -> ticket
+        self._begun: dict[Lane, int] = {}  # lane that finishes -> the ticket that was taken and is not handled yet
         self._tickets = 0
         self._closed = False
 
@@ -45,6 +47,9 @@ class Mailbox:
             self._newest[request.lane] = self._tickets
             if request.lane == LOAD:
                 self._waiting.clear()
+                self._begun.clear()
+            elif not request.lane.finishes:
+                self._begun.pop(request.lane, None)
             self._waiting[request.lane] = ticketed
             self._condition.notify()
             return ticketed
@@ -52,12 +57,15 @@ class Mailbox:
     def take(self, timeout: float | None = None) -> Request | None:
         """Wait for a request to work on, at most `timeout` seconds; None when there is none or the box is closed."""
         with self._condition:
-            self._condition.wait_for(lambda: self._closed or bool(self._waiting), timeout)
-            if self._closed or not self._waiting:
+            self._condition.wait_for(lambda: self._closed or bool(self._ready()), timeout)
+            ready = self._ready()
+            if self._closed or not ready:
                 return None
-            lane = min(self._waiting, key=lambda lane: lane.order)  # the first of equals
-            self._running = self._waiting.pop(lane)
-            return self._running
+            request = min(ready, key=lambda request: request.lane.order)  # the first of equals
+            self._running = self._waiting.pop(request.lane)
+            if request.lane.finishes:
+                self._begun[request.lane] = request.ticket
+            return request
 
     def call_off(self, lane: Lane) -> None:
         """Nobody waits any longer for the answer to the lane's newest request, and nothing takes its place."""
@@ -65,11 +73,22 @@ class Mailbox:
             self._tickets += 1
             self._newest[lane] = self._tickets
             self._waiting.pop(lane, None)
+            self._begun.pop(lane, None)
 
     def done(self) -> None:
         """The request taken last is answered. Called before its answer leaves, so that asking again is not refused."""
         with self._condition:
             self._running = None
+
+    def handled(self, request: Request) -> None:
+        """Whoever asked has the answer, and has asked for what follows from it: a newer one comes next, behind that."""
+        with self._condition:
+            if self._begun.get(request.lane) != request.ticket:
+                return
+            del self._begun[request.lane]
+            if request.lane in self._waiting:
+                self._waiting[request.lane] = self._waiting.pop(request.lane)  # at the end
+            self._condition.notify()
 
     def superseded(self, request: Request) -> bool:
         """Whether nobody waits for the answer to `request` any longer."""
@@ -88,8 +107,12 @@ class Mailbox:
             self._condition.notify_all()
 
     def _superseded(self, request: Request) -> bool:
-        newest = max(self._newest.get(request.lane, 0), self._newest.get(LOAD, 0) if request.lane != LOAD else 0)
-        return self._closed or newest > request.ticket
+        load, newest = self._newest.get(LOAD, 0), self._newest.get(request.lane, 0)
+        is_begun = self._begun.get(request.lane) == request.ticket
+        return self._closed or load > request.ticket or (newest > request.ticket and not is_begun)
+
+    def _ready(self) -> list[Request]:
+        return [request for lane, request in self._waiting.items() if lane not in self._begun]
 
     def _unanswered(self, request: RequestT) -> RequestT | None:
         for other in (self._waiting.get(request.lane), self._running):

@@ -18,7 +18,8 @@ from explorer.session.state import State
 from models.protocol.loading import LoadRequest
 from models.protocol.quality import QualityView
 from models.protocol.request import Request
-from models.protocol.running import ForwardRequest, Ran
+from models.protocol.run_inputs import RunInputs
+from models.protocol.running import ForwardRequest, Ran, RerunRequest
 from models.protocol.trust import TrustRequest
 
 
@@ -37,7 +38,10 @@ def effects(old: State, new: State) -> tuple[Request, ...]:
     forward = _wanted_forward(new)
     is_new_model = new.results.loaded is not old.results.loaded
     if forward is not None and (is_new_model or forward != _wanted_forward(old)):
-        requests.append(forward)
+        edits_alone = (
+            not is_new_model and new.ran is not None and _unedited(new.ran.inputs) == _unedited(forward.inputs)
+        )
+        requests.append(RerunRequest(inputs=forward.inputs) if edits_alone else forward)
     ran = new.ran if new.ran is not old.ran else None
     if ran is not None and (old.ran is None or TrustRequest.lane in old.busy) and not _is_long(ran):
         requests.append(TrustRequest(run=ran.run))
@@ -57,6 +61,10 @@ def _measuring(old: State, new: State, called_off: bool) -> list[Request]:
 
 def _is_long(ran: Ran) -> bool:
     return any(site.is_long for site in ran.sites)
+
+
+def _unedited(inputs: RunInputs) -> RunInputs:
+    return replace(inputs, interventions=())
 
 
 def _wanted_forward(state: State) -> ForwardRequest | None:

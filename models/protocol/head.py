@@ -52,7 +52,7 @@ class RowView(Result):
 class TilesRequest(HeadOfRunRequest):
     """Parts of one head's map, those that matter most first. Answered by `TilesView`, which may hold fewer."""
 
-    lane: ClassVar[Lane] = Lane("view:tiles")
+    lane: ClassVar[Lane] = Lane("view:tiles", finishes=True)
     activity: ClassVar[str] = "computing a part of the map"
     answered_by: ClassVar[str] = "models.views.tiles:answer"
     tiles: tuple[Tile, ...]

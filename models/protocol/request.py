@@ -15,9 +15,14 @@ from models.protocol.values import Placement, SiteRef
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """Where requests of one kind wait: one at most, and a newer one takes its place. Lanes of one name are the same."""
+    """Where requests of one kind wait: one at most, and a newer one takes its place. Lanes of one name are the same.
+
+    A newer request calls off the one that runs, unless its lane `finishes`: then that one is answered, and what its
+    answer leads others to ask for, before the newest is begun. A load calls off everything.
+    """
 
     name: str
+    finishes: bool = field(default=False, compare=False)
     order: int = field(default=2, compare=False)  # those of a lower number are served first
 
 
@@ -26,7 +31,7 @@ class Request:
     """Two requests are equal where they ask for the same; `ticket`, which the mailbox sets, tells them apart.
 
     Attributes:
-        lane: the newest request of a lane is answered, those before it are called off.
+        lane: where it waits, and what a newer one does to it.
         activity: what is being done, as it stands after "while": "computing the weights of the head".
         answered_by: the function that answers it, as "package.module:name". The engine imports it when it is first
             needed and calls it with the request and a `models.forward.context.Context`; it returns a `Result`.

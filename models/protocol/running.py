@@ -19,6 +19,14 @@ class ForwardRequest(InputsRequest):
     answered_by: ClassVar[str] = "models.engine.running:answer"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RerunRequest(ForwardRequest):
+    """Run what ran before with other interventions. The run before is shown first: of a drag one sees every step."""
+
+    lane: ClassVar[Lane] = Lane("forward", finishes=True)
+    activity: ClassVar[str] = "running the model with other interventions"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Ran(Result):
     """A forward pass that ended: `run` names it in every later request."""

@@ -257,10 +257,6 @@ class HeadMapPanel(Panel):
             missing = [] if self.map.cache.has(name, top) else [top]
         if not missing:
             return None
-        asked = self._asked
-        is_coming = isinstance(asked, TilesRequest) and TilesRequest.lane in state.busy and _of(asked) == name
-        if isinstance(asked, TilesRequest) and is_coming and not set(asked.tiles).isdisjoint(missing):
-            return asked  # calling it off at every step of a drag would leave nothing to show
         tiles = tuple(missing[:_MOST_TILES])
         run, ref, head, pooling, scale_rows = name
         return TilesRequest(run=run, site=ref, head=head, tiles=tiles, pooling=pooling, scale_rows=scale_rows)

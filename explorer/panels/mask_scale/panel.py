@@ -28,8 +28,7 @@ from explorer.session.session import Session
 from explorer.session.state import Notice, State
 from explorer.widgets.card import Card
 from explorer.widgets.page import wrapped
-from models.protocol.comparison import CompareRequest, CompareView
-from models.protocol.head import HeadRequest
+from models.protocol.comparison import CompareView
 from models.protocol.interventions import (
     Intervention,
     Mask,
@@ -40,13 +39,8 @@ from models.protocol.interventions import (
     factor_at,
     same_slot,
 )
-from models.protocol.prediction import PredictionRequest
 from models.protocol.request import Request
-from models.protocol.running import ForwardRequest
 from models.protocol.values import CheckpointInfo
-
-_SHOWN_LANES = frozenset({ForwardRequest.lane, HeadRequest.lane, PredictionRequest.lane, CompareRequest.lane})
-"""What a step of the slider must have repainted before the next one is asked for."""
 
 _UNCHANGED = "Nothing is changed: this is the model as trained. Choose a mask, paint cells or drag the scale."
 _TEXTBOOK = (
@@ -75,7 +69,6 @@ class MaskScalePanel(Panel):
         self.mask_knobs.brush_chosen.connect(lambda brush: self.dispatch(SetView("painting", brush)))
         self.scale_knobs = ScaleKnobs()
         self.scale_knobs.chosen.connect(self._put_scale)
-        self.scale_knobs.released.connect(self._flush_scale)
         self.list = InterventionList()
         self.list.set_empty_text(_UNCHANGED)
         self.list.switched.connect(lambda index, on: self.dispatch(SwitchIntervention(index, on)))
@@ -113,7 +106,6 @@ class MaskScalePanel(Panel):
         self.pages.addWidget(self.refusal)
         self.card.set_content(self.pages)
         self.fill(self.card)
-        self._waiting: float | None = None  # the newest factor of a drag, while the one before is being shown
 
     def wants(self, state: State) -> Request | None:
         return wanted_comparison(state)
@@ -131,18 +123,8 @@ class MaskScalePanel(Panel):
         self.dispatch(PutIntervention(value))
 
     def _put_scale(self, factor: float) -> None:
-        """A step that comes while the last one is still being shown waits; the newest takes its place."""
-        if self.scale_knobs.is_dragging and _is_being_shown(self.session.state):
-            self._waiting = factor
-            return
-        self._waiting = None
         site, head = self.session.state.edit_scope
         self.dispatch(PutIntervention(Scale(factor, site=site, head=head)))
-
-    def _flush_scale(self) -> None:
-        """The drag has ended: its last step waits for nothing."""
-        if self._waiting is not None:
-            self._put_scale(self._waiting)
 
     # what it shows
 
@@ -154,8 +136,6 @@ class MaskScalePanel(Panel):
         if old is None or state.document.interventions != old.document.interventions:
             self.list.set_rows([ListedText(describe(i.value), i.on) for i in state.document.interventions])
         self._render_effect(state)
-        if self._waiting is not None and not _is_being_shown(state):
-            self._put_scale(self._waiting)
 
     def _render_knobs(self, state: State) -> None:
         view = state.document.view
@@ -167,7 +147,7 @@ class MaskScalePanel(Panel):
         comparison = state.results.of(CompareView)
         if comparison is not None and comparison.request.site == state.selection.site:
             self.scale_knobs.show_trained(comparison.scale, comparison.head_dim)
-        if self._waiting is None and not self.scale_knobs.is_dragging:
+        if not self.scale_knobs.is_dragging:
             self.scale_knobs.show_factor(scale.factor if isinstance(scale, Scale) else 1.0, _factor_elsewhere(state))
 
     def _render_effect(self, state: State) -> None:
@@ -190,13 +170,6 @@ class MaskScalePanel(Panel):
 
     def render_hover(self, pointed: Pointed) -> None:
         self.effect.show_hover(pointed.query, pointed.key)
-
-
-def _is_being_shown(state: State) -> bool:
-    """Whether the last step of the slider is on its way to the screen. Of a long text the first part is enough."""
-    view, ran = state.results.of(CompareView), state.ran
-    begun = view is not None and ran is not None and view.request.run == ran.run and state.up_to_date
-    return not state.busy.isdisjoint(_SHOWN_LANES - {CompareRequest.lane} if begun else _SHOWN_LANES)
 
 
 def _in_slot(state: State, probe: Intervention) -> Intervention | None:

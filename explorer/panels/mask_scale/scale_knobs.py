@@ -22,14 +22,12 @@ class ScaleKnobs(QWidget):
     """The factor on the scores: slider, exact number, and both ways out."""
 
     chosen = Signal(float)
-    released = Signal()
 
     def __init__(self) -> None:
         super().__init__()
         self.slider = LogSlider("Scale of the scores")
         self.slider.setToolTip("How much a score counts. Double click the handle, or press 0, for the trained scale.")
         self.slider.value_changed.connect(self._on_slider)
-        self.slider.released.connect(self.released)
         self.factor = RealBox()
         self.factor.setAccessibleName("Factor on the scores")
         self.factor.setToolTip("What the trained scale is multiplied by")

@@ -18,7 +18,7 @@ from models.protocol.head import HeadRequest, HeadView
 from models.protocol.loading import Loaded, LoadRequest
 from models.protocol.request import Failure, Lane, Progress, Request, Result
 from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest, Ran
+from models.protocol.running import ForwardRequest, Ran, RerunRequest
 from models.protocol.step import StepRequest
 from models.protocol.trust import TrustReport
 from models.protocol.values import SiteRef
@@ -362,3 +362,21 @@ def test_switching_back_and_forth_while_typing_ends_with_the_right_model_and_tex
     assert state.results.loaded.info.reference == state.document.checkpoint == "en-es"
     assert state.ran is not None
     assert state.ran.inputs.prompt == "text 59"
+
+
+def test_where_a_lane_finishes_every_step_under_way_arrives_and_its_views_before_the_next(make_bridge, qtbot):
+    engine = GatedEngine()
+    bridge = make_bridge(lambda: engine)
+    results = arrivals(bridge)
+    bridge.arrived.connect(lambda r: bridge.post(head(r.run)) if isinstance(r, Ran) else None)
+    bridge.post(RerunRequest(inputs=RunInputs("1")))
+    engine.wait_until_working()
+    for text in ("2", "3"):
+        bridge.post(RerunRequest(inputs=RunInputs(text)))
+    assert bridge.busy == {ForwardRequest.lane}
+    for _ in range(4):
+        engine.open_gate()
+    qtbot.waitUntil(lambda: not bridge.busy)
+    assert engine.cancelled == []
+    kinds = [r.inputs.prompt if isinstance(r, Ran) else "head" for r in results if isinstance(r, (Ran, HeadView))]
+    assert kinds == ["1", "head", "3", "head"]

@@ -8,10 +8,11 @@ import pytest
 from explorer.compute.mailbox import Mailbox
 from models.protocol.atlas import AtlasRequest
 from models.protocol.head import HeadRequest
+from models.protocol.interventions import Scale
 from models.protocol.loading import LoadRequest
 from models.protocol.request import Request
 from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest
+from models.protocol.running import ForwardRequest, RerunRequest
 from models.protocol.step import StepRequest
 from models.protocol.trust import TrustRequest
 from models.protocol.values import SiteRef
@@ -206,3 +207,72 @@ def test_what_runs_is_called_off_and_can_be_asked_again(mailbox):
     again = mailbox.post(head(1))
     assert again.ticket > running.ticket
     assert mailbox.is_current(again)
+
+
+# --------------------------------------------------------------------------- a lane that finishes
+
+
+def edited(factor: float) -> RerunRequest:
+    return RerunRequest(inputs=RunInputs("a", interventions=(Scale(factor),)))
+
+
+def test_where_a_lane_finishes_a_newer_request_waits_for_the_one_that_runs(mailbox):
+    running = mailbox.post(edited(0.5))
+    assert mailbox.take(timeout=0) is running
+    skipped, newest = mailbox.post(edited(0.6)), mailbox.post(edited(0.7))
+    assert mailbox.is_current(running)
+    assert mailbox.superseded(skipped)
+    mailbox.done()
+    assert mailbox.take(timeout=0) is None  # its answer is still on its way
+    assert mailbox.is_current(running)
+    mailbox.handled(running)
+    assert take_all(mailbox) == [newest]
+    assert mailbox.is_current(newest)
+
+
+def test_the_newer_one_comes_behind_what_the_answer_led_others_to_ask(mailbox):
+    running = mailbox.post(edited(0.5))
+    mailbox.take(timeout=0)
+    newest = mailbox.post(edited(0.7))
+    mailbox.done()
+    follows = mailbox.post(head(3))
+    mailbox.handled(running)
+    assert take_all(mailbox) == [follows, newest]
+
+
+def test_another_text_cancels_the_run_of_an_edit(mailbox):
+    running = mailbox.post(edited(0.5))
+    mailbox.take(timeout=0)
+    text = mailbox.post(ForwardRequest(inputs=RunInputs("b")))
+    assert mailbox.superseded(running)
+    mailbox.done()
+    assert take_all(mailbox) == [text]
+
+
+def test_an_edit_cancels_the_run_of_a_text(mailbox):
+    running = mailbox.post(ForwardRequest(inputs=RunInputs("b")))
+    mailbox.take(timeout=0)
+    newest = mailbox.post(edited(0.5))
+    assert mailbox.superseded(running)
+    mailbox.done()
+    assert take_all(mailbox) == [newest]
+
+
+@pytest.mark.parametrize("by", ["a load", "calling off", "closing"])
+def test_what_ends_a_run_in_a_lane_that_finishes(mailbox, by):
+    running = mailbox.post(edited(0.5))
+    mailbox.take(timeout=0)
+    mailbox.post(edited(0.6))
+    if by == "a load":
+        mailbox.post(LoadRequest(reference="b"))
+    elif by == "calling off":
+        mailbox.call_off(running.lane)
+    else:
+        mailbox.close()
+    assert mailbox.superseded(running)
+    mailbox.done()
+    left = take_all(mailbox)
+    assert [type(request) for request in left] == ([LoadRequest] if by == "a load" else [])
+    if by != "closing":
+        again = mailbox.post(edited(0.7))
+        assert take_all(mailbox) == [again]

@@ -21,7 +21,7 @@ from explorer.session.session import Session
 from explorer.session.state import InterventionItem, State
 from models.protocol.interventions import Intervention, Mask, Positions, Scale
 from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest
+from models.protocol.running import ForwardRequest, RerunRequest
 from models.protocol.values import SiteRef
 from tests.explorer.session import answers
 
@@ -63,10 +63,10 @@ def test_a_knob_replaces_every_intervention_in_its_slot(state):
 def test_a_change_runs_the_text_again_with_what_is_on(state):
     edited = answers.after(state, PutIntervention(HALF), PutIntervention(WINDOW))
     assert effects(state, edited) == (
-        ForwardRequest(inputs=RunInputs("Tom and Anna went", interventions=(HALF, WINDOW))),
+        RerunRequest(inputs=RunInputs("Tom and Anna went", interventions=(HALF, WINDOW))),
     )
     off = answers.after(edited, SwitchIntervention(0, False))
-    assert effects(edited, off) == (ForwardRequest(inputs=RunInputs("Tom and Anna went", interventions=(WINDOW,))),)
+    assert effects(edited, off) == (RerunRequest(inputs=RunInputs("Tom and Anna went", interventions=(WINDOW,))),)
     assert not edited.up_to_date
     arrived = answers.changed(answers.ran(run=2), interventions=(HALF, WINDOW))
     assert answers.after(edited, arrived).up_to_date
@@ -145,7 +145,7 @@ def test_each_stroke_is_a_step_and_a_drag_of_the_slider_is_one(qapp):
 
 
 def test_a_text_that_can_not_run_with_them_is_not_tried_again_until_something_changes(state):
-    asked = ForwardRequest(inputs=RunInputs("Tom and Anna went", interventions=(HALF,)))
+    asked = RerunRequest(inputs=RunInputs("Tom and Anna went", interventions=(HALF,)))
     edited = answers.after(state, PutIntervention(HALF))
     refused = answers.after(edited, answers.failure(asked, "There is no such layer."))
     assert refused.notice is not None

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QLabel, QStyle, QStyleOptionComboBox
 
 from explorer.panels.head_map.panel import HeadMapPanel, is_faint, normalised
 from explorer.session.hover import Pointed
-from explorer.session.intents import Busy, SelectCell, SelectHead, SetView
+from explorer.session.intents import SelectCell, SelectHead, SetView
 from explorer.session.state import State
 from explorer.widgets.number_text import value_text
 from models.protocol.atlas import AtlasRequest
@@ -281,20 +281,6 @@ def test_zooming_asks_for_what_is_missing(long_panel, long_session):
     long_panel.map.centre_on(0.5, 0.75)
     long_panel.map.centre_on(1000 / LONG, 1500 / LONG)
     assert len(long_session.asked) == asked or long_panel.is_waiting()
-
-
-def test_what_is_on_its_way_is_not_called_off_by_a_drag(long_panel, long_session):
-    fill(long_panel, long_session)
-    long_panel.map.go_to_cell(1500, 1000)
-    request = last_asked(long_session)
-    long_session.dispatch(Busy(frozenset({TilesRequest.lane})))
-    asked = len(long_session.asked)
-    for step in range(5):
-        long_panel.map.centre_on(0.5 + 0.001 * step, 0.75)
-    assert len(long_session.asked) == asked  # its tiles still show
-    long_panel.map.centre_on(0.05, 0.95)
-    assert len(long_session.asked) == asked + 1  # now none of them does
-    assert set(last_asked(long_session).tiles).isdisjoint(request.tiles)
 
 
 def test_the_last_map_stays_until_the_next_is_there(long_panel, long_session):

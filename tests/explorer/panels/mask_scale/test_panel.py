@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -16,10 +15,8 @@ from PySide6.QtWidgets import QLabel
 import models
 from explorer.panels.mask_scale.change_map import AFTER, BEFORE, CHANGE
 from explorer.panels.mask_scale.effect_sentences import dead_sentence, loss_sentence
-from explorer.panels.mask_scale.panel import MaskScalePanel
 from explorer.session.intents import (
     Arrived,
-    Busy,
     ClearInterventions,
     PutIntervention,
     RestoreDocument,
@@ -28,17 +25,16 @@ from explorer.session.intents import (
     SetView,
     Show,
 )
-from explorer.session.state import Document, InterventionItem, Selection, State
+from explorer.session.state import Document, InterventionItem, Selection
 from explorer.widgets.number_text import value_text
 from models.protocol.comparison import CompareRequest, CompareView, TokenChange
 from models.protocol.head import HeadView
 from models.protocol.interventions import Mask, Scale
-from models.protocol.running import ForwardRequest
+from models.protocol.running import Ran
 from models.protocol.values import SiteRef
 from tests.explorer.panels.masks_host import Host, opened_host
 from tests.explorer.real_window import EXAMPLE, wait_until
 from tests.explorer.session import answers
-from tests.explorer.silent import SilentSession, shown
 from tests.explorer.widgets.pointer import move_pointer
 
 LEFT = Qt.MouseButton.LeftButton
@@ -244,61 +240,25 @@ def test_an_exact_factor_can_be_typed(host):
     host.settle()
 
 
-def test_a_drag_asks_for_the_newest_step_and_never_queues(host):
+def test_of_a_drag_the_step_under_way_is_shown_and_then_the_newest(host):
     slider = host.masks.scale_knobs.slider
-    asked: list[Any] = []
-    host.session.requested.connect(asked.append)
+    ran: list[Any] = []
+    host.bridge.arrived.connect(lambda result: ran.append(result) if isinstance(result, Ran) else None)
     start = slider.handle_rect().center().toPoint()
     QTest.mousePress(slider, LEFT, Qt.KeyboardModifier.NoModifier, start)
     for step in range(1, 41):
         move_pointer(slider, start - QPoint(step, 0), LEFT)  # forty steps before the first is answered
-    forwards = [r for r in asked if type(r).__name__ == "ForwardRequest"]
-    assert len(forwards) == 1
-    assert host.masks.scale_knobs.slider.value < forwards[0].inputs.interventions[0].factor
+    wait_until(lambda: bool(ran) and ran[-1].inputs.interventions[0].factor == slider.value)  # the button is still held
+    assert 1 <= len(ran) <= 2  # the one that was begun, and the newest
     QTest.mouseRelease(slider, LEFT, Qt.KeyboardModifier.NoModifier, start - QPoint(40, 0))
     host.settle()
-    host.session.requested.disconnect(asked.append)
     (item,) = interventions(host)
     assert item.factor == slider.value
     assert host.state.ran is not None
     assert host.state.ran.inputs.interventions == (item,)
-    forwards = [r for r in asked if type(r).__name__ == "ForwardRequest"]
-    assert [f.inputs.interventions[0].factor for f in forwards][-1] == slider.value
-    assert len(forwards) == 2
     host.session.undo()
     assert interventions(host) == []
     host.settle()
-
-
-def test_a_waiting_step_goes_out_when_the_one_before_is_shown(host):
-    slider = host.masks.scale_knobs.slider
-    start = slider.handle_rect().center().toPoint()
-    QTest.mousePress(slider, LEFT, Qt.KeyboardModifier.NoModifier, start)
-    for step in range(1, 21):
-        move_pointer(slider, start - QPoint(step, 0), LEFT)
-    wait_until(lambda: [i.factor for i in interventions(host)] == [slider.value])  # though the button is still held
-    QTest.mouseRelease(slider, LEFT, Qt.KeyboardModifier.NoModifier, start - QPoint(20, 0))
-    host.settle()
-
-
-def test_of_a_long_text_a_drag_waits_for_the_first_part_alone(qtbot):
-    session = SilentSession(answers.after(State(Document(text="Tom and Anna went")), answers.loaded(), answers.ran()))
-    panel = shown(qtbot, MaskScalePanel, session)
-    request = next(r for r in session.asked if isinstance(r, CompareRequest))
-    slider = panel.scale_knobs.slider
-    panel.area.ensureWidgetVisible(slider)
-    start = slider.handle_rect().center().toPoint()
-    session.dispatch(Busy(frozenset({CompareRequest.lane})))
-    QTest.mousePress(slider, LEFT, Qt.KeyboardModifier.NoModifier, start)
-    move_pointer(slider, start - QPoint(20, 0), LEFT)
-    assert not any(isinstance(asked, ForwardRequest) for asked in session.asked)  # nothing of the step before is here
-    session.arrive(answers.comparison(request, done=0.2, loss_before=math.nan, loss_after=math.nan))
-    assert CompareRequest.lane in session.state.busy
-    (listed,) = session.state.document.interventions
-    assert isinstance(listed.value, Scale)
-    assert listed.value.factor == slider.value
-    QTest.mouseRelease(slider, LEFT, Qt.KeyboardModifier.NoModifier, start - QPoint(20, 0))
-    assert panel.effect.numbers.rows[2][2].text() == "…"
 
 
 def test_before_and_after_are_a_click_away_in_the_colours_of_weights(host):
