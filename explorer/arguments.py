@@ -11,6 +11,7 @@ from explorer.session.state import Document, InterventionItem, Notice, State, Vi
 from explorer.session.talking import as_chat
 from explorer.version import __version__
 from models.files.catalogue import folder_of, read_card
+from models.files.sample_pictures import reference_of
 from models.protocol.decoding_settings import DecodeSettings, Strategy
 from models.protocol.errors import CheckpointError
 from models.protocol.interventions import Intervention, Scale, is_neutral, mask_spellings, parse_mask
@@ -27,6 +28,8 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
     args = _parser().parse_args(given)
     args.interventions = interventions_of(args)
     args.decode_settings = decode_settings_of(args)
+    if args.cut and not (args.png or args.weights or args.decode is not None):
+        raise ValueError("--cut goes with --png, --weights or --decode: the window asks before it cuts.")
     return args
 
 
@@ -47,7 +50,15 @@ def _parser() -> argparse.ArgumentParser:
         help="what the decoder of an encoder-decoder model is made to say; it writes itself if left out",
     )
     parser.add_argument(
-        "--picture", type=_as_typed, metavar="FILE", help="what a vision model looks at; a sample if left out"
+        "--picture",
+        type=_as_typed,
+        metavar="FILE",
+        help="what a vision model looks at: a file, or a sample, as chelsea",
+    )
+    parser.add_argument(
+        "--cut",
+        action="store_true",
+        help="keep what fits of a text that is too long, with --png, --weights or --decode",
     )
     parser.add_argument("--scale", metavar="FACTOR", help="multiply every attention score by this, as 0.5")
     parser.add_argument(
@@ -159,7 +170,7 @@ def first_state(args: argparse.Namespace, view: ViewOptions, notice: Notice | No
         view=view,
         interventions=interventions,
         target=args.target,
-        picture=args.picture or "",
+        picture=reference_of(args.picture or ""),
     )
     if args.chat:
         document = as_chat(document)

@@ -11,9 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from explorer.arguments import first_state, placement_of
+from explorer.session.intents import SetTarget, SetText
 from models.files.weights_path import weights_path
-from models.protocol.errors import ExplorerError
+from models.protocol.chat import plain_text
+from models.protocol.errors import ExplorerError, InputError
 from models.protocol.request import Failure
+from models.protocol.run_inputs import RunInputs
+from models.protocol.running import ForwardRequest
 
 if TYPE_CHECKING:
     from models.decoding.decode import DecodedStep
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
     from models.protocol.values import CheckpointInfo
 
 TIMEOUT_SECONDS = 300.0
+_CUT = " --cut keeps what fits."
 
 
 def run_without_window(args: argparse.Namespace) -> int:
@@ -63,7 +68,6 @@ def _write_weights(args: argparse.Namespace) -> str:
     from models.files.sample_pictures import default_picture
     from models.protocol.export import ExportRequest
     from models.protocol.loading import Loaded, LoadRequest
-    from models.protocol.running import ForwardRequest
 
     engine = open_engine()
     inputs = first_state(args, ViewOptions()).document.inputs
@@ -76,11 +80,25 @@ def _write_weights(args: argparse.Namespace) -> str:
         return unsuited
     if loaded.info.family == "vision" and not inputs.picture:
         inputs = replace(inputs, picture=default_picture(loaded.info.channels))
-    for request in (ForwardRequest(inputs=inputs, ticket=2), ExportRequest(run=2, path=args.weights, ticket=3)):
-        result = engine.run(request, _never, _silent)
-        if isinstance(result, Failure):
-            return result.sentence
-    return ""
+    result = engine.run(ForwardRequest(inputs=inputs, ticket=2), _never, _silent)
+    if isinstance(result, Failure) and result.cut_to is not None and args.cut:
+        result = engine.run(ForwardRequest(inputs=_cut(inputs, result), ticket=2), _never, _silent)
+    if not isinstance(result, Failure):
+        result = engine.run(ExportRequest(run=2, path=args.weights, ticket=3), _never, _silent)
+    return _sentence(result) if isinstance(result, Failure) else ""
+
+
+def _cut(inputs: RunInputs, failure: Failure) -> RunInputs:
+    """What fits of the text, or of the target, that was too long."""
+    if failure.of_target:
+        return replace(inputs, target=(inputs.target or "")[: failure.cut_to])
+    return replace(inputs, prompt=plain_text(inputs.prompt)[: failure.cut_to])
+
+
+def _sentence(failure: Failure | InputError) -> str:
+    """What went wrong, with the option that helps."""
+    text = failure.sentence if isinstance(failure, Failure) else str(failure)
+    return f"{text}{_CUT}" if failure.cut_to is not None else text
 
 
 def _unsuited(args: argparse.Namespace, info: CheckpointInfo) -> str:
@@ -110,7 +128,6 @@ def _write_text(args: argparse.Namespace) -> str:
     from models.decoding.decode import decode
     from models.files.devices import is_out_of_memory
     from models.opening.open import open_checkpoint
-    from models.protocol.chat import plain_text
     from models.protocol.errors import NO_MEMORY
 
     prompt = first_state(args, ViewOptions()).document.prompt
@@ -120,9 +137,15 @@ def _write_text(args: argparse.Namespace) -> str:
         unsuited = _unsuited(args, model.info)
         if unsuited:
             return unsuited
-        for step in decode(
-            model, prompt, args.decode, **asdict(args.decode_settings), interventions=args.interventions
-        ):
+        options = {**asdict(args.decode_settings), "interventions": args.interventions}
+        try:
+            steps = decode(model, prompt, args.decode, **options)
+        except InputError as error:
+            if error.cut_to is None or not args.cut:
+                return _sentence(error)
+            prompt = plain_text(prompt)[: error.cut_to]
+            steps = decode(model, prompt, args.decode, **options)
+        for step in steps:
             last = step
         if args.weights:
             _write_both(args, model, prompt, last)
@@ -195,10 +218,21 @@ def _write_picture(args: argparse.Namespace) -> str:
     deadline = QDeadlineTimer(int(TIMEOUT_SECONDS * 1000))
     waker = QTimer()
     waker.start(20)  # with a time limit of its own processEvents would not sleep
-    while not window.is_settled() and not deadline.hasExpired():
-        app.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
+
+    def settle() -> None:
+        while not window.is_settled() and not deadline.hasExpired():
+            app.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
+
+    settle()
+    notice = window.session.state.notice
+    if args.cut and notice is not None and isinstance(notice.action, (SetText, SetTarget)):
+        window.session.dispatch(notice.action)
+        settle()
+    app.processEvents()  # what the last answer changed is laid out anew
     loaded, notice = window.session.state.results.loaded, window.session.state.notice
     sentence = notice.text if notice is not None and notice.kind != "info" else ""
+    if sentence and notice is not None and isinstance(notice.action, (SetText, SetTarget)):
+        sentence += _CUT
     sentence = sentence or (_unsuited(args, loaded.info) if loaded is not None else "")
     if not sentence and not window.is_settled():
         sentence = f"The model did not answer within {TIMEOUT_SECONDS:.0f} seconds."

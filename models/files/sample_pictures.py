@@ -52,6 +52,15 @@ def path_of(reference: str) -> Path:
     return found.path
 
 
+def reference_of(typed: str) -> str:
+    """What a person may mean by a file's name: the sample of that title where there is no such file."""
+    if not typed or typed.startswith(PREFIX) or Path(typed).expanduser().exists():
+        return typed
+    named = typed.replace(" ", "-")
+    found = next((s for channels in (3, 1) for s in samples(channels) if s.path.stem == named), None)
+    return typed if found is None else found.reference
+
+
 def title_of_picture(reference: str) -> str:
     """What to call a picture in a sentence: a sample's name, or the name of its file."""
     if reference.startswith(PREFIX):

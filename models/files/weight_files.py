@@ -96,9 +96,9 @@ def weight_files(folder: Path) -> list[Path]:
                 f"{missing[0]} first. Fetch them again."
             )
         return [folder / name for name in names]
-    pickles = sorted(path.name for path in folder.iterdir() if path.suffix in PICKLES)
+    pickles = sorted(path for path in folder.iterdir() if path.suffix in PICKLES)
     if pickles:
-        raise only_a_pickle(title, pickles[0])
+        raise _unread(title, pickles[0])
     raise CheckpointError(f"{title} has no model.safetensors: the folder holds no weights. Fetch the file.")
 
 
@@ -119,6 +119,27 @@ def adapter(title: str) -> CheckpointError:
     return CheckpointError(
         f"{title} is an adapter, which is put on another model and is none by itself. Merge the two with peft's "
         "merge_and_unload and save_pretrained, and open that."
+    )
+
+
+def _unread(title: str, file: Path) -> CheckpointError:
+    """Of weights in `file` alone, by what its first bytes are."""
+    with file.open("rb") as stream:
+        start = stream.read(64)
+    if start.startswith((b"PK\x03\x04", b"\x80")):  # torch's archive, or a bare pickle
+        return only_a_pickle(title, file.name)
+    if re.fullmatch(rb"[\x01-\x20]\0\0\0.\0[A-Za-z0-9]+Spec\0.*", start, re.DOTALL):
+        return of_ctranslate2(title, file.name)
+    return CheckpointError(
+        f"{title} has its weights only in {file.name}, which is no format that is read here. "
+        "Fetch the checkpoint's safetensors files."
+    )
+
+
+def of_ctranslate2(title: str, file: str) -> CheckpointError:
+    return CheckpointError(
+        f"{title} is a model of CTranslate2 ({file}): packed for its own program, which shows no attention. "
+        "Open the checkpoint of transformers that it was made from."
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from models.files.gguf import parts_only
 from models.files.gguf_names import is_part
 from models.files.names import HubName, is_sound_file
-from models.files.weight_files import PICKLES, adapter, only_a_pickle
+from models.files.weight_files import PICKLES, adapter, of_ctranslate2, only_a_pickle
 from models.protocol.errors import CheckpointError
 from models.protocol.hub import TOKENIZERS, HubFile
 
@@ -99,6 +99,8 @@ def _nothing(name: HubName, there: Mapping[str, Any], parts: int) -> CheckpointE
             return adapter(name.repository)
         return CheckpointError(f"{name.repository} has no config.json, so it holds no model of transformers.")
     pickles = sorted(file for file in there if file.endswith(PICKLES))
+    if pickles == ["model.bin"] and any("vocabulary." in file for file in there):
+        return of_ctranslate2(name.repository, pickles[0])
     if pickles:
         return only_a_pickle(name.repository, pickles[0])
     return CheckpointError(f"{name.repository} has no weights in safetensors files, so it cannot be opened.")

@@ -133,7 +133,12 @@ def _examine_folder(reference: str, path: Path, listing: HubListing | None) -> E
         )
     tensors = listing.tensors if listing is not None else read_headers(path)
     model_type = raw.get("model_type")
-    if not isinstance(model_type, str) or model_type not in transformers.CONFIG_MAPPING:
+    if not isinstance(model_type, str):
+        raise CheckpointError(
+            f"{title}: config.json names no model type, so it is not known which code runs it. "
+            "Check model_type, or fetch the checkpoint that transformers wrote."
+        )
+    if model_type not in transformers.CONFIG_MAPPING:
         raise CheckpointError(
             f"{title}: config.json names the model type “{model_type}”, which transformers "
             f"{transformers.__version__} does not know. Check model_type, or update transformers."

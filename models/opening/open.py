@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -93,7 +94,7 @@ def _weights(examined: Examined, device: torch.device | None, dtype: torch.dtype
     info, config, title = examined.info, examined.config, examined.title
     kind, options = auto_class(info.family, info.architecture, config)
     try:
-        with quiet_unpacking():
+        with quiet_unpacking(), _without_report():
             module, report = kind.from_pretrained(
                 examined.folder,
                 config=config,
@@ -145,6 +146,17 @@ def _weights(examined: Examined, device: torch.device | None, dtype: torch.dtype
             "left out. The two do not belong together."
         )
     return module
+
+
+@contextmanager
+def _without_report() -> Iterator[None]:
+    """transformers prints a table of left-over tensors; what matters of them is said below, or refused."""
+    before = transformers_logging.get_verbosity()
+    transformers_logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        transformers_logging.set_verbosity(before)
 
 
 def _can_be_spread(examined: Examined) -> bool:

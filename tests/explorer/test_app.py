@@ -11,12 +11,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from PySide6.QtGui import QImage
+from safetensors.torch import load_file, save_file
 
 import models
 from explorer import __version__
 from explorer.app import Log, main
 from models import decode, open_checkpoint
+from models.files.catalogue import folder_of
 from tests.models.talking import save_talking
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -410,3 +413,51 @@ def test_chat_lets_a_model_answer(capsys, tmp_path):
     assert capsys.readouterr().out == f"{steps[-1].text}\n"
     assert main(["--chat", "--text", text, "--decode", "3"]) == 1
     assert "story-gpt has no chat template" in capsys.readouterr().err
+
+
+# --------------------------------------------------------------------------- small ones
+
+
+def test_a_sample_is_called_as_in_the_menu(tmp_path):
+    for name in ("chelsea", "sample:chelsea"):
+        path = tmp_path / f"{name.removeprefix('sample:')}-{len(name)}.npz"
+        assert main(["--checkpoint", "vit-cifar10", "--picture", name, "--weights", str(path)]) == 0
+        given = models.load_weights(path).meta["input"]
+        assert given["picture"] == "sample:chelsea"
+
+
+def test_what_is_too_long_is_cut_where_one_says_so(tmp_path, capsys):
+    text, path = "the " * 600, tmp_path / "a.npz"
+    assert main(["--text", text, "--weights", str(path)]) == 1
+    assert "--cut keeps what fits." in capsys.readouterr().err
+    assert main(["--text", text, "--weights", str(path), "--cut"]) == 0
+    saved = models.load_weights(path)
+    assert len(saved.tokens) == 512
+    assert text.startswith(saved.text or "nothing")
+    assert main(["--text", text, "--decode", "3"]) == 1
+    assert "--cut keeps what fits." in capsys.readouterr().err
+    assert main(["--text", text, "--decode", "3", "--cut"]) == 0
+    assert "The context is full" in capsys.readouterr().err
+    assert main(["--text", text, "--cut"]) == 1
+    assert "--cut goes with" in capsys.readouterr().err
+
+
+def test_a_picture_of_a_text_that_is_cut(tmp_path):
+    assert run("--text", "the " * 600, "--png", "a.png", folder=tmp_path).returncode == 1
+    done = run("--text", "the " * 600, "--png", "a.png", "--cut", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert not QImage(str(tmp_path / "a.png")).isNull()
+
+
+def test_what_opens_says_nothing_on_standard_error(tmp_path):
+    """transformers prints a table of the tensors that it has no place for."""
+    folder = tmp_path / "more"
+    folder.mkdir()
+    for file in folder_of("story-gpt").iterdir():
+        if file.name != "model.safetensors":
+            (folder / file.name).write_bytes(file.read_bytes())
+    tensors = load_file(folder_of("story-gpt") / "model.safetensors")
+    save_file({**tensors, "value_head.weight": torch.zeros(2, 2)}, folder / "model.safetensors", {"format": "pt"})
+    done = run("--checkpoint", str(folder), "--text", "Once upon a", "--decode", "2", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == " time,\n"

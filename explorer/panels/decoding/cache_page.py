@@ -22,8 +22,9 @@ class CachePage(QWidget):
         self.sharing = wrapped(role="dim")
         column(self, self.words, self.bars, self.sharing)
 
-    def show_step(self, view: DecodeStepView | None) -> None:
-        self.bars.set_empty_text(_empty_text(view))
+    def show_step(self, view: DecodeStepView | None, silent: bool = False) -> None:
+        """Show what is kept after a step; a `silent` model takes none."""
+        self.bars.set_empty_text("" if silent else _empty_text(view))
         layers = view.cache if view is not None else ()
         several = len({layer.stack for layer in layers}) > 1
         self.bars.set_bars(

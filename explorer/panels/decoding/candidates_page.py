@@ -27,18 +27,22 @@ class CandidatesPage(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.bars = FilterBars()
-        self.bars.set_empty_text("Press Step: the candidates for the next token appear here.")
         self.tree = BeamTree()
-        self.tree.set_empty_text("Press Step: the beams appear here, the likeliest on the left.")
         self.heading = wrapped(role="dim")
         self.note = wrapped(role="dim")
         self.stages = StageButtons()
         self.stages.stage_chosen.connect(self._show_stage)
         column(self, self.heading, self.stages, self.bars, self.tree, self.note)
+        self.set_silent(False)
         self._ids: tuple[int, ...] = ()
         self._view: DecodeStepView | None = None
         self.tree.node_selected.connect(self.beam_picked.emit)
         self.bars.row_activated.connect(lambda row: self.candidate_chosen.emit(self._ids[row]))
+
+    def set_silent(self, silent: bool) -> None:
+        """Whether the open model writes nothing, so that no step is to be waited for."""
+        self.bars.set_empty_text("" if silent else "Press Step: the candidates for the next token appear here.")
+        self.tree.set_empty_text("" if silent else "Press Step: the beams appear here, the likeliest on the left.")
 
     def show_step(self, view: DecodeStepView | None) -> None:
         self.tree.hide()

@@ -134,6 +134,8 @@ class DecodingPanel(Panel):
     def _render(self, state: State) -> None:
         player, view = self.player, self.view
         search, step, at = player.work.search, player.shown_view(), player.at
+        silent = bool(player.silence())
+        view.candidates.set_silent(silent)
         if player.is_beam:
             view.show_search(len(search.views) if search is not None else 0, at)
             view.candidates.show_beams(search.shown if search is not None else (), player.shown_beam)
@@ -155,7 +157,7 @@ class DecodingPanel(Panel):
         if view.page == ATTENTION:
             self._show_rows(state, step)
         if view.page == CACHE:
-            view.cache.show_step(step)
+            view.cache.show_step(step, silent)
         view.settle_on(step)
 
     def _show_rows(self, state: State, step: DecodeStepView | None) -> None:
@@ -163,7 +165,8 @@ class DecodingPanel(Panel):
         if state.site is None and state.ran is not None:
             page.show_rows(None, "No head", "This model shows no attention weights.")
         elif step is None:
-            page.show_rows(None, head_name(state), "Press Step: a row for each token appears here.")
+            empty = "" if self.player.silence() else "Press Step: a row for each token appears here."
+            page.show_rows(None, head_name(state), empty)
         elif rows is not None and rows.request == self._rows_request(state):
             beam = self.player.shown_beam if self.player.is_beam else None
             page.show_rows(rows, head_name(state), "", beam)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from explorer.panels.base import Panel
@@ -43,10 +44,10 @@ class HeadAtlasPanel(Panel):
         self.atlas.set_empty_text(_WAITING)
         self.atlas.head_selected.connect(self._on_selected)
         self.atlas.hovered.connect(self._on_hovered)
-        scroll = QScrollArea()
-        scroll.setWidget(self.atlas)
-        scroll.setWidgetResizable(True)
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        self.area = QScrollArea()
+        self.area.setWidget(self.atlas)
+        self.area.setWidgetResizable(True)
+        self.area.setFrameShape(QFrame.Shape.NoFrame)
         self.stacks = Segments(_CHOICES, "Stack")
         self.stacks.chosen.connect(lambda index: self.show_stack(STACKS[index]))
         self.stacks.hide()
@@ -54,12 +55,13 @@ class HeadAtlasPanel(Panel):
         inner = QVBoxLayout(body)
         inner.setContentsMargins(0, 0, 0, 0)
         inner.addWidget(self.stacks)
-        inner.addWidget(scroll, 1)
+        inner.addWidget(self.area, 1)
         self.card = Card(self.title)
         self.card.set_content(body)
         self.fill(self.card)
         self._sites: tuple[Site, ...] = ()  # of the stack shown
         self._stack = ""
+        self._revealed = (-1, -1, "")  # row, head and stack that were scrolled to
 
     def show_stack(self, stack: str) -> None:
         """Show the heads of one stack. The selection stays, and brings its own stack back when it next moves."""
@@ -90,7 +92,20 @@ class HeadAtlasPanel(Panel):
 
     def _render_selection(self, state: State) -> None:
         row = self._row_of(state)
-        self.atlas.set_selection(row, state.selection.head if row >= 0 else -1)
+        head = state.selection.head if row >= 0 else -1
+        self.atlas.set_selection(row, head)
+        if row >= 0 and (row, head, self._stack) != self._revealed:
+            self._revealed = (row, head, self._stack)
+            QTimer.singleShot(0, self, self._reveal)  # once the heads are laid out
+
+    def _reveal(self) -> None:
+        """Scroll to the selected head; whoever scrolls on is left alone until the selection moves."""
+        row, head, _ = self._revealed
+        if row < len(self._sites):
+            rect = self.atlas.head_rect(row, head).toAlignedRect()
+            # the labels of the columns and the caption lie over the edges
+            margin = rect.height() + 2 * self.fontMetrics().height()
+            self.area.ensureVisible(rect.center().x(), rect.center().y(), rect.width(), margin)
 
     def _render_images(self, state: State) -> None:
         no_heads = state.ran is not None and not state.ran.sites

@@ -14,13 +14,14 @@ from explorer.panels.mask_scale.number_table import NumberTable
 from explorer.panels.mask_scale.paired_bars import PairedBars, PairedRow
 from explorer.theme import sequential
 from explorer.widgets.number_text import percent_text, value_text
+from explorer.widgets.page import wrapped
 from models.protocol.comparison import CompareView
 
 Words = tuple[list[str], list[str]]
 """What the queries and the keys of a site are called."""
 
 _COMING = "…"
-_WORDLESS = "This model gives vectors, not words."
+_WORDLESS = "This model gives vectors: there is no word or class to compare."
 
 
 class EffectView(QWidget):
@@ -34,14 +35,15 @@ class EffectView(QWidget):
         self.dead = plain("mark")
         self.next_title = heading("")
         self.bars = PairedBars("Next token before and after")
-        self.bars.set_empty_text(_WORDLESS)
+        self.wordless = wrapped(role="dim")
+        self.wordless.setText(_WORDLESS)
         self.map_title = heading("Weights of the head")
         self.change = ChangeMap()
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(6)
         parts = (self.title, self.numbers, self.sentence, self.dead)
-        for part in (*parts, self.next_title, self.bars, self.map_title, self.change):
+        for part in (*parts, self.next_title, self.bars, self.wordless, self.map_title, self.change):
             column.addWidget(part)
         self._view: CompareView | None = None
 
@@ -105,7 +107,9 @@ class EffectView(QWidget):
 
     def _show_next(self, view: CompareView, title: str, edited: bool) -> None:
         self.next_title.setText(title)
-        self.next_title.setVisible(view.prediction_after is not None)
+        for part in (self.next_title, self.bars):
+            part.setVisible(view.prediction_after is not None)
+        self.wordless.setVisible(view.prediction_after is None)
         rows = [
             PairedRow(
                 change.label, change.before, change.after, percent_text(change.before), percent_text(change.after)
