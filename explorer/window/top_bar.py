@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QProgressBar, QPushButton, QSizePolicy, QWidget
 
@@ -44,6 +44,7 @@ class TopBar(QWidget):
         self.open_button.clicked.connect(self.open_asked)
         self.facts = ElidedLabel()
         self.facts.setProperty("role", "dim")
+        self.facts.installEventFilter(self)
         self.facts.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.devices = DeviceMenu(session)
         self.doing = QLabel()
@@ -77,7 +78,20 @@ class TopBar(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self.menu.setMinimumContentsLength(_LONG_NAME if self.width() >= _ROOMY else _NAME)
+        self._share_room()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Resize:
+            self._share_room()
+        return super().eventFilter(watched, event)
+
+    def _share_room(self) -> None:
+        """Give the name of the checkpoint more room where the facts keep enough."""
+        long = self.menu.minimumContentsLength() == _LONG_NAME
+        more = (_LONG_NAME - _NAME) * self.menu.fontMetrics().horizontalAdvance("X")
+        left = self.facts.width() - (0 if long else more)
+        fits = self.facts.fontMetrics().horizontalAdvance(self.facts.text()) <= left
+        self.menu.setMinimumContentsLength(_LONG_NAME if self.width() >= _ROOMY and fits else _NAME)
 
     def set_recent(self, recent: list[str]) -> None:
         """Folders opened lately, the last one first."""
@@ -88,6 +102,7 @@ class TopBar(QWidget):
         self._fill_menu(state)
         self.facts.setText(facts(state))
         self.facts.setToolTip(self.facts.text())
+        self._share_room()
         if not state.busy:
             self._patience.stop()
             self._hide_work()
