@@ -13,6 +13,7 @@ from torch import Tensor
 from models.attention import attention, pooling
 from models.attention.blocks import BlockSize
 from models.attention.inputs import AttentionInputs, Part
+from models.attention.rounding import bounds
 from tests.models.inputs import make, random_inputs
 
 
@@ -48,7 +49,10 @@ def test_pooled_equals_numpy(how: Any, queries: int, keys: int, cell: int) -> No
 def test_pooled_of_one_head() -> None:
     x = make("causal", 50, 50)
     one, all_heads = pooling.pooled(x, 16, [2]), pooling.pooled(x, 16)
-    torch.testing.assert_close(one.images[0], all_heads.images[2], atol=1e-7, rtol=0)
+    # one head at a time a processor may add in another order
+    room = bounds(x, 2, None, attention.weights(x)[0, 2])
+    off = float((one.images[0] - all_heads.images[2]).abs().max())
+    assert off <= float((room.high - room.low).max()) < 2e-5
 
 
 @pytest.mark.parametrize("how", ["max", "mean"])
