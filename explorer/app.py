@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from logging.handlers import RotatingFileHandler
 
-from explorer.arguments import first_state, parse
+from explorer.arguments import parse
+from explorer.first_state import first_state
 from explorer.session.state import Notice
 from models.text.template_limits import ARGUMENT, serve
 

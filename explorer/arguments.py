@@ -1,4 +1,4 @@
-"""The command's options, and what each of them makes of the first state."""
+"""The command's options."""
 
 from __future__ import annotations
 
@@ -7,15 +7,10 @@ import re
 from collections.abc import Sequence
 from typing import Any, get_args
 
-from explorer.session.state import Document, InterventionItem, Notice, State, ViewOptions
-from explorer.session.talking import as_chat
 from explorer.version import __version__
-from models.files.catalogue import folder_of, read_card
-from models.files.sample_pictures import reference_of
 from models.protocol.decoding_settings import DecodeSettings, Strategy
-from models.protocol.errors import CheckpointError
 from models.protocol.interventions import Intervention, Scale, is_neutral, mask_spellings, parse_mask
-from models.protocol.values import BEST, UNIT_ROUNDOFFS, Placement
+from models.protocol.values import BEST, UNIT_ROUNDOFFS
 
 
 def parse(given: Sequence[str]) -> argparse.Namespace:
@@ -158,32 +153,3 @@ def _strategy_for(given: dict[str, Any]) -> Strategy:
 
 def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
-
-
-def first_state(args: argparse.Namespace, view: ViewOptions, notice: Notice | None = None) -> State:
-    """What is on screen before anything has loaded: the text is there at once, the numbers follow."""
-    text = args.text if args.text is not None else example_of(args.checkpoint)
-    interventions = tuple(InterventionItem(value) for value in args.interventions)
-    document = Document(
-        checkpoint=args.checkpoint,
-        text=text,
-        view=view,
-        interventions=interventions,
-        target=args.target,
-        picture=reference_of(args.picture or ""),
-    )
-    if args.chat:
-        document = as_chat(document)
-    return State(document, notice=notice, placement=placement_of(args))
-
-
-def placement_of(args: argparse.Namespace) -> Placement:
-    """What `--device` and `--dtype` ask for."""
-    return Placement(args.device, args.dtype)
-
-
-def example_of(checkpoint: str) -> str:
-    try:
-        return read_card(folder_of(checkpoint)).example
-    except (OSError, RuntimeError, CheckpointError):  # a name too long, the home of nobody: opening it will say so
-        return ""

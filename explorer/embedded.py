@@ -11,8 +11,8 @@ from typing import Any, Literal
 from PySide6.QtWidgets import QApplication
 
 from explorer import settings as remembered
-from explorer.arguments import example_of
 from explorer.compute.worker import open_engine
+from explorer.first_state import example_of
 from explorer.session.state import Document, State
 from explorer.window.window import MainWindow
 

@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from explorer.arguments import first_state, placement_of
+from explorer.first_state import first_state, placement_of
 from explorer.session.intents import SetTarget, SetText
 from models.files.weights_path import weights_path
 from models.protocol.chat import plain_text
@@ -64,7 +64,7 @@ def _refuse(sentence: str) -> int:
 def _write_weights(args: argparse.Namespace) -> str:
     """Ask the engine, in this thread: there is no window to keep responsive."""
     from explorer.compute.worker import open_engine
-    from explorer.session.state import ViewOptions
+    from explorer.session.view_options import ViewOptions
     from models.files.sample_pictures import default_picture
     from models.protocol.export import ExportRequest
     from models.protocol.loading import Loaded, LoadRequest
@@ -124,7 +124,7 @@ def _silent(_label: str, _fraction: float | None) -> None:
 def _write_text(args: argparse.Namespace) -> str:
     """Print what the model writes, and nothing else; what is to be said of it goes to standard error."""
     from explorer.language import foreign_remark
-    from explorer.session.state import ViewOptions
+    from explorer.session.view_options import ViewOptions
     from models.decoding.decode import decode
     from models.files.devices import is_out_of_memory
     from models.opening.open import open_checkpoint
@@ -202,7 +202,7 @@ def _write_picture(args: argparse.Namespace) -> str:
     from PySide6.QtCore import QDeadlineTimer, QEventLoop, QTimer, qInstallMessageHandler
     from PySide6.QtWidgets import QApplication
 
-    from explorer.session.state import ViewOptions
+    from explorer.session.view_options import ViewOptions
     from explorer.settings import Settings
     from explorer.window.saving import save_picture
     from explorer.window.window import SMALLEST, MainWindow

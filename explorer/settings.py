@@ -11,7 +11,8 @@ import msgspec
 import platformdirs
 
 from explorer import json_files
-from explorer.session.state import ThemeName, ViewOptions
+from explorer.session.view_options import ViewOptions
+from explorer.theme import ThemeName
 from models.files.whole_files import write_whole
 
 log = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""The look of the application: two themes, one style sheet, and the colour maps.
+"""The look of the application: two themes and one style sheet.
 
 Two accents mean the same thing everywhere: `query` for what looks, `key` for what is looked at. Nothing else uses them
 for another meaning, so the focus ring is a neutral of its own.
@@ -7,19 +7,19 @@ for another meaning, so the focus ring is a neutral of its own.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from string import Template
+from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
 from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QApplication
 
 from explorer.paths import resource
 
-ColourTable = NDArray[np.uint8]  # (256, 3): red, green, blue
+ThemeName = Literal["system", "light", "dark"]
 
 SEQUENTIAL_MAPS = ("viridis", "cividis", "magma", "inferno", "plasma")
+"""Names of colour maps that a person can choose from; `colour_maps` has the colours."""
+
 SMALLEST_FONT = 10.0  # points: what still reads from the back of a room
 
 
@@ -109,34 +109,10 @@ def contrast(first: str, second: str) -> float:
 
 
 def _luminance(colour: str) -> float:
-    channels = np.array([int(colour[start : start + 2], 16) for start in (1, 3, 5)]) / 255
-    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
-    return float(linear @ np.array([0.2126, 0.7152, 0.0722]))
-
-
-@cache
-def sequential(name: str = "viridis") -> ColourTable:
-    """A perceptually uniform map from low to high, read-only, (256, 3) uint8.
-
-    Raises ValueError when `name` is not one of SEQUENTIAL_MAPS.
-    """
-    if name not in SEQUENTIAL_MAPS:
-        raise ValueError(f"There is no colour map {name!r}. Choose one of {', '.join(SEQUENTIAL_MAPS)}.")
-    return _palette(name)
-
-
-@cache
-def diverging() -> ColourTable:
-    """Blue below zero, pale at zero, red above; for a range of -high to high. Read-only, (256, 3) uint8."""
-    return _palette("cet-d1a")
-
-
-def _palette(name: str) -> ColourTable:
-    """A file of `resources/palettes/`: a colour a line."""
-    colours = resource(f"palettes/{name}.txt").read_text(encoding="ascii").split()
-    table = np.array([tuple(bytes.fromhex(colour[1:])) for colour in colours], dtype=np.uint8)
-    table.setflags(write=False)
-    return table
+    return sum(
+        share * (channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4)
+        for share, channel in zip((0.2126, 0.7152, 0.0722), (c / 255 for c in bytes.fromhex(colour[1:])), strict=True)
+    )
 
 
 def palette(theme: Theme) -> QPalette:

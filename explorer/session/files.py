@@ -12,7 +12,8 @@ from msgspec import Meta
 from explorer import json_files
 from explorer.session.branches import MOST_NODES, ROOT, Branches, Node
 from explorer.session.decoding import Decoding
-from explorer.session.state import Document, InterventionItem, Selection, ViewOptions
+from explorer.session.state import Document, InterventionItem, Selection
+from explorer.session.view_options import ViewOptions
 from models.files.whole_files import not_written, write_whole
 from models.protocol.chat import MOST_TURNS, Role, Turn
 from models.protocol.decoding_settings import DecodeSettings

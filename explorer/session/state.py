@@ -8,8 +8,8 @@ from typing import Literal
 from explorer.session.branches import Branches
 from explorer.session.decoding import Decoding
 from explorer.session.results import Results
+from explorer.session.view_options import ViewOptions
 from explorer.session.writing import Asked, Origin, Writing, with_tree
-from explorer.theme import SEQUENTIAL_MAPS
 from models.protocol.chat import Chat, Prompt, Turn
 from models.protocol.interventions import Intervention, Mask, applies, precedence
 from models.protocol.mask_kinds import Cell
@@ -17,13 +17,7 @@ from models.protocol.quality import QualityRequest
 from models.protocol.request import Lane, Progress
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import Ran
-from models.protocol.values import DEFAULT_PLACEMENT, Placement, Pooling, Site, SiteRef, Token
-
-Normalisation = Literal["none", "row", "column", "difference"]
-ThemeName = Literal["system", "light", "dark"]
-
-MOST_CANDIDATES = 100
-"""Candidates that the next-token bars can list."""
+from models.protocol.values import DEFAULT_PLACEMENT, Placement, Site, SiteRef, Token
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,27 +28,6 @@ class Selection:
     head: int = 0
     query: int = 0
     key: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class ViewOptions:
-    """How things are drawn; never what is computed."""
-
-    normalisation: Normalisation = "none"
-    colour_map: str = "viridis"
-    mean_column: bool = False  # the mean over heads beside each layer's heads
-    dim_special: bool = True
-    pooling: Pooling = "max"
-    top: int = 10  # candidates listed in the next-token bars
-    edit_scope: Literal["head", "layer", "everywhere"] = "head"  # where a mask or scale that is set now applies
-    painting: Literal["off", "block", "allow"] = "off"  # what a drag over the head map does to cells
-
-    def __post_init__(self) -> None:
-        """Raise ValueError for an option that there is not."""
-        if self.colour_map not in SEQUENTIAL_MAPS:
-            raise ValueError(f"there is no colour map “{self.colour_map}”")
-        if not 1 <= self.top <= MOST_CANDIDATES:
-            raise ValueError(f"{self.top} candidates cannot be listed, only 1 to {MOST_CANDIDATES}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from typing import Literal, get_args, get_origin, get_type_hints
 
 from explorer.session.intents import SelectCell, SelectHead, SelectKey, SelectQuery, SetView
 from explorer.session.rules import rule
-from explorer.session.state import State, ViewOptions, clamped, site_of
+from explorer.session.state import State, clamped, site_of
+from explorer.session.view_options import ViewOptions
 from models.protocol.values import SiteRef
 
 _VIEW_TYPES = get_type_hints(ViewOptions)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtGui import QImage
 
-from explorer.theme import ColourTable
+from explorer.colour_maps import ColourTable
 
 Codes = NDArray[np.uint8]
 

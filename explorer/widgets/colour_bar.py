@@ -7,7 +7,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from explorer.theme import ColourTable, sequential
+from explorer.colour_maps import ColourTable, sequential
 from explorer.widgets import cell_image
 from explorer.widgets.number_text import nice_ticks, tick_texts, value_text
 from explorer.widgets.themed import ThemedWidget

@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QMenu, QMenuBar
 from explorer.panels.input.panel import InputPanel
 from explorer.session.intents import SelectHead, SetView
 from explorer.session.session import Session
-from explorer.session.state import State, ThemeName
-from explorer.theme import SEQUENTIAL_MAPS
+from explorer.session.state import State
+from explorer.theme import SEQUENTIAL_MAPS, ThemeName
 from explorer.window.docks import DockHost
 from explorer.window.top_bar import TopBar
 

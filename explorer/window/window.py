@@ -24,8 +24,9 @@ from explorer.panels.registry import open_panels, switched_off
 from explorer.session.hover import Hover
 from explorer.session.intents import Intent, OpenCheckpoint, RestoreDocument, SetPicture, Show
 from explorer.session.session import Session
-from explorer.session.state import Notice, State, ThemeName
+from explorer.session.state import Notice, State
 from explorer.settings import LAYOUT_VERSION, Settings
+from explorer.theme import ThemeName
 from explorer.widgets.notice_bar import NoticeBar
 from explorer.window.docks import DockHost
 from explorer.window.menus import build_menus, fill_panel_menus

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
-
-import numpy as np
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from models.protocol.chat import Prompt
 from models.protocol.decoding_settings import DecodeSettings
@@ -13,6 +11,9 @@ from models.protocol.interventions import Intervention
 from models.protocol.request import Lane, Result
 from models.protocol.run_inputs import InputsRequest
 from models.protocol.values import SiteRef
+
+if TYPE_CHECKING:
+    import numpy as np
 
 Ending = Literal["", "model", "steps", "context", "masks"]
 """Why nothing follows: the model ended the text, the steps are used up, the context is full, no mask is left."""

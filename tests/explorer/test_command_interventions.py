@@ -7,8 +7,10 @@ import pytest
 
 import models
 from explorer.app import main
-from explorer.arguments import _parser, first_state, interventions_of
-from explorer.session.state import InterventionItem, ViewOptions
+from explorer.arguments import _parser, interventions_of
+from explorer.first_state import first_state
+from explorer.session.state import InterventionItem
+from explorer.session.view_options import ViewOptions
 from models.protocol.interventions import Mask, Scale
 
 TEXT = "Tom and Anna went to the park."

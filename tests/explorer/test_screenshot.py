@@ -16,12 +16,13 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 import models
 from explorer import theme as themes
+from explorer.colour_maps import sequential
 from explorer.panels.head_atlas.panel import HeadAtlasPanel
 from explorer.panels.head_map.panel import HeadMapPanel
 from explorer.panels.next_token.panel import NextTokenPanel
 from explorer.session.intents import Show
 from explorer.session.state import Notice
-from explorer.theme import DARK, LIGHT, Theme, sequential
+from explorer.theme import DARK, LIGHT, Theme
 from explorer.window.window import MainWindow
 from models.protocol.atlas import AtlasView
 from tests.explorer.real_window import EXAMPLE, back_to_start, opened_window, panel_of

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from explorer import settings
-from explorer.session.state import ViewOptions
+from explorer.session.view_options import ViewOptions
 from explorer.settings import MOST_RECENT, Settings
 
 

@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtGui import QColor, QFont, QPalette
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QPushButton
 
-from explorer import theme
+from explorer import colour_maps, theme
 from explorer.theme import DARK, LIGHT, Theme
 
 BOTH = pytest.mark.parametrize("look", [LIGHT, DARK], ids=lambda look: look.name)
@@ -99,7 +99,7 @@ def test_apply_restyles_a_living_application(restored_application, qtbot, look):
 
 @pytest.mark.parametrize("name", theme.SEQUENTIAL_MAPS)
 def test_sequential_maps_grow_lighter_throughout(name):
-    table = theme.sequential(name)
+    table = colour_maps.sequential(name)
     assert table.shape == (256, 3)
     assert table.dtype == np.uint8
     luminance = table.astype(float) @ [0.2126, 0.7152, 0.0722]
@@ -111,17 +111,17 @@ def test_the_maps_are_those_that_others_ship():
     from pyqtgraph import colormap
 
     for name in theme.SEQUENTIAL_MAPS:
-        np.testing.assert_array_equal(theme.sequential(name), colormap.get(name).getLookupTable(nPts=256)[:, :3])
-    np.testing.assert_array_equal(theme.diverging(), colormap.get("CET-D1A").getLookupTable(nPts=256)[:, :3])
+        np.testing.assert_array_equal(colour_maps.sequential(name), colormap.get(name).getLookupTable(nPts=256)[:, :3])
+    np.testing.assert_array_equal(colour_maps.diverging(), colormap.get("CET-D1A").getLookupTable(nPts=256)[:, :3])
 
 
 def test_an_unknown_map_is_refused_with_the_choices():
     with pytest.raises(ValueError, match="viridis"):
-        theme.sequential("rainbow")
+        colour_maps.sequential("rainbow")
 
 
 def test_diverging_map_is_palest_at_zero_and_blue_against_red():
-    table = theme.diverging()
+    table = colour_maps.diverging()
     luminance = table.astype(float) @ [0.2126, 0.7152, 0.0722]
     assert 120 <= int(luminance.argmax()) <= 135
     assert table[0, 2] > table[0, 0]
@@ -129,6 +129,6 @@ def test_diverging_map_is_palest_at_zero_and_blue_against_red():
 
 
 def test_maps_are_shared_and_read_only():
-    assert theme.sequential("viridis") is theme.sequential("viridis")
+    assert colour_maps.sequential("viridis") is colour_maps.sequential("viridis")
     with pytest.raises(ValueError, match="read-only"):
-        theme.diverging()[0, 0] = 1
+        colour_maps.diverging()[0, 0] = 1

@@ -19,9 +19,9 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QWidget
 
+from explorer.colour_maps import ColourTable, sequential
 from explorer.panels.head_atlas.atlas_layout import GAP, MEAN_GAP, SMALLEST, AtlasLayout
 from explorer.panels.head_atlas.atlas_paint import EDGE, LABEL_GAP, AtlasPainter, draw_sheet
-from explorer.theme import ColourTable, sequential
 from explorer.widgets import cell_image
 from explorer.widgets.themed import ThemedWidget
 

@@ -6,6 +6,7 @@ import numpy as np
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
+from explorer.colour_maps import sequential
 from explorer.panels.base import Panel
 from explorer.panels.head_atlas.atlas import HeadAtlas
 from explorer.panels.selected_head import NO_HEADS
@@ -13,7 +14,6 @@ from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import SelectHead
 from explorer.session.session import Session
 from explorer.session.state import State
-from explorer.theme import sequential
 from explorer.widgets.card import Card
 from explorer.widgets.segments import Segments
 from models.protocol.atlas import AtlasRequest, AtlasView

@@ -8,7 +8,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from explorer.theme import ColourTable, sequential
+from explorer.colour_maps import ColourTable, sequential
 from explorer.widgets import cell_image
 from explorer.widgets.themed import ThemedWidget
 

@@ -11,6 +11,7 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QKeySequence, QShortcut, QStandardItemModel
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
+from explorer.colour_maps import diverging, sequential
 from explorer.panels.base import Panel
 from explorer.panels.head_map.map_tools import MapTools
 from explorer.panels.head_map.token_search import TokenSearch
@@ -26,8 +27,8 @@ from explorer.panels.selected_head import (
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import PaintCells, SelectCell, SelectKey, SelectQuery, SetView
 from explorer.session.session import Session
-from explorer.session.state import Normalisation, State, site_of
-from explorer.theme import diverging, sequential
+from explorer.session.state import State, site_of
+from explorer.session.view_options import Normalisation
 from explorer.widgets.card import Card
 from explorer.widgets.colour_bar import ColourBar
 from explorer.widgets.heat_map.heat_map import HeatMap

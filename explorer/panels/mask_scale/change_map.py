@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
+from explorer.colour_maps import ColourTable, diverging, sequential
 from explorer.panels.mask_scale.labels import plain
-from explorer.theme import ColourTable, diverging, sequential
 from explorer.widgets.colour_bar import ColourBar
 from explorer.widgets.heat_map.heat_map import HeatMap
 from explorer.widgets.segments import Segments

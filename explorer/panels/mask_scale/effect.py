@@ -7,12 +7,12 @@ import math
 import numpy as np
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from explorer.colour_maps import sequential
 from explorer.panels.mask_scale.change_map import ChangeMap
 from explorer.panels.mask_scale.effect_sentences import dead_sentence, loss_sentence
 from explorer.panels.mask_scale.labels import heading, plain
 from explorer.panels.mask_scale.number_table import NumberTable
 from explorer.panels.mask_scale.paired_bars import PairedBars, PairedRow
-from explorer.theme import sequential
 from explorer.widgets.number_text import percent_text, value_text
 from explorer.widgets.page import wrapped
 from models.protocol.comparison import CompareView

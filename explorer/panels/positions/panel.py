@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
+from explorer.colour_maps import sequential
 from explorer.panels.base import Panel
 from explorer.panels.positions.order_view import EXAMPLE, OrderView
 from explorer.panels.positions.patch_positions import PatchPositions
@@ -14,7 +15,6 @@ from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import PutIntervention, SelectQuery, SetText
 from explorer.session.session import Session
 from explorer.session.state import State
-from explorer.theme import sequential
 from explorer.widgets.card import Card
 from explorer.widgets.page import wrapped
 from explorer.widgets.segments import Segments

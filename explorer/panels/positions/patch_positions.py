@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
+from explorer.colour_maps import ColourTable
 from explorer.panels.positions.patch_similarity import PatchSimilarity
-from explorer.theme import ColourTable
 from explorer.widgets.colour_bar import ColourBar
 from explorer.widgets.page import scrolling, wrapped
 from models.protocol.positions import PatchPositionsView

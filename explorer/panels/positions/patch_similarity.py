@@ -18,7 +18,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from explorer.theme import ColourTable, sequential
+from explorer.colour_maps import ColourTable, sequential
 from explorer.widgets import cell_image
 from explorer.widgets.number_text import value_text
 from explorer.widgets.themed import ThemedWidget

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
+from explorer.colour_maps import sequential
 from explorer.panels.positions.sections import Page, SideBySide, flow, heading, sentence
 from explorer.panels.positions.table_image import TableImage
 from explorer.panels.positions.waveforms import Wave, Waveforms
-from explorer.theme import sequential
 from explorer.widgets.number_field import WholeBox
 from explorer.widgets.plot.figure import Axis, Figure, Series
 from explorer.widgets.plot.plot import Plot

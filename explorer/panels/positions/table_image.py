@@ -10,7 +10,7 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetricsF, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from explorer.theme import ColourTable, diverging
+from explorer.colour_maps import ColourTable, diverging
 from explorer.widgets import cell_image
 from explorer.widgets.number_text import nice_ticks, tick_texts, value_text
 from explorer.widgets.themed import ThemedWidget

@@ -20,7 +20,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from explorer.theme import diverging
+from explorer.colour_maps import diverging
 from explorer.widgets import cell_image
 from explorer.widgets.items_widget import ItemsWidget
 from explorer.widgets.number_text import MINUS

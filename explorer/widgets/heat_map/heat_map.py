@@ -11,7 +11,7 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
-from explorer.theme import ColourTable, sequential
+from explorer.colour_maps import ColourTable, sequential
 from explorer.widgets.heat_map.brush import Brush, BrushMode
 from explorer.widgets.heat_map.frame import Frame, frame_for, label_at
 from explorer.widgets.heat_map.gestures import Gestures

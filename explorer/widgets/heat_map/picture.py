@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QPainter, QPixmap
 
-from explorer.theme import ColourTable
+from explorer.colour_maps import ColourTable
 from explorer.widgets import cell_image
 from explorer.widgets.heat_map.labels import AxisLabels, LabelLook
 from explorer.widgets.heat_map.painter import MapPainter

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from explorer.session import files
 from explorer.session.branches import MOST_NODES, Branches
 from explorer.session.decoding import Decoding
-from explorer.session.state import Document, InterventionItem, Normalisation, Selection, ViewOptions
+from explorer.session.state import Document, InterventionItem, Selection
+from explorer.session.view_options import Normalisation, ViewOptions
 from explorer.theme import SEQUENTIAL_MAPS
 from models.protocol.chat import MOST_TURNS, ROLES, Turn
 from models.protocol.decoding_settings import MOST_SEED, DecodeSettings, Strategy

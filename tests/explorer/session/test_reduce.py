@@ -28,7 +28,8 @@ from explorer.session.intents import (
     SwitchIntervention,
 )
 from explorer.session.reduce import reduce
-from explorer.session.state import Document, Notice, Selection, State, ViewOptions
+from explorer.session.state import Document, Notice, Selection, State
+from explorer.session.view_options import ViewOptions
 from explorer.session.writing import TEXTS_KEPT
 from models.protocol.cell import CellRequest
 from models.protocol.export import ExportRequest

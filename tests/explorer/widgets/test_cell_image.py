@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.theme import diverging, sequential
+from explorer.colour_maps import diverging, sequential
 from explorer.widgets.cell_image import colours, encode, stretch, to_image
 from tests.explorer.widgets.pictures import rgb
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from PySide6.QtGui import QImage
 
-from explorer.theme import DARK, LIGHT, diverging, sequential
+from explorer.colour_maps import diverging, sequential
+from explorer.theme import DARK, LIGHT
 from explorer.widgets.colour_bar import ColourBar
 from tests.explorer.widgets.pictures import rendered, rgb
 

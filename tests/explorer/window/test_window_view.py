@@ -10,10 +10,11 @@ from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QTextBrowser
 
+from explorer.colour_maps import sequential
 from explorer.panels.head_atlas.panel import HeadAtlasPanel
 from explorer.panels.head_map.panel import HeadMapPanel
 from explorer.panels.next_token.panel import NextTokenPanel
-from explorer.theme import DARK, LIGHT, sequential
+from explorer.theme import DARK, LIGHT
 from explorer.window.window import MainWindow
 from models import load_weights
 from models.protocol.atlas import AtlasView

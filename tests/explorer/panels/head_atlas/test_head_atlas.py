@@ -7,9 +7,10 @@ import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtWidgets import QApplication, QScrollArea
 
+from explorer.colour_maps import sequential
 from explorer.panels.head_atlas.atlas import HeadAtlas
 from explorer.panels.head_atlas.atlas_layout import LARGEST, SMALLEST, AtlasLayout
-from explorer.theme import DARK, LIGHT, sequential
+from explorer.theme import DARK, LIGHT
 from tests.explorer.widgets.pictures import rendered, rgb
 from tests.explorer.widgets.pointer import move_pointer
 

@@ -8,7 +8,8 @@ from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QImage, QPainter, QRegion, QWheelEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
-from explorer.theme import DARK, LIGHT, diverging, sequential
+from explorer.colour_maps import diverging, sequential
+from explorer.theme import DARK, LIGHT
 from explorer.widgets.heat_map.heat_map import HeatMap
 from explorer.widgets.heat_map.readout import piece_limits
 from tests.explorer.widgets.pictures import rendered, rgb

@@ -1,0 +1,42 @@
+"""What is on screen before anything has loaded, as the command's options ask for it."""
+
+from __future__ import annotations
+
+import argparse
+
+from explorer.session.state import Document, InterventionItem, Notice, State
+from explorer.session.talking import as_chat
+from explorer.session.view_options import ViewOptions
+from models.files.catalogue import folder_of, read_card
+from models.files.sample_pictures import reference_of
+from models.protocol.errors import CheckpointError
+from models.protocol.values import Placement
+
+
+def first_state(args: argparse.Namespace, view: ViewOptions, notice: Notice | None = None) -> State:
+    """What is on screen before anything has loaded: the text is there at once, the numbers follow."""
+    text = args.text if args.text is not None else example_of(args.checkpoint)
+    interventions = tuple(InterventionItem(value) for value in args.interventions)
+    document = Document(
+        checkpoint=args.checkpoint,
+        text=text,
+        view=view,
+        interventions=interventions,
+        target=args.target,
+        picture=reference_of(args.picture or ""),
+    )
+    if args.chat:
+        document = as_chat(document)
+    return State(document, notice=notice, placement=placement_of(args))
+
+
+def placement_of(args: argparse.Namespace) -> Placement:
+    """What `--device` and `--dtype` ask for."""
+    return Placement(args.device, args.dtype)
+
+
+def example_of(checkpoint: str) -> str:
+    try:
+        return read_card(folder_of(checkpoint)).example
+    except (OSError, RuntimeError, CheckpointError):  # a name too long, the home of nobody: opening it will say so
+        return ""

@@ -1,0 +1,35 @@
+"""How things are drawn, as a person chose it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from explorer.theme import SEQUENTIAL_MAPS
+from models.protocol.values import Pooling
+
+Normalisation = Literal["none", "row", "column", "difference"]
+
+MOST_CANDIDATES = 100
+"""Candidates that the next-token bars can list."""
+
+
+@dataclass(frozen=True, slots=True)
+class ViewOptions:
+    """How things are drawn; never what is computed."""
+
+    normalisation: Normalisation = "none"
+    colour_map: str = "viridis"
+    mean_column: bool = False  # the mean over heads beside each layer's heads
+    dim_special: bool = True
+    pooling: Pooling = "max"
+    top: int = 10  # candidates listed in the next-token bars
+    edit_scope: Literal["head", "layer", "everywhere"] = "head"  # where a mask or scale that is set now applies
+    painting: Literal["off", "block", "allow"] = "off"  # what a drag over the head map does to cells
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for an option that there is not."""
+        if self.colour_map not in SEQUENTIAL_MAPS:
+            raise ValueError(f"there is no colour map “{self.colour_map}”")
+        if not 1 <= self.top <= MOST_CANDIDATES:
+            raise ValueError(f"{self.top} candidates cannot be listed, only 1 to {MOST_CANDIDATES}")
