@@ -69,9 +69,7 @@ TOKENS = st.integers(1, 4)
 WRITINGS = st.builds(
     Writing,
     CHECKPOINTS,
-    TEXTS,
-    st.none(),
-    st.just(()),
+    st.builds(RunInputs, TEXTS),
     st.lists(TOKENS, min_size=1, max_size=3).map(
         lambda tokens: reduce(lambda tree, token: tree.grow(token, str(token), -0.5), tokens, Branches())
     ),
@@ -105,7 +103,7 @@ KNOBS = st.one_of(
 )
 REQUESTS = st.one_of(
     st.builds(LoadRequest, reference=CHECKPOINTS),
-    st.builds(ForwardRequest, text=TEXTS),
+    st.builds(ForwardRequest, inputs=st.builds(RunInputs, TEXTS)),
     st.builds(StepRequest, run=RUNS),
     STEP_REQUESTS,
     st.just(answers.QUALITY),

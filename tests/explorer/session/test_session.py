@@ -409,10 +409,10 @@ def test_trees_of_texts_long_left_are_let_go_and_undo_brings_them_back(session):
         session.dispatch(SetText(f"text {number}"))
         write(session, number)
     assert len(session.state.document.writings) == TEXTS_KEPT
-    assert session.state.document.writings[0].text == "text 2"
+    assert session.state.document.writings[0].inputs.prompt == "text 2"
     for _ in range(4):
         session.undo()
-    assert session.state.document.writings[0].text == "text 0"
+    assert session.state.document.writings[0].inputs.prompt == "text 0"
 
 
 @pytest.mark.parametrize(

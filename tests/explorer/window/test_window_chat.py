@@ -15,6 +15,7 @@ from explorer.session.intents import OpenCheckpoint, RestoreDocument, SetTurns, 
 from explorer.session.state import Document
 from explorer.window.window import MainWindow
 from models.protocol.chat import Chat, Prompt, Turn
+from models.protocol.decoding import DecodeStepRequest
 from tests.explorer.real_window import click, opened_window, panel_of, press, requests_of, settle, wait_until
 from tests.models.talking import save_talking
 
@@ -120,7 +121,7 @@ def test_decoding_writes_the_assistants_turn(window: MainWindow) -> None:
     with requests_of(window) as asked:
         click(panel.view.transport.step_button, panel.view.transport.step_button.rect().center())
         settle(window)
-    assert any(getattr(request, "text", None) == Chat((HI,)) for request in asked)
+    assert any(isinstance(request, DecodeStepRequest) and request.inputs.prompt == Chat((HI,)) for request in asked)
     wait_until(lambda: window.session.state.asked is None and not window.bridge.busy)
     click(panel.view.use, panel.view.use.rect().center())
     settle(window)
