@@ -23,6 +23,11 @@ FAMILIES = {
     "seq2seq": "reads one text and writes another (encoder and decoder)",
     "vision": "looks at pictures",
 }
+CLASSIFIERS = {
+    "text": "tells classes of texts apart",
+    "token": "labels each token",
+    "span": "answers questions by where in a text the answer starts and ends",
+}
 
 
 class CheckpointView(QWidget):
@@ -136,8 +141,9 @@ def facts(described: Described, listing: HubListing | None = None) -> list[tuple
     info = described.info
     if info is None:
         return []
+    head = info.class_head
     rows = [
-        ("Kind", f"{info.architecture}: {FAMILIES.get(info.family, info.family)}"),
+        ("Kind", f"{info.architecture}: {CLASSIFIERS[head.of] if head else FAMILIES.get(info.family, info.family)}"),
         ("Parameters", _count(info.parameters)),
         ("Attention", "; ".join(_stack(stack, info) for stack in info.stacks) or "none"),
     ]

@@ -6,6 +6,7 @@ import time
 
 from models.decoding.choosing import end_ids
 from models.decoding.decode import decode, written_text
+from models.forward.classes import best_of_tokens
 from models.forward.context import Context
 from models.forward.current_run import CurrentRun
 from models.forward.model import Model
@@ -42,6 +43,7 @@ def answer(request: ForwardRequest, context: Context) -> Ran:
         seconds=time.perf_counter() - started,
         trace_bytes=trace.nbytes,
         seen=trace.picture,
+        tags=tuple(best.label for best in best_of_tokens(model, trace)),
         source=trace.source,
         unknown=sum(token.id == unknown for token in trace.source or trace.tokens),
         written=target if isinstance(target, str) else written_text(model, target) if target else "",

@@ -13,7 +13,7 @@ import transformers
 from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.models.auto import modeling_auto as tables
 
-from models.protocol.values import StackInfo
+from models.protocol.values import ClassHead, StackInfo
 
 _AUTO = {
     "causal": "AutoModelForCausalLM",
@@ -21,6 +21,11 @@ _AUTO = {
     "seq2seq": "AutoModelForSeq2SeqLM",
     "vision": "AutoModelForImageClassification",
     "encoder": "AutoModel",
+}
+_CLASSIFIERS = {
+    "text": ("AutoModelForSequenceClassification", tables.MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES),
+    "token": ("AutoModelForTokenClassification", tables.MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING_NAMES),
+    "span": ("AutoModelForQuestionAnswering", tables.MODEL_FOR_QUESTION_ANSWERING_MAPPING_NAMES),
 }
 _SENSES = {"input_features": "listens to sound", "input_values": "listens to sound", "pixel_values": "reads pictures"}
 
@@ -55,8 +60,28 @@ def family_of(architecture: str, config: Any) -> str:
     return "encoder"
 
 
-def auto_class(family: str, architecture: str, config: Any) -> tuple[Any, dict[str, Any]]:
+def class_head_of(architecture: str, config: Any) -> ClassHead | None:
+    """The head that tells classes apart; None for one that says words, gives vectors or reads no text."""
+    of = next((of for of, (_, table) in _CLASSIFIERS.items() if architecture in _names(table, config)), None)
+    if of is None:
+        return None
+    if of == "span":
+        return ClassHead("span", "softmax", ("start", "end"))
+    labels = tuple(str(config.id2label.get(i, f"class {i}")) for i in range(int(config.num_labels)))
+    if of == "token":
+        return ClassHead("token", "softmax", labels)
+    problem = config.problem_type  # as transformers chooses the loss: a single output is a number (a reward)
+    if problem == "multi_label_classification":
+        return ClassHead("text", "sigmoid", labels)
+    return ClassHead("text", "number" if problem == "regression" or len(labels) == 1 else "softmax", labels)
+
+
+def auto_class(
+    family: str, architecture: str, config: Any, class_head: ClassHead | None = None
+) -> tuple[Any, dict[str, Any]]:
     """transformers' auto class for such a checkpoint with the head that is shown, and keyword arguments to load it."""
+    if class_head is not None:
+        return getattr(transformers, _CLASSIFIERS[class_head.of][0]), {}
     name = _AUTO[family]
     if family == "vision" and architecture not in _names(tables.MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING_NAMES, config):
         name = "AutoModel"
@@ -127,6 +152,11 @@ def refusal(family: str, architecture: str, config: Any) -> str:
             f"config.json describes an encoder and a decoder (is_encoder_decoder), and transformers knows no {name} of "
             "both that reads and writes text. Open a model of text."
         )
+    if family == "seq2seq" and class_head_of(architecture, config) is not None:
+        return (
+            f"{architecture} is a classifier of a family of encoders and decoders, and this version opens classifiers "
+            "of one stack. Open a model of one stack, or one that writes."
+        )
     if any(stack.heads < 1 for stack in stacks_of(config, family)):
         return f"config.json names no attention heads, and {name} may have none. Open a transformer."
     apart = _no_one_grid(config) if family == "vision" else ""
@@ -135,10 +165,16 @@ def refusal(family: str, architecture: str, config: Any) -> str:
     return ""
 
 
-def wordless(architecture: str, config: Any) -> str:
-    """Why a model with an output head says no words here; "" where it does, or has none. Yang et al. 2019 (XLNet)."""
+def wordless(family: str, architecture: str, config: Any) -> str:
+    """Why a model with an output head says nothing here; "" where it does, or has none. Yang et al. 2019 (XLNet)."""
     if _reads_both_ways(config) and architecture in _names(tables.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, config):
         return "its words come from a second stream of queries, which is not run here"
+    if architecture in _names(tables.MODEL_FOR_MULTIPLE_CHOICE_MAPPING_NAMES, config):
+        return f"its head ({architecture}) chooses between several texts, and one is read here"
+    is_body = architecture in _names(tables.MODEL_MAPPING_NAMES, config) or _is_text_encoder(architecture, config)
+    is_known = isinstance(getattr(transformers, architecture, None), type)
+    if family == "encoder" and is_known and not is_body and class_head_of(architecture, config) is None:
+        return f"its head ({architecture}) is left out here"
     return ""
 
 

@@ -35,7 +35,16 @@ from models.attention import attention
 from models.attention import output as mixing
 from models.attention.inputs import AttentionInputs, Part
 from models.files.catalogue import HANDED_OVER
-from models.files.families import context_of, family_of, refusal, stacks_of, vocabulary_of, weights_only
+from models.files.families import (
+    class_head_of,
+    context_of,
+    family_of,
+    refusal,
+    stacks_of,
+    vocabulary_of,
+    weights_only,
+    wordless,
+)
 from models.forward.capture import IMPLEMENTATION, Recorder, active, recording
 from models.forward.model import Encoded, Given, Model
 from models.protocol.errors import CheckpointError, InputError
@@ -324,6 +333,8 @@ def _described(module: PreTrainedModel, tokenizer: Any, name: str) -> Checkpoint
         vocabulary=vocabulary_of(config),
         chat=family == "causal" and has_template(tokenizer),
         weights_only=weights_only(architecture, config),
+        wordless=wordless(family, architecture, config),
+        class_head=class_head_of(architecture, config) if family == "encoder" else None,
     )
 
 

@@ -13,6 +13,7 @@ import torch
 from models.files import devices
 from models.files.weight_files import summary
 from models.forward.capture import Recorder, recording
+from models.forward.class_logits import logits_of
 from models.forward.model import Model
 from models.forward.output_weights import keep_output_weights
 from models.protocol.errors import CheckpointError
@@ -44,7 +45,7 @@ def check_first_run(model: Model) -> None:
 
 def check_numbers(name: str, out: Any) -> None:
     """Raises CheckpointError where `out`, what a first run gave, holds NaN: float16 ends at 65,504."""
-    last = getattr(out, "logits", None)
+    last = logits_of(out)
     last = getattr(out, "last_hidden_state", None) if last is None else last
     if last is None or not bool(last.isnan().any()):
         return

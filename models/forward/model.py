@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from models.files.memory import KEPT_BYTES, most_tokens
 from models.files.weight_files import summary
 from models.forward.capture import watch_blocks
+from models.forward.class_logits import spread_over_tokens
 from models.protocol.chat import Chat, Prompt
 from models.protocol.errors import InputError
 from models.protocol.values import CheckpointInfo, SeenPicture, Token
@@ -103,8 +104,14 @@ class Model:
         return name in self._accepted
 
     def forward(self, inputs: Mapping[str, Tensor]) -> Any:
-        """Run the module; the result has `logits` where the model has an output head."""
-        return self.module(**inputs, **self.forward_options)
+        """Run the module; the result has `logits` where the model has an output head: (batch, tokens, vocabulary).
+
+        A classifier's are (batch, tokens, classes); what it says of a text as a whole stands at every token.
+        """
+        out = self.module(**inputs, **self.forward_options)
+        if self.info.class_head is not None:
+            spread_over_tokens(out, self.info.class_head, inputs["input_ids"].shape[1])
+        return out
 
     @property
     def output_head(self) -> nn.Linear | None:
@@ -112,6 +119,14 @@ class Model:
         get = getattr(self.module, "get_output_embeddings", None)
         head = get() if callable(get) else None
         return head if isinstance(head, nn.Linear) else None
+
+    @cached_property
+    def class_projection(self) -> nn.Linear | None:
+        """Of a classifier the one matrix from the residual stream to its classes; None where there are more layers."""
+        body = getattr(self.module, "base_model", self.module)
+        inside = set(body.modules())
+        found = [child for child in self.module.modules() if isinstance(child, nn.Linear) and child not in inside]
+        return found[0] if len(found) == 1 and self.info.class_head is not None else None
 
     @property
     def device(self) -> torch.device:

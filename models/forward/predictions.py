@@ -28,11 +28,13 @@ def predict(model: Model, trace: Trace, positions: Sequence[int], top: int = 10)
     A causal model (and a decoder) says the next token, a masked one the token at the position itself.
 
     Raises:
-        ExplorerError: the model has no output head.
+        ExplorerError: the model has no output head, or one that tells classes apart (see `models.views.classes`).
         IndexError: no such position.
     """
     if not trace.has_logits:
         raise ExplorerError(f"{model.info.name} has no output head: it gives vectors, not words.")
+    if model.info.class_head is not None:
+        raise ExplorerError(f"{model.info.name} tells classes apart: it says no words.")
     for position in positions:
         if not 0 <= position < len(trace.tokens):
             raise IndexError(f"Position {position} does not exist: the run has {len(trace.tokens)} tokens.")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from models.protocol.values import Capability, CheckpointInfo
+from models.protocol.values import Capability, CheckpointInfo, ClassHead
+
+_NAMED = 4  # classes
 
 
 def capabilities(info: CheckpointInfo) -> tuple[Capability, ...]:
@@ -29,7 +31,19 @@ def _classes(info: CheckpointInfo) -> Capability:
     return Capability("Naming what it sees", many > 0, said)
 
 
+def _classifying(head: ClassHead) -> Capability:
+    if head.of == "span":
+        return Capability("Answering questions", True, "by where the answer starts and ends")
+    named = ", ".join(head.labels[:_NAMED]) + ("" if len(head.labels) <= _NAMED else " …")
+    if head.scale == "number":
+        return Capability("Giving a number", True, f"{len(head.labels):,} for a text: {named}")
+    each = "token" if head.of == "token" else "text"
+    return Capability(f"Classifying each {each}", True, f"{len(head.labels):,} classes: {named}")
+
+
 def _predictions(info: CheckpointInfo) -> Capability:
+    if info.class_head is not None:
+        return _classifying(info.class_head)
     if info.family == "vision":
         return _classes(info)
     if info.family == "masked":

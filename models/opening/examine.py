@@ -25,6 +25,7 @@ from models.files.catalogue import WEIGHTS, Card, folder_of, read_card
 from models.files.families import (
     auto_class,
     channels_of,
+    class_head_of,
     classes_of,
     context_of,
     family_of,
@@ -246,7 +247,8 @@ def _info(reference: str, folder: Path, architecture: str, config: Any, tensors:
         prefix=card.prefix,
         shipped=folder.parent == WEIGHTS,
         weights_only=weights_only(architecture, config),
-        wordless=wordless(architecture, config),
+        wordless=wordless(family, architecture, config),
+        class_head=class_head_of(architecture, config) if family == "encoder" else None,
         head_dim=int(head_dim),
     )
 
@@ -254,7 +256,8 @@ def _info(reference: str, folder: Path, architecture: str, config: Any, tensors:
 def _checked(examined: Examined, tensors: Tensors) -> Examined:
     """Refuse a config that asks for far more than the files hold, before anything is built from it.
 
-    A head that fills in masks and is not in the files is left out: the rest is then an encoder without one.
+    A head that fills in masks or tells classes apart and is not in the files is left out: the rest is then an encoder
+    without one.
     """
     info, config, title = examined.info, examined.config, examined.title
     says = f"the header of {title}" if info.gguf else "config.json"
@@ -269,7 +272,7 @@ def _checked(examined: Examined, tensors: Tensors) -> Examined:
             f"{title}: {says} describes {layers:,} layers, but the weight files hold only "
             f"{len(tensors.shapes):,} tensors. The two do not belong together."
         )
-    kind, options = auto_class(info.family, info.architecture, config)
+    kind, options = auto_class(info.family, info.architecture, config, info.class_head)
     try:
         with torch.device("meta"):
             empty = kind.from_config(config, **options)
@@ -287,8 +290,10 @@ def _checked(examined: Examined, tensors: Tensors) -> Examined:
     if info.gguf:  # with names and shapes of its own, which loading checks
         return examined
     missing = missing_tensors(empty, tensors.shapes)
-    if info.family == "masked" and missing and all(is_of_head(empty, name) for name in missing):
-        return replace(examined, info=replace(info, family="encoder", wordless=f"{missing[0]} is not in the file"))
+    has_head = info.family == "masked" or info.class_head is not None
+    if has_head and missing and all(is_of_head(empty, name) for name in missing):
+        lacking = f"{missing[0]} is not in the file"
+        return replace(examined, info=replace(info, family="encoder", class_head=None, wordless=lacking))
     return replace(examined, missing=missing, misshapen=misshapen_tensors(empty, tensors.shapes))
 
 

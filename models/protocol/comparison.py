@@ -29,12 +29,16 @@ class CompareRequest(HeadOfRunRequest):
 
 @dataclass(frozen=True, slots=True)
 class TokenChange:
-    """How likely one token is as the next, in the model as it is and in an edited run."""
+    """How likely one token is as the next, in the model as it is and in an edited run; of a classifier one class.
+
+    Of a model that answers questions, how likely one token is as the answer's start or end.
+    """
 
     id: int
     label: str
     before: float
     after: float
+    is_share: bool = True  # between 0 and 1; else the logit itself, of a model that gives a plain number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -62,7 +66,7 @@ class CompareView(Result):
     top_before: np.ndarray  # (queries,) float32: the weight of that key
     top_after: np.ndarray  # (queries,) float32
     token_changes: tuple[TokenChange, ...]  # the likeliest of both, by the larger of their two probabilities
-    prediction_before: Prediction | None
+    prediction_before: Prediction | None  # of a model that says words
     prediction_after: Prediction | None
     loss_before: float | None  # mean cross-entropy of the text's own next tokens, nats; None for other than causal
     loss_after: float | None

@@ -119,6 +119,20 @@ class StackInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class ClassHead:
+    """An output head that tells classes apart, where others say words.
+
+    `of` is what it says one thing of: the "text" as a whole, each "token", or the "span" of tokens that answers a
+    question, by a start and an end. `scale` is what makes shares of its logits: a "softmax" over the classes (of a
+    span over the tokens), a "sigmoid" of each where several may hold, nothing where they are plain "number"s.
+    """
+
+    of: Literal["text", "token", "span"]
+    scale: Literal["softmax", "sigmoid", "number"]
+    labels: tuple[str, ...]  # as `id2label` has them; "start" and "end" of a span
+
+
+@dataclass(frozen=True, slots=True)
 class CheckpointInfo:
     """What can be said of a checkpoint from its config and the headers of its files, before loading it."""
 
@@ -148,6 +162,7 @@ class CheckpointInfo:
     gguf: str = ""  # the file in `folder` that holds all of it, where it is a GGUF file
     chat: bool = False  # it writes after a conversation too: its tokenizer has a chat template
     wordless: str = ""  # why it says no words, where its class has an output head: a tensor that is not in the file
+    class_head: ClassHead | None = None  # of a classifier, whose family is then "encoder": it says no words
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +232,7 @@ class Candidate:
     id: int
     label: str
     piece: str
-    probability: float
+    probability: float  # NaN of a class that is given a plain number
     logit: float
     rank: int  # 1 is the likeliest
 

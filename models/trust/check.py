@@ -29,6 +29,7 @@ from models.attention import attention
 from models.attention.inputs import AttentionInputs, Part
 from models.forward.adopted import PlainModel
 from models.forward.capture import IMPLEMENTATION, Recorder
+from models.forward.class_logits import logits_of
 from models.forward.model import Encoded, Model
 from models.forward.output_weights import keep_output_weights
 from models.forward.trace import Trace
@@ -163,7 +164,7 @@ def _once_more(model: Model) -> float:
 
 
 def _logit_difference(out: Any, trace: Trace) -> float:
-    logits = getattr(out, "logits", None)
+    logits = logits_of(out)
     if logits is None or not trace.has_logits:
         return 0.0
     kept = trace.output_logits

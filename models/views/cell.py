@@ -12,6 +12,7 @@ from torch import Tensor
 from models.attention import attention
 from models.attention.inputs import AttentionInputs, Part
 from models.attention.numbers import copied
+from models.forward.classes import classes_at
 from models.forward.context import Context
 from models.forward.model import Model
 from models.forward.recurrent_model import RecurrentModel
@@ -108,7 +109,7 @@ def cell_view(request: CellRequest, model: Model, trace: Trace) -> CellView:
         stream_norm=_stream_norm(trace, site, query),
         candidates=candidates,
         target=target,
-        target_label="" if target is None else model.piece_label(target),
+        target_label=_target_label(model, target),
         logit=logit,
         effect=None if direction is None or write is None else float(write @ direction),
         head_effect=None if direction is None or head_write is None else float(head_write @ direction),
@@ -190,7 +191,9 @@ def is_rotated(model: Model, trace: Trace, site: Site) -> bool:
 
 
 def _candidates(model: Model, trace: Trace, site: Site, query: int) -> tuple[Candidate, ...]:
-    """The likeliest next tokens at `query`, as `predictions` has them; none where it predicts nothing."""
+    """The likeliest next tokens at `query`, as `predictions` has them, or classes; none where it says neither."""
+    if trace.has_logits and model.info.class_head is not None:
+        return classes_at(model, trace, query)[:CANDIDATES]
     if not trace.has_logits or model.info.family not in ("causal", "seq2seq") or site.stack == "encoder":
         return ()
     logits = trace.logits_at([query])[0].float().cpu()  # (vocabulary,)
@@ -209,6 +212,13 @@ def _candidates(model: Model, trace: Trace, site: Site, query: int) -> tuple[Can
         )
         for logit, id_ in zip(best.values, best.indices, strict=True)
     )
+
+
+def _target_label(model: Model, target: int | None) -> str:
+    if target is None:
+        return ""
+    head = model.info.class_head
+    return model.piece_label(target) if head is None else head.labels[target]
 
 
 def _written(model: Model, site: Site, head: int, mixed: Tensor) -> Tensor | None:

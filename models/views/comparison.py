@@ -12,12 +12,13 @@ import torch.nn.functional as F
 from models.attention import attention
 from models.attention.incremental import IncrementalWork
 from models.attention.inputs import AttentionInputs, Part
+from models.forward.classes import shares_of
 from models.forward.model import Model
 from models.forward.predictions import predict
 from models.forward.trace import Trace
 from models.protocol.comparison import CompareRequest, CompareView, TokenChange
 from models.protocol.interventions import Mask, applies
-from models.protocol.values import Prediction
+from models.protocol.values import ClassHead, Prediction
 
 _MASK_BLOCK = 1 << 24  # cells of a mask held at once
 
@@ -76,10 +77,13 @@ def entropy(weights: np.ndarray) -> np.ndarray:
 def token_changes(model: Model, before: Trace, after: Trace, position: int, top: int) -> tuple[TokenChange, ...]:
     """The `top` tokens that are likeliest at `position` in either run, with their probability in both.
 
-    Ordered by the larger of the two; none for a model without an output head.
+    Ordered by the larger of the two; none for a model without an output head. Of a classifier its classes, of a model
+    that answers questions the tokens likeliest as start or end, wherever they stand.
     """
     if not before.has_logits or not after.has_logits:
         return ()
+    if model.info.class_head is not None:
+        return _class_changes(model.info.class_head, before, after, position, top)
     p_before = before.logits_at([position])[0].cpu().double().softmax(dim=-1)  # (vocabulary,)
     p_after = after.logits_at([position])[0].cpu().double().softmax(dim=-1)
     best = torch.topk(torch.maximum(p_before, p_after), min(top, len(p_after))).indices
@@ -87,6 +91,20 @@ def token_changes(model: Model, before: Trace, after: Trace, position: int, top:
         TokenChange(id=id_, label=model.piece_label(id_), before=float(p_before[id_]), after=float(p_after[id_]))
         for id_ in best.tolist()
     )
+
+
+def _class_changes(head: ClassHead, before: Trace, after: Trace, position: int, top: int) -> tuple[TokenChange, ...]:
+    is_span, is_share = head.of == "span", head.scale != "number"
+    rows = range(len(before.tokens)) if is_span else [position]
+    both = [trace.logits_at(rows).float().cpu() for trace in (before, after)]  # (rows, classes) each
+    was, now = ((shares_of(z, head) if is_share else z.double()).flatten() for z in both)
+    best = torch.topk(torch.maximum(was, now), min(top, len(was))).indices
+
+    def label(place: int) -> str:
+        token, end = divmod(place, len(head.labels))
+        return f"{head.labels[end]}: {before.tokens[token].label}" if is_span else head.labels[place]
+
+    return tuple(TokenChange(i, label(i), float(was[i]), float(now[i]), is_share) for i in best.tolist())
 
 
 def loss(model: Model, trace: Trace) -> float | None:
@@ -174,5 +192,6 @@ def _peeks(was: AttentionInputs, now: AttentionInputs, rows: slice) -> bool:
 
 
 def prediction_at(model: Model, trace: Trace, position: int) -> Prediction | None:
-    """What the model says at `position`; None for a model without an output head."""
-    return predict(model, trace, [position])[0] if trace.has_logits else None
+    """What the model says at `position`; None for a model that says no words."""
+    says_words = trace.has_logits and model.info.class_head is None
+    return predict(model, trace, [position])[0] if says_words else None

@@ -21,6 +21,10 @@ _INSIDE = ("c_proj", "o_proj", "out_proj", "out_lin", "dense", "o")
 _BESIDE = ("output.dense",)
 _LAST_NORMS = ("ln_f", "final_layer_norm", "final_layernorm", "norm", "final_norm")
 
+IN_BETWEEN = (
+    "Between the last block and the logits stand layers that are not linear (a pooler, say), so no write adds to a "
+    "logit."
+)
 _RESCALED = "Each block of this model rescales all that was written before, so no write reaches a logit unchanged."
 
 
@@ -69,21 +73,26 @@ def last_norm(model: Model) -> nn.Module | None:
 
 
 def logit_direction(model: Model, trace: Trace, site: Site, position: int, token: int) -> tuple[Tensor | None, str]:
-    """The direction (width,) along which the residual stream at `position` moves the logit of `token`.
+    """The direction (width,) along which the residual stream at `position` moves the logit of `token` (or a class).
 
     What a site writes there changes the logit directly by `write @ direction`: the last normalisation's mean is
     linear and taken along, its divisor is held at the value of this run. Where there is none: None and the reason.
     """
-    reason = _unreachable(model, trace, site)
+    reason = _unreachable(model, trace, site) or _read_elsewhere(model, trace, position)
     if reason:
         return None, reason
-    norm, head = last_norm(model), model.output_head
+    is_classifier = model.info.class_head is not None
+    norm, head = last_norm(model), model.class_projection if is_classifier else model.output_head
     stream = trace.residual.get("decoder")
     # a block that multiplies what it adds (Granite) is one more that no plain sum describes
+    if norm is not None and head is None and is_classifier:
+        return None, IN_BETWEEN
     if norm is None or head is None or not stream or getattr(model.config, "residual_multiplier", 1.0) != 1.0:
         return None, _RESCALED
     final = stream[-1][position].float().cpu()  # (width,); the layers of a large model lie on different devices
-    factor = _logit_factor(norm, head, final, trace.logits_at([position])[0].cpu(), token)
+    factor = _logit_factor(norm, head, final, trace.logits_at([position])[0].cpu(), token, is_classifier)
+    if factor is None and is_classifier:
+        return None, IN_BETWEEN
     if factor is None:
         return None, "This model changes its logits after the output head (by a cap, say), so no write adds to them."
     row = weight_of(head)[token].float().cpu()  # (width,)
@@ -102,10 +111,31 @@ def _unreachable(model: Model, trace: Trace, site: Site) -> str:
         return "This model has no output head: there is no logit that a write could change."
     if model.info.family == "seq2seq" and site.stack == "encoder":
         return "What the encoder writes reaches a logit only through the decoder's cross-attention."
-    return "" if model.info.family in ("causal", "seq2seq") else _RESCALED
+    is_causal = model.info.class_head is not None and site.stack == "decoder"
+    if is_causal or model.info.family in ("causal", "seq2seq"):
+        return ""
+    return _RESCALED if last_norm(model) is None else IN_BETWEEN
 
 
-def _logit_factor(norm: nn.Module, head: nn.Linear, final: Tensor, logits: Tensor, token: int) -> float | None:
+def _read_elsewhere(model: Model, trace: Trace, position: int) -> str:
+    """Why a write at `position` is not what a classifier of texts reads, "" where it is (or it reads every token)."""
+    head = model.info.class_head
+    if head is None or head.of != "text":
+        return ""
+    # as transformers finds it: the last token that is no padding
+    padding = getattr(model.config.get_text_config(), "pad_token_id", None)
+    read = max((i for i, token in enumerate(trace.tokens) if token.id != padding), default=0)
+    if position == read:
+        return ""
+    return (
+        f"The classes are read off at “{trace.tokens[read].word}”, position {read}: what is written elsewhere reaches "
+        "them only through the attention of later layers."
+    )
+
+
+def _logit_factor(
+    norm: nn.Module, head: nn.Linear, final: Tensor, logits: Tensor, token: int, is_classifier: bool
+) -> float | None:
     """What the model multiplies the output head's numbers by (T5: 1/sqrt(width)), found from a few of its logits.
 
     None where these are no multiple of the head's numbers: then something else comes between.
@@ -118,7 +148,9 @@ def _logit_factor(norm: nn.Module, head: nn.Linear, final: Tensor, logits: Tenso
     read = weight[ids.to(weight.device)].float().cpu() @ normed  # (9,)
     added = 0.0 if getattr(head, "bias", None) is None else weight_of(head, "bias").cpu()[ids].float()
     given = logits[ids].float()
-    for factor in (1.0, len(final) ** -0.5, float(read @ given / (read @ read))):
+    # of a single class any factor would fit
+    factors = (1.0,) if is_classifier else (1.0, len(final) ** -0.5, float(read @ given / (read @ read)))
+    for factor in factors:
         if torch.allclose(factor * read + added, given, rtol=0.0, atol=_tolerance(logits) * float(given.abs().max())):
             return factor
     return None

@@ -147,6 +147,9 @@ _BERT = {
     "max_position_embeddings": 64,
 }
 
+_DISTILBERT = {"dim": 32, "hidden_dim": 48, "n_layers": 3, "n_heads": 4, "max_position_embeddings": 64}
+_MOODS = {0: "sad", 1: "glad", 2: "angry"}
+_TAGS = {0: "O", 1: "B-PER", 2: "I-PER", 3: "B-LOC", 4: "I-LOC"}
 _NEOX = {name: value for name, value in _LLAMA.items() if name not in ("num_key_value_heads", "head_dim")}
 _OPT = {
     "hidden_size": 32,
@@ -236,7 +239,7 @@ KINDS = {
     "distilbert": Kind(
         "DistilBertForMaskedLM",
         "DistilBertConfig",
-        {"dim": 32, "hidden_dim": 48, "n_layers": 3, "n_heads": 4, "max_position_embeddings": 64},
+        _DISTILBERT,
         word_piece,
     ),
     "roberta": Kind("RobertaForMaskedLM", "RobertaConfig", _BERT, roberta_like),
@@ -254,7 +257,42 @@ KINDS = {
     "bart": Kind("BartForConditionalGeneration", "BartConfig", _BART, sentence_piece),
     "mbart": Kind("MBartForConditionalGeneration", "MBartConfig", _BART, sentence_piece),
     "marian": Kind("MarianMTModel", "MarianConfig", _BART, sentence_piece),
-    "bert_tagger": Kind("BertForTokenClassification", "BertConfig", _BERT, word_piece),  # without a pooler
+    # classifiers
+    "bert_tagger": Kind("BertForTokenClassification", "BertConfig", {**_BERT, "id2label": _TAGS}, word_piece),
+    "bert_several": Kind(
+        "BertForSequenceClassification",
+        "BertConfig",
+        {**_BERT, "id2label": _MOODS, "problem_type": "multi_label_classification"},
+        word_piece,
+    ),
+    "bert_answerer": Kind("BertForQuestionAnswering", "BertConfig", _BERT, word_piece),
+    "bert_choice": Kind("BertForMultipleChoice", "BertConfig", _BERT, word_piece),
+    "roberta_classifier": Kind(
+        "RobertaForSequenceClassification", "RobertaConfig", {**_BERT, "id2label": _MOODS}, roberta_like
+    ),
+    "distilbert_classifier": Kind(
+        "DistilBertForSequenceClassification", "DistilBertConfig", {**_DISTILBERT, "id2label": _MOODS}, word_piece
+    ),
+    "deberta_classifier": Kind(
+        "DebertaV2ForSequenceClassification",
+        "DebertaV2Config",
+        {**_BERT, "relative_attention": True, "pos_att_type": ["p2c", "c2p"], "position_buckets": 16},
+        word_piece,
+    ),
+    "modernbert_classifier": Kind(
+        "ModernBertForSequenceClassification", "ModernBertConfig", {**_BERT, "pad_token_id": 0}, word_piece
+    ),
+    "gpt2_classifier": Kind(  # reads its classes off at the last token that is no padding
+        "GPT2ForSequenceClassification", "GPT2Config", {**_GPT2, "id2label": _MOODS, "pad_token_id": 0}, byte_level
+    ),
+    "gpt2_tagger": Kind("GPT2ForTokenClassification", "GPT2Config", {**_GPT2, "id2label": _TAGS}, byte_level),
+    "llama_classifier": Kind(
+        "LlamaForSequenceClassification", "LlamaConfig", {**_LLAMA, "id2label": _MOODS, "pad_token_id": 0}, byte_level
+    ),
+    "llama_reward": Kind(
+        "LlamaForSequenceClassification", "LlamaConfig", {**_LLAMA, "num_labels": 1, "pad_token_id": 0}, byte_level
+    ),
+    "bart_classifier": Kind("BartForSequenceClassification", "BartConfig", _BART, sentence_piece),
     "bert_bare": Kind("BertModel", "BertConfig", _BERT, word_piece),  # no output head
     "bloom": Kind("BloomForCausalLM", "BloomConfig", {"hidden_size": 32, "n_layer": 2, "n_head": 4}, byte_level),
     "mpt": Kind(

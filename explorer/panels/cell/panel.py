@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from math import isnan
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
@@ -179,7 +180,8 @@ class CellPanel(Panel):
         self._candidates = (view.candidates, view.target)
         self.target.clear()
         for candidate in view.candidates:
-            self.target.addItem(f"{shortened(candidate.label)}   {percent_text(candidate.probability)}", candidate.id)
+            share = "" if isnan(candidate.probability) else f"   {percent_text(candidate.probability)}"
+            self.target.addItem(f"{shortened(candidate.label)}{share}", candidate.id)
         if view.target is not None and self.target.findData(view.target) < 0:
             self.target.addItem(
                 shortened(view.target_label), view.target

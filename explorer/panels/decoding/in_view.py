@@ -9,7 +9,14 @@ from PySide6.QtCore import QObject
 
 from explorer.panels.decoding.answers import Answers, SearchAnswers
 from explorer.panels.decoding.requests import step_request
-from explorer.panels.decoding.sentences import SILENT, made_with, search_is_over, text_is_over, token_is_over
+from explorer.panels.decoding.sentences import (
+    CLASSIFIES,
+    SILENT,
+    made_with,
+    search_is_over,
+    text_is_over,
+    token_is_over,
+)
 from explorer.panels.decoding.side_by_side import SampleSet, SideText, beam_texts
 from explorer.panels.decoding.situation import Situation
 from explorer.session.branches import MOST_NODES, ROOT, Branches, Node
@@ -141,7 +148,9 @@ class InView(QObject):
 
     def silence(self) -> str:
         """Why the open model writes nothing at all; "" where it does."""
-        family = self.now().family
+        loaded, family = self.now().loaded, self.now().family
+        if loaded is not None and loaded.info.class_head is not None:
+            return CLASSIFIES
         return SILENT.get(family, "") if family else "No model is open yet."
 
     def why_not(self) -> str:

@@ -18,6 +18,7 @@ ENDINGS = {
     "masks": "All masks are filled.",
 }
 _USED_UP = "All {} steps are used up, and the model has not ended the text. Raise Steps (under Settings) to go on."
+CLASSIFIES = "This model tells classes apart: it writes nothing. What it says stands under Next."
 SILENT = {
     "encoder": "This model gives vectors, not words: it has nothing to write.",
     "vision": "This model looks at pictures: it writes nothing.",

@@ -29,7 +29,7 @@ _MOST_LINES = 48  # kept: more than a screen has
 class Chip:
     """One token: what it says, what its tooltip adds, and a theme colour for a line along its foot.
 
-    `turn` is the role of who said it, in a conversation.
+    `turn` is the role of who said it, in a conversation; `tag` is what the model calls it, one that labels tokens.
     """
 
     label: str
@@ -37,6 +37,12 @@ class Chip:
     special: bool = False
     role: ChipRole = ""
     turn: str = ""
+    tag: str = ""
+
+    @property
+    def words(self) -> str:
+        """All that it says."""
+        return f"{self.label}  {self.tag}" if self.tag else self.label
 
 
 @dataclass(frozen=True)
@@ -136,5 +142,13 @@ def draw_label(painter: QPainter, chip: Chip, rect: QRectF, look: ChipLook) -> N
     painter.setPen(QColor(theme.text_dim if chip.special and look.dims_special else theme.text))
     painter.setFont(look.font)
     room = rect.width() - 2 * SIDE + 1
-    text = QFontMetricsF(look.font).elidedText(chip.label, Qt.TextElideMode.ElideRight, room)
-    painter.drawText(rect, Qt.AlignmentFlag.AlignCenter, text)
+    metrics = QFontMetricsF(look.font)
+    text = metrics.elidedText(chip.words, Qt.TextElideMode.ElideRight, room)
+    if not chip.tag or text != chip.words:
+        painter.drawText(rect, Qt.AlignmentFlag.AlignCenter, text)
+        return
+    start = rect.center().x() - metrics.horizontalAdvance(text) / 2
+    painter.drawText(rect.adjusted(start - rect.left(), 0, 0, 0), Qt.AlignmentFlag.AlignVCenter, chip.label)
+    painter.setPen(QColor(theme.text_dim))
+    start += metrics.horizontalAdvance(f"{chip.label}  ")
+    painter.drawText(rect.adjusted(start - rect.left(), 0, 0, 0), Qt.AlignmentFlag.AlignVCenter, chip.tag)

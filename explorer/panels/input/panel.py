@@ -188,7 +188,8 @@ class InputPanel(Panel):
             said = state.ran.tokens if state.ran is not None and state.ran.source else ()
             for area, tokens in ((self.strip_area, read), (self.target.area, said)):
                 in_chat = any(token.role for token in tokens)
-                area.set_tokens([chip(token, i, in_chat) for i, token in enumerate(tokens)])
+                tags = state.ran.tags if state.ran is not None and area is self.strip_area else ()
+                area.set_tokens([chip(token, i, in_chat, tags[i] if tags else "") for i, token in enumerate(tokens)])
         self._render_target(state)
         self._render_picture(state)
         selection = state.selection

@@ -203,8 +203,9 @@ class TokenStrip(ThemedWidget):
         if self._widths is None:
             metrics = QFontMetricsF(self.font())
             # each label once: a long text has far more tokens than words
-            texts = {label: metrics.horizontalAdvance(label) + 2 * SIDE for label in {t.label for t in self._tokens}}
-            self._widths = [min(_WIDEST_CHIP, max(_NARROWEST_CHIP, texts[token.label])) for token in self._tokens]
+            words = [token.words for token in self._tokens]
+            texts = {said: metrics.horizontalAdvance(said) + 2 * SIDE for said in set(words)}
+            self._widths = [min(_WIDEST_CHIP, max(_NARROWEST_CHIP, texts[said])) for said in words]
         return self._widths
 
     def _chip_height(self) -> float:

@@ -31,16 +31,19 @@ def _continues(before: Token, token: Token) -> bool:
     return before.start < before.end and before.end >= token.start and letters
 
 
-def chip(token: Token, position: int, in_chat: bool = False) -> Chip:
+def chip(token: Token, position: int, in_chat: bool = False, tag: str = "") -> Chip:
+    """A token as the strip shows it; `tag` is the label that the model gives it, one that labels tokens."""
     covers = f"; covers “{shortened(token.text)}”" if token.text else "; covers no text" if token.special else ""
     part = f", piece {token.part[0]} of {token.part[1]} of it" if token.part[1] > 1 else ""
     whose = f"; said by the {token.role}" if token.role else "; written by the template" if in_chat else ""
     return Chip(
         label=token.label,
         tooltip=f"position {position}: “{token.piece}” in the vocabulary, id {token.id}{covers}{part}{whose}"
+        + (f"; labelled {tag}" if tag else "")
         + byte_note(token.label),
         special=token.special,
         turn=token.role,
+        tag=tag,
     )
 
 

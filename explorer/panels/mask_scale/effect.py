@@ -15,7 +15,7 @@ from explorer.panels.mask_scale.number_table import NumberTable
 from explorer.panels.mask_scale.paired_bars import PairedBars, PairedRow
 from explorer.widgets.number_text import percent_text, value_text
 from explorer.widgets.page import wrapped
-from models.protocol.comparison import CompareView
+from models.protocol.comparison import CompareView, TokenChange
 
 Words = tuple[list[str], list[str]]
 """What the queries and the keys of a site are called."""
@@ -108,15 +108,18 @@ class EffectView(QWidget):
     def _show_next(self, view: CompareView, title: str, edited: bool) -> None:
         self.next_title.setText(title)
         for part in (self.next_title, self.bars):
-            part.setVisible(view.prediction_after is not None)
-        self.wordless.setVisible(view.prediction_after is None)
-        rows = [
-            PairedRow(
-                change.label, change.before, change.after, percent_text(change.before), percent_text(change.after)
-            )
-            for change in view.token_changes
-        ]
-        self.bars.set_rows(rows, compares=edited)
+            part.setVisible(bool(view.token_changes))
+        self.wordless.setVisible(not view.token_changes)
+        size = max((max(abs(c.before), abs(c.after)) for c in view.token_changes if not c.is_share), default=0.0) or 1.0
+        self.bars.set_rows([_paired(change, size) for change in view.token_changes], compares=edited)
+
+
+def _paired(change: TokenChange, size: float) -> PairedRow:
+    """Shares as bars of their own length, plain numbers beside the largest of them, `size`."""
+    both = change.before, change.after
+    lengths = both if change.is_share else (abs(change.before) / size, abs(change.after) / size)
+    texts = [percent_text(value) if change.is_share else value_text(value) for value in both]
+    return PairedRow(change.label, *lengths, *texts)
 
 
 def _is_coming(view: CompareView, value: float) -> bool:

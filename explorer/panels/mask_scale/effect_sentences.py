@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from models.protocol.comparison import CompareView
 from models.protocol.running import Ran
+from models.protocol.values import ClassHead
 
 _LOSS_STEP = 5e-4  # nats: what the three decimals on screen can tell apart
 
@@ -35,8 +36,13 @@ def dead_sentence(view: CompareView, queries: list[str]) -> str:
     return f"Rows {named} may look at nothing: their weights are all 0, and this head writes nothing there."
 
 
-def prediction_title(ran: Ran, position: int) -> str:
-    """What a prediction at `position` is of: a vision model's is of the whole picture."""
+_OF_CLASSES = {"text": "What it says of the text", "span": "Where the answer starts and ends"}
+
+
+def prediction_title(ran: Ran, position: int, head: ClassHead | None = None) -> str:
+    """What a prediction at `position` is of: a vision model's is of the whole picture, a classifier's of its head."""
+    if head is not None:
+        return _OF_CLASSES.get(head.of) or f"Label of “{ran.tokens[position].word}”"
     if ran.seen is not None:
         return "What it sees in the picture"
     where = "Token at" if position in ran.masks else "Next token after"

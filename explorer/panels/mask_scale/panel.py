@@ -40,6 +40,7 @@ from models.protocol.interventions import (
     same_slot,
 )
 from models.protocol.request import Request
+from models.protocol.running import Ran
 from models.protocol.values import CheckpointInfo
 
 _UNCHANGED = "Nothing is changed: this is the model as trained. Choose a mask, paint cells or drag the scale."
@@ -164,7 +165,7 @@ class MaskScalePanel(Panel):
             selection.query,
             selection.key,
             state.document.view.colour_map,
-            prediction_title(ran, view.prediction_after.position if view.prediction_after is not None else 0),
+            _prediction_title(state, ran, view),
             edited=bool(ran.inputs.interventions),
         )
 
@@ -195,3 +196,8 @@ def _elsewhere(state: State) -> tuple[str, ...]:
     masks = [i.value for i in state.document.interventions if i.on and isinstance(i.value, Mask)]
     here = effective_masks(mask for mask in masks if applies(mask, site) and mask.head in (None, head))
     return tuple(describe(mask) for mask in here if (mask.site, mask.head) != scope)
+
+
+def _prediction_title(state: State, ran: Ran, view: CompareView) -> str:
+    loaded = state.results.loaded
+    return prediction_title(ran, view.request.position, loaded.info.class_head if loaded is not None else None)

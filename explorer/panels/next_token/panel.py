@@ -1,4 +1,4 @@
-"""What the model says: its likeliest tokens at the selected position, or at every mask."""
+"""What the model says: its likeliest tokens at the selected position or at every mask, or a classifier's classes."""
 
 from __future__ import annotations
 
@@ -6,19 +6,23 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from explorer.panels.base import Panel
 from explorer.panels.next_token.bar_list import BarGroup, BarList, BarRow
+from explorer.panels.next_token.class_bars import class_groups, class_subtitle, class_title, position_of_row
 from explorer.panels.selected_head import predicting_position
 from explorer.session.hover import Hover
+from explorer.session.intents import SelectQuery
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.widgets.card import Card
 from explorer.widgets.number_text import MINUS, percent_text
 from explorer.widgets.token_text import byte_note
+from models.protocol.classes import ClassesRequest, ClassesView
 from models.protocol.prediction import PredictionRequest, PredictionView
 from models.protocol.request import Request
 from models.protocol.running import Ran
-from models.protocol.values import Candidate, Prediction
+from models.protocol.values import Candidate, ClassHead, Prediction
 
 _EMPTY = "The model's likeliest tokens appear here when it has run."
+_CLASSES_COME = "What the model says of the text appears here when it has run."
 _CLASSLESS = "This model gives vectors, not classes: it has no output head."
 
 
@@ -26,11 +30,12 @@ class NextTokenPanel(Panel):
     api_version = 1
     name = "next"
     title = "Next"
-    hint = "The tokens that the model finds likeliest, with probability, logit and rank."
+    hint = "The tokens that the model finds likeliest, with probability, logit and rank; or a classifier's classes."
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)
         self.bars = BarList()
+        self.bars.row_activated.connect(self._select)
         scroll = QScrollArea()
         scroll.setWidget(self.bars)
         scroll.setWidgetResizable(True)
@@ -41,12 +46,19 @@ class NextTokenPanel(Panel):
 
     def wants(self, state: State) -> Request | None:
         ran = state.ran
+        if ran is not None and _class_head(state) is not None:
+            position = min(state.selection.query, len(ran.tokens) - 1)
+            return ClassesRequest(run=ran.run, position=max(0, position), top=state.document.view.top)
         if ran is None or not _has_words(state):
             return None
         positions = _positions(state, ran)
         return PredictionRequest(run=ran.run, positions=positions, top=state.document.view.top)
 
     def render_state(self, state: State, old: State | None) -> None:
+        head = _class_head(state)
+        if head is not None:
+            self._render_classes(head, state)
+            return
         view, ran = state.results.of(PredictionView), state.ran
         masked = _is_masked(state)
         self.card.set_title("Masked tokens" if masked else "Next token" if not _names(state) else "What it sees")
@@ -63,6 +75,29 @@ class NextTokenPanel(Panel):
         else:
             self.bars.set_groups(groups)
         self.card.set_subtitle(_subtitle(view.predictions, ran, masked))
+
+    def _render_classes(self, head: ClassHead, state: State) -> None:
+        view, ran = state.results.of(ClassesView), state.ran
+        self.card.set_title(class_title(head))
+        self.bars.set_empty_text(_CLASSES_COME)
+        if view is None or ran is None:
+            self.bars.set_groups(())
+            self.card.set_subtitle("")
+        elif view.request.run == ran.run:
+            self.bars.set_groups(class_groups(head, view, ran))
+            self.card.set_subtitle(class_subtitle(head, view, ran))
+
+    def _select(self, row: int) -> None:
+        """A row of a token selects it."""
+        head, view = _class_head(self.session.state), self.session.state.results.of(ClassesView)
+        place = None if head is None or view is None else position_of_row(head, view, row)
+        if place is not None:
+            self.dispatch(SelectQuery(place))
+
+
+def _class_head(state: State) -> ClassHead | None:
+    loaded = state.results.loaded
+    return loaded.info.class_head if loaded is not None else None
 
 
 def _is_masked(state: State) -> bool:

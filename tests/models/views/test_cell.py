@@ -18,7 +18,7 @@ from models.protocol.cell import CellRequest, CellView
 from models.protocol.interventions import Intervention, Mask, Positions, Scale
 from models.protocol.values import Site
 from models.views.cell import cell_view
-from models.views.residual import logit_direction, output_projection, output_weight
+from models.views.residual import IN_BETWEEN, logit_direction, output_projection, output_weight
 from tests.models.tiny import SENTENCE
 
 TOLERANCE = 1e-5  # of the largest number of its row: single precision, summed over a head's dimensions
@@ -244,9 +244,39 @@ def test_a_stream_under_an_rms_norm_is_the_logit(model_of, name, stack):
     assert float(trace.residual["decoder"][-1][2] @ direction) == pytest.approx(float(trace.logits[2, 7]), abs=1e-4)
 
 
+@pytest.mark.parametrize("name", ["gpt2_classifier", "gpt2_tagger", "llama_classifier", "llama_reward"])
+def test_an_effect_on_a_class_is_the_change_with_the_divisor_held(model_of, name):
+    """The classes of a decoder are one matrix behind its last normalisation, read at the last token."""
+    model = model_of(name)
+    trace = traced(model)
+    query, last = len(trace.tokens) - 1, trace.sites[-1]
+    head = model.class_projection
+    final = trace.residual["decoder"][-1][query].double()
+    norm = model.module.get_submodule("transformer.ln_f" if name.startswith("gpt2") else "model.norm")
+    is_rms = not isinstance(norm, torch.nn.LayerNorm)
+    divisor = (final.square().mean() + norm.variance_epsilon if is_rms else final.var(unbiased=False) + norm.eps).sqrt()
+
+    def logits(stream: torch.Tensor) -> torch.Tensor:
+        normed = (stream if is_rms else stream - stream.mean()) / divisor * norm.weight.double()
+        normed = normed if is_rms else normed + norm.bias.double()
+        bias = torch.zeros(1) if head.bias is None else head.bias
+        return torch.nn.functional.linear(normed, head.weight.double()) + bias.double()
+
+    np.testing.assert_allclose(logits(final), trace.logits[query], atol=1e-4)
+    for candidate in view_of(model, trace, "decoder", last.layer, 1, query, 2).candidates:
+        view = view_of(model, trace, "decoder", last.layer, 1, query, 2, target=candidate.id)
+        assert view.target_label == candidate.label == model.config.id2label[candidate.id]
+        assert view.logit == pytest.approx(float(trace.logits[query, candidate.id]))
+        change = logits(final + torch.tensor(view.write).double()) - logits(final)
+        assert view.effect == pytest.approx(float(change[candidate.id]), abs=1e-5)
+
+
 @pytest.mark.parametrize(
     ("name", "stack", "said"),
     [
+        ("bert_classifier", "encoder", "rescales"),
+        ("bert_tagger", "encoder", "rescales"),
+        ("gpt2_classifier", "decoder", "read off at"),
         ("story-bert", "encoder", "rescales"),
         ("gemma2", "decoder", "rescales"),
         ("marian", "decoder", "rescales"),
@@ -261,6 +291,12 @@ def test_no_effect_has_a_reason(model_of, name, stack, said):
     assert view.head_effect is None
     assert said in view.effect_note
     assert view.write is not None
+
+
+def test_layers_between_the_stream_and_the_classes_are_named(model_of):
+    model = model_of("modernbert_classifier")
+    trace = traced(model)
+    assert logit_direction(model, trace, trace.sites[0], 0, 1) == (None, IN_BETWEEN)
 
 
 def test_candidates_are_those_of_the_prediction(story_gpt):

@@ -138,3 +138,27 @@ def test_entropy_in_bits():
 
 def test_a_text_of_one_token_has_no_loss(story_gpt):
     assert loss(story_gpt, models.run(story_gpt, [5])) is None
+
+
+@pytest.mark.parametrize("name", ["bert_classifier", "bert_several", "llama_reward", "bert_tagger", "bert_answerer"])
+def test_a_classifiers_classes_change_as_two_calls_say(tiny_model, name):
+    """Shares as its head makes them, plain numbers as they are, ends of an answer over the tokens."""
+    model, item = tiny_model(name), Mask("window", window=2)
+    before, after = (models.run(model, SENTENCE, interventions=items) for items in ((), (item,)))
+    request = CompareRequest(run=1, site=before.sites[0].ref, head=0, position=4, top=100)
+    view = compare(request, model, before, after)
+    assert view.prediction_after is None
+    found = {change.id: (change.before, change.after) for change in view.token_changes}
+    for side, trace in enumerate((before, after)):
+        z = trace.logits.astype(np.float64)
+        wanted = {
+            "bert_several": 1 / (1 + np.exp(-z[4])),
+            "llama_reward": z[4],
+            "bert_answerer": softmax(z.T).T.ravel(),
+        }.get(name, softmax(z[4]))
+        np.testing.assert_allclose([found[i][side] for i in range(len(wanted))], wanted, atol=1e-6)
+    assert {change.is_share for change in view.token_changes} == {name != "llama_reward"}
+    assert any(was != now for was, now in found.values())
+    if name == "bert_answerer":
+        best = view.token_changes[0]
+        assert best.label == f"{('start', 'end')[best.id % 2]}: {before.tokens[best.id // 2].label}"

@@ -1,0 +1,29 @@
+"""What a classifier says: its classes, each token's label, or where an answer starts and ends."""
+
+from __future__ import annotations
+
+from models.forward.classes import best_of_tokens, classes_at, ends_of_span, head_of
+from models.forward.context import Context
+from models.forward.model import Model
+from models.forward.trace import Trace
+from models.protocol.classes import ClassesRequest, ClassesView
+
+
+def answer(request: ClassesRequest, context: Context) -> ClassesView:
+    run = context.run(request.run)
+    return classes_view(request, run.model, run.trace)
+
+
+def classes_view(request: ClassesRequest, model: Model, trace: Trace) -> ClassesView:
+    """Raises IndexError where there is no such position, ExplorerError where the model tells no classes apart."""
+    if not 0 <= request.position < len(trace.tokens):
+        raise IndexError(f"Position {request.position} does not exist: the run has {len(trace.tokens)} tokens.")
+    is_span = head_of(model).of == "span"
+    starts, ends = ends_of_span(model, trace, request.top) if is_span else ((), ())
+    return ClassesView(
+        request=request,
+        classes=classes_at(model, trace, request.position),
+        tokens=best_of_tokens(model, trace),
+        starts=starts,
+        ends=ends,
+    )
