@@ -23,6 +23,8 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
     args = _parser().parse_args(given)
     args.interventions = interventions_of(args)
     args.decode_settings = decode_settings_of(args)
+    if args.chat and args.pair is not None:
+        raise ValueError("--chat gives a turn of a conversation, and --pair the second of two texts. Give one of them.")
     if args.cut and not (args.png or args.weights or args.decode is not None):
         raise ValueError("--cut goes with --png, --weights or --decode: the window asks before it cuts.")
     return args
@@ -38,6 +40,9 @@ def _parser() -> argparse.ArgumentParser:
         help="a shipped name, a folder, a GGUF file, or hf://owner/name or hf://owner/name:file.gguf once fetched",
     )
     parser.add_argument("--text", type=_as_typed, help="the input; the checkpoint's example if left out")
+    parser.add_argument(
+        "--pair", metavar="TEXT", type=_as_typed, help="a second text, for a model that reads two together"
+    )
     parser.add_argument("--chat", action="store_true", help="the input is a user's turn, for a model that converses")
     parser.add_argument(
         "--target",

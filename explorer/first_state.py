@@ -20,6 +20,7 @@ def first_state(args: argparse.Namespace, view: ViewOptions, notice: Notice | No
     document = Document(
         checkpoint=args.checkpoint,
         text=text,
+        second=args.pair,
         view=view,
         interventions=interventions,
         target=args.target,

@@ -104,12 +104,14 @@ def _sentence(failure: Failure | InputError) -> str:
 def _unsuited(args: argparse.Namespace, info: CheckpointInfo) -> str:
     """Which option gives the model something that it does not take; "" where all suit."""
     if info.family == "vision":
-        if args.text is not None or args.target is not None or args.chat:
+        if args.text is not None or args.pair is not None or args.target is not None or args.chat:
             return f"{info.name} looks at pictures and reads no text. Give it a --picture instead."
     elif args.picture:
         return f"{info.name} reads text. Leave --picture out, or open a vision model, as with --checkpoint vit-cifar10."
     elif args.target is not None and info.family != "seq2seq":
         return f"{info.name} has no decoder beside its encoder that --target could speak for. Leave --target out."
+    elif args.pair is not None and not info.pairs:
+        return f"{info.name} reads no pairs of texts. Leave --pair out."
     return ""
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from models.forward.trace import Trace as Trace
     from models.opening.open import open_checkpoint as open_checkpoint
     from models.protocol.chat import Chat as Chat
+    from models.protocol.chat import Pair as Pair
     from models.protocol.interventions import Mask as Mask
     from models.protocol.interventions import Positions as Positions
     from models.protocol.interventions import Scale as Scale
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Chat": "models.protocol.chat",
     "Mask": "models.protocol.interventions",
+    "Pair": "models.protocol.chat",
     "Positions": "models.protocol.interventions",
     "Scale": "models.protocol.interventions",
     "adopt": "models.forward.adopted",
@@ -47,7 +49,7 @@ _HOMES = {
 }
 
 __all__ = [
-    *("Chat", "Mask", "Model", "Positions", "Scale", "Trace"),
+    *("Chat", "Mask", "Model", "Pair", "Positions", "Scale", "Trace"),
     *("adopt", "attend", "decode", "load_weights", "open_checkpoint", "run", "save_weights"),
 ]
 

@@ -23,7 +23,7 @@ from explorer.session.state import (
 )
 from explorer.session.talking import as_text, with_prompt
 from models.files.sample_pictures import default_picture
-from models.protocol.chat import plain_text
+from models.protocol.chat import Pair, Prompt, plain_text
 from models.protocol.decoding import DecodeSamplesView, DecodeStepView
 from models.protocol.describing import Described, DescribeRequest
 from models.protocol.export import Exported, ExportRequest
@@ -81,6 +81,11 @@ def _(result: Loaded, state: State) -> State:
         document = as_text(document)
         sentence = f"{result.info.name} has no chat template: it reads what the turns say as plain text."
         state = replace(state, notice=Notice("info", sentence))
+    if document.second is not None and not result.info.pairs:
+        if document.second.strip():
+            sentence = f"{result.info.name} reads no pairs of texts: the second text was taken out."
+            state = replace(state, notice=Notice("info", sentence))
+        document = replace(document, second=None)
     text, selection = document.text, document.selection
     if not text or (not state.restored and before is not None and text == before.info.example):
         text = result.info.example or text  # most checkpoints come without one
@@ -262,7 +267,7 @@ def _speaks_of_the_past(state: State, failure: Failure) -> bool:
 
 def _notice(failure: Failure, state: State) -> Notice:
     request, loaded = failure.request, state.results.loaded
-    if isinstance(request, InputsRequest) and request.inputs.prompt == "":  # nothing went wrong: there is nothing yet
+    if isinstance(request, InputsRequest) and _says_nothing(request.inputs.prompt):  # there is nothing to run yet
         if loaded is None or not loaded.info.example:
             return Notice("info", failure.sentence, lane=request.lane)
         example = SetText(loaded.info.example)
@@ -281,6 +286,11 @@ def _notice(failure: Failure, state: State) -> Notice:
     ]
     keep = SetTarget(fitting) if failure.of_target else SetText(fitting)
     return Notice("warning", failure.sentence, action_label="Keep what fits", action=keep, lane=request.lane)
+
+
+def _says_nothing(prompt: Prompt) -> bool:
+    """Whether there is no text, or only the second of two."""
+    return not (prompt.first.strip() if isinstance(prompt, Pair) else prompt)
 
 
 def _smaller(placement: Placement | None) -> tuple[str, Placement] | None:

@@ -21,7 +21,10 @@ from models.protocol.interventions import MOST, Intervention, Mask, PositionMode
 from models.protocol.mask_kinds import Cell
 from models.protocol.values import SiteRef
 
-VERSION = 4  # 1 had no branches, 2 no conversations, 3 not how the model is to write
+VERSION = 5  # 1 had no branches, 2 no conversations, 3 not how the model is to write, 4 no second text
+WITHOUT_SECOND = 4
+"""Written where there is no second text, so that programs that know of none read the file too."""
+
 LARGEST = 4 << 20
 """Bytes of the largest file that is written or read."""
 
@@ -103,6 +106,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     version: int
     checkpoint: Annotated[str, Meta(min_length=1, max_length=4096)]
     text: str
+    second: str | msgspec.UnsetType = msgspec.UNSET
     target: str | None = None
     picture: Annotated[str, Meta(max_length=4096)] = ""
     chat: bool = False
@@ -123,9 +127,10 @@ def encode(document: Document) -> bytes:
     selection = document.selection
     file = _File(
         program="attention-explorer",
-        version=VERSION,
+        version=WITHOUT_SECOND if document.second is None else VERSION,
         checkpoint=document.checkpoint,
         text=document.text,
+        second=msgspec.UNSET if document.second is None else document.second,
         target=document.target,
         picture=document.picture,
         chat=document.chat,
@@ -168,6 +173,7 @@ def decode(content: bytes) -> Document:
     document = Document(
         checkpoint=file.checkpoint,
         text=file.text,
+        second=None if file.second is msgspec.UNSET else file.second,
         target=file.target,
         picture=file.picture,
         chat=file.chat,

@@ -12,7 +12,7 @@ from typing import ClassVar
 from explorer.session.branches import ROOT
 from explorer.session.decoding import Decoding
 from explorer.session.state import Document, Notice
-from models.protocol.chat import Turn
+from models.protocol.chat import Pair, Turn
 from models.protocol.decoding import DecodeSamplesRequest, DecodeStepRequest
 from models.protocol.decoding_settings import Strategy
 from models.protocol.interventions import Intervention
@@ -50,6 +50,21 @@ class SetText(Intent):
 
     merge: ClassVar[str] = "text"
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetSecond(Intent):
+    """A second text, which the model reads together with the first; None closes its field."""
+
+    merge: ClassVar[str] = "second"
+    second: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SetPair(Intent):
+    """Two texts for the model to read together."""
+
+    pair: Pair
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from explorer.session.decoding import Decoding
 from explorer.session.results import Results
 from explorer.session.view_options import ViewOptions
 from explorer.session.writing import Asked, Origin, Writing, with_tree
-from models.protocol.chat import Chat, Prompt, Turn
+from models.protocol.chat import Chat, Pair, Prompt, Turn
 from models.protocol.interventions import Intervention, Mask, applies, precedence
 from models.protocol.mask_kinds import Cell
 from models.protocol.quality import QualityRequest
@@ -47,6 +47,7 @@ class Document:
     selection: Selection = field(default_factory=Selection)
     view: ViewOptions = field(default_factory=ViewOptions)
     interventions: tuple[InterventionItem, ...] = ()
+    second: str | None = None  # read together with the text, as a pair; None: its field is not open
     target: str | None = None  # typed for the decoder of an encoder-decoder model; None: it writes itself
     picture: str = ""  # what a vision model looks at: the path of a file, or "sample:NAME"; models of text ignore it
     chat: bool = False  # the model reads the conversation, and not the text
@@ -57,7 +58,9 @@ class Document:
     @property
     def prompt(self) -> Prompt:
         """What a model of texts is given to read."""
-        return Chat(self.turns) if self.chat else self.text
+        if self.chat:
+            return Chat(self.turns)
+        return Pair(self.text, self.second) if self.second and self.second.strip() else self.text
 
     @property
     def origin(self) -> Origin:

@@ -1,11 +1,11 @@
-"""How a document goes from plain text to a conversation and back, so that what a person typed is never lost. Pure."""
+"""How a document goes from text to a conversation or a pair and back, so that nothing typed is lost. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from explorer.session.state import Document
-from models.protocol.chat import Chat, Prompt, Turn
+from models.protocol.chat import Chat, Pair, Prompt, Turn
 
 
 def as_chat(document: Document) -> Document:
@@ -25,7 +25,9 @@ def as_text(document: Document) -> Document:
 
 
 def with_prompt(document: Document, prompt: Prompt) -> Document:
-    """The document with another text or conversation for the model to read."""
+    """The document with another text, pair or conversation for the model to read; beside a text, its second stays."""
+    if isinstance(prompt, Pair):
+        return replace(document, chat=False, text=prompt.first, second=prompt.second)
     if isinstance(prompt, Chat):
         return replace(document, chat=True, turns=prompt.turns)
     return replace(document, chat=False, text=prompt)

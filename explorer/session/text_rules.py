@@ -11,7 +11,9 @@ from explorer.session.intents import (
     RestoreDocument,
     SayInTurn,
     SetChat,
+    SetPair,
     SetPicture,
+    SetSecond,
     SetTarget,
     SetText,
     SetTurns,
@@ -49,6 +51,19 @@ def _(intent: Place, state: State) -> State:
 @rule.register
 def _(intent: SetText, state: State) -> State:
     return _with_prompt(state, with_prompt(state.document, intent.text))
+
+
+@rule.register
+def _(intent: SetSecond, state: State) -> State:
+    document = replace(state.document, second=intent.second)
+    if document.prompt == state.document.prompt:  # its field is opened or closed, and nothing was said in it
+        return state.with_document(second=intent.second)
+    return _with_prompt(state, document)
+
+
+@rule.register
+def _(intent: SetPair, state: State) -> State:
+    return _with_prompt(state, with_prompt(state.document, intent.pair))
 
 
 @rule.register

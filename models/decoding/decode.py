@@ -23,7 +23,7 @@ from models.decoding.filling import Filling
 from models.decoding.filters import Filter, apply, filters
 from models.decoding.samples import Samples
 from models.forward.model import Model
-from models.protocol.chat import Chat, Prompt
+from models.protocol.chat import Chat, Pair, Prompt, plain_text
 from models.protocol.decoding import Beam, DecodeCandidate, DecodeStepRequest
 from models.protocol.decoding_settings import MOST_SAMPLES, DecodeSettings
 from models.protocol.errors import InputError
@@ -57,12 +57,13 @@ class DecodedStep:
     ended: bool  # the model ended the text (that of every sample), or the search is over
     cache_bytes: int
     beams: tuple[Beam, ...] = ()  # beam search: every continuation looked at in this step, the best first
+    whole: Prompt | None = None  # of a masked model: `text` as it is to be read again, a pair of texts say
     samples: tuple[Sample, ...] = ()  # sampling: all that are written side by side
 
 
 def decode(
     model: Model,
-    text: Prompt | Sequence[int] | Sequence[Mapping[str, object]],
+    text: Prompt | tuple[str, str] | Sequence[int] | Sequence[Mapping[str, object]],
     steps: int = 20,
     *,
     strategy: str = "greedy",
@@ -84,7 +85,8 @@ def decode(
     """Write up to `steps` tokens after `text` (the translation of `text`, in an encoder-decoder model).
 
     After a conversation (a `Chat`, or `[{"role": "user", "content": "Good morning."}]`) they are the assistant's turn.
-    A masked model fills up to `steps` masks of `text` instead, the one that it is most confident of first.
+    A masked model fills up to `steps` masks of `text` (or of a pair) instead, the one that it is most confident of
+    first.
 
     Arguments as in `DecodeSettings`; `top` is how many candidates each step lists. With `samples` above 1, so many
     texts are written side by side, beginning with the one numbered `sample`. `interventions` act at every step
@@ -116,6 +118,8 @@ def decode(
         raise ValueError('Several samples need draws: choose strategy="sample" and a temperature above 0.')
     if top < 1:
         raise ValueError(f"{top} candidates cannot be listed: it is 1 or more.")
+    if isinstance(text, tuple) and any(isinstance(part, str) for part in text):
+        text = Pair.of(text)
     if model.info.family not in _WRITERS:
         raise InputError(f"{model.info.name} writes nothing: there is nothing to decode.")
     if model.info.family == "masked":
@@ -128,7 +132,7 @@ def decode(
             top=top,
         )
         return _filled(model, words, asked, tuple(range(sample, sample + samples)), should_stop)
-    given: Any = text if isinstance(text, (str, Chat)) else list(text)
+    given: Any = text if isinstance(text, (str, Chat, Pair)) else list(text)
     run = start_run(model, model.encode(given), interventions)
     if settings.strategy == "beam":
         return _beam(model, run, settings, steps, should_stop)
@@ -138,18 +142,18 @@ def decode(
 _WRITERS = ("causal", "seq2seq", "masked")
 
 
-def _with_masks(model: Model, text: Prompt | Sequence[int] | Sequence[Mapping[str, object]]) -> str:
-    if isinstance(text, str):
+def _with_masks(model: Model, text: Any) -> str | Pair:
+    if isinstance(text, (str, Pair)):
         return text
     raise InputError(f"{model.info.name} fills masks of a text. Give it as words rather than as tokens.")
 
 
 def _filled(
-    model: Model, text: str, asked: DecodeStepRequest, numbers: tuple[int, ...], should_stop: Callable[[], bool]
+    model: Model, text: str | Pair, asked: DecodeStepRequest, numbers: tuple[int, ...], should_stop: Callable[[], bool]
 ) -> Iterator[DecodedStep]:
     """As `_side_by_side`: each sample fills the same masks, maybe in another order."""
     fillings = [Filling(model, text, asked.inputs.interventions) for _ in numbers]
-    samples = [Sample(number, text, (), 0.0, False) for number in numbers]
+    samples = [Sample(number, plain_text(text), (), 0.0, False) for number in numbers]
     for number in range(1, asked.steps + 1):
         views = []
         for place, (filling, before) in enumerate(zip(fillings, samples, strict=True)):
@@ -162,6 +166,7 @@ def _filled(
         yield DecodedStep(
             number=number,
             text=first.text,
+            whole=shown.whole,
             ids=first.ids,
             offers=shown.offers,
             chosen=shown.chosen,

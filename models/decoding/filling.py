@@ -14,6 +14,7 @@ from models.decoding.next_token import filled
 from models.forward.model import Model
 from models.forward.run import run
 from models.forward.trace import Trace
+from models.protocol.chat import Prompt, plain_text
 from models.protocol.decoding import DecodeRowsRequest, DecodeRowsView, DecodeStepRequest, DecodeStepView
 from models.protocol.errors import InputError
 from models.protocol.interventions import Intervention
@@ -21,10 +22,13 @@ from models.protocol.work import Cancelled
 
 
 class Filling:
-    """One text whose masks are being filled. Every step is a whole forward pass: nothing is kept from one to the next,
-    since each word that comes in changes all others."""
+    """A text, or a pair of texts, whose masks are being filled.
 
-    def __init__(self, model: Model, text: str, interventions: Sequence[Intervention] = ()) -> None:
+    Every step is a whole forward pass: nothing is kept from one to the next, since each word that comes in changes all
+    others.
+    """
+
+    def __init__(self, model: Model, text: Prompt, interventions: Sequence[Intervention] = ()) -> None:
         self.model, self.text, self.interventions = model, text, tuple(interventions)
         self._texts = [text]  # after each choice
         self._ids: tuple[int, ...] = ()
@@ -50,7 +54,7 @@ class Filling:
         whole = filled(self.model, text, trace.tokens[place], choice.token)
         return DecodeStepView(
             request=request,
-            text=whole,
+            text=plain_text(whole),
             whole=whole,
             ids=(*request.ids, choice.token),
             offers=choice.offers,

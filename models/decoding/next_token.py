@@ -8,7 +8,7 @@ from models.forward.context import Context
 from models.forward.model import Model
 from models.forward.predictions import predict
 from models.forward.trace import Trace
-from models.protocol.chat import Prompt, plain_text, with_more
+from models.protocol.chat import Pair, Prompt, plain_text, with_more
 from models.protocol.errors import InputError
 from models.protocol.step import Stepped, StepRequest
 from models.protocol.values import Candidate, Token
@@ -44,7 +44,7 @@ def write_next(model: Model, trace: Trace, text: Prompt, target: str | list[int]
         InputError: the context is full, there is no mask to fill, or the model writes nothing.
     """
     if model.info.family == "masked":
-        return _fill_mask(model, trace, plain_text(text))
+        return _fill_mask(model, trace, text)
     if model.info.family not in ("causal", "seq2seq"):
         raise InputError(f"{model.info.name} writes no text after its input.")
     if model.seq2seq and not isinstance(target, str):
@@ -88,7 +88,7 @@ def _decode(model: Model, ids: list[int], skip_special: bool = True) -> str:
     return text
 
 
-def _fill_mask(model: Model, trace: Trace, text: str) -> Written:
+def _fill_mask(model: Model, trace: Trace, text: Prompt) -> Written:
     masks = [i for i, token in enumerate(trace.tokens) if token.piece == model.info.mask_token]
     if not masks:
         raise InputError(
@@ -102,8 +102,14 @@ def _fill_mask(model: Model, trace: Trace, text: str) -> Written:
     return Written(filled(model, text, trace.tokens[most_confident.position], chosen.id), chosen)
 
 
-def filled(model: Model, text: str, mask: Token, id_: int) -> str:
+def filled(model: Model, text: Prompt, mask: Token, id_: int) -> Prompt:
     """`text` with the vocabulary entry `id_` in the place of `mask`, one of its tokens."""
+    if isinstance(text, Pair):
+        return text.with_text(mask.segment, _filled(model, text.text(mask.segment), mask, id_))
+    return _filled(model, plain_text(text), mask, id_)
+
+
+def _filled(model: Model, text: str, mask: Token, id_: int) -> str:
     before, after = text[: mask.start], text[mask.end :]
     piece = model.piece(id_)
     if piece.startswith("##"):  # WordPiece goes on with the word before it

@@ -17,7 +17,7 @@ from models.forward.context import Context
 from models.forward.model import Model
 from models.forward.run import run as run_whole
 from models.forward.trace import Trace
-from models.protocol.chat import plain_text, with_more
+from models.protocol.chat import with_more
 from models.protocol.decoding import (
     Beam,
     CacheLayer,
@@ -115,7 +115,7 @@ class Player:
         return self._writing
 
     def _filling_of(self, request: Asked) -> Filling:
-        filling, text = self._filling, plain_text(request.inputs.prompt)
+        filling, text = self._filling, request.inputs.prompt
         if filling is None or (filling.text, filling.interventions) != (text, request.inputs.interventions):
             filling = self._filling = Filling(self.model, text, request.inputs.interventions)
         return filling

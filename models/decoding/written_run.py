@@ -37,7 +37,8 @@ def run_written(
         del ids[-1]
     first: int | None = None
     if model.info.family == "masked":
-        trace = run(model, last.text, interventions=interventions, should_stop=should_stop)
+        filled = last.text if last.whole is None else last.whole
+        trace = run(model, filled, interventions=interventions, should_stop=should_stop)
     elif model.seq2seq:
         first = 1  # after the start token
         trace = run(model, text, target=ids, interventions=interventions, should_stop=should_stop)

@@ -49,6 +49,7 @@ from models.forward.capture import IMPLEMENTATION, Recorder, active, recording
 from models.forward.model import Encoded, Given, Model
 from models.protocol.errors import CheckpointError, InputError
 from models.protocol.values import CheckpointInfo, StackInfo
+from models.text.pairs import reads_pairs
 from models.text.plain_tokenizer import as_tokenizer
 from models.text.templates import has_template
 
@@ -332,6 +333,7 @@ def _described(module: PreTrainedModel, tokenizer: Any, name: str) -> Checkpoint
         context=context_of(config),
         vocabulary=vocabulary_of(config),
         chat=family == "causal" and has_template(tokenizer),
+        pairs=reads_pairs(tokenizer, family),
         weights_only=weights_only(architecture, config),
         wordless=wordless(family, architecture, config),
         class_head=class_head_of(architecture, config) if family == "encoder" else None,

@@ -19,9 +19,10 @@ from models.files.memory import KEPT_BYTES, most_tokens
 from models.files.weight_files import summary
 from models.forward.capture import watch_blocks
 from models.forward.class_logits import spread_over_tokens
-from models.protocol.chat import Chat, Prompt
+from models.protocol.chat import Chat, Pair, Prompt
 from models.protocol.errors import InputError
 from models.protocol.values import CheckpointInfo, SeenPicture, Token
+from models.text.pairs import FIRST, SECOND, call_with_pair
 from models.text.templates import Rendered, render, turn_end
 from models.text.tokenizer_checks import panics_raised
 from models.text.tokens import label_tokens, piece_label, special_label, whole_characters
@@ -30,8 +31,8 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 _BYTE = re.compile("<0x[0-9A-F]{2}>")
 
-Given = Prompt | Sequence[int] | Sequence[Mapping[str, object]] | Path | np.ndarray
-"""What a model takes: a text, a conversation, ids as they are, or a picture."""
+Given = Prompt | tuple[str, str] | Sequence[int] | Sequence[Mapping[str, object]] | Path | np.ndarray
+"""What a model takes: a text, a pair of texts, a conversation, ids as they are, or a picture."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,6 +53,8 @@ class Reading:
     spans: list[tuple[int, int]]  # the characters that each covers; start == end where it stands for none
     added: list[bool]  # which the tokenizer put there of its own, a start token say
     all_placed: bool  # whether it is known of every word which tokens stand for it
+    segments: Sequence[int] = ()  # of a pair: as `Token.segment`
+    segment_ids: Sequence[int] = ()  # as token_type_ids; empty where the tokenizer gives none
 
 
 def _as_ids(given: list[Any]) -> list[int]:
@@ -102,6 +105,15 @@ class Model:
     def accepts(self, name: str) -> bool:
         """Whether the module's forward takes an argument of this name."""
         return name in self._accepted
+
+    def takes_segments(self, segment_ids: Sequence[int]) -> bool:
+        """Whether the module's forward takes them: it tells so many segments apart, or does not count them (XLNet)."""
+        config, accepts = self.config, self.accepts("token_type_ids")
+        if getattr(config, "model_type", "") == "encoder-decoder":  # two models put together: handed on to the first
+            config, encoder = config.encoder, self.module.get_encoder()  # type: ignore[operator]
+            accepts = "token_type_ids" in inspect.signature(encoder.forward).parameters
+        kinds = getattr(config, "type_vocab_size", 0)
+        return accepts and (not kinds or max(segment_ids, default=0) < kinds)
 
     def forward(self, inputs: Mapping[str, Tensor]) -> Any:
         """Run the module; the result has `logits` where the model has an output head: (batch, tokens, vocabulary).
@@ -161,17 +173,21 @@ class Model:
             InputError: nothing to run, more than the model's context takes, or a conversation that the template
                 refuses.
         """
-        if not isinstance(text, (str, list, Chat)):
+        if isinstance(text, tuple):
+            text = Pair.of(text)
+        if not isinstance(text, (str, list, Chat, Pair)):
             if isinstance(text, (Path, np.ndarray)):
                 raise InputError(f"{self.info.name} reads text. Open a vision model to look at a picture.")
             given = f"not a {type(text).__name__}" + (": tolist() makes ids of it" if hasattr(text, "tolist") else "")
             raise InputError(f"{self.info.name} reads text, a list of ids or a list of turns, {given}.")
-        tokens = self.tokenize(text)
+        tokens, segment_ids = self._tokenized(text)
         self._check_known(tokens)
         ids = torch.tensor([[token.id for token in tokens]], device=self.device)  # (1, tokens)
         inputs = {"input_ids": ids}
         if self.accepts("attention_mask"):
             inputs["attention_mask"] = torch.ones_like(ids)
+        if any(segment_ids) and self.takes_segments(segment_ids):  # it reads all as 0 where it is given none
+            inputs["token_type_ids"] = torch.tensor([[*segment_ids]], device=self.device)
         if not self.seq2seq:
             return Encoded(inputs, tokens)
         written = self._tokenize_target(target) if target else ()
@@ -205,14 +221,20 @@ class Model:
         Raises:
             InputError: no text, no token left of it, more tokens than fit, or ids outside the vocabulary.
         """
+        return self._tokenized(text, special)[0]
+
+    def _tokenized(self, text: Prompt | list[Any], special: bool = True) -> tuple[tuple[Token, ...], Sequence[int]]:
+        """As `tokenize`, with the tokens' segment ids; empty where the tokenizer gives none."""
         if isinstance(text, list) and text and isinstance(text[0], Mapping):
             text = Chat.of(text)
         if isinstance(text, Chat):
-            return self._tokenize_chat(text)
+            return self._tokenize_chat(text), ()
         if isinstance(text, list):
             text = _as_ids(text)
             self._check_ids(text, special)
-            return self._labelled([self._token(id_) for id_ in text])
+            return self._labelled([self._token(id_) for id_ in text]), ()
+        if isinstance(text, Pair):
+            return self._tokenize_pair(text)
         if not text or (self.seq2seq and special and not text.strip()):  # after blanks alone a text can go on
             raise InputError("The input is empty. Type a sentence for the model to read.")
         reading = self._read(text, special)
@@ -229,12 +251,34 @@ class Model:
                 f"Nothing was cut. Shorten it, or keep the first {limit:,} tokens.",
                 cut_to=self._fitting(text, spans, limit, special),
             )
-        return self._labelled(
-            [
-                self._token(id_, text[start:end], start, end, added)
-                for id_, (start, end), added in zip(ids, spans, reading.added, strict=True)
-            ]
-        )
+        tokens = [
+            self._token(id_, text[start:end], start, end, added)
+            for id_, (start, end), added in zip(ids, spans, reading.added, strict=True)
+        ]
+        return self._labelled(tokens), reading.segment_ids
+
+    def _tokenize_pair(self, pair: Pair) -> tuple[tuple[Token, ...], Sequence[int]]:
+        """The tokens of two texts as the tokenizer's own template joins them, each with the text that it is of."""
+        name = self.info.name
+        if not self.info.pairs:
+            why = "it goes on with one" if self.info.family == "causal" else "its tokenizer has no template for pairs"
+            raise InputError(f"{name} reads no pairs of texts: {why}. Give it one text.")
+        for which, text in (("first", pair.first), ("second", pair.second)):
+            if not text.strip():
+                raise InputError(f"The {which} text of the pair is empty. Type a sentence for the model to read.")
+        reading = self._read_pair(pair)
+        limit = self._limit(special=True)
+        if limit is not None and len(reading.ids) > limit:
+            raise InputError(
+                f"These two texts are {len(reading.ids):,} tokens long together; {name} takes {limit:,}"
+                f"{self._why_no_more}. Nothing was cut. Shorten one of them."
+            )
+        tokens = []
+        for i, (id_, (start, end)) in enumerate(zip(reading.ids, reading.spans, strict=True)):
+            segment = reading.segments[i]
+            token = self._token(id_, pair.text(segment)[start:end], start, end, reading.added[i])
+            tokens.append(replace(token, segment=segment))
+        return self._labelled(tokens), reading.segment_ids
 
     def _tokenize_chat(self, chat: Chat) -> tuple[Token, ...]:
         """The tokens of a conversation, each with the role whose words it covers.
@@ -277,7 +321,7 @@ class Model:
         # trainers that know of no byte pieces make special tokens of them
         return frozenset(i for i, t in added.items() if t.special and not _BYTE.fullmatch(t.content)) - named
 
-    def text_read(self, prompt: Prompt) -> str:
+    def text_read(self, prompt: str | Chat) -> str:
         """The text that the tokens' offsets are of."""
         return self._render(prompt).text if isinstance(prompt, Chat) else prompt
 
@@ -345,10 +389,7 @@ class Model:
         except InputError:
             raise  # in its own words
         except Exception as cause:  # whatever a tokenizer runs into: no [UNK] where it needs one, say
-            raise InputError(
-                f"{self.info.name}'s tokenizer fails on this text ({summary(cause)}). Change the text, or open another "
-                "checkpoint."
-            ) from cause
+            raise self._tokenizer_fails(cause) from cause
         ids, spans = encoding["input_ids"], encoding["offset_mapping"]
         spans = whole_characters(text, self._without_invented_space(ids, spans))
         added = [
@@ -360,6 +401,28 @@ class Model:
             spans=[(0, 0)] * len(prefix) + spans,
             added=[False] * len(prefix) + added,
             all_placed=encoding.get("all_placed", True),
+            segment_ids=[*([0] * len(prefix)), *encoding.get("token_type_ids", ())],
+        )
+
+    def _read_pair(self, pair: Pair) -> Reading:
+        safe = Pair(_SURROGATES.sub("\ufffd", pair.first), _SURROGATES.sub("\ufffd", pair.second))
+        try:
+            called = call_with_pair(self.tokenizer, safe)
+        except Exception as cause:  # as in `_read`
+            raise self._tokenizer_fails(cause) from cause
+        spans = [(0, 0)] * len(called.ids)  # each of its own text
+        for segment in (FIRST, SECOND):
+            own = [i for i, of in enumerate(called.texts) if of == segment]
+            found = self._without_invented_space([called.ids[i] for i in own], [called.spans[i] for i in own])
+            for i, span in zip(own, whole_characters(pair.text(segment), found), strict=True):
+                spans[i] = span
+        added = [text is None for text in called.texts]
+        return Reading(called.ids, spans, added, True, called.segments, called.segment_ids)
+
+    def _tokenizer_fails(self, cause: Exception) -> InputError:
+        return InputError(
+            f"{self.info.name}'s tokenizer fails on this text ({summary(cause)}). Change the text, or open another "
+            "checkpoint."
         )
 
     def _without_invented_space(self, ids: list[int], spans: list[tuple[int, int]]) -> list[tuple[int, int]]:

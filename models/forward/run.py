@@ -16,14 +16,14 @@ from models.forward.origin import origin_of
 from models.forward.output_weights import check_edits, keep_output_weights
 from models.forward.position_edits import edited_positions
 from models.forward.trace import Trace
-from models.protocol.chat import Prompt
+from models.protocol.chat import Pair, Prompt
 from models.protocol.interventions import Intervention, check
 from models.protocol.work import never
 
 
 def run(
     model: Model,
-    text: Prompt | list[int] | list[dict[str, str]] | Path | np.ndarray,
+    text: Prompt | tuple[str, str] | list[int] | list[dict[str, str]] | Path | np.ndarray,
     *,
     target: str | list[int] | None = None,
     interventions: Sequence[Intervention] = (),
@@ -34,8 +34,9 @@ def run(
     Args:
         model: from `open_checkpoint`.
         text: the input, or token ids as they are (nothing is added to them), or a conversation: a `Chat` or
-            `[{"role": "user", "content": "Good morning."}]`. For a vision model a picture: its path, "sample:NAME", or
-            an array (height, width, 3).
+            `[{"role": "user", "content": "Good morning."}]`. Two texts, ("first", "second"), are read as a pair by the
+            tokenizer's own template, with its segment ids where the model has embeddings of them. For a vision model a
+            picture: its path, "sample:NAME", or an array (height, width, 3).
         target: what the decoder of an encoder-decoder model has written so far, after its start token.
         interventions: what to change (`models.protocol.interventions`); without any the model runs as it is.
         should_stop: polled between blocks.
@@ -50,6 +51,8 @@ def run(
         Cancelled: `should_stop()` was true.
     """
     check_edits(model, interventions)
+    if isinstance(text, tuple):
+        text = Pair.of(text)
     encoded = model.encode(text, target)
     recorder = Recorder(model.module_names, model.seq2seq, should_stop, tuple(interventions))
     with (

@@ -20,6 +20,7 @@ def capabilities(info: CheckpointInfo) -> tuple[Capability, ...]:
         _predictions(info),
         _writing(info),
         *_conversation(info),
+        *_pairs(info),
         Capability("Masks and scale", not no_mask, no_mask),
         _alignment(info, heads),
     )
@@ -61,6 +62,11 @@ def _writing(info: CheckpointInfo) -> Capability:
 def _conversation(info: CheckpointInfo) -> tuple[Capability, ...]:
     # left out where there is none: of a model that was not fetched yet it is not known
     return (Capability("Conversation", True, "its tokenizer has a chat template"),) if info.chat else ()
+
+
+def _pairs(info: CheckpointInfo) -> tuple[Capability, ...]:
+    # as above
+    return (Capability("Pairs of texts", True, "its tokenizer has a template for two"),) if info.pairs else ()
 
 
 def _alignment(info: CheckpointInfo, heads: int) -> Capability:

@@ -46,6 +46,7 @@ from models.opening.missing_tensors import Misshapen, is_of_head, misshapen_tens
 from models.protocol.errors import CheckpointError
 from models.protocol.hub import TOKENIZERS, HubListing, Tensors
 from models.protocol.values import AUTO, CheckpointInfo, Placement
+from models.text.pairs import reads_pairs
 from models.text.templates import has_template
 from models.text.tokenizer_checks import misfit_of, panics_raised
 
@@ -386,7 +387,8 @@ def open_tokenizer(examined: Examined) -> tuple[Any, CheckpointInfo]:
         context = min(most_tokens(info.stacks), context or sys.maxsize)
     mask = tokenizer.mask_token if info.family == "masked" else None
     chat = info.family == "causal" and has_template(tokenizer)
-    return tokenizer, replace(info, context=context, mask_token=mask, chat=chat)
+    pairs = reads_pairs(tokenizer, info.family)
+    return tokenizer, replace(info, context=context, mask_token=mask, chat=chat, pairs=pairs)
 
 
 def no_tokenizer(title: str) -> CheckpointError:

@@ -1,4 +1,4 @@
-"""A conversation as plain values: turns of a system, a user and an assistant. No torch.
+"""What a model of texts is given to read, as plain values: a text, a pair of texts, or a conversation. No torch.
 
 A model that was trained to converse comes with a template, which makes one text of the turns (`models.text.templates`).
 """
@@ -57,21 +57,57 @@ class Chat:
         return iter(self.turns)
 
 
-Prompt = str | Chat
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two texts that are read together: a sentence and the one after it, a question and a passage."""
+
+    first: str
+    second: str
+
+    @classmethod
+    def of(cls, texts: Sequence[object]) -> Pair:
+        """From ("first", "second").
+
+        Raises:
+            InputError: other than two texts.
+        """
+        if len(texts) == 2 and isinstance(texts[0], str) and isinstance(texts[1], str):
+            return cls(texts[0], texts[1])
+        raise InputError(f"A pair is two texts, not {len(texts)}; token ids are given as a list.")
+
+    @property
+    def plain(self) -> str:
+        """Both, one a line."""
+        return f"{self.first}\n{self.second}"
+
+    def text(self, segment: int) -> str:
+        """The text that a token of this segment is of, as `Token.segment`."""
+        return self.second if segment == 1 else self.first
+
+    def with_text(self, segment: int, text: str) -> Pair:
+        """The pair with another text in the place of that of `segment`."""
+        return Pair(self.first, text) if segment == 1 else Pair(text, self.second)
+
+
+Prompt = str | Chat | Pair
 """What a model of texts is given to read."""
 
 
 def plain_text(prompt: Prompt) -> str:
-    return prompt.plain if isinstance(prompt, Chat) else prompt
+    return prompt if isinstance(prompt, str) else prompt.plain
 
 
 def with_more(prompt: Prompt, more: str) -> Prompt:
     """`prompt` after a model wrote `more`."""
+    if isinstance(prompt, Pair):
+        return Pair(prompt.first, prompt.second + more)
     return prompt.said(more) if isinstance(prompt, Chat) else prompt + more
 
 
 def with_other_end(prompt: Prompt, old: str, new: str) -> Prompt:
     """`prompt`, to which a model added `old`, with `new` in its place."""
+    if isinstance(prompt, Pair):
+        return Pair(prompt.first, prompt.second.removesuffix(old) + new)
     if not isinstance(prompt, Chat):
         return prompt.removesuffix(old) + new
     if not old:

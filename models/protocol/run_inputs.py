@@ -13,7 +13,7 @@ from models.protocol.request import Request
 class RunInputs:
     """What a model is given, and what is changed while it runs. Runs of equal inputs are equal."""
 
-    prompt: Prompt = ""  # a text, or a conversation
+    prompt: Prompt = ""  # a text, a pair of texts, or a conversation
     target: str | None = None  # what the decoder of an encoder-decoder model is made to say; None: what it likes
     picture: str = ""  # what a vision model is given instead: a path, or "sample:NAME"; models of text ignore it
     interventions: tuple[Intervention, ...] = ()

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 class Token:
     """One token of the input and the characters it covers.
 
-    `text == input[start:end]` (code points); special tokens that stand for no text have `start == end`. Of a
-    conversation the input is the text that its template made of it, where tokens of the template cover their own name.
-    Where one character was split over several tokens (bytes of an emoji), all of them cover that character
-    and `part` says which piece of how many this one is, counting from 1.
+    `text == input[start:end]` (code points); special tokens that stand for no text have `start == end`. Of a pair the
+    input is the text of the token's segment. Of a conversation it is the text that its template made of it, where
+    tokens of the template cover their own name. Where one character was split over several tokens (bytes of an emoji),
+    all of them cover that character and `part` says which piece of how many this one is, counting from 1.
     """
 
     id: int
@@ -27,6 +27,7 @@ class Token:
     special: bool = False
     part: tuple[int, int] = (1, 1)
     label: str = ""  # what to draw: "␣cats", "⟨start⟩", "‹F0·9F›"
+    segment: int = 0  # of a pair of texts: 0 for the first, whose characters it covers, 1 for the second
     role: str = (
         ""  # whose turn of a conversation it is of: "system", "user" or "assistant"; "" for what a template wrote
     )
@@ -160,6 +161,7 @@ class CheckpointInfo:
     textbook: bool = False  # one of ours, with its own attention module, and not one of transformers'
     head_dim: int = 0
     gguf: str = ""  # the file in `folder` that holds all of it, where it is a GGUF file
+    pairs: bool = False  # it reads two texts together: its tokenizer has a template for pairs
     chat: bool = False  # it writes after a conversation too: its tokenizer has a chat template
     wordless: str = ""  # why it says no words, where its class has an output head: a tensor that is not in the file
     class_head: ClassHead | None = None  # of a classifier, whose family is then "encoder": it says no words

@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from models.forward.model import Encoded, Model
+from models.forward.model import Model
 from models.forward.trace import Trace
-from models.protocol.chat import Chat
+from models.protocol.chat import Chat, Pair
 from models.protocol.trust import InputReport
 from models.text.plain_tokenizer import GivenTokenizer, PlainTokenizer
 
@@ -20,17 +20,18 @@ _COMPARED = ("input_ids", "token_type_ids")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
-def report_on_input(model: Model, given: Any, encoded: Encoded, trace: Trace) -> InputReport | None:
+def report_on_input(model: Model, given: Any, trace: Trace) -> InputReport | None:
     """What can be said of the ids of `trace`, a run of `model` on `given`, as in `models.run`; None of a picture."""
-    if model.tokenizer is None or not isinstance(given, (str, Chat, list)):
+    if model.tokenizer is None or not isinstance(given, (str, Chat, Pair, list)):
         return None
     if isinstance(given, list) and given and isinstance(given[0], Mapping):
         given = Chat.of(given)
     if isinstance(given, list):
         return InputReport("The ids were given as they are: there is no text of which a tokenizer would make them.")
-    ours = {name: part[0].tolist() for name, part in encoded.inputs.items()}
     read = trace.source or trace.tokens  # what was run, and not what would be run now
-    ours["input_ids"] = [token.id for token in read]
+    ours = {"input_ids": [token.id for token in read]}
+    if trace.origin is not None and trace.origin.segment_ids:
+        ours["token_type_ids"] = list(trace.origin.segment_ids)
     wanted, call = _own_call(model, given)
     found = first_difference(model, ours, wanted)
     if found:
@@ -48,7 +49,7 @@ def report_on_input(model: Model, given: Any, encoded: Encoded, trace: Trace) ->
 def first_difference(model: Model, ours: Mapping[str, Sequence[int]], wanted: Mapping[str, Sequence[int]]) -> str:
     """Where two tables of inputs part, as a sentence; "" where they do not. What is not given counts as zeros."""
     for name in _COMPARED:
-        if name not in wanted or not (name == "input_ids" or model.accepts(name)):
+        if name not in wanted or not (name == "input_ids" or model.takes_segments(wanted[name])):
             continue
         theirs = list(wanted[name])
         mine = list(ours.get(name, [0] * len(theirs)))
@@ -68,8 +69,10 @@ def first_difference(model: Model, ours: Mapping[str, Sequence[int]], wanted: Ma
     return ""
 
 
-def _own_call(model: Model, given: str | Chat) -> tuple[dict[str, list[int]], str]:
+def _own_call(model: Model, given: str | Chat | Pair) -> tuple[dict[str, list[int]], str]:
     """What the tokenizer itself makes of it, and what to call that."""
+    if isinstance(given, Pair):
+        return _own_call_with_pair(model, given)
     tokenizer, text = model.tokenizer, _SURROGATES.sub("\ufffd", model.text_read(given))
     if isinstance(tokenizer, GivenTokenizer):
         return {"input_ids": tokenizer.own_ids(text)}, f"{tokenizer.whose}(text)"
@@ -83,6 +86,13 @@ def _own_call(model: Model, given: str | Chat) -> tuple[dict[str, list[int]], st
         found = {"input_ids": [*before, *found["input_ids"]]}
         return found, f"{whose}, with {model.info.prefix} in front as in training,"
     return found, whose
+
+
+def _own_call_with_pair(model: Model, pair: Pair) -> tuple[dict[str, list[int]], str]:
+    whose = "the tokenizer that was handed over" if model.info.borrowed else f"{model.info.name}'s own tokenizer"
+    first, second = (_SURROGATES.sub("\ufffd", text) for text in (pair.first, pair.second))
+    found = model.tokenizer(first, second, return_token_type_ids=True)  # some leave them out unless they are asked for
+    return {name: list(part) for name, part in found.items()}, f"{whose}, given both texts,"
 
 
 def _starts_twice(model: Model, ids: Sequence[int]) -> str:

@@ -39,7 +39,7 @@ def answer(request: TrustRequest, context: Context) -> TrustReport:
         end_to_end=found.end_to_end,
         rows=found.rows,
         against=found.against,
-        input=report_on_input(model, run.text, encoded, run.trace) if apart is None else None,
+        input=report_on_input(model, run.text, run.trace) if apart is None else None,
         input_difference=apart,
         seconds=time.perf_counter() - started,
     )

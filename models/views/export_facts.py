@@ -35,13 +35,13 @@ def facts(
         Cancelled: `should_stop` said so.
     """
     origin = trace.origin
-    segments = () if origin is None else origin.segments
+    segment_ids = () if origin is None else origin.segment_ids
     return {
         "format": FORMAT,
         "checkpoint": None if origin is None else _checkpoint(origin, should_stop),
         "input": None if origin is None else _input(origin, trace.picture),
-        "tokens": _tokens(trace.tokens, () if trace.source else segments),
-        "source_tokens": _tokens(trace.source, segments if trace.source else ()),
+        "tokens": _tokens(trace.tokens, () if trace.source else segment_ids),
+        "source_tokens": _tokens(trace.source, segment_ids if trace.source else ()),
         "sites": [
             {
                 "name": site_name(site.ref),
@@ -65,7 +65,8 @@ def site_name(site: SiteRef) -> str:
 def tokens_of(listed: Sequence[Mapping[str, Any]]) -> tuple[Token, ...]:
     """What `facts` wrote of tokens, as tokens again."""
     return tuple(
-        Token(**{**{k: v for k, v in item.items() if k != "segment"}, "part": tuple(item["part"])}) for item in listed
+        Token(**{**{k: v for k, v in item.items() if k != "segment_id"}, "part": tuple(item["part"])})
+        for item in listed
     )
 
 
@@ -98,6 +99,7 @@ def _checkpoint(origin: Origin, should_stop: Callable[[], bool]) -> dict[str, An
 def _input(origin: Origin, seen: SeenPicture | None) -> dict[str, Any]:
     return {
         "text": origin.text,
+        "second": origin.second,
         "turns": [asdict(turn) for turn in origin.turns],
         "target": origin.target,
         "picture": origin.picture,
@@ -105,9 +107,9 @@ def _input(origin: Origin, seen: SeenPicture | None) -> dict[str, Any]:
     }
 
 
-def _tokens(tokens: Sequence[Token], segments: Sequence[int]) -> list[dict[str, Any]]:
-    given: Sequence[int | None] = segments or [None] * len(tokens)
-    return [{**asdict(token), "segment": segment} for token, segment in zip(tokens, given, strict=True)]
+def _tokens(tokens: Sequence[Token], segment_ids: Sequence[int]) -> list[dict[str, Any]]:
+    given: Sequence[int | None] = segment_ids or [None] * len(tokens)
+    return [{**asdict(token), "segment_id": segment_id} for token, segment_id in zip(tokens, given, strict=True)]
 
 
 def _as_json(item: Intervention) -> dict[str, Any]:

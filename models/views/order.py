@@ -16,6 +16,7 @@ from models.forward.context import Context
 from models.forward.model import Model
 from models.forward.run import run
 from models.forward.trace import Trace
+from models.protocol.chat import Pair
 from models.protocol.errors import InputError
 from models.protocol.interventions import Intervention, Mask, Positions
 from models.protocol.order import Moved, ShuffleRequest, ShuffleView
@@ -27,6 +28,11 @@ _ROWS = 256  # positions whose logits are held at once
 
 def answer(request: ShuffleRequest, context: Context) -> ShuffleView:
     run = context.run(request.run)
+    if isinstance(run.text, Pair):
+        raise InputError(
+            "Each word of a pair belongs to one of its texts, so their order is not changed here. Take the second text "
+            "out to try it with one."
+        )
     context.report("Running the text in another order", None)
     return shuffle_view(request, run.model, run.trace, run.model.text_read(run.text), context.should_stop)
 

@@ -24,7 +24,7 @@ class SavedWeights:
     path: Path
     tokens: tuple[Token, ...]
     source: tuple[Token, ...]  # of the encoder, in an encoder-decoder model; else empty
-    segments: tuple[int, ...]  # of the tokens that are read; empty where the model knows none
+    segment_ids: tuple[int, ...]  # of the tokens that are read; empty where the model knows none
     interventions: tuple[Intervention, ...]
     sites: Mapping[str, tuple[int, int, int]]  # "decoder.0": (heads, queries, keys)
     meta: Mapping[str, Any]  # all that the file says of itself
@@ -34,6 +34,12 @@ class SavedWeights:
         """What the tokens' offsets are of; None where ids or a picture were given."""
         given = self.meta["input"]
         return None if given is None else given["text"]
+
+    @property
+    def second(self) -> str | None:
+        """Of a pair of texts: what the offsets of tokens of segment 1 are of."""
+        given = self.meta["input"]
+        return None if given is None else given["second"]
 
     @property
     def ids(self) -> tuple[int, ...]:
@@ -76,7 +82,7 @@ def load_weights(path: str | Path) -> SavedWeights:
             path=path,
             tokens=tokens,
             source=source,
-            segments=tuple(item["segment"] for item in read if item["segment"] is not None),
+            segment_ids=tuple(item["segment_id"] for item in read if item["segment_id"] is not None),
             interventions=interventions_of(meta["interventions"]),
             sites={site["name"]: (site["heads"], site["queries"], site["keys"]) for site in meta["sites"]},
             meta=meta,

@@ -64,7 +64,7 @@ def roberta_like() -> PreTrainedTokenizerFast:
     mask = AddedToken("<mask>", lstrip=True, special=True)
     tokenizer.add_special_tokens([mask])
     tokenizer.post_processor = processors.TemplateProcessing(
-        single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+        single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
     )
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
@@ -88,7 +88,9 @@ def word_piece() -> PreTrainedTokenizerFast:
         sentences(), trainers.WordPieceTrainer(vocab_size=120, special_tokens=special, show_progress=False)
     )
     tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
     )
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
@@ -101,7 +103,7 @@ def word_piece() -> PreTrainedTokenizerFast:
     )
 
 
-def sentence_piece() -> PreTrainedTokenizerFast:
+def sentence_piece(pair: str | None = None) -> PreTrainedTokenizerFast:
     """T5's and Marian's kind: ▁ stands for a space and is put before the text; bytes where no piece fits."""
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
@@ -110,10 +112,24 @@ def sentence_piece() -> PreTrainedTokenizerFast:
     tokenizer.train_from_iterator(
         sentences(), trainers.BpeTrainer(vocab_size=400, special_tokens=special, show_progress=False)
     )
-    tokenizer.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
+    tokenizer.post_processor = processors.TemplateProcessing(single="$A </s>", pair=pair, special_tokens=[("</s>", 1)])
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, pad_token="<pad>", eos_token="</s>", unk_token="<unk>", model_max_length=60
     )
+
+
+def t5_like() -> PreTrainedTokenizerFast:
+    """As `sentence_piece`, with T5's template for pairs."""
+    return sentence_piece("$A </s> $B </s>")
+
+
+def xlnet_like() -> PreTrainedTokenizerFast:
+    """XLNet's kind of frame: its class token comes last, in a segment of its own."""
+    tokenizer = word_piece()
+    tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        single="$A [SEP] [CLS]:2", pair="$A [SEP] $B:1 [SEP]:1 [CLS]:2", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    return tokenizer
 
 
 @dataclass(frozen=True)
@@ -251,10 +267,10 @@ KINDS = {
         word_piece,
     ),
     "bert2bert": Kind("EncoderDecoderModel", "BertConfig", _BERT, word_piece),  # two models put together
-    "t5": Kind("T5ForConditionalGeneration", "T5Config", _T5, sentence_piece),
-    "t5_encoder": Kind("T5EncoderModel", "T5Config", _T5, sentence_piece),
-    "mt5": Kind("MT5ForConditionalGeneration", "MT5Config", _T5, sentence_piece),
-    "bart": Kind("BartForConditionalGeneration", "BartConfig", _BART, sentence_piece),
+    "t5": Kind("T5ForConditionalGeneration", "T5Config", _T5, t5_like),
+    "t5_encoder": Kind("T5EncoderModel", "T5Config", _T5, t5_like),
+    "mt5": Kind("MT5ForConditionalGeneration", "MT5Config", _T5, t5_like),
+    "bart": Kind("BartForConditionalGeneration", "BartConfig", _BART, t5_like),
     "mbart": Kind("MBartForConditionalGeneration", "MBartConfig", _BART, sentence_piece),
     "marian": Kind("MarianMTModel", "MarianConfig", _BART, sentence_piece),
     # classifiers
@@ -330,7 +346,7 @@ KINDS = {
     "diff_llama": Kind("DiffLlamaForCausalLM", "DiffLlamaConfig", _LLAMA, byte_level),  # two attentions a layer
     "long_t5": Kind("LongT5ForConditionalGeneration", "LongT5Config", _T5, sentence_piece),  # its encoder is its own
     "xlnet": Kind(  # attends both ways; its words come from a second stream of queries
-        "XLNetLMHeadModel", "XLNetConfig", {"d_model": 32, "n_layer": 2, "n_head": 4, "d_inner": 48}, byte_level
+        "XLNetLMHeadModel", "XLNetConfig", {"d_model": 32, "n_layer": 2, "n_head": 4, "d_inner": 48}, xlnet_like
     ),
     "mamba": Kind("MambaForCausalLM", "MambaConfig", {"hidden_size": 32, "num_hidden_layers": 2}, byte_level),
     "whisper": Kind(

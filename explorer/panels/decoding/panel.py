@@ -19,6 +19,7 @@ from explorer.session.intents import (
     GoToNode,
     NameBranch,
     SetDecoding,
+    SetPair,
     SetStrategy,
     SetTarget,
     SetText,
@@ -27,7 +28,7 @@ from explorer.session.intents import (
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.widgets.card import Card
-from models.protocol.chat import Chat
+from models.protocol.chat import Chat, Pair
 from models.protocol.decoding import (
     DecodeRowsRequest,
     DecodeRowsView,
@@ -209,6 +210,8 @@ class DecodingPanel(Panel):
         whole, loaded = self.player.shown_whole(), self.session.state.results.loaded
         if isinstance(whole, Chat):
             self.dispatch(SetTurns(whole.turns))
+        elif isinstance(whole, Pair):
+            self.dispatch(SetPair(whole))
         elif loaded is not None:
             self.dispatch(SetTarget(whole) if loaded.info.family == "seq2seq" else SetText(whole))
 

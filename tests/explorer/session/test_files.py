@@ -150,6 +150,14 @@ def test_trees_of_other_texts_are_left_out():
     assert files.decode(files.encode(elsewhere)) == replace(DOCUMENT, text="Another text")
 
 
+def test_only_a_file_with_a_second_text_is_of_the_fifth_version():
+    assert b"second" not in files.encode(DOCUMENT)
+    for second in ("", "Anna went home."):
+        paired = replace(DOCUMENT, second=second)
+        assert json.loads(files.encode(paired))["version"] == 5
+        assert files.decode(files.encode(paired)) == paired
+
+
 def test_a_file_of_the_third_version_opens_with_the_first_settings_of_decoding():
     chosen = replace(DOCUMENT, decoding=Decoding(DecodeSettings("beam", beams=2), 50, 3, chosen=True))
     content = json.loads(files.encode(chosen.with_branches(WRITTEN)))
@@ -254,8 +262,8 @@ def one(**record: Any) -> bytes:
         (b"[1, 2]", "expected `object`"),
         (b'{"version": 1}', "missing required field"),
         (b"[" * 100_000, "truncated|recursion|expected `object`"),
-        (broken(version=5), "it is of version 5, and this program reads versions 1 to 4"),
-        (broken(version=0), "it is of version 0, and this program reads versions 1 to 4"),
+        (broken(version=6), "it is of version 6, and this program reads versions 1 to 5"),
+        (broken(version=0), "it is of version 0, and this program reads versions 1 to 5"),
         (broken(chat=True), "it is of a conversation, and has no turn of it"),
         (broken(turns=[{"role": "tool", "text": ""}]), r"Invalid enum value 'tool' - at `\$\.turns"),
         (broken(turns=[{"role": "user", "text": ""}] * (MOST_TURNS + 1)), "array"),

@@ -430,7 +430,7 @@ def test_masks_are_filled_the_surest_first(bert):
     assert len(views) == 2
     assert [view.masks for view in views] == [1, 0]
     assert views[-1].ending == "masks"
-    assert "[MASK]" not in views[-1].whole
+    assert "[MASK]" not in views[-1].text
     first, second = views
     assert first.chosen is not None
     assert second.place != first.place

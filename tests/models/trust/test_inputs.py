@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,13 +32,13 @@ KINDS = ["gpt2", "llama", "bert", "roberta", "distilbert", "albert", "t5", "mari
 def report(
     model: Model, given: Any, change: Callable[[tuple[Token, ...]], tuple[Token, ...]] | None = None
 ) -> InputReport:
-    trace, encoded = run(model, given), model.encode(given)
+    trace = run(model, given)
     if change is not None:
         if trace.source:
             trace = replace(trace, source=change(trace.source))
         else:
             trace = replace(trace, tokens=change(trace.tokens))
-    found = report_on_input(model, given, encoded, trace)
+    found = report_on_input(model, given, trace)
     assert found is not None
     return found
 
@@ -122,10 +122,13 @@ def test_the_report_of_the_engine_is_red(monkeypatch: pytest.MonkeyPatch) -> Non
     assert good.input is not None
     assert good.input.equal
     assert good.holds
-    tokenize = Model.tokenize
-    monkeypatch.setattr(
-        Model, "tokenize", lambda *args, **named: (tokenize(*args, **named)[0], *tokenize(*args, **named))
-    )
+    tokenized = Model._tokenized
+
+    def doubled(model: Model, *args: Any) -> tuple[tuple[Token, ...], Sequence[int]]:
+        tokens, segment_ids = tokenized(model, *args)
+        return (tokens[0], *tokens), segment_ids
+
+    monkeypatch.setattr(Model, "_tokenized", doubled)
     ask(engine, ForwardRequest(ticket=3, inputs=RunInputs(TEXT)))
     bad = ask(engine, TrustRequest(run=3))
     assert isinstance(bad, TrustReport)

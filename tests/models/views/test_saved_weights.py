@@ -103,7 +103,7 @@ def test_segments_of_an_encoder_that_knows_some(story_bert: Model, tmp_path: Pat
     trace = run(story_bert, "Tom [MASK] to the park.")
     save_weights(trace, tmp_path / "a.npz")
     saved = load_weights(tmp_path / "a.npz")
-    assert saved.segments == (0,) * len(trace.tokens)
+    assert saved.segment_ids == (0,) * len(trace.tokens)
     assert [token.special for token in saved.tokens] == [token.special for token in trace.tokens]
 
 
