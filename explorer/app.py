@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import logging
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from logging.handlers import RotatingFileHandler
+from typing import TYPE_CHECKING
 
 from explorer.arguments import parse
-from explorer.first_state import first_state
-from explorer.session.state import Notice
 from models.text.template_limits import ARGUMENT, serve
+
+if TYPE_CHECKING:
+    from explorer.window.window import MainWindow
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -43,15 +45,14 @@ def _run_window(args: argparse.Namespace) -> int:
     from explorer import settings as remembered
     from explorer.window.window import MainWindow
 
-    _log_to_file()
+    gc.disable()  # what is made until the window has its contents stays
     app = QApplication(sys.argv[:1])
     app.setApplicationName("Attention Explorer")
     app.setDesktopFileName("attention-explorer")
     settings, sentence = remembered.load()
-    notice = Notice("warning", sentence) if sentence else None
-    window = MainWindow(first_state(args, settings.view, notice), settings, theme_now=args.theme)
+    window = MainWindow(None, settings, theme_now=args.theme)
+    window.once_painted(lambda: _fill(window, args, sentence))
     window.show()
-    window.start()
     code = app.exec()
     if not window.stopped:
         logging.shutdown()
@@ -59,21 +60,21 @@ def _run_window(args: argparse.Namespace) -> int:
     return code
 
 
-class Log(RotatingFileHandler):
-    def handleError(self, record: logging.LogRecord) -> None:
-        """A full disk: the window works without a log, and says nothing of it on standard error."""
+def _fill(window: MainWindow, args: argparse.Namespace, sentence: str) -> None:
+    """Put into the window on screen what the options ask for. `sentence` says what is wrong with the settings."""
+    from PySide6.QtWidgets import QApplication
 
+    from explorer.first_state import first_state
+    from explorer.log import log_to_file
+    from explorer.session.state import Notice
 
-def _log_to_file() -> None:
-    """Keep the last two logs. A windowed build has no standard error to write to."""
-    from explorer.settings import folder
-
-    handlers: list[logging.Handler] = []
+    log_to_file()
+    notice = Notice("warning", sentence) if sentence else None
     try:
-        folder().mkdir(parents=True, exist_ok=True)
-        handlers.append(Log(folder() / "log.txt", maxBytes=1 << 20, backupCount=1, encoding="utf-8"))
-    except OSError:
-        pass  # a read-only home: the window works without a log
-    if sys.stderr is not None and os.environ.get("ATTENTION_EXPLORER_DEBUG"):
-        handlers.append(logging.StreamHandler())
-    logging.basicConfig(level=logging.INFO, handlers=handlers or [logging.NullHandler()])
+        window.fill(first_state(args, window.settings.view, notice))
+    except Exception:
+        QApplication.exit(1)  # nobody is left with an empty window
+        raise
+    gc.freeze()
+    gc.enable()
+    window.start()

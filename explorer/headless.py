@@ -207,7 +207,8 @@ def _write_picture(args: argparse.Namespace) -> str:
     from explorer.session.view_options import ViewOptions
     from explorer.settings import Settings
     from explorer.window.saving import save_picture
-    from explorer.window.window import SMALLEST, MainWindow
+    from explorer.window.shell import SMALLEST
+    from explorer.window.window import MainWindow
 
     if width < SMALLEST.width() or height < SMALLEST.height():
         return f"The window does not fit into {args.size}. It needs {SMALLEST.width()}x{SMALLEST.height()} at least."

@@ -14,6 +14,7 @@ from explorer.session.intents import SelectHead, SetView
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.theme import SEQUENTIAL_MAPS, ThemeName
+from explorer.window.dialogs import FileDialogs
 from explorer.window.docks import DockHost
 from explorer.window.top_bar import TopBar
 
@@ -25,17 +26,13 @@ class Menued(Protocol):
     input: InputPanel
     top_bar: TopBar
     dock_host: DockHost
+    dialogs: FileDialogs
     theme_name: ThemeName
     panel_menus: tuple[QMenu, QMenu]  # which panels are open, and going to one
 
     def menuBar(self) -> QMenuBar: ...
     def close(self) -> bool: ...
     def choose_checkpoint(self) -> None: ...
-    def open_picture(self) -> None: ...
-    def open_session(self) -> None: ...
-    def save_session(self) -> None: ...
-    def save_picture(self) -> None: ...
-    def save_weights(self) -> None: ...
     def reset_layout(self) -> None: ...
     def set_theme_name(self, name: ThemeName) -> None: ...
     def scale_text(self, factor: float) -> None: ...
@@ -73,10 +70,11 @@ def _add(
 
 
 def _file(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
+    files = window.dialogs
     tip = "Shipped ones, those opened lately, a folder, a GGUF file, or a name on Hugging Face"
     _add(menu, actions, "open", "&Open a checkpoint…", "Ctrl+O", window.choose_checkpoint, tip)
-    _add(menu, actions, "open_session", "Open a &session…", "Ctrl+Shift+O", window.open_session)
-    look = _add(menu, actions, "open_picture", "Open a p&icture…", "Ctrl+Shift+P", window.open_picture)
+    _add(menu, actions, "open_session", "Open a &session…", "Ctrl+Shift+O", files.open_session)
+    look = _add(menu, actions, "open_picture", "Open a p&icture…", "Ctrl+Shift+P", files.open_picture)
     look.setToolTip("For a vision model to look at")
 
     def enable(_old: State | None, new: State) -> None:
@@ -87,9 +85,17 @@ def _file(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
     enable(None, window.session.state)
     menu.addSeparator()
     tip = "The checkpoint's name, the text, its branches, the selection and the interventions"
-    _add(menu, actions, "save_session", "&Save the session…", "Ctrl+S", window.save_session, tip)
-    _add(menu, actions, "picture", "Save a &picture of the window…", "Ctrl+Shift+S", window.save_picture)
-    _add(menu, actions, "weights", "Save all &weights…", "Ctrl+Shift+W", window.save_weights, "As arrays, for NumPy")
+    _add(menu, actions, "save_session", "&Save the session…", "Ctrl+S", files.save_session, tip)
+    _add(menu, actions, "picture", "Save a &picture of the window…", "Ctrl+Shift+S", files.save_picture)
+    _add(
+        menu,
+        actions,
+        "weights",
+        "Save all &weights…",
+        "Ctrl+Shift+W",
+        files.save_weights,
+        "As arrays, for NumPy",
+    )
     menu.addSeparator()
     _add(menu, actions, "quit", "&Quit", "Ctrl+Q", window.close)
 

@@ -17,7 +17,8 @@ from safetensors.torch import load_file, save_file
 
 import models
 from explorer import __version__
-from explorer.app import Log, main
+from explorer.app import main
+from explorer.log import Log
 from models import decode, open_checkpoint
 from models.files.catalogue import folder_of
 from tests.models.talking import save_talking

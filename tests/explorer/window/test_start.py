@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QObject, QTimer
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
 from explorer.panels.registry import BUILT_IN
 from explorer.session.state import Document, State
-from explorer.window.window import SEEN_FIRST, MainWindow
+from explorer.settings import Settings, load
+from explorer.window.contents import SEEN_FIRST
+from explorer.window.window import MainWindow
 from models.protocol.request import Failure, Request, Result
 from tests.explorer.real_window import destroy, look_put_back, wait_until
 
@@ -32,33 +36,60 @@ ON_FIRST_USE = (
     "explorer.window.saving",
     *(point.module.removesuffix(".panel") for point in BUILT_IN if point.name not in SEEN_FIRST),
 )
-"""Modules that nothing needs which is painted at first."""
+"""Modules that nothing needs which is seen at first."""
 
-PAINTED_FIRST = """
+WITH_CONTENTS = (
+    "numpy",
+    "logging.handlers",
+    "importlib.metadata",
+    "explorer.language",
+    "explorer.compute",
+    "explorer.panels",
+    "explorer.session.session",
+    "explorer.window.contents",
+    "explorer.window.menus",
+)
+"""Modules that the window's own first paint does not wait for."""
+
+PAINTED = """
+import json
 import sys
-from PySide6.QtCore import QEvent, QObject
 from explorer import app
 from explorer.window import window
 
 class Watched(window.MainWindow):
+    painted = ()
+
     def paintEvent(self, event):
         super().paintEvent(event)
-        print(*sys.modules, sep="\\n")
+        self.painted = (*self.painted, list(sys.modules))
+
+    def start(self):
+        filled, size = len(self.painted), self.size()
+        super().start()
+        self.once_painted(lambda: self.tell(filled, size))
+
+    def tell(self, filled, size):
+        print(json.dumps([self.painted[0], self.painted[filled], self.input.text.text(), self.size() == size]))
         self.close()
 
 window.MainWindow = Watched
-sys.exit(app.main([]))
+sys.exit(app.main([{options}]))
 """
 
 
-def test_nothing_is_imported_before_the_first_paint_that_it_does_not_show(tmp_path):
+def test_the_window_is_painted_first_and_then_what_is_seen_in_it(tmp_path):
     environment = {**os.environ, "ATTENTION_EXPLORER_HOME": str(tmp_path)}
+    program = PAINTED.format(options="'--text', 'Tom ran'")
     ran = subprocess.run(
-        [sys.executable, "-c", PAINTED_FIRST], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
     )
-    imported = set(ran.stdout.split())
-    assert "explorer.panels.head_map.panel" in imported
-    assert imported & set(ON_FIRST_USE) == set()
+    empty, filled, text, same_size = json.loads(ran.stdout)
+    assert set(empty) & {*WITH_CONTENTS, *ON_FIRST_USE} == set()
+    assert {"explorer.panels.head_map.panel", *WITH_CONTENTS} <= set(filled)
+    assert set(filled) & set(ON_FIRST_USE) == set()
+    assert text == "Tom ran"
+    assert same_size
 
 
 class Refusing:
@@ -101,6 +132,38 @@ def test_panels_come_one_by_one_and_no_other_window_is_shown_meanwhile(qapp):
         window.close()
         destroy(window)
     qapp.removeEventFilter(windows)
+
+
+def test_keys_pressed_while_the_window_is_empty_are_typed_into_its_input(qapp):
+    with look_put_back():
+        window = MainWindow(None, engine_factory=Refusing, remembers=False)
+        window.show()
+        for key in (Qt.Key.Key_Space, Qt.Key.Key_U, Qt.Key.Key_P, Qt.Key.Key_S, Qt.Key.Key_Backspace):
+            QTest.keyClick(window.windowHandle(), key)
+        window.once_painted(lambda: window.fill(State(Document(text="Tom ran"))))
+        wait_until(lambda: window.centralWidget() is not None)
+        QTest.keyClick(window.windowHandle(), Qt.Key.Key_Period)
+        assert window.input.text.text() == "Tom ran up."
+        assert window.session.state.document.text == "Tom ran up."
+        window.close()
+        destroy(window)
+
+
+def test_a_window_that_is_closed_while_empty_stays_so_and_keeps_what_was_remembered(qapp, tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTENTION_EXPLORER_HOME", str(tmp_path))
+    filled = []
+    with look_put_back():
+        window = MainWindow(None, Settings(layout=b"as it was", text_scale=1.5), engine_factory=Refusing)
+        window.once_painted(lambda: filled.append(True))
+        window.show()
+        window.close()
+        QApplication.processEvents()
+        assert window.stopped
+        assert filled == []
+        settings, sentence = load()
+        assert (settings.layout, settings.text_scale, sentence) == (b"as it was", 1.5, "")
+        assert settings.geometry == bytes(window.saveGeometry().data())
+        destroy(window)
 
 
 def test_a_window_that_is_closed_at_once_makes_no_more_panels(qapp):

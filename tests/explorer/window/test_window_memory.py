@@ -13,7 +13,8 @@ from explorer import settings as remembered
 from explorer.session.intents import SetView
 from explorer.session.state import Document, Notice, State
 from explorer.settings import Settings
-from explorer.window.window import FIRST, SMALLEST, MainWindow
+from explorer.window.shell import FIRST, SMALLEST
+from explorer.window.window import MainWindow
 from tests.explorer.real_window import destroy, look_put_back
 
 pytestmark = pytest.mark.x

@@ -1,0 +1,28 @@
+"""The log: a file beside the settings."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from logging.handlers import RotatingFileHandler
+
+from explorer.settings import folder
+
+
+class Log(RotatingFileHandler):
+    def handleError(self, record: logging.LogRecord) -> None:
+        """A full disk: the window works without a log, and says nothing of it on standard error."""
+
+
+def log_to_file() -> None:
+    """Keep the last two logs. A windowed build has no standard error to write to."""
+    handlers: list[logging.Handler] = []
+    try:
+        folder().mkdir(parents=True, exist_ok=True)
+        handlers.append(Log(folder() / "log.txt", maxBytes=1 << 20, backupCount=1, encoding="utf-8"))
+    except OSError:
+        pass  # a read-only home: the window works without a log
+    if sys.stderr is not None and os.environ.get("ATTENTION_EXPLORER_DEBUG"):
+        handlers.append(logging.StreamHandler())
+    logging.basicConfig(level=logging.INFO, handlers=handlers or [logging.NullHandler()])

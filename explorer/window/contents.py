@@ -1,0 +1,220 @@
+"""What is in the window: the line at the top, notices, the input, and the panels in their docks, around one session."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from explorer.compute.bridge import Bridge, connect
+from explorer.compute.worker import EngineLike
+from explorer.panels import registry
+from explorer.panels.base import Panel
+from explorer.panels.input.panel import InputPanel
+from explorer.panels.registry import open_panels, switched_off
+from explorer.session.hover import Hover
+from explorer.session.intents import Intent, Show
+from explorer.session.session import Session
+from explorer.session.state import State
+from explorer.settings import LAYOUT_VERSION, Settings
+from explorer.theme import Theme
+from explorer.widgets.notice_bar import NoticeBar
+from explorer.window.docks import DockHost
+from explorer.window.top_bar import TopBar
+from models.protocol.loading import Loaded
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+SEEN_FIRST = ("heads", "map", "next")
+"""The panels that the first layout shows. The others are made one by one after the window has been painted."""
+
+
+class Contents(QWidget):
+    """A session with its engine, and all that shows it. `start` sets the engine going."""
+
+    panel_put_away = Signal(str)
+    """The panel of this name is taken out of the window: there is none."""
+    panels_opened = Signal()
+    """All panels have been made, also those of other packages."""
+
+    def __init__(self, state: State, theme: Theme, engine_factory: Callable[[], EngineLike]) -> None:
+        super().__init__()
+        self.theme = theme
+        self.session = Session(state)
+        self.hover = Hover(self)
+        self.bridge = Bridge(engine_factory, self)
+        connect(self.session, self.bridge)
+        self.top_bar = TopBar(self.session, self.hover)
+        self.notice_bar = NoticeBar()
+        self.notice_bar.action_triggered.connect(self._on_notice_action)
+        self.notice_bar.dismissed.connect(lambda: self.session.dispatch(Show(None)))
+        self.panel_bar = NoticeBar()
+        """Which panels are left out or switched off, and why: said of no model, so no model's opening takes it away."""
+        self.input = InputPanel(self.session, self.hover)
+        self.dock_host = DockHost()
+        self._panels: dict[str, Panel] = {}
+        self._coming = deque(point for point in registry.BUILT_IN if point.name not in SEEN_FIRST)
+        self._looks_for_more = True
+        self._said_of_panels: tuple[str, ...] = ()
+        self._is_stopped = False
+        for panel in (self.input, self.top_bar.trust):
+            panel.failed.connect(partial(self._on_panel_failed, panel))
+        for point in registry.BUILT_IN:
+            if point.name in SEEN_FIRST:
+                self._open_panel(point)
+            else:
+                self.dock_host.reserve(point.name, registry.TITLES[point.name])
+        self._lay_out()
+        self.session.changed.connect(self._on_changed)
+        self.set_theme(theme)
+        self._show_notice(state)
+
+    def _lay_out(self) -> None:
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.top_bar)
+        inner = QVBoxLayout()
+        inner.setContentsMargins(10, 0, 10, 8)
+        inner.setSpacing(6)
+        inner.addWidget(self.notice_bar)
+        inner.addWidget(self.panel_bar)
+        inner.addWidget(self.input)
+        inner.addWidget(self.dock_host, 1)
+        column.addLayout(inner, 1)
+
+    def start(self) -> None:
+        """Begin to load, and make the panels that are not seen first."""
+        self.session.start()
+        self._open_panels_in_turn()
+
+    def stop(self, patience: float) -> bool:
+        """End the engine's thread; whether it ended within `patience` seconds."""
+        self._is_stopped = True
+        return self.bridge.stop(patience)
+
+    def arrange(self, settings: Settings) -> None:
+        """Put the docks where they were when the window was closed last, or where they are at first."""
+        self.dock_host.arrange(settings.text_scale)
+        if settings.layout_version == LAYOUT_VERSION:
+            self.dock_host.restore(settings.layout)
+
+    def remembered_layout(self) -> bytes | None:
+        """Where the docks are; None while those of other packages, which have places too, have not been made."""
+        # closed at once, it would not know the places of other packages' panels
+        return None if self._looks_for_more and registry.installed() else self.dock_host.remembered()
+
+    def set_theme(self, theme: Theme) -> None:
+        self.theme = theme
+        for panel in (self.input, self.top_bar.trust, *self._panels.values()):
+            panel.attempt(partial(panel.set_theme, theme))
+        for part in (self.dock_host, self.notice_bar, self.panel_bar):
+            part.set_theme(theme)
+
+    def _on_changed(self, old: State, new: State) -> None:
+        if new.notice != old.notice:
+            self._show_notice(new)
+        loaded = new.results.loaded
+        if loaded is not None and loaded is not old.results.loaded:
+            self._show_what_suits(old.results.loaded, loaded)
+
+    @property
+    def panels(self) -> tuple[Panel, ...]:
+        """All panels in the order of their tabs. Those that come after the first paint are made now if need be."""
+        while not self.has_all_panels():
+            self._open_next_panel()
+        return tuple(self._panels[name] for name in self.dock_host.docks if name in self._panels)
+
+    def has_all_panels(self) -> bool:
+        """Whether every panel has been made, also those of other packages."""
+        return not self._coming and not self._looks_for_more
+
+    def _open_panels_in_turn(self) -> None:
+        """One panel whenever the event loop has nothing else to do: it never waits for all of them."""
+        if not self.has_all_panels() and not self._is_stopped:
+            self._open_next_panel()
+            QTimer.singleShot(0, self._open_panels_in_turn)
+
+    def _open_next_panel(self) -> None:
+        if self._coming:
+            self._open_panel(self._coming.popleft())
+            return
+        self._looks_for_more = False
+        for point in registry.installed():
+            self._open_panel(point)
+        self.panels_opened.emit()
+
+    def _open_panel(self, point: EntryPoint) -> None:
+        """Put a panel into the window, or say why it cannot be had."""
+        opened = open_panels(self.session, self.hover, (point,), taken=self._panels)
+        for panel in opened.panels:
+            self._panels[panel.name] = panel
+            panel.failed.connect(partial(self._on_panel_failed, panel))
+            panel.attempt(partial(panel.set_theme, self.theme))
+            if panel.name not in self.dock_host.docks:
+                place = self.dock_host.reserve if self._looks_for_more else self.dock_host.reserve_beside
+                place(panel.name, panel.title)
+                self.dock_host.set_theme(self.theme)
+            self.dock_host.fill(panel)
+        if opened.left_out:
+            self._said_of_panels = (*self._said_of_panels, *opened.left_out)
+            self._show_said_of_panels()
+            if point.name in self.dock_host.docks and point.name not in self._panels:
+                self._put_away(point.name)
+
+    def _put_away(self, name: str) -> None:
+        """Take a panel that there is none of out of the window."""
+        self.dock_host.remove(name)
+        self.panel_put_away.emit(name)
+
+    def is_settled(self) -> bool:
+        """Whether all that is visible shows the text in the input, or a sentence says why it cannot."""
+        state = self.session.state
+        if (
+            self._coming
+            or self._looks_for_more
+            or self.bridge.busy
+            or (state.results.loaded is None and state.notice is None)
+        ):
+            return False
+        return state.notice is not None or (state.up_to_date and all(not panel.is_waiting() for panel in self.panels))
+
+    def _show_what_suits(self, before: Loaded | None, now: Loaded) -> None:
+        """Put away the panels that have nothing to show of this checkpoint, and bring out those that have.
+
+        Only where that changes: a panel that a person closed or opened stays so while it makes no difference.
+        """
+        for panel in self.panels:
+            suits = panel.attempt(partial(panel.suits, now.info))
+            suited = before is None or panel.attempt(partial(panel.suits, before.info))
+            if suits is not None and suits != suited:
+                self.dock_host.docks[panel.name].setVisible(suits)
+
+    def _on_panel_failed(self, panel: Panel, reason: str) -> None:
+        """Say which panel has raised, and take it out of the window; input and trust strip stay in their places."""
+        self._said_of_panels = (*self._said_of_panels, switched_off(panel, reason))
+        self._show_said_of_panels()
+        if self._panels.get(panel.name) is panel:
+            del self._panels[panel.name]
+            self._put_away(panel.name)
+
+    def _show_said_of_panels(self) -> None:
+        if self._said_of_panels:
+            self.panel_bar.show_notice("warning", " ".join(self._said_of_panels))
+
+    def _show_notice(self, state: State) -> None:
+        notice = state.notice
+        if notice is None:
+            self.notice_bar.hide()
+        else:
+            self.notice_bar.show_notice(notice.kind, notice.text, notice.action_label)
+
+    def _on_notice_action(self) -> None:
+        notice = self.session.state.notice
+        if notice is not None and isinstance(notice.action, Intent):
+            self.session.dispatch(notice.action)

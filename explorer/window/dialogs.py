@@ -1,0 +1,112 @@
+"""The dialogs of files: pictures, weights and sessions, and what is said where a file cannot be used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from explorer.session.intents import OpenCheckpoint, RestoreDocument, SetPicture, Show
+from explorer.session.session import Session
+from explorer.session.state import Notice
+from models.files.weights_path import weights_path
+from models.protocol.errors import ExplorerError
+from models.protocol.export import ExportRequest
+
+SESSION_FILTER = "Attention Explorer session (*.json)"
+WEIGHTS_FILTER = "NumPy (*.npz);;safetensors (*.safetensors)"
+
+
+class FileDialogs:
+    """Lets a person choose files to open and to save. `window` is what the dialogs belong to."""
+
+    def __init__(self, window: QWidget, session: Session) -> None:
+        self._window = window
+        self.session = session
+
+    def open_picture(self) -> None:
+        """Let the person choose what a vision model looks at."""
+        chosen = self.session.state.document.picture
+        folder = str(Path(chosen).parent) if Path(chosen).is_file() else str(Path.home())
+        from models.files.sample_pictures import SUFFIXES
+
+        endings = " ".join(f"*{suffix}" for suffix in sorted(SUFFIXES))
+        path, _ = QFileDialog.getOpenFileName(self._window, "Open a picture", folder, f"Pictures ({endings})")
+        if path:
+            self.look_at(path)
+
+    def look_at(self, path: str) -> None:
+        """Give a picture to the model, or say that it reads text."""
+        loaded = self.session.state.results.loaded
+        if loaded is not None and loaded.info.family == "vision":
+            self.session.dispatch(SetPicture(path))
+            return
+        sentence = f"{Path(path).name} is a picture, and the open model reads text. Open a vision model to look at it."
+        self.session.dispatch(
+            Show(Notice("info", sentence, action_label="Open vit-cifar10", action=OpenCheckpoint("vit-cifar10")))
+        )
+
+    def save_picture(self) -> None:
+        """Let the person save the window as a picture."""
+        path, _ = QFileDialog.getSaveFileName(
+            self._window, "Save a picture of the window", "attention.png", "PNG (*.png)"
+        )
+        if not path:
+            return
+        from explorer.window.saving import save_picture
+
+        sentence = save_picture(self._window.grab(), Path(path))
+        if sentence:
+            self.session.dispatch(Show(Notice("error", sentence)))
+
+    def save_weights(self) -> None:
+        """Let the person save the weights of every head."""
+        ran = self.session.state.ran
+        if ran is None:
+            return
+        path, kind = QFileDialog.getSaveFileName(
+            self._window, "Save all attention weights", "attention.npz", WEIGHTS_FILTER
+        )
+        if not path:
+            return
+        typed = Path(path if Path(path).suffix or "safetensors" not in kind else f"{path}.safetensors")
+        try:
+            file = weights_path(typed)
+        except ExplorerError as error:
+            self.session.dispatch(Show(Notice("error", str(error))))
+            return
+        if file != Path(path) and file.exists():  # of which the dialog has not asked
+            sentence = f"{file} is there already. Save the weights under its whole name to replace it, or another."
+            self.session.dispatch(Show(Notice("error", sentence)))
+            return
+        self.session.request(ExportRequest(run=ran.run, path=str(file)))
+
+    def save_session(self) -> None:
+        """Let the person save what they chose (not what was computed) as a session file."""
+        path, _ = QFileDialog.getSaveFileName(self._window, "Save the session", "attention.json", SESSION_FILTER)
+        if not path:
+            return
+        file = Path(path) if Path(path).suffix else Path(path).with_suffix(".json")
+        from explorer.session import files
+
+        try:
+            files.save(self.session.state.document, file)
+        except ValueError as error:
+            self.session.dispatch(Show(Notice("error", str(error))))
+        else:
+            self.session.dispatch(Show(Notice("info", f"The session is saved: {file}.")))
+
+    def open_session(self) -> None:
+        """Let the person go back to a session that was saved. A file that is no session changes nothing."""
+        path, _ = QFileDialog.getOpenFileName(self._window, "Open a session", "", SESSION_FILTER)
+        if not path:
+            return
+        from explorer.session import files
+
+        try:
+            document = files.load(Path(path))
+        except ValueError as error:
+            self.session.dispatch(Show(Notice("error", str(error))))
+            return
+        self.session.dispatch(Show(None))
+        self.session.dispatch(RestoreDocument(document))
