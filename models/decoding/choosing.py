@@ -22,13 +22,13 @@ class Choice:
 
     token: int
     log_probability: float  # of the model
-    offers: tuple[DecodeCandidate, ...]
+    candidates: tuple[DecodeCandidate, ...]
     stages: tuple[Stage, ...]
     drawn: float | None  # the uniform number that decided, None where nothing was drawn
 
     @property
-    def offer(self) -> DecodeCandidate:
-        return next(offer for offer in self.offers if offer.id == self.token)
+    def chosen(self) -> DecodeCandidate:
+        return next(candidate for candidate in self.candidates if candidate.id == self.token)
 
 
 def end_ids(model: Model) -> tuple[int, ...]:
@@ -84,9 +84,9 @@ def choose(
     best = logits[0].topk(min(top, logits.shape[1])).indices
     if token not in best.tolist():
         best = torch.cat([best, best.new_tensor([token])])
-    offers = _offers(model, best, logits[0], log_p, kept, filtered.cut_by if filtered is not None else {})
+    candidates = _candidates(model, best, logits[0], log_p, kept, filtered.cut_by if filtered is not None else {})
     done = stages(filtered, logits[0], best) if filtered is not None else ()
-    return Choice(token, float(log_p[token]), offers, done, drawn)
+    return Choice(token, float(log_p[token]), candidates, done, drawn)
 
 
 def _drawn(probabilities: Tensor, uniform: float) -> int:
@@ -97,7 +97,7 @@ def _drawn(probabilities: Tensor, uniform: float) -> int:
     return min(int(place), int(probabilities.nonzero()[-1]))
 
 
-def _offers(
+def _candidates(
     model: Model, ids: Tensor, logits: Tensor, log_p: Tensor, kept: Tensor | None, cut_by: dict[str, Tensor]
 ) -> tuple[DecodeCandidate, ...]:
     probabilities = log_p[ids].exp()

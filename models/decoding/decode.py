@@ -51,7 +51,7 @@ class DecodedStep:
     text: str  # written so far, special tokens left out; of the best beam in a beam search, else of the first sample;
     # of a masked model the whole text
     ids: tuple[int, ...]  # written so far, without the prompt
-    offers: tuple[DecodeCandidate, ...]  # the likeliest by the model, and the chosen one; empty in a beam search
+    candidates: tuple[DecodeCandidate, ...]  # the likeliest by the model, and the chosen one; empty in a beam search
     chosen: DecodeCandidate | None  # None in a beam search, where `beams` tell
     log_probability: float  # of all that was written, by the model
     ended: bool  # the model ended the text (that of every sample), or the search is over
@@ -168,7 +168,7 @@ def _filled(
             text=first.text,
             whole=shown.whole,
             ids=first.ids,
-            offers=shown.offers,
+            candidates=shown.candidates,
             chosen=shown.chosen,
             log_probability=first.log_probability,
             ended=first.ended,
@@ -211,8 +211,8 @@ def _side_by_side(
             number=number,
             text=samples[first].text,
             ids=samples[first].ids,
-            offers=shown.offers if shown is not None else (),
-            chosen=shown.offer if shown is not None else None,
+            candidates=shown.candidates if shown is not None else (),
+            chosen=shown.chosen if shown is not None else None,
             log_probability=samples[first].log_probability,
             ended=not writing.writing,
             cache_bytes=run.cache_bytes,
@@ -254,7 +254,7 @@ def _beam(
             number=number,
             text=written_text(model, list(best.ids)),
             ids=best.ids,
-            offers=(),
+            candidates=(),
             chosen=None,
             log_probability=best.log_probability,
             ended=search.is_over,

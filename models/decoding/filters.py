@@ -64,13 +64,13 @@ def apply(chain: list[tuple[str, Filter]], ids: Tensor, scores: Tensor) -> Filte
     return Filtered(scores, cut_by, after)
 
 
-def stages(filtered: Filtered, logits: Tensor, offered: Tensor) -> tuple[Stage, ...]:
+def stages(filtered: Filtered, logits: Tensor, candidates: Tensor) -> tuple[Stage, ...]:
     """What each filter did to the distribution that the one before it left, of one sequence.
 
     Args:
         filtered: what `apply` made of the logits.
         logits: the model's, (vocabulary,).
-        offered: the candidates whose shares are told, (candidates,) ids.
+        candidates: the candidates whose shares are told, (candidates,) ids.
     """
     model = before = logits.double().softmax(dim=-1)  # (vocabulary,)
     found = []
@@ -83,8 +83,8 @@ def stages(filtered: Filtered, logits: Tensor, offered: Tensor) -> tuple[Stage, 
                 probability=float(model[cut].sum()),
                 moved=float((after - before).abs().sum()) / 2,
                 left=int((~torch.isneginf(scores[0])).sum()),
-                shares=tuple(after[offered].tolist()),
-                ahead=tuple((before * (before > before[offered][:, None])).sum(dim=1).tolist()),
+                shares=tuple(after[candidates].tolist()),
+                ahead=tuple((before * (before > before[candidates][:, None])).sum(dim=1).tolist()),
                 peak=float(before.max()),
             )
         )

@@ -158,9 +158,9 @@ class WrittenText:
             started,
             self._ending(choice.token in self._ends, request),
             run,
-            offers=choice.offers,
+            candidates=choice.candidates,
             stages=choice.stages,
-            chosen=choice.offer,
+            chosen=choice.chosen,
             drawn=choice.drawn,
             log_probability=choice.log_probability,
         )
@@ -185,9 +185,9 @@ class WrittenText:
                     started,
                     self._ending(choice.token in self._ends, alone),
                     drawing.run,
-                    offers=choice.offers,
+                    candidates=choice.candidates,
                     stages=choice.stages,
-                    chosen=choice.offer,
+                    chosen=choice.chosen,
                     drawn=choice.drawn,
                     log_probability=choice.log_probability,
                 )
@@ -329,7 +329,14 @@ class WrittenText:
     ) -> DecodeStepView:
         text = self._continuation(ids)
         layers: tuple[CacheLayer, ...] = run.cache_layers() if isinstance(run, CachedRun) else ()
-        values: dict[str, object] = {"offers": (), "stages": (), "chosen": None, "drawn": None, "beams": (), **details}
+        values: dict[str, object] = {
+            "candidates": (),
+            "stages": (),
+            "chosen": None,
+            "drawn": None,
+            "beams": (),
+            **details,
+        }
         return DecodeStepView(
             request=request,
             text=text,

@@ -40,8 +40,8 @@ class Stage:
     probability: float  # that the model gave to these, all together
     moved: float  # taken from some tokens and given to others: half the sum of |after - before| (total variation)
     left: int  # tokens that are not cut yet
-    shares: tuple[float, ...]  # of each offer after it, in the order of the offers; 0 where cut
-    ahead: tuple[float, ...]  # of each offer, what all likelier tokens held before it: what top-p goes by
+    shares: tuple[float, ...]  # of each candidate after it, in the order of the candidates; 0 where cut
+    ahead: tuple[float, ...]  # of each candidate, what all likelier tokens held before it: what top-p goes by
     peak: float  # the likeliest token's share before it: what min-p goes by
 
 
@@ -154,7 +154,7 @@ class DecodeStepView(Result):
     text: str  # written so far, special tokens left out; of the best beam in a beam search
     whole: Prompt  # what "use this text" puts into the input (the target, in an encoder-decoder model)
     ids: tuple[int, ...]
-    offers: tuple[DecodeCandidate, ...]  # the likeliest by the model, and the chosen one; empty in a beam search
+    candidates: tuple[DecodeCandidate, ...]  # the likeliest by the model, and the chosen one; empty in a beam search
     stages: tuple[Stage, ...]  # one a filter that is on, in the order in which they act
     chosen: DecodeCandidate | None  # None in a beam search, where `beams` tell
     drawn: float | None  # the uniform random number that decided, None where nothing was drawn

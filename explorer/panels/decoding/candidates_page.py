@@ -48,7 +48,7 @@ class CandidatesPage(QWidget):
         self.tree.hide()
         self.bars.show()
         self._view = view
-        self._ids = tuple(offer.id for offer in view.offers) if view is not None else ()
+        self._ids = tuple(candidate.id for candidate in view.candidates) if view is not None else ()
         self.stages.show_stages([stage.filter for stage in view.stages] if view is not None else [])
         number = 0 if view is None else view.request.number
         say(self.heading, f"Step {number}: click another candidate to go that way." if number else "")

@@ -56,36 +56,36 @@ def overview(view: DecodeStepView) -> list[FilterRow]:
     chosen = view.chosen.id if view.chosen is not None else None
     return [
         FilterRow(
-            label=offer.label,
-            probability=offer.probability,
-            kept=offer.kept,
-            cut_by=offer.cut_by,
-            chosen=offer.id == chosen,
-            tooltip=f"id {offer.id}: logit {offer.logit:.4f}, probability {offer.probability:.6g}, after the "
-            f"settings {offer.kept:.6g}. Click to go this way.{byte_note(offer.label)}",
+            label=candidate.label,
+            probability=candidate.probability,
+            kept=candidate.kept,
+            cut_by=candidate.cut_by,
+            chosen=candidate.id == chosen,
+            tooltip=f"id {candidate.id}: logit {candidate.logit:.4f}, probability {candidate.probability:.6g}, "
+            f"after the settings {candidate.kept:.6g}. Click to go this way.{byte_note(candidate.label)}",
         )
-        for offer in view.offers
+        for candidate in view.candidates
     ]
 
 
 def stage_rows(view: DecodeStepView, place: int) -> list[FilterRow]:
     """What one filter was given of each candidate, and what it left."""
     stage = view.stages[place]
-    before = view.stages[place - 1].shares if place else tuple(offer.probability for offer in view.offers)
+    before = view.stages[place - 1].shares if place else tuple(candidate.probability for candidate in view.candidates)
     so_far = {other.filter for other in view.stages[: place + 1]}
     chosen = view.chosen.id if view.chosen is not None else None
     return [
         FilterRow(
-            label=offer.label,
+            label=candidate.label,
             probability=given,
             kept=left,
-            cut_by=offer.cut_by if offer.cut_by in so_far else "",
-            chosen=offer.id == chosen,
-            tooltip=f"id {offer.id}: {given:.6g} before {stage.filter}, {left:.6g} after it; likelier tokens held "
-            f"{ahead:.6g} together. Click to go this way.{byte_note(offer.label)}",
+            cut_by=candidate.cut_by if candidate.cut_by in so_far else "",
+            chosen=candidate.id == chosen,
+            tooltip=f"id {candidate.id}: {given:.6g} before {stage.filter}, {left:.6g} after it; likelier tokens held "
+            f"{ahead:.6g} together. Click to go this way.{byte_note(candidate.label)}",
             start=ahead if stage.filter == "top-p" else 0.0,
         )
-        for offer, given, left, ahead in zip(view.offers, before, stage.shares, stage.ahead, strict=True)
+        for candidate, given, left, ahead in zip(view.candidates, before, stage.shares, stage.ahead, strict=True)
     ]
 
 

@@ -260,7 +260,7 @@ def step_view(request: DecodeStepRequest, token: int = 7, *, ending: Ending = ""
         text="",
         whole=request.inputs.prompt,
         ids=(*request.ids, token),
-        offers=(chosen,),
+        candidates=(chosen,),
         stages=(),
         chosen=chosen,
         drawn=None,

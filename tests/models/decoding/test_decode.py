@@ -112,12 +112,12 @@ def test_a_step_tells_what_it_chose_from(story_gpt):
     logits = CachedRun(story_gpt, story_gpt.encode("Tom and Anna went to the")).logits()[0].double().numpy()
     p = np.exp(logits - logits.max())
     p /= p.sum()
-    assert [offer.id for offer in step.offers] == np.argsort(-p)[:5].tolist()
-    for offer in step.offers:
-        assert offer.probability == pytest.approx(p[offer.id], abs=1e-6)
-        assert offer.kept == offer.probability
-        assert offer.logit == pytest.approx(logits[offer.id], abs=1e-5)
-    assert step.chosen == step.offers[0]
+    assert [candidate.id for candidate in step.candidates] == np.argsort(-p)[:5].tolist()
+    for candidate in step.candidates:
+        assert candidate.probability == pytest.approx(p[candidate.id], abs=1e-6)
+        assert candidate.kept == candidate.probability
+        assert candidate.logit == pytest.approx(logits[candidate.id], abs=1e-5)
+    assert step.chosen == step.candidates[0]
     assert step.log_probability == pytest.approx(np.log(p.max()), abs=1e-5)
 
 
@@ -125,8 +125,8 @@ def test_the_chosen_token_is_listed_also_where_it_is_no_favourite(story_gpt):
     logits = torch.zeros(1, 100)
     logits[0, :10] = 5.0
     choice = choose(story_gpt, logits, torch.zeros(1, 1, dtype=torch.long), DecodeSettings(), 1, top=3, forced=77)
-    assert choice.offer.id == 77
-    assert len(choice.offers) == 4
+    assert choice.chosen.id == 77
+    assert len(choice.candidates) == 4
     assert choice.drawn is None
 
 

@@ -87,11 +87,11 @@ def drawn(engine, count, numbers, text=TEXT, settings=DRAWN, ids=(), **more) -> 
     return found
 
 
-def _assert_alike(offers, others) -> None:
+def _assert_alike(candidates, others) -> None:
     """The same candidates in the same order; a token that ran alone differs from one that ran in a row by rounding."""
-    assert [(o.id, o.cut_by) for o in offers] == [(o.id, o.cut_by) for o in others]
-    np.testing.assert_allclose([o.probability for o in offers], [o.probability for o in others], atol=1e-5)
-    np.testing.assert_allclose([o.kept for o in offers], [o.kept for o in others], atol=1e-5)
+    assert [(o.id, o.cut_by) for o in candidates] == [(o.id, o.cut_by) for o in others]
+    np.testing.assert_allclose([o.probability for o in candidates], [o.probability for o in others], atol=1e-5)
+    np.testing.assert_allclose([o.kept for o in candidates], [o.kept for o in others], atol=1e-5)
 
 
 def rows(engine, ids, text=TEXT, site=SITE, head=5) -> DecodeRowsView:
@@ -109,7 +109,7 @@ def test_it_writes_what_decode_writes(gpt, story_gpt, settings):
     expected = list(decode(story_gpt, TEXT, 10, **{n: getattr(settings, n) for n in settings.__slots__}))
     assert views[-1].ids == expected[-1].ids
     for view, other in zip(views, expected, strict=True):
-        _assert_alike(view.offers, other.offers)
+        _assert_alike(view.candidates, other.candidates)
     assert sum(view.log_probability for view in views) == pytest.approx(expected[-1].log_probability, abs=1e-4)
     assert views[-1].whole == TEXT + expected[-1].text
     assert views[-1].ending == "steps"
@@ -136,7 +136,7 @@ def test_going_back_and_sideways_gives_what_a_fresh_start_gives(gpt, back_to):
     fresh = opened("story-gpt")
     expected = step(fresh, back_to + 2, (*ids, 42))
     assert after.ids == expected.ids
-    _assert_alike(after.offers, expected.offers)
+    _assert_alike(after.candidates, expected.candidates)
 
 
 def test_the_cache_computes_one_token_a_step_and_reuses_the_others(gpt):
@@ -350,7 +350,7 @@ def test_samples_side_by_side_are_those_written_alone(gpt):
         alone = played(gpt, 8, settings=dataclasses.replace(DRAWN, sample=number), steps=100)
         assert views[-1].ids == alone[-1].ids
         for view, other in zip(views, alone, strict=True):
-            _assert_alike(view.offers, other.offers)
+            _assert_alike(view.candidates, other.candidates)
             assert view.drawn == other.drawn
             assert view.request == dataclasses.replace(other.request, site=SITE, head=5)
         assert (views[-1].text, views[-1].whole) == (alone[-1].text, alone[-1].whole)
@@ -394,7 +394,7 @@ def test_samples_are_taken_up_where_they_were_left(request, engine):
     assert isinstance(view, DecodeSamplesView)
     for each, expected in zip(view.steps, whole.values(), strict=True):
         assert each.ids == expected[3].ids
-        _assert_alike(each.offers, expected[3].offers)
+        _assert_alike(each.candidates, expected[3].candidates)
 
 
 def test_rows_of_every_sample_are_a_whole_passs_rows(gpt, story_gpt):
