@@ -21,10 +21,12 @@ from explorer.session.state import (
     site_of,
     site_tokens,
 )
-from explorer.session.talking import as_text, with_prompt
+from explorer.session.talking import as_text
+from explorer.session.writing import Asked
+from explorer.session.writing_rules import written
 from models.files.sample_pictures import default_picture
 from models.protocol.chat import Pair, Prompt, plain_text
-from models.protocol.decoding import DecodeSamplesView, DecodeStepView
+from models.protocol.decoding import DecodeSamplesView, DecodeStepRequest, DecodeStepView
 from models.protocol.describing import Described, DescribeRequest
 from models.protocol.export import Exported, ExportRequest
 from models.protocol.head import HeadView
@@ -34,7 +36,6 @@ from models.protocol.quality import QualityRequest, QualityView
 from models.protocol.request import Failure, Lane, Progress, Result, RunRequest
 from models.protocol.run_inputs import InputsRequest
 from models.protocol.running import ForwardRequest, Ran
-from models.protocol.step import Stepped
 from models.protocol.trust import TrustReport
 from models.protocol.values import CheckpointInfo, Placement
 from models.protocol.variance import VarianceView
@@ -172,13 +173,25 @@ def _(result: VarianceView, state: State) -> State:
 @_arrive.register(DecodeSamplesView)
 def _(result: DecodeStepView | DecodeSamplesView, state: State) -> State:
     state = _without_notice(_without_progress(state, result), result)
+    asked = state.asked if state.asked is not None and result.request == state.asked.request else None
+    if isinstance(result, DecodeStepView) and result.request.into_input:
+        return state if asked is None else _into_input(replace(state, asked=None), asked, result)
     results = state.results.without(DecodeStepView, DecodeSamplesView).keeping(result)
     state = replace(state, results=results)
-    asked = state.asked
-    if asked is None or result.request != asked.request:
-        return state  # a step that was looked at again, or that was broken off
-    document = state.document
-    return replace(state, asked=None, document=document.with_branches(asked.grown(document.branches, result)))
+    if asked is None:
+        return state  # a step that was selected again, or that was broken off
+    return replace(state, asked=None, document=written(state.document, asked, result))
+
+
+def _into_input(state: State, asked: Asked, view: DecodeStepView) -> State:
+    if view.ending != "model":
+        return replace(state, document=written(state.document, asked, view), restored=False)
+    chosen = view.chosen
+    assert chosen is not None  # a beam search writes nothing into the input
+    sentence = (
+        f"The model ends the text here: its likeliest next token is {chosen.label} ({100 * chosen.probability:.0f} %)."
+    )
+    return replace(state, notice=Notice("info", sentence, lane=view.request.lane))
 
 
 @_arrive.register
@@ -188,22 +201,6 @@ def _(result: QualityView, state: State) -> State:
     if state.measuring is not None and not result.ended:
         following = replace(state.measuring, done=result.done)
     return replace(state, results=state.results.keeping(result), measuring=following)
-
-
-@_arrive.register
-def _(result: Stepped, state: State) -> State:
-    state = _without_progress(state, result)
-    if not _is_of_this_run(state, result) or not state.up_to_date:
-        return state  # what the person typed meanwhile stands
-    state = _without_notice(state, result)
-    if not result.ended:
-        document = replace(with_prompt(state.document, result.text), target=result.target)
-        return replace(state, document=document, restored=False)
-    chosen = result.chosen
-    sentence = (
-        f"The model ends the text here: its likeliest next token is {chosen.label} ({100 * chosen.probability:.0f} %)."
-    )
-    return replace(state, notice=Notice("info", sentence, lane=result.request.lane))
 
 
 @_arrive.register
@@ -224,6 +221,8 @@ def _(result: Failure, state: State) -> State:
         return replace(state, results=state.results.keeping(described))
     if state.asked is not None and request == state.asked.request:
         state = replace(state, asked=None, passage=0)
+    elif isinstance(request, DecodeStepRequest) and request.into_input:
+        return state  # of another input by now
     if isinstance(request, QualityRequest):
         state = replace(state, measuring=None)
     if result.stale or _speaks_of_the_past(state, result):

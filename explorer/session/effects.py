@@ -3,7 +3,7 @@
 - A checkpoint was chosen: load it.
 - The text, or what is changed while it runs, is not what ran, and the checkpoint it is meant for is open: run it.
   While another one loads nothing runs, since the text may be meant for a model that is not there yet.
-- A step of decoding was asked for: write it.
+- A step of decoding was asked for, by the player or into the input: write it.
 - A checkpoint ran for the first time: check it against its own attention. If the text changes before the answer, the
   next run is checked instead. A long text is checked when somebody asks: it takes as long as running it did.
 - A measurement is under way: its next batch, and after a load, which called it off, the same one again. Stopped by a

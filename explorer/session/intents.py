@@ -201,7 +201,9 @@ class SetStrategy(Intent):
 
 @dataclass(frozen=True, slots=True)
 class AskStep(Intent):
-    """Let the model write a token after node `parent` of the tree; a beam search has a tree of its own.
+    """Let the model write a token after node `parent` of the tree, or into the input, if `request` says so.
+
+    A beam search has a tree of its own.
 
     Tokens of one passage are taken back at once: a step begins a passage, unless it goes on with the one before.
     ValueError where there is no such node, the request is not of its path, or the tree is full.

@@ -9,9 +9,8 @@ from explorer.session.state import State
 from models.protocol.decoding import DecodeStepRequest
 from models.protocol.request import Lane
 from models.protocol.running import ForwardRequest
-from models.protocol.step import StepRequest
 
-TEXT_LANES = frozenset({ForwardRequest.lane, StepRequest.lane, DecodeStepRequest.lane})
+TEXT_LANES = frozenset({ForwardRequest.lane, DecodeStepRequest.lane})
 """Lanes whose notices speak of the text: changing it answers them."""
 
 

@@ -13,9 +13,9 @@ from explorer.session.history import History
 from explorer.session.intents import Arrived, Intent, RestoreDocument
 from explorer.session.reduce import reduce
 from explorer.session.state import Document, State
+from explorer.session.writing_rules import written
 from models.protocol.decoding import DecodeSamplesView, DecodeStepView
 from models.protocol.request import Lane, Request
-from models.protocol.step import Stepped
 
 
 class Session(QObject):
@@ -113,9 +113,10 @@ class Session(QObject):
 
     def _record(self, intent: Intent, old: State) -> None:
         result = intent.result if isinstance(intent, Arrived) else None
-        if isinstance(result, (DecodeStepView, DecodeSamplesView)):
-            self._history.record_passage(old.document, old.passage, lambda document: _grown(document, old, result))
-        elif _is_step(intent):
+        asked = old.asked
+        if isinstance(result, (DecodeStepView, DecodeSamplesView)) and asked is not None:
+            self._history.record_passage(old.document, old.passage, lambda document: written(document, asked, result))
+        elif result is None:  # what a person did
             self._history.record(old.document, intent.merge)
 
     def _restore(self, walk: Callable[[Document], Document | None]) -> None:
@@ -137,13 +138,3 @@ class Session(QObject):
         if history != self._known_history:
             self._known_history = history
             self.history_changed.emit()
-
-
-def _is_step(intent: Intent) -> bool:
-    """Whether undo takes it back: what a person did, and the token the model wrote when they asked for one."""
-    return not isinstance(intent, Arrived) or isinstance(intent.result, Stepped)
-
-
-def _grown(document: Document, state: State, view: DecodeStepView | DecodeSamplesView) -> Document:
-    """`document` with the token that arrived in `state`."""
-    return document if state.asked is None else document.with_branches(state.asked.grown(document.branches, view))

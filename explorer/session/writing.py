@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from explorer.session.branches import Branches
 from models.protocol.decoding import DecodeSamplesRequest, DecodeSamplesView, DecodeStepRequest, DecodeStepView
@@ -13,6 +14,9 @@ Origin = tuple[str, RunInputs]
 
 TEXTS_KEPT = 8
 """Trees of other texts that are there again when one comes back to the text."""
+
+Into = Literal["branches", "prompt", "target"]
+"""What the answer to a step goes into: the tree, or that which the model is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +37,15 @@ class Asked:
     """The step of decoding that was asked for and is not answered yet."""
 
     request: DecodeStepRequest | DecodeSamplesRequest
-    parents: tuple[int, ...]  # the node that it goes on from; one for each of several samples
+    parents: tuple[int, ...]  # the node that it goes on from; one for each of several samples, none for the input
     looked_at: int  # when it was asked for
+    into: Into = "branches"
     shown: int = 0  # the place among the samples of the one that is looked at; -1 for one that goes no further
 
     @property
     def grows(self) -> bool:
         """Whether the answer is a token for the tree: a beam search has a tree of its own."""
-        return self.request.settings.strategy != "beam"
+        return self.into == "branches" and self.request.settings.strategy != "beam"
 
     def grown(self, branches: Branches, view: DecodeStepView | DecodeSamplesView) -> Branches:
         """The tree with the tokens that were chosen. Who has looked elsewhere meanwhile still does so."""

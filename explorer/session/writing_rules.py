@@ -15,8 +15,11 @@ from explorer.session.intents import (
     SetStrategy,
 )
 from explorer.session.rules import broken_off, rule
-from explorer.session.state import State
-from explorer.session.writing import Asked
+from explorer.session.state import Document, State
+from explorer.session.talking import with_prompt
+from explorer.session.writing import Asked, Into
+from models.protocol.chat import plain_text
+from models.protocol.decoding import DecodeSamplesView, DecodeStepRequest, DecodeStepView
 
 MOST_NAME = 80
 """Characters of the name of a branch."""
@@ -36,7 +39,9 @@ def _(intent: SetStrategy, state: State) -> State:
 
 @rule.register
 def _(intent: AskStep, state: State) -> State:
-    asked = Asked(intent.request, (intent.parent,), state.document.branches.current)
+    into = _into(intent.request, state)
+    parents = (intent.parent,) if into == "branches" else ()
+    asked = Asked(intent.request, parents, state.document.branches.current, into)
     if asked.grows:
         _check_paths(state.document.branches, asked.parents, (intent.request.ids,))
     return _asked(state, asked, intent.goes_on)
@@ -48,7 +53,14 @@ def _(intent: AskSamples, state: State) -> State:
     if len(intent.parents) != len(request.samples):
         raise ValueError(f"{len(request.samples)} samples cannot go on from {len(intent.parents)} nodes.")
     _check_paths(branches, intent.parents, request.ids)
-    return _asked(state, Asked(request, intent.parents, branches.current, intent.shown), intent.goes_on)
+    return _asked(state, Asked(request, intent.parents, branches.current, shown=intent.shown), intent.goes_on)
+
+
+def _into(request: DecodeStepRequest, state: State) -> Into:
+    if not request.into_input:
+        return "branches"
+    loaded = state.results.loaded
+    return "target" if loaded is not None and loaded.info.family == "seq2seq" else "prompt"
 
 
 def _asked(state: State, asked: Asked, goes_on: bool) -> State:
@@ -61,6 +73,17 @@ def _asked(state: State, asked: Asked, goes_on: bool) -> State:
         return replace(state, asked=asked)
     number = state.passages + 1
     return replace(state, asked=asked, passage=number, passages=number)
+
+
+def written(document: Document, asked: Asked, view: DecodeStepView | DecodeSamplesView) -> Document:
+    """`document` with the answer to `asked` in it."""
+    if isinstance(view, DecodeSamplesView) or asked.into == "branches":
+        return document.with_branches(asked.grown(document.branches, view))
+    if view.ending == "model":
+        return document
+    if asked.into == "target":
+        return replace(document, target=plain_text(view.whole))
+    return with_prompt(document, view.whole)
 
 
 def _check_paths(branches: Branches, parents: tuple[int, ...], paths: tuple[tuple[int, ...], ...]) -> None:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
 
 from models.attention.row_cache import most_rows
 from models.decoding.choosing import choose
-from models.decoding.next_token import filled
 from models.forward.model import Model
 from models.forward.run import run
 from models.forward.trace import Trace
-from models.protocol.chat import Prompt, plain_text
+from models.protocol.chat import Pair, Prompt, plain_text
 from models.protocol.decoding import DecodeRowsRequest, DecodeRowsView, DecodeStepRequest, DecodeStepView
 from models.protocol.errors import InputError
 from models.protocol.interventions import Intervention
+from models.protocol.values import Token
 from models.protocol.work import Cancelled
 
 
@@ -45,36 +46,14 @@ class Filling:
                 "A beam search writes from left to right; this model fills masks. Choose greedy or sampling."
             )
         self._go_to(request.ids, should_stop)
-        text = self._texts[-1]
-        trace = self._read(should_stop)
-        place, left = self._most_confident(trace)
-        ids = torch.tensor([[token.id for token in trace.tokens]])
-        logits = trace.logits_at([place]).float()
-        choice = choose(self.model, logits, ids, request.settings, request.number, request.top, request.forced)
-        whole = filled(self.model, text, trace.tokens[place], choice.token)
-        return DecodeStepView(
-            request=request,
-            text=plain_text(whole),
-            whole=whole,
-            ids=(*request.ids, choice.token),
-            candidates=choice.candidates,
-            stages=choice.stages,
-            chosen=choice.chosen,
-            drawn=choice.drawn,
-            log_probability=choice.log_probability,
-            ending="masks" if left == 1 else "steps" if request.number >= request.steps else "",
-            cache=(),
-            cache_bytes=0,
-            place=place,
-            masks=left - 1,
-            seconds=time.perf_counter() - started,
-        )
+        view = fill(self.model, self._read(should_stop), self._texts[-1], request)
+        return replace(view, seconds=time.perf_counter() - started)
 
     def rows(self, request: DecodeRowsRequest, should_stop: Callable[[], bool]) -> DecodeRowsView:
         """Where the head looked when the last of `ids` was chosen."""
         self._go_to(request.ids[:-1], should_stop)
         trace = self._read(should_stop)
-        words, place = tuple(token.word for token in trace.tokens), self._most_confident(trace)[0]
+        words, place = tuple(token.word for token in trace.tokens), most_confident(self.model, trace)[0]
         many = most_rows(len(words), len(words))
         first = max(0, min(place - many // 2, len(words) - many))
         rows = slice(first, first + many)
@@ -108,16 +87,66 @@ class Filling:
             if should_stop():
                 raise Cancelled
             trace = self._read(should_stop)
-            place, _ = self._most_confident(trace)
+            place, _ = most_confident(self.model, trace)
             self._texts.append(filled(self.model, self._texts[-1], trace.tokens[place], id_))
             self._ids = (*self._ids, id_)
 
-    def _most_confident(self, trace: Trace) -> tuple[int, int]:
-        """The mask whose likeliest token is the likeliest, and how many masks there are."""
-        masks = [i for i, token in enumerate(trace.tokens) if token.piece == self.model.info.mask_token]
-        if not masks or not trace.has_logits:
-            raise InputError(
-                f"There is no {self.model.info.mask_token} to fill. Select a word in the input and press Mask."
-            )
-        best = trace.logits_at(masks).float().softmax(dim=-1).amax(dim=-1)  # (masks,)
-        return masks[int(np.argmax(best.cpu().numpy()))], len(masks)
+
+def fill(model: Model, trace: Trace, text: Prompt, request: DecodeStepRequest) -> DecodeStepView:
+    """Fill the most confident mask of `text`, which was run as `trace`.
+
+    Raises:
+        InputError: there is no mask.
+    """
+    place, left = most_confident(model, trace)
+    ids = torch.tensor([[token.id for token in trace.tokens]])
+    logits = trace.logits_at([place]).float()
+    choice = choose(model, logits, ids, request.settings, request.number, request.top, request.forced)
+    whole = filled(model, text, trace.tokens[place], choice.token)
+    return DecodeStepView(
+        request=request,
+        text=plain_text(whole),
+        whole=whole,
+        ids=(*request.ids, choice.token),
+        candidates=choice.candidates,
+        stages=choice.stages,
+        chosen=choice.chosen,
+        drawn=choice.drawn,
+        log_probability=choice.log_probability,
+        ending="masks" if left == 1 else "steps" if request.number >= request.steps else "",
+        cache=(),
+        cache_bytes=0,
+        place=place,
+        masks=left - 1,
+    )
+
+
+def most_confident(model: Model, trace: Trace) -> tuple[int, int]:
+    """The position of the mask whose likeliest token is the likeliest, and how many masks there are.
+
+    Raises:
+        InputError: there is none.
+    """
+    masks = [i for i, token in enumerate(trace.tokens) if token.piece == model.info.mask_token]
+    if not masks or not trace.has_logits:
+        raise InputError(f"There is no {model.info.mask_token} to fill. Select a word in the input and press Mask.")
+    best = trace.logits_at(masks).float().softmax(dim=-1).amax(dim=-1)  # (masks,)
+    return masks[int(np.argmax(best.cpu().numpy()))], len(masks)
+
+
+def filled(model: Model, text: Prompt, mask: Token, id_: int) -> Prompt:
+    """`text` with the vocabulary entry `id_` in the place of `mask`, one of its tokens."""
+    if isinstance(text, Pair):
+        return text.with_text(mask.segment, _filled(model, text.text(mask.segment), mask, id_))
+    return _filled(model, plain_text(text), mask, id_)
+
+
+def _filled(model: Model, text: str, mask: Token, id_: int) -> str:
+    before, after = text[: mask.start], text[mask.end :]
+    piece = model.piece(id_)
+    if piece.startswith("##"):  # WordPiece goes on with the word before it
+        return before.rstrip() + piece.removeprefix("##") + after
+    # RoBERTa's mask takes the space before it along
+    space = mask.text[: len(mask.text) - len(mask.text.lstrip())]
+    word: str = model.tokenizer.decode([id_], skip_special_tokens=False, clean_up_tokenization_spaces=False)
+    return before + space + word.strip() + after

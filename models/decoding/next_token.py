@@ -1,53 +1,42 @@
-"""One more token: what the model would write after a text, or in the place of its most confident mask."""
+"""One more token into the input: what the model would write after it, or in the place of its most confident mask."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import sys
+import time
 
-from models.forward.context import Context
+import torch
+
+from models.decoding.choosing import choose
+from models.decoding.filling import fill
+from models.forward.current_run import CurrentRun
 from models.forward.model import Model
-from models.forward.predictions import predict
-from models.forward.trace import Trace
-from models.protocol.chat import Pair, Prompt, plain_text, with_more
+from models.forward.run import run as run_whole
+from models.protocol.chat import Prompt, plain_text, with_more
+from models.protocol.decoding import DecodeStepRequest, DecodeStepView
 from models.protocol.errors import InputError
-from models.protocol.step import Stepped, StepRequest
-from models.protocol.values import Candidate, Token
 
 # a character of several byte tokens is written whole: UTF-8 has at most four
 _CHARACTER_TOKENS = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    text: Prompt
-    chosen: Candidate
-    target: str | None = None  # of an encoder-decoder model: what its decoder has said
-    ended: bool = False  # the model chose to end the text (a token that stands for no text); `text` is as it was
+def write_into_input(request: DecodeStepRequest, run: CurrentRun) -> DecodeStepView:
+    """The input with the chosen token in it: at its end (causal), or in the most confident mask (masked models).
 
-
-def answer(request: StepRequest, context: Context) -> Stepped:
-    run = context.run(request.run)
-    written = write_next(run.model, run.trace, run.text, run.written)
-    return Stepped(
-        request=request, text=written.text, chosen=written.chosen, ended=written.ended, target=written.target
-    )
-
-
-def write_next(model: Model, trace: Trace, text: Prompt, target: str | list[int] | None = None) -> Written:
-    """The text with the likeliest token in it: at its end (causal), or in the most confident mask (masked models).
-
-    In a conversation it is the assistant who goes on.
-
-    An encoder-decoder model goes on with `target`, what its decoder has said so far.
+    In a conversation it is the assistant who goes on. An encoder-decoder model goes on with the target. Where the model
+    chooses to end the text (by a token that stands for no text), the answer's `ending` is "model" and `whole` is the
+    input as it was. Nothing is run again but to complete a character.
 
     Raises:
         InputError: the context is full, there is no mask to fill, or the model writes nothing.
     """
+    started = time.perf_counter()
+    model, trace, inputs = run.model, run.trace, run.inputs
     if model.info.family == "masked":
-        return _fill_mask(model, trace, text)
+        return fill(model, trace, inputs.prompt, request)
     if model.info.family not in ("causal", "seq2seq"):
         raise InputError(f"{model.info.name} writes no text after its input.")
-    if model.seq2seq and not isinstance(target, str):
+    if model.seq2seq and inputs.target is None:
         raise InputError(
             "The model has written its whole answer. Begin the target yourself, or empty it, to go step by step."
         )
@@ -57,63 +46,49 @@ def write_next(model: Model, trace: Trace, text: Prompt, target: str | list[int]
             f"The context is full: {model.info.name} reads at most {limit:,} tokens, and the text has them all. "
             "Take some text away to let it write on."
         )
-    chosen = predict(model, trace, [len(trace.tokens) - 1], top=1)[0].candidates[0]
-    if model.stands_for_no_text(chosen.id) or chosen.id in model.turn_end_ids:
-        return Written(text, chosen, target if isinstance(target, str) else None, ended=True)
-    if model.seq2seq:
-        said = [token.id for token in trace.tokens[1:]]  # after the start token
-        return Written(text, chosen, _decode(model, [*said, chosen.id]))
-    return Written(with_more(text, _written(model, trace, chosen.id)), chosen)
-
-
-def _written(model: Model, trace: Trace, first: int) -> str:
-    """What the chosen token adds to the text; where it is part of a character, with the tokens that complete it."""
-    from models.forward.run import run
-
-    ids = [token.id for token in trace.tokens]
-    before = _decode(model, ids)
-    ids.append(first)
-    for _ in range(_CHARACTER_TOKENS):
-        added = _decode(model, ids)[len(before) :]
-        if added and not added.endswith("\ufffd"):
-            return added
-        if model.info.context is not None and len(ids) >= model.info.context:
-            break
-        ids.append(int(run(model, ids).logits_at([len(ids) - 1])[0].argmax()))
-    return added
-
-
-def _decode(model: Model, ids: list[int], skip_special: bool = True) -> str:
-    text: str = model.tokenizer.decode(ids, skip_special_tokens=skip_special, clean_up_tokenization_spaces=False)
-    return text
-
-
-def _fill_mask(model: Model, trace: Trace, text: Prompt) -> Written:
-    masks = [i for i, token in enumerate(trace.tokens) if token.piece == model.info.mask_token]
-    if not masks:
-        raise InputError(
-            f"There is no {model.info.mask_token} to fill. Select a word and press Mask, then Step lets the model "
-            "fill it."
-        )
-    most_confident = max(
-        predict(model, trace, masks, top=1), key=lambda prediction: prediction.candidates[0].probability
+    given = [token.id for token in trace.tokens]
+    logits = trace.logits_at([len(given) - 1]).float()  # (1, vocabulary)
+    choice = choose(model, logits, torch.tensor([given]), request.settings, request.number, request.top, request.forced)
+    ends = model.stands_for_no_text(choice.token) or choice.token in model.turn_end_ids
+    ids, whole = ((choice.token,), _input(run)) if ends else _written(run, given, choice.token)
+    return DecodeStepView(
+        request=request,
+        text=plain_text(whole)[len(plain_text(_input(run))) :],
+        whole=whole,
+        ids=ids,
+        candidates=choice.candidates,
+        stages=choice.stages,
+        chosen=choice.chosen,
+        drawn=choice.drawn,
+        log_probability=choice.log_probability,
+        ending="model" if ends else "steps",
+        cache=(),
+        cache_bytes=0,
+        seconds=time.perf_counter() - started,
     )
-    chosen = most_confident.candidates[0]
-    return Written(filled(model, text, trace.tokens[most_confident.position], chosen.id), chosen)
 
 
-def filled(model: Model, text: Prompt, mask: Token, id_: int) -> Prompt:
-    """`text` with the vocabulary entry `id_` in the place of `mask`, one of its tokens."""
-    if isinstance(text, Pair):
-        return text.with_text(mask.segment, _filled(model, text.text(mask.segment), mask, id_))
-    return _filled(model, plain_text(text), mask, id_)
+def _input(run: CurrentRun) -> Prompt:
+    """What the model goes on with."""
+    return run.inputs.target or "" if run.model.seq2seq else run.inputs.prompt
 
 
-def _filled(model: Model, text: str, mask: Token, id_: int) -> str:
-    before, after = text[: mask.start], text[mask.end :]
-    piece = model.piece(id_)
-    if piece.startswith("##"):  # WordPiece goes on with the word before it
-        return before.rstrip() + piece.removeprefix("##") + after
-    # RoBERTa's mask takes the space before it along
-    space = mask.text[: len(mask.text) - len(mask.text.lstrip())]
-    return before + space + _decode(model, [id_], skip_special=False).strip() + after
+def _written(run: CurrentRun, given: list[int], first: int) -> tuple[tuple[int, ...], Prompt]:
+    """The token `first`, with those that complete its character, and the input with what they add to it."""
+    model = run.model
+    if model.seq2seq:
+        return (first,), _decode(model, [*given[1:], first])  # after the start token
+    before = _decode(model, given)
+    ids = [*given, first]
+    most = min(len(given) + _CHARACTER_TOKENS, model.info.context or sys.maxsize)
+    while True:
+        added = _decode(model, ids)[len(before) :]
+        if (added and not added.endswith("\ufffd")) or len(ids) >= most:
+            return tuple(ids[len(given) :]), with_more(run.inputs.prompt, added)
+        longer = run_whole(model, ids, interventions=run.inputs.interventions)
+        ids.append(int(longer.logits_at([len(ids) - 1])[0].argmax()))
+
+
+def _decode(model: Model, ids: list[int]) -> str:
+    text: str = model.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+    return text

@@ -12,6 +12,7 @@ from models.decoding.cached_run import CachedRun, Run, start_run
 from models.decoding.choosing import choose, end_ids
 from models.decoding.decode import written_text
 from models.decoding.filling import Filling
+from models.decoding.next_token import write_into_input
 from models.decoding.side_by_side import Drawing, Search
 from models.forward.context import Context
 from models.forward.model import Model
@@ -37,6 +38,8 @@ Asked = DecodeStepRequest | DecodeSamplesRequest | DecodeRowsRequest
 
 
 def answer_step(request: DecodeStepRequest, context: Context) -> DecodeStepView:
+    if request.into_input:
+        return write_into_input(request, context.run_of(request.inputs))
     return _player(context).step(request, context.should_stop)
 
 

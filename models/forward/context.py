@@ -9,6 +9,7 @@ from models.forward.current_run import CurrentRun
 from models.forward.kept import Kept
 from models.forward.model import Model
 from models.protocol.errors import InputError, StaleRunError
+from models.protocol.run_inputs import RunInputs
 from models.protocol.work import Report, ShouldStop
 
 
@@ -65,6 +66,17 @@ class Context:
         """
         run = self.workspace.run
         if run is None or run.ticket != ticket:
+            raise StaleRunError
+        return run
+
+    def run_of(self, inputs: RunInputs) -> CurrentRun:
+        """The run that is held, where it is one of `inputs`.
+
+        Raises:
+            StaleRunError: another one took its place.
+        """
+        run = self.workspace.run
+        if run is None or run.inputs != inputs:
             raise StaleRunError
         return run
 

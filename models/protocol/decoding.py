@@ -9,7 +9,7 @@ from models.protocol.chat import Prompt
 from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.interventions import Intervention
 from models.protocol.request import Lane, Result
-from models.protocol.run_inputs import InputsRequest
+from models.protocol.run_inputs import InputsRequest, RunInputs
 from models.protocol.values import SiteRef
 
 if TYPE_CHECKING:
@@ -85,6 +85,9 @@ class DecodeStepRequest(InputsRequest):
 
     The engine keeps its key/value cache from one step to the next, and goes back in it where `ids` do. In a beam search
     `number` says which step of the search is wanted, and `ids` are empty.
+
+    A step `into_input` goes on with the run of `inputs` that is on screen, and writes a character of several tokens
+    whole, since the text is tokenized anew after it (see `into_input`).
     """
 
     lane: ClassVar[Lane] = Lane("decode:play")
@@ -98,6 +101,12 @@ class DecodeStepRequest(InputsRequest):
     site: SiteRef | None = None  # whose attention rows are kept on the way
     head: int = 0
     top: int = 10  # candidates listed
+    into_input: bool = False  # what the Step button asks for: the answer takes the place of the input
+
+
+def into_input(inputs: RunInputs) -> DecodeStepRequest:
+    """The likeliest token after what was run (in the place of its most confident mask), to be put into the input."""
+    return DecodeStepRequest(inputs=inputs, settings=DecodeSettings(), steps=1, number=1, into_input=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

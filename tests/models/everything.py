@@ -21,6 +21,7 @@ from models.protocol.decoding import (
     DecodeSamplesView,
     DecodeStepRequest,
     DecodeStepView,
+    into_input,
 )
 from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.export import Exported, ExportRequest
@@ -33,7 +34,6 @@ from models.protocol.prediction import PredictionRequest
 from models.protocol.request import Failure, Request, Result
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest, Ran
-from models.protocol.step import StepRequest
 from models.protocol.trust import TrustRequest
 from models.protocol.values import Placement, SiteRef, Tile
 from models.protocol.variance import VarianceRequest
@@ -122,7 +122,7 @@ def views(engine: Engine, ran: Ran, folder: Path) -> Asked:
             AtlasRequest(**about, size=4, pooling="mean"),
             ExportRequest(**about, path=str(folder / "weights.npz")),
             VarianceRequest(**cell, batch=2, tokens=8, deviation=1.0, seed=0),
-            StepRequest(**about),
+            into_input(ran.inputs),
             TrustRequest(**about),
             ShuffleRequest(**about, seed=1),
         ]

@@ -27,6 +27,7 @@ from explorer.panels.input.words import (
 from explorer.panels.selected_head import head_name, head_shown, row_of, token_word, wanted_head
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import (
+    AskStep,
     Intent,
     SayInTurn,
     SelectKey,
@@ -42,10 +43,10 @@ from explorer.session.session import Session
 from explorer.session.state import Notice, State
 from explorer.widgets.card import Card
 from explorer.widgets.page import wrapped
+from models.protocol.decoding import into_input
 from models.protocol.head import HeadView, RowView
 from models.protocol.request import Request
 from models.protocol.running import ForwardRequest, Ran
-from models.protocol.step import StepRequest
 from models.protocol.values import CheckpointInfo, Site
 
 
@@ -144,7 +145,7 @@ class InputPanel(Panel):
         """Let the model write one token, or fill the mask that it is most certain of."""
         state = self.session.state
         if state.ran is not None and state.up_to_date:
-            self.session.request(StepRequest(run=state.ran.run))
+            self.dispatch(AskStep(into_input(state.ran.inputs)))
 
     def mask_word(self) -> None:
         """Put the mask in the place of the marked text, or of the word that the selected token belongs to."""

@@ -9,11 +9,11 @@ from typing import NoReturn
 
 import numpy as np
 
+from models.protocol.decoding import DecodeStepRequest
 from models.protocol.head import HeadRequest, HeadView
 from models.protocol.loading import LoadRequest
 from models.protocol.request import Request, Result
 from models.protocol.running import ForwardRequest
-from models.protocol.step import StepRequest
 from models.protocol.trust import TrustRequest
 from models.protocol.work import Cancelled
 from tests.explorer.session import answers
@@ -39,8 +39,8 @@ class QuickEngine:
                 return replace(answers.ran(self.runs, request.inputs.prompt), request=request)
             case TrustRequest():
                 return replace(answers.trust_report(request.run), request=request)
-            case StepRequest():
-                return replace(answers.stepped(request.run), request=request)
+            case DecodeStepRequest():
+                return replace(answers.stepped(), request=request)
             case HeadRequest():
                 weights = np.full((16, 16), request.ticket, np.float32)
                 weights.setflags(write=False)

@@ -14,12 +14,12 @@ from explorer.compute.worker import EngineLike
 from explorer.session.intents import OpenCheckpoint, SetText
 from explorer.session.session import Session
 from models.protocol.atlas import AtlasRequest
+from models.protocol.decoding import into_input
 from models.protocol.head import HeadRequest, HeadView
 from models.protocol.loading import Loaded, LoadRequest
 from models.protocol.request import Failure, Lane, Progress, Request, Result
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest, Ran, RerunRequest
-from models.protocol.step import StepRequest
 from models.protocol.trust import TrustReport
 from models.protocol.values import SiteRef
 from tests.explorer.compute.engines import GatedEngine, QuickEngine, Report, ShouldStop
@@ -131,7 +131,7 @@ def test_an_answer_under_way_when_a_newer_request_is_posted_is_dropped(make_brid
     results = arrivals(bridge)
     bridge.post(head(1))
     engine.wait_until_working()
-    bridge.post(StepRequest(run=1))
+    bridge.post(into_input(RunInputs("a")))
     engine.open_gate()
     engine.wait_until_working()  # on the step: the head's answer has left, and no event was processed here
     bridge.post(head(2))

@@ -7,13 +7,13 @@ import pytest
 
 from explorer.compute.mailbox import Mailbox
 from models.protocol.atlas import AtlasRequest
+from models.protocol.decoding import into_input
 from models.protocol.head import HeadRequest
 from models.protocol.interventions import Scale
 from models.protocol.loading import LoadRequest
 from models.protocol.request import Request
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest, RerunRequest
-from models.protocol.step import StepRequest
 from models.protocol.trust import TrustRequest
 from models.protocol.values import SiteRef
 
@@ -59,7 +59,7 @@ def test_lanes_do_not_replace_each_other(mailbox):
 
 def test_a_load_comes_first_then_the_text_then_whoever_waits_longest(mailbox):
     load = mailbox.post(LoadRequest(reference="a"))
-    step = mailbox.post(StepRequest(run=1))
+    step = mailbox.post(into_input(RunInputs("a")))
     mailbox.post(head(1))
     forward = mailbox.post(ForwardRequest(inputs=RunInputs("a")))
     atlas = mailbox.post(AtlasRequest(run=1, size=8))

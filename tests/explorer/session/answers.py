@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from explorer.session.branches import GREEDY, Branches
-from explorer.session.intents import Arrived, Intent
+from explorer.session.intents import Arrived, AskStep, Intent
 from explorer.session.reduce import reduce
 from explorer.session.state import Document, State
 from models.protocol.alignment import AlignmentRequest, AlignmentView
@@ -21,6 +21,7 @@ from models.protocol.decoding import (
     DecodeStepRequest,
     DecodeStepView,
     Ending,
+    into_input,
 )
 from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.head import HeadRequest, HeadView
@@ -32,7 +33,6 @@ from models.protocol.quality import QualityPart, QualityRequest, QualityScore, Q
 from models.protocol.request import Failure, Progress, Request, Result
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest, Ran
-from models.protocol.step import Stepped, StepRequest
 from models.protocol.trust import TrustReport, TrustRequest
 from models.protocol.values import (
     DEFAULT_PLACEMENT,
@@ -46,6 +46,7 @@ from models.protocol.values import (
     Token,
 )
 
+WENT = RunInputs("Tom and Anna went")
 TO = Candidate(id=7, label="␣to", piece="Ġto", probability=0.684, logit=9.5, rank=1)
 END = Candidate(id=0, label="⟨end⟩", piece="<|endoftext|>", probability=0.684, logit=9.5, rank=1)
 
@@ -233,8 +234,25 @@ def trust_report(run: int = 1) -> TrustReport:
     )
 
 
-def stepped(run: int = 1, text: str = "Tom and Anna went to", *, ended: bool = False) -> Stepped:
-    return Stepped(request=StepRequest(run=run), text=text, chosen=END if ended else TO, ended=ended)
+def stepped(whole: Prompt = "Tom and Anna went to", inputs: RunInputs = WENT, *, ended: bool = False) -> DecodeStepView:
+    """What the Step button asks for: the token after `inputs`, in them."""
+    token = END if ended else TO
+    chosen = DecodeCandidate(token.id, token.label, token.logit, token.probability, kept=token.probability)
+    request = into_input(inputs)
+    return replace(
+        step_view(request, chosen.id, ending="model" if ended else "steps"),
+        whole=inputs.prompt if ended else whole,
+        candidates=(chosen,),
+        chosen=chosen,
+    )
+
+
+def stepping(
+    whole: Prompt = "Tom and Anna went to", inputs: RunInputs = WENT, *, ended: bool = False
+) -> tuple[AskStep, DecodeStepView]:
+    """The Step button is pressed, and the answer arrives."""
+    view = stepped(whole, inputs, ended=ended)
+    return AskStep(view.request), view
 
 
 def step_request(

@@ -49,7 +49,6 @@ from models.protocol.loading import LoadRequest
 from models.protocol.request import Result
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest
-from models.protocol.step import StepRequest
 from models.protocol.values import SiteRef
 from tests.explorer.session import answers
 
@@ -60,6 +59,7 @@ def _origin(writing: Writing) -> Origin:
 
 CHECKPOINTS = st.sampled_from(["story-gpt", "story-bert", "b"])
 TEXTS = st.sampled_from(["", "Tom and Anna went", "a b", "a b c d e f g", "x [MASK] y"])
+INPUTS = st.builds(RunInputs, TEXTS)
 RUNS = st.integers(1, 3)
 POSITIONS = st.integers(-2, 9)
 SITES = st.builds(SiteRef, st.sampled_from(["decoder", "encoder"]), st.integers(0, 8))
@@ -69,7 +69,7 @@ TOKENS = st.integers(1, 4)
 WRITINGS = st.builds(
     Writing,
     CHECKPOINTS,
-    st.builds(RunInputs, TEXTS),
+    INPUTS,
     st.lists(TOKENS, min_size=1, max_size=3).map(
         lambda tokens: reduce(lambda tree, token: tree.grow(token, str(token), -0.5), tokens, Branches())
     ),
@@ -96,6 +96,7 @@ STEP_REQUESTS = st.builds(
     st.lists(TOKENS, max_size=2),
     st.none() | TOKENS,
 )
+INPUT_STEPS = st.builds(answers.stepped, TEXTS, INPUTS, ended=st.booleans())
 SAMPLES_REQUESTS = st.builds(answers.samples_request, st.just(2), st.lists(TOKENS, max_size=2).map(tuple), TEXTS)
 KNOBS = st.one_of(
     st.builds(Scale, st.sampled_from([0.0, 0.5, 1.0]), site=st.none() | SITES, head=st.none() | st.integers(0, 8)),
@@ -103,8 +104,8 @@ KNOBS = st.one_of(
 )
 REQUESTS = st.one_of(
     st.builds(LoadRequest, reference=CHECKPOINTS),
-    st.builds(ForwardRequest, inputs=st.builds(RunInputs, TEXTS)),
-    st.builds(StepRequest, run=RUNS),
+    st.builds(ForwardRequest, inputs=INPUTS),
+    INPUT_STEPS.map(lambda view: view.request),
     STEP_REQUESTS,
     st.just(answers.QUALITY),
 )
@@ -137,7 +138,7 @@ def steps() -> st.SearchStrategy[Intent]:
         st.just(ClearInterventions()),
         st.builds(SetDecoding, DECODINGS),
         st.builds(SetStrategy, st.sampled_from(get_args(Strategy))),
-        st.builds(AskStep, STEP_REQUESTS, NODES, st.booleans()),
+        st.builds(AskStep, STEP_REQUESTS | INPUT_STEPS.map(lambda view: view.request), NODES, st.booleans()),
         st.builds(
             AskSamples,
             SAMPLES_REQUESTS,
@@ -150,7 +151,9 @@ def steps() -> st.SearchStrategy[Intent]:
         st.builds(DeleteBranch, NODES),
         st.builds(Measure, st.none() | st.just(answers.QUALITY)),
         st.builds(Show, st.none() | st.builds(Notice, st.just("info"), TEXTS)),
-        st.builds(Busy, st.frozensets(st.sampled_from(["load", "forward", "trust"]))),
+        st.builds(
+            Busy, st.frozensets(st.sampled_from([LoadRequest.lane, ForwardRequest.lane, DecodeStepRequest.lane]))
+        ),
     )
 
 
@@ -173,7 +176,7 @@ def results() -> st.SearchStrategy[Result]:
         st.builds(answers.shuffle_view, RUNS, st.integers(0, 2)),
         st.builds(answers.quality_view, st.sampled_from([3, 12])),
         st.builds(answers.trust_report, RUNS),
-        st.builds(answers.stepped, RUNS, TEXTS, ended=st.booleans()),
+        INPUT_STEPS,
         st.builds(answers.step_view, STEP_REQUESTS, TOKENS),
         st.builds(answers.samples_view, SAMPLES_REQUESTS, TOKENS, TOKENS),
         st.builds(answers.progress, REQUESTS),

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from explorer.session.intents import (
+    AskStep,
     Intent,
     OpenCheckpoint,
     PutIntervention,
@@ -19,6 +20,7 @@ from explorer.session.intents import (
 )
 from explorer.session.state import Document, Notice, Selection, State
 from models.protocol.atlas import AtlasView
+from models.protocol.decoding import DecodeStepRequest
 from models.protocol.describing import Described, DescribeRequest
 from models.protocol.head import HeadView
 from models.protocol.interventions import Positions, Scale
@@ -28,7 +30,6 @@ from models.protocol.recurrent import RecurrentRequest, RecurrentView
 from models.protocol.request import Failure, Result
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest
-from models.protocol.step import StepRequest
 from models.protocol.trust import TrustReport
 from models.protocol.values import SiteRef
 from tests.explorer.session import answers
@@ -179,11 +180,11 @@ def test_a_run_ends_what_was_said_about_the_one_before(running):
     assert after(failed, answers.ran(2, "a")).notice is None
 
 
-@pytest.mark.parametrize("step", [SetText("Tom and Anna went to"), answers.stepped(text="Tom and Anna went to")])
+@pytest.mark.parametrize("step", [(SetText("Tom and Anna went to"),), answers.stepping("Tom and Anna went to")])
 def test_after_a_restored_text_was_changed_the_query_follows_again(running, step):
     moved = after(running, SelectKey(2))
     restored = after(moved, RestoreDocument(running.document))
-    state = after(restored, step, answers.ran(2, "Tom and Anna went to"))
+    state = after(restored, *step, answers.ran(2, "Tom and Anna went to"))
     assert state.document.selection.query == 4
 
 
@@ -234,27 +235,38 @@ def test_a_head_that_is_no_longer_selected_is_ignored(running):
 
 
 def test_a_step_lengthens_the_text_and_the_query_follows_on_the_next_run(running):
-    state = after(running, answers.stepped(text="Tom and Anna went to"))
+    state = after(running, *answers.stepping("Tom and Anna went to"))
     assert state.document.text == "Tom and Anna went to"
     state = after(state, answers.ran(2, "Tom and Anna went to"))
     assert state.document.selection.query == 4
 
 
 def test_a_model_that_ends_the_text_says_so(running):
-    state = after(running, answers.stepped(ended=True))
+    state = after(running, *answers.stepping(ended=True))
     assert state.document == running.document
     assert state.notice == Notice(
-        "info", "The model ends the text here: its likeliest next token is ⟨end⟩ (68 %).", lane=StepRequest.lane
+        "info", "The model ends the text here: its likeliest next token is ⟨end⟩ (68 %).", lane=DecodeStepRequest.lane
     )
 
 
 def test_a_step_never_overwrites_what_was_typed_meanwhile(running):
-    typed = after(running, SetText("Mine"))
-    assert after(typed, answers.stepped()) is typed
+    press, view = answers.stepping()
+    typed = after(running, press, SetText("Mine"))
+    assert after(typed, view) is typed
+    assert after(typed, answers.failure(view.request, "The context is full.")) is typed
 
 
-def test_a_step_of_another_run_is_ignored(running):
-    assert after(running, answers.stepped(run=7)) is running
+def test_a_step_nobody_waits_for_is_ignored(running):
+    assert after(running, answers.stepped()) is running
+    other = answers.stepped(inputs=RunInputs("Tom and"))
+    asked = after(running, AskStep(answers.stepped().request))
+    assert after(asked, other) is asked
+
+
+def test_a_step_into_the_input_leaves_what_the_player_shows(running):
+    state = after(running, *answers.stepping())
+    assert state.results.decoded is None
+    assert state.document.branches == running.document.branches
 
 
 # --------------------------------------------------------------------------- progress and failures arrive
@@ -278,8 +290,9 @@ def test_a_text_that_is_too_long_offers_to_keep_what_fits(running):
 
 
 def test_a_step_beyond_the_context_has_nothing_to_cut(running):
-    state = after(running, answers.failure(answers.stepped().request, "The context is full.", cut_to=3))
-    assert state.notice == Notice("warning", "The context is full.", lane=StepRequest.lane)
+    press, view = answers.stepping()
+    state = after(running, press, answers.failure(view.request, "The context is full.", cut_to=3))
+    assert state.notice == Notice("warning", "The context is full.", lane=DecodeStepRequest.lane)
 
 
 @pytest.mark.parametrize(

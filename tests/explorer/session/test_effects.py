@@ -114,9 +114,9 @@ def test_a_text_that_failed_is_tried_on_another_model():
 
 
 def test_a_step_runs_the_longer_text():
-    assert running().after(answers.stepped(text="Tom and Anna went to")) == (
-        ForwardRequest(inputs=RunInputs("Tom and Anna went to")),
-    )
+    story, (press, view) = running(), answers.stepping("Tom and Anna went to")
+    assert story.after(press) == (view.request,)
+    assert story.after(view) == (ForwardRequest(inputs=RunInputs("Tom and Anna went to")),)
 
 
 def test_another_checkpoint_is_loaded_once():

@@ -32,10 +32,10 @@ from explorer.session.state import Document, Notice, Selection, State
 from explorer.session.view_options import ViewOptions
 from explorer.session.writing import TEXTS_KEPT
 from models.protocol.cell import CellRequest
+from models.protocol.decoding import DecodeStepRequest
 from models.protocol.export import ExportRequest
 from models.protocol.loading import LoadRequest
 from models.protocol.running import ForwardRequest
-from models.protocol.step import StepRequest
 from models.protocol.trust import TrustReport
 from models.protocol.values import SiteRef
 from tests.explorer.session import answers
@@ -50,7 +50,7 @@ def test_typing_keeps_the_last_results_on_screen(running):
     assert not typed.up_to_date
 
 
-@pytest.mark.parametrize("lane", [None, StepRequest.lane, ExportRequest.lane, CellRequest.lane])
+@pytest.mark.parametrize("lane", [None, DecodeStepRequest.lane, ExportRequest.lane, CellRequest.lane])
 def test_going_on_takes_away_what_was_said_of_something_else(running, lane):
     said = after(running, Show(Notice("error", "Something.", lane=lane)))
     assert after(said, SetView("mean_column", True)).notice is None
@@ -84,7 +84,7 @@ def test_the_same_text_changes_nothing(running):
 
 @pytest.mark.parametrize(
     ("lane", "stays"),
-    [(ForwardRequest.lane, False), (StepRequest.lane, False), (LoadRequest.lane, True), (None, False)],
+    [(ForwardRequest.lane, False), (DecodeStepRequest.lane, False), (LoadRequest.lane, True), (None, False)],
 )
 def test_typing_takes_away_what_was_said_about_the_text(running, lane, stays):
     notice = Notice("error", "Something.", lane=lane)

@@ -209,7 +209,10 @@ def test_what_the_engine_changes_is_no_step(session):
 
 
 def test_a_token_the_model_wrote_is_a_step(session):
-    session.dispatch(Arrived(answers.stepped(text="Tom and Anna went to")))
+    press, view = answers.stepping("Tom and Anna went to")
+    session.dispatch(press)
+    session.dispatch(Arrived(view))
+    assert session.state.document.text == "Tom and Anna went to"
     session.undo()
     assert session.state.document.text == "Tom and Anna went"
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from explorer.session.intents import Arrived, OpenCheckpoint, SayInTurn, SetChat, SetText, SetTurns
@@ -14,7 +12,6 @@ from models.protocol.chat import MOST_TURNS, Chat, Prompt, Turn
 from models.protocol.request import Failure
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest
-from models.protocol.step import StepRequest
 from tests.explorer.session import answers
 
 TURNS = (Turn("system", "Be brief."), Turn("user", "Who is Tom?"), Turn("assistant", "A boy."))
@@ -130,7 +127,9 @@ def test_a_step_goes_into_the_assistants_turn(session: Session) -> None:
     session.dispatch(SetTurns(TURNS[:2]))
     session.dispatch(Arrived(answers.ran(3, Chat(TURNS[:2]))))
     longer = Chat(TURNS[:2]).said("A")
-    session.dispatch(Arrived(replace(answers.stepped(3), text=longer, request=StepRequest(run=3))))
+    press, view = answers.stepping(longer, RunInputs(Chat(TURNS[:2])))
+    session.dispatch(press)
+    session.dispatch(Arrived(view))
     assert read(session) == longer
     session.undo()
     assert read(session) == Chat(TURNS[:2])

@@ -14,10 +14,10 @@ from explorer.panels.head_map.panel import HeadMapPanel
 from explorer.panels.next_token.panel import NextTokenPanel
 from explorer.session.intents import OpenCheckpoint
 from explorer.window.window import MainWindow
+from models.protocol.decoding import DecodeStepRequest
 from models.protocol.head import HeadView
 from models.protocol.prediction import PredictionView
 from models.protocol.running import ForwardRequest
-from models.protocol.step import StepRequest
 from tests.explorer.real_window import (
     EXAMPLE,
     bars,
@@ -131,7 +131,7 @@ def test_the_buttons_do_what_their_keys_do(window):
     settle(window)
     with requests_of(window) as asked:
         click(window.input.step_button, window.input.step_button.rect().center())
-    assert [type(request) for request in asked] == [StepRequest]
+    assert [type(request) for request in asked] == [DecodeStepRequest]
     settle(window)
     assert window.input.text.text() == EXAMPLE + " Tom"
 

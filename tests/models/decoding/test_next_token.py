@@ -8,21 +8,32 @@ import pytest
 import torch
 
 from models import open_checkpoint, run
-from models.decoding.next_token import Written, write_next
+from models.decoding.next_token import write_into_input
+from models.forward.current_run import CurrentRun
 from models.forward.model import Model
 from models.forward.predictions import predict
+from models.protocol.decoding import DecodeCandidate, DecodeStepView, into_input
 from models.protocol.errors import InputError
+from models.protocol.run_inputs import RunInputs
 from tests.models import tiny
 from tests.models.tiny import TinyFolder
 
 
-def step(model: Model, text: str) -> Written:
-    return write_next(model, run(model, text), text)
+def step(model: Model, text: str, target: str | None = None) -> DecodeStepView:
+    inputs = RunInputs(text, target)
+    return write_into_input(
+        into_input(inputs), CurrentRun(model, run(model, text, target=target), inputs, target, ticket=1)
+    )
 
 
-def text_of(written: Written) -> str:
-    assert isinstance(written.text, str)
-    return written.text
+def text_of(written: DecodeStepView) -> str:
+    assert isinstance(written.whole, str)
+    return written.whole
+
+
+def chosen(written: DecodeStepView) -> DecodeCandidate:
+    assert written.chosen is not None
+    return written.chosen
 
 
 def saying(model: Model, *pieces: str) -> Model:
@@ -46,10 +57,10 @@ def test_story_gpt_writes_what_transformers_writes(story_gpt: Model, text: str) 
     inputs = story_gpt.encode(text).inputs
     expected = int(tiny.eager(story_gpt).generate(**inputs, max_new_tokens=1, do_sample=False)[0, -1])
     written = step(story_gpt, text)
-    assert written.chosen.id == expected
-    assert written.text == text + story_gpt.tokenizer.decode([expected])
+    assert chosen(written).id == expected
+    assert written.whole == text + story_gpt.tokenizer.decode([expected])
     assert text_of(written).startswith(text)
-    assert not written.ended
+    assert written.ending != "model"
 
 
 def test_writing_on(story_gpt: Model) -> None:
@@ -64,9 +75,9 @@ def test_writing_on(story_gpt: Model) -> None:
 def test_end_of_the_text(tiny_folder: TinyFolder) -> None:
     model = saying(open_checkpoint(tiny_folder("gpt2")), "<|endoftext|>")
     written = step(model, "Tom and Anna")
-    assert written.ended
-    assert written.text == "Tom and Anna"
-    assert written.chosen.label == "⟨end⟩"
+    assert written.ending == "model"
+    assert written.whole == "Tom and Anna"
+    assert chosen(written).label == "⟨end⟩"
 
 
 def test_context_is_full(story_gpt: Model) -> None:
@@ -82,8 +93,8 @@ def test_character_is_written_whole(tiny_folder: TinyFolder, character: str) -> 
     assert len(pieces) == len(character.encode())
     saying(model, *pieces)
     written = step(model, "Tom ")
-    assert written.text == "Tom " + character
-    assert written.chosen.piece == pieces[0]
+    assert written.whole == "Tom " + character
+    assert chosen(written).id == written.ids[0] == model.tokenizer.convert_tokens_to_ids(pieces[0])
 
 
 def test_character_that_never_ends(tiny_folder: TinyFolder) -> None:
@@ -92,7 +103,7 @@ def test_character_that_never_ends(tiny_folder: TinyFolder) -> None:
     saying(model, first, first)  # the same first byte for ever
     written = step(model, "Tom")
     assert text_of(written).startswith("Tom\ufffd")
-    assert not written.ended
+    assert written.ending != "model"
 
 
 def test_character_at_the_end_of_the_context(tiny_folder: TinyFolder) -> None:
@@ -101,15 +112,14 @@ def test_character_at_the_end_of_the_context(tiny_folder: TinyFolder) -> None:
     text = "." * 62
     assert len(model.tokenize(text)) == 62
     assert model.info.context == 64  # room for two of the four bytes
-    assert step(model, text).text == text + "\ufffd"
+    assert step(model, text).whole == text + "\ufffd"
 
 
 def test_translator_goes_on_with_what_it_is_made_to_say(en_es: Model) -> None:
     text = "The house has three doors."
     target = ""
     for expected in ("La", "La casa", "La casa tiene"):
-        written = write_next(en_es, run(en_es, text, target=target), text, target)
-        assert (written.text, written.target) == (text, expected)
+        assert step(en_es, text, target).whole == expected
         target = expected
 
 
@@ -132,8 +142,8 @@ def test_surest_mask_is_filled_first(story_bert: Model) -> None:
     head, middle, tail = text.split("[MASK]")
     expected = f"{head}{word}{middle}[MASK]{tail}" if surest == masks[0] else f"{head}[MASK]{middle}{word}{tail}"
     written = step(story_bert, text)
-    assert written.text == expected
-    assert written.chosen.probability == pytest.approx(float(p[surest].max()), rel=1e-4)
+    assert written.whole == expected
+    assert chosen(written).probability == pytest.approx(float(p[surest].max()), rel=1e-4)
     done = text_of(step(story_bert, text_of(written)))
     assert "[MASK]" not in done
     with pytest.raises(InputError, match=r"no \[MASK\] to fill.*press Mask"):
@@ -151,7 +161,7 @@ def test_order_of_the_masks_does_not_decide(story_bert: Model) -> None:
         expected = (
             f"{head}{first.piece}{middle}[MASK]{tail}" if filled[-1] else f"{head}[MASK]{middle}{second.piece}{tail}"
         )
-        assert write_next(story_bert, trace, text).text == expected
+        assert step(story_bert, text).whole == expected
     assert filled == [True, False]
 
 
@@ -166,10 +176,10 @@ def test_order_of_the_masks_does_not_decide(story_bert: Model) -> None:
 )
 def test_piece_joins_the_word_before_it(tiny_folder: TinyFolder, text: str, piece: str, expected: str) -> None:
     model = open_checkpoint(tiny_folder("bert"))
-    chosen, mask = model.tokenizer.convert_tokens_to_ids(piece), model.tokenizer.mask_token_id
-    assert chosen != model.tokenizer.unk_token_id
-    tiny.rig(model, lambda ids: {ids.index(mask): chosen})
-    assert step(model, text).text == expected
+    word, mask = model.tokenizer.convert_tokens_to_ids(piece), model.tokenizer.mask_token_id
+    assert word != model.tokenizer.unk_token_id
+    tiny.rig(model, lambda ids: {ids.index(mask): word})
+    assert step(model, text).whole == expected
 
 
 @pytest.mark.parametrize(
@@ -182,9 +192,9 @@ def test_piece_joins_the_word_before_it(tiny_folder: TinyFolder, text: str, piec
 )
 def test_word_is_written_and_not_its_spelling(tiny_folder: TinyFolder, text: str, piece: str, expected: str) -> None:
     model = open_checkpoint(tiny_folder("roberta"))
-    chosen, mask = model.tokenizer.convert_tokens_to_ids(piece), model.tokenizer.mask_token_id
-    assert chosen != model.tokenizer.unk_token_id
-    tiny.rig(model, lambda ids: {ids.index(mask): chosen})
+    word, mask = model.tokenizer.convert_tokens_to_ids(piece), model.tokenizer.mask_token_id
+    assert word != model.tokenizer.unk_token_id
+    tiny.rig(model, lambda ids: {ids.index(mask): word})
     written = step(model, text)
-    assert written.text == expected
-    assert written.chosen.piece == piece
+    assert written.whole == expected
+    assert chosen(written).id == word

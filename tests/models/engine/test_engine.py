@@ -20,6 +20,7 @@ from models.engine.running import BEAMS, MOST_WRITTEN
 from models.forward.model import Model
 from models.opening.open import open_checkpoint
 from models.protocol.atlas import AtlasRequest, AtlasView
+from models.protocol.decoding import DecodeStepView, into_input
 from models.protocol.describing import DescribeRequest
 from models.protocol.head import HeadRequest, HeadView
 from models.protocol.loading import Loaded, LoadRequest
@@ -27,7 +28,6 @@ from models.protocol.prediction import PredictionRequest, PredictionView
 from models.protocol.request import Failure, Request
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest
-from models.protocol.step import Stepped, StepRequest
 from models.protocol.trust import TrustReport, TrustRequest
 from models.protocol.values import Placement, SiteRef
 from models.protocol.work import Cancelled
@@ -41,7 +41,6 @@ VIEWS: list[Callable[[int], Request]] = [
     lambda run: AtlasRequest(run=run, size=8),
     lambda run: PredictionRequest(run=run, positions=(0,)),
     lambda run: TrustRequest(run=run),
-    lambda run: StepRequest(run=run),
 ]
 
 
@@ -124,19 +123,24 @@ def test_trust(gpt: Engine) -> None:
 
 def test_step(gpt: Engine) -> None:
     forward(gpt, tiny.SENTENCE)
-    stepped = ask(gpt, StepRequest(run=2))
-    assert isinstance(stepped, Stepped)
-    assert (stepped.request.run, stepped.text, stepped.ended) == (2, tiny.SENTENCE + " Tom", False)
+    request = into_input(RunInputs(tiny.SENTENCE))
+    stepped = ask(gpt, request)
+    assert isinstance(stepped, DecodeStepView)
+    assert (stepped.request, stepped.whole, stepped.ending) == (request, tiny.SENTENCE + " Tom", "steps")
+    assert stepped.chosen is not None
     assert stepped.chosen.label == "␣Tom"
+    assert failure_of(gpt, into_input(RunInputs("Another text"))).stale
 
 
 def test_step_fills_a_mask(bert: Engine) -> None:
     forward(bert, "Anna went [MASK] the park.")
-    stepped = ask(bert, StepRequest(run=2))
-    assert isinstance(stepped, Stepped)
-    assert stepped.text == f"Anna went {stepped.chosen.piece} the park."
-    forward(bert, stepped.text, ticket=3)
-    assert "no [MASK] to fill" in failure_of(bert, StepRequest(run=3)).sentence
+    stepped = ask(bert, into_input(RunInputs("Anna went [MASK] the park.")))
+    assert isinstance(stepped, DecodeStepView)
+    assert stepped.chosen is not None
+    assert stepped.whole == f"Anna went {stepped.chosen.label.removeprefix('␣')} the park."
+    assert isinstance(stepped.whole, str)
+    forward(bert, stepped.whole, ticket=3)
+    assert "no [MASK] to fill" in failure_of(bert, into_input(RunInputs(stepped.whole))).sentence
 
 
 def test_one_token(gpt: Engine, bert: Engine) -> None:
@@ -163,7 +167,7 @@ def test_translator_is_run_on_what_it_writes(tiny_folder: TinyFolder) -> None:
     )
     for request in (HeadRequest(run=2, site=SiteRef("cross", 1), head=3), AtlasRequest(run=2, size=8)):
         assert not isinstance(ask(engine, request), Failure)
-    assert "written its whole answer" in failure_of(engine, StepRequest(run=2)).sentence
+    assert "written its whole answer" in failure_of(engine, into_input(RunInputs(tiny.SENTENCE))).sentence
 
 
 def test_vectors_but_no_words(tiny_folder: TinyFolder) -> None:

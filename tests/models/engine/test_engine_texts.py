@@ -6,10 +6,10 @@ import pytest
 
 from models.engine.engine import Engine
 from models.forward.model import Model
+from models.protocol.decoding import into_input
 from models.protocol.request import Failure
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest
-from models.protocol.step import StepRequest
 from tests.models import tiny
 from tests.models.asking import ask, failure_of, forward, still_holds
 
@@ -21,8 +21,8 @@ def test_nothing_to_read(bert: Engine, text: str) -> None:
     assert ("is empty" if text == "" else "leaves nothing") in failure.sentence
     assert failure.sentence.count("Type a") == 1
     assert failure.cut_to is None
-    assert isinstance(ask(bert, StepRequest(run=30)), Failure)  # no mask in it: it is the run that is held
-    assert not failure_of(bert, StepRequest(run=30)).stale
+    assert isinstance(ask(bert, into_input(RunInputs("Tom"))), Failure)  # no mask in it: it is the run that is held
+    assert not failure_of(bert, into_input(RunInputs("Tom"))).stale
 
 
 def test_one_token_too_many(gpt: Engine, story_gpt: Model) -> None:

@@ -21,6 +21,7 @@ from models.forward.trace import Trace
 from models.protocol.atlas import AtlasRequest
 from models.protocol.cell import CellRequest
 from models.protocol.comparison import CompareRequest
+from models.protocol.decoding import into_input
 from models.protocol.errors import CheckpointError
 from models.protocol.head import HeadRequest
 from models.protocol.loading import DevicesRequest, DevicesView, Loaded, LoadRequest
@@ -30,7 +31,6 @@ from models.protocol.prediction import PredictionRequest, PredictionView
 from models.protocol.request import Failure
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest, Ran
-from models.protocol.step import StepRequest
 from models.protocol.trust import TrustReport, TrustRequest
 from models.protocol.values import BEST, UNIT_ROUNDOFFS, Placement, SiteRef
 from models.protocol.variance import VarianceRequest
@@ -171,7 +171,7 @@ def test_every_view_is_answered_in_half_precision(dtype):
         VarianceRequest(batch=2, tokens=8, deviation=1.0, seed=0, run=2, site=SITE, head=0),
         PositionsRequest(run=2, site=SITE, head=0, query=4, key=2),
         ShuffleRequest(run=2, seed=0),
-        StepRequest(run=2),
+        into_input(ran.inputs),
     ):
         answer = ask(engine, request)
         assert not isinstance(answer, Failure), (request, answer)
@@ -211,8 +211,9 @@ def test_a_model_whose_weights_are_kept_aside_answers_the_same(monkeypatch, refe
 
     monkeypatch.setattr("models.opening.load.open_checkpoint", opened)
     assert isinstance(ask(spread, LoadRequest(ticket=1, reference=reference)), Loaded)
+    inputs = RunInputs(tiny.SENTENCE, target="Tom y Ana" if reference == "en-es" else None)
     requests = (
-        ForwardRequest(inputs=RunInputs(tiny.SENTENCE, target="Tom y Ana" if reference == "en-es" else None), ticket=2),
+        ForwardRequest(inputs=inputs, ticket=2),
         HeadRequest(run=2, site=SITE, head=0),
         AtlasRequest(run=2, size=32),
         PredictionRequest(run=2, positions=(3,)),
@@ -220,7 +221,7 @@ def test_a_model_whose_weights_are_kept_aside_answers_the_same(monkeypatch, refe
         CellRequest(run=2, site=SITE, head=0, query=4, key=2),
         PositionsRequest(run=2, site=SITE, head=0, query=4, key=2),
         ShuffleRequest(run=2),
-        StepRequest(run=2),
+        into_input(inputs),
         TrustRequest(run=2),
     )
     for request in requests:

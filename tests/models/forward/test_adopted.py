@@ -19,6 +19,7 @@ from models.forward import adopted
 from models.protocol import values
 from models.protocol.atlas import AtlasRequest
 from models.protocol.cell import CellRequest, CellView
+from models.protocol.decoding import into_input
 from models.protocol.errors import CheckpointError, InputError
 from models.protocol.head import HeadRequest
 from models.protocol.interventions import Mask, Scale
@@ -29,7 +30,6 @@ from models.protocol.prediction import PredictionRequest
 from models.protocol.request import Failure
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest
-from models.protocol.step import StepRequest
 from models.protocol.trust import TrustReport, TrustRequest
 from models.protocol.values import Placement, SiteRef
 from models.trust import layers as trust_layers
@@ -275,7 +275,7 @@ def test_every_panel_is_answered():
         PredictionRequest(run=2, positions=(3,)),
         PositionsRequest(run=2, site=SITE, head=0, query=4, key=2),
         ShuffleRequest(run=2),
-        StepRequest(run=2),
+        into_input(RunInputs(TEXT)),
     ):
         answer = ask(engine, request)
         assert not isinstance(answer, Failure), answer

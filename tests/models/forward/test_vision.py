@@ -20,6 +20,7 @@ from models.opening.open import describe
 from models.protocol.atlas import AtlasRequest
 from models.protocol.cell import CellRequest, CellView
 from models.protocol.comparison import CompareRequest, CompareView
+from models.protocol.decoding import into_input
 from models.protocol.errors import CheckpointError, InputError
 from models.protocol.interventions import Mask, Scale
 from models.protocol.loading import Loaded, LoadRequest
@@ -29,7 +30,6 @@ from models.protocol.prediction import PredictionRequest, PredictionView
 from models.protocol.request import Failure, Request, Result
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest, Ran
-from models.protocol.step import StepRequest
 from models.protocol.trust import TrustReport, TrustRequest
 from models.protocol.values import SiteRef
 from models.protocol.variance import VarianceRequest, VarianceView
@@ -340,7 +340,7 @@ def test_edits_change_what_is_seen(engine: Engine, edit: Scale | Mask) -> None:
     assert compared.loss_before is None
 
 
-@pytest.mark.parametrize("request_", [ShuffleRequest(run=1), StepRequest(run=1)])
+@pytest.mark.parametrize("request_", [ShuffleRequest(run=1), into_input(RunInputs("ignored", picture="sample:coffee"))])
 def test_what_is_for_text_is_refused_with_a_sentence(engine: Engine, request_: Request) -> None:
     answer = ask(engine, request_)
     assert isinstance(answer, Failure)

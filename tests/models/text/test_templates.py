@@ -16,7 +16,7 @@ from models.opening.capabilities import capabilities
 from models.opening.describe import description_of
 from models.opening.open import open_checkpoint
 from models.protocol.chat import MOST_TURNS, Chat, Prompt, Turn
-from models.protocol.decoding import DecodeStepRequest
+from models.protocol.decoding import DecodeStepRequest, DecodeStepView, into_input
 from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.describing import DescribeRequest
 from models.protocol.errors import InputError
@@ -24,7 +24,6 @@ from models.protocol.loading import LoadRequest
 from models.protocol.request import Failure
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest, Ran
-from models.protocol.step import Stepped, StepRequest
 from models.text import template_process
 from models.text.template_limits import Failed, Stopped
 from models.text.templates import render, turn_end
@@ -257,9 +256,9 @@ def test_stepping_writes_the_assistants_turn(talking: Talking) -> None:
         ran = ask(engine, ForwardRequest(inputs=RunInputs(prompt), ticket=ticket))
         assert isinstance(ran, Ran)
         assert ran.inputs.prompt == prompt
-        stepped = ask(engine, StepRequest(ticket=ticket + 1, run=ticket))
-        assert isinstance(stepped, Stepped)
-        prompt = stepped.text
+        stepped = ask(engine, into_input(ran.inputs))
+        assert isinstance(stepped, DecodeStepView)
+        prompt = stepped.whole
     assert isinstance(prompt, Chat)
     assert [turn.role for turn in prompt] == ["user", "assistant"]
     assert prompt.turns[0] == HI

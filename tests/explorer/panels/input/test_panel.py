@@ -15,11 +15,11 @@ from explorer.panels.input.words import word_span
 from explorer.session.hover import NOTHING, Pointed
 from explorer.session.intents import SelectCell, SelectHead, SelectQuery, SetText
 from explorer.session.state import State
+from models.protocol.decoding import DecodeStepRequest, into_input
 from models.protocol.head import HeadRequest, RowRequest, RowView
 from models.protocol.loading import Loaded
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest
-from models.protocol.step import StepRequest
 from models.protocol.values import SiteRef, Token
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
@@ -100,14 +100,15 @@ def test_typing_runs_the_model_and_says_which_text_the_tokens_are_of(panel, sess
     assert panel.caption.text().startswith("tokens of the last text that ran · ")
     assert not panel.step_button.isEnabled()
     panel.step()
-    assert not any(isinstance(request, StepRequest) for request in session.asked)
+    assert not any(isinstance(request, DecodeStepRequest) for request in session.asked)
 
 
 def test_buttons_ask_the_engine(panel, session, qtbot):
     session.asked.clear()
     qtbot.mouseClick(panel.run_button, Qt.MouseButton.LeftButton)
     qtbot.mouseClick(panel.step_button, Qt.MouseButton.LeftButton)
-    assert session.asked == [ForwardRequest(inputs=RunInputs("Tom and Anna went")), StepRequest(run=1)]
+    inputs = RunInputs("Tom and Anna went")
+    assert session.asked == [ForwardRequest(inputs=inputs), into_input(inputs)]
 
 
 @pytest.mark.parametrize(("family", "writes"), [("causal", True), ("masked", True), ("encoder", False)])
@@ -176,7 +177,8 @@ def test_the_text_of_the_session_is_shown_with_the_cursor_left_alone(panel, sess
     panel.text.moveCursor(panel.text.textCursor().MoveOperation.Start)
     session.dispatch(SelectQuery(0))
     assert panel.text.textCursor().position() == 0
-    session.arrive(answers.stepped(text="Tom and Anna went to"))
+    panel.step()
+    session.arrive(answers.stepped("Tom and Anna went to"))
     assert panel.text.text() == "Tom and Anna went to"
 
 
@@ -270,8 +272,8 @@ def test_typing_emptying_and_letting_write_again(qtbot, translating):
     translating.arrive(answers.translation(run=2, target="", written=""))
     assert panel.step_button.isEnabled()
     qtbot.mouseClick(panel.step_button, Qt.MouseButton.LeftButton)
-    assert translating.asked[-1] == StepRequest(run=2)
-    translating.arrive(replace(answers.stepped(run=2, text="The cat"), target="El"))
+    assert translating.asked[-1] == into_input(RunInputs("The cat", target=""))
+    translating.arrive(answers.stepped("El", RunInputs("The cat", target="")))
     assert panel.target.text.text() == "El"
     qtbot.mouseClick(panel.target.writes_button, Qt.MouseButton.LeftButton)
     assert translating.state.document.target is None
