@@ -227,7 +227,9 @@ class PlainModel(Adopted):
     def _found(self, out: Any, ids: Tensor) -> Any:
         """The logits in what the module gave."""
         if self.info.family == "encoder":
-            return SimpleNamespace(logits=None)
+            states = getattr(out, "last_hidden_state", out)
+            fits = isinstance(states, Tensor) and states.dim() == 3 and states.shape[:2] == ids.shape
+            return SimpleNamespace(logits=None, last_hidden_state=states if fits else None)
         logits = getattr(out, "logits", None)
         if logits is None:
             logits = out[0] if isinstance(out, (tuple, list)) and out else out

@@ -49,6 +49,7 @@ class Trace:
     later_logits: LaterLogits | None = None  # of a long text: what makes them where they are looked at
     picture: SeenPicture | None = None  # what a vision model looked at
     origin: Origin | None = None  # which checkpoint and input it is of
+    last_hidden: Tensor | None = None  # (tokens, width) of a model without an output head: what it gives
 
     @classmethod
     def of(
@@ -60,6 +61,7 @@ class Trace:
         origin: Origin | None = None,
     ) -> Trace:
         logits = getattr(out, "logits", None) if later is None else None
+        states = getattr(out, "last_hidden_state", None) if logits is None and later is None else None
         return cls(
             tokens=encoded.tokens,
             source=encoded.source,
@@ -71,6 +73,7 @@ class Trace:
             later_logits=later,
             picture=encoded.picture,
             origin=origin,
+            last_hidden=None if states is None else states[0],
         )
 
     @property
@@ -186,7 +189,8 @@ class Trace:
     def nbytes(self) -> int:
         """Bytes of every tensor kept, shared ones counted once."""
         last = None if self.later_logits is None else self.later_logits.hidden
-        tensors = [*(t for stream in self.residual.values() for t in stream), self.output_logits, last]
+        given = (self.output_logits, last, self.last_hidden)
+        tensors = [*(t for stream in self.residual.values() for t in stream), *given]
         for x in self.inputs:
             tensors += [x.query, x.key, x.value, x.bias, x.sinks, x.precomputed, *held(x.mask)]
         storages = (t.untyped_storage() for t in tensors if t is not None)

@@ -33,6 +33,8 @@ _BESIDE = (
     "target.spm",
     "chat_template.jinja",
     "preprocessor_config.json",
+    "modules.json",
+    "1_Pooling/config.json",
 )
 
 

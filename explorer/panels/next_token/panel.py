@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
+from PySide6.QtWidgets import QComboBox, QFrame, QScrollArea, QWidget
 
 from explorer.panels.base import Panel
 from explorer.panels.next_token.bar_list import BarGroup, BarList, BarRow
 from explorer.panels.next_token.class_bars import class_groups, class_subtitle, class_title, position_of_row
+from explorer.panels.next_token.vector_bars import NO_VECTOR, vector_rows, vector_subtitle
 from explorer.panels.selected_head import predicting_position
 from explorer.session.hover import Hover
 from explorer.session.intents import SelectQuery
@@ -19,6 +20,7 @@ from models.protocol.classes import ClassesRequest, ClassesView
 from models.protocol.prediction import PredictionRequest, PredictionView
 from models.protocol.request import Request
 from models.protocol.running import Ran
+from models.protocol.sentence import SentencePooling, SentenceRequest, SentenceView
 from models.protocol.values import Candidate, ClassHead, Prediction
 
 _EMPTY = "The model's likeliest tokens appear here when it has run."
@@ -40,7 +42,13 @@ class NextTokenPanel(Panel):
         scroll.setWidget(self.bars)
         scroll.setWidgetResizable(True)
         scroll.setFrameShape(QFrame.Shape.NoFrame)
+        self.pooling = QComboBox()
+        self.pooling.setAccessibleName("How one vector is made of the tokens'")
+        self.pooling.setToolTip("How one vector is made of those of the tokens")
+        self.pooling.activated.connect(self._pool)
+        self._how: SentencePooling | None = None  # None: the model's own where it has one
         self.card = Card("Next token")
+        self.card.add_control(self.pooling)
         self.card.set_content(scroll)
         self.fill(self.card)
 
@@ -49,6 +57,8 @@ class NextTokenPanel(Panel):
         if ran is not None and _class_head(state) is not None:
             position = min(state.selection.query, len(ran.tokens) - 1)
             return ClassesRequest(run=ran.run, position=max(0, position), top=state.document.view.top)
+        if ran is not None and _is_body(state):
+            return SentenceRequest(run=ran.run, how=self._how)
         if ran is None or not _has_words(state):
             return None
         positions = _positions(state, ran)
@@ -56,8 +66,14 @@ class NextTokenPanel(Panel):
 
     def render_state(self, state: State, old: State | None) -> None:
         head = _class_head(state)
+        if old is not None and old.results.loaded is not state.results.loaded:
+            self._how = None
+        self.pooling.setVisible(_is_body(state) and self.pooling.count() > 0)
         if head is not None:
             self._render_classes(head, state)
+            return
+        if _is_body(state):
+            self._render_vector(state)
             return
         view, ran = state.results.of(PredictionView), state.ran
         masked = _is_masked(state)
@@ -87,6 +103,30 @@ class NextTokenPanel(Panel):
             self.bars.set_groups(class_groups(head, view, ran))
             self.card.set_subtitle(class_subtitle(head, view, ran))
 
+    def _render_vector(self, state: State) -> None:
+        view, ran = state.results.of(SentenceView), state.ran
+        self.card.set_title("Sentence vector")
+        self.bars.set_empty_text(_wordless(state))
+        if view is None or ran is None:
+            self.bars.set_groups(())
+            self.card.set_subtitle("")
+        elif view.request.run == ran.run:
+            self.pooling.clear()
+            for how, name in view.choices:
+                self.pooling.addItem(name, how)
+            self.pooling.setCurrentIndex([how for how, _ in view.choices].index(view.how))
+            self.pooling.setVisible(True)
+            if not len(view.vector):
+                self.bars.set_empty_text(NO_VECTOR)
+            self.bars.set_rows(vector_rows(view))
+            loaded = state.results.loaded
+            why = loaded.info.wordless if loaded is not None else ""
+            self.card.set_subtitle(vector_subtitle(view) + (f" · {why}" if why else ""))
+
+    def _pool(self, index: int) -> None:
+        self._how = self.pooling.itemData(index)
+        self._refresh()
+
     def _select(self, row: int) -> None:
         """A row of a token selects it."""
         head, view = _class_head(self.session.state), self.session.state.results.of(ClassesView)
@@ -98,6 +138,12 @@ class NextTokenPanel(Panel):
 def _class_head(state: State) -> ClassHead | None:
     loaded = state.results.loaded
     return loaded.info.class_head if loaded is not None else None
+
+
+def _is_body(state: State) -> bool:
+    """Whether it reads texts and has no output head: what it gives are vectors."""
+    loaded = state.results.loaded
+    return loaded is not None and loaded.info.family == "encoder" and loaded.info.class_head is None
 
 
 def _is_masked(state: State) -> bool:

@@ -12,6 +12,7 @@ from explorer.panels.cell.panel import CellPanel
 from explorer.panels.mask_scale.panel import MaskScalePanel
 from explorer.panels.next_token.panel import NextTokenPanel
 from explorer.session.intents import OpenCheckpoint, PutIntervention
+from explorer.widgets.number_text import value_text
 from explorer.window.window import MainWindow
 from models import open_checkpoint, run
 from models.protocol.interventions import Mask
@@ -89,6 +90,18 @@ def test_an_answerer_names_start_and_end(window: MainWindow, folders: Path) -> N
     opened(window, folders, "bert_answerer")
     assert title(window) == "Answer"
     assert "softmax over the tokens" in said(panel_of(window, NextTokenPanel))
+
+
+def test_a_body_gives_a_vector(window: MainWindow, folders: Path) -> None:
+    model = open_checkpoint(opened(window, folders, "bert_bare"))
+    assert title(window) == "Sentence vector"
+    states = run(model, EXAMPLE).last_hidden
+    assert states is not None
+    assert bars(window).startswith(f"0 {value_text(float(states.mean(0)[0]))}, ")
+    panel = panel_of(window, NextTokenPanel)
+    panel.pooling.activated.emit(panel.pooling.findText("First token, [CLS]"))
+    settle(window)
+    assert bars(window).startswith(f"0 {value_text(float(states[0, 0]))}, ")
 
 
 def test_masks_and_cell_follow_the_head(window: MainWindow, folders: Path) -> None:

@@ -13,6 +13,7 @@ from explorer.session.intents import SelectQuery
 from explorer.session.state import State
 from models.protocol.loading import Loaded, LoadRequest
 from models.protocol.prediction import PredictionRequest, PredictionView
+from models.protocol.sentence import SentencePooling, SentenceRequest, SentenceView
 from models.protocol.values import Candidate, Prediction, SeenPicture
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
@@ -76,11 +77,28 @@ def test_a_masked_model_is_asked_at_every_mask(qtbot):
     assert panel.bars.accessibleDescription().count("␣to") == 2
 
 
-def test_a_model_without_words_says_so_and_is_asked_nothing(qtbot):
+def sentence_vector(how: SentencePooling) -> SentenceView:
+    vector = np.array([0.5, -2.0, 0.25], np.float32)
+    choices: tuple[tuple[SentencePooling, str], ...] = (("mean", "Mean over tokens"), ("first", "First token"))
+    request = SentenceRequest(run=1, how=None if how == "mean" else how)
+    return SentenceView(
+        request=request, how=how, choices=choices, vector=vector, norm=2.077, words="mean over 4 tokens"
+    )
+
+
+def test_a_body_gives_a_vector_pooled_as_is_chosen(qtbot):
     session = SilentSession(answers.after(State(), loaded_as("encoder"), answers.ran()))
     panel = shown(qtbot, NextTokenPanel, session)
-    assert session.asked == []
+    assert session.asked == [SentenceRequest(run=1)]
+    session.arrive(sentence_vector("mean"))
     assert not panel.is_waiting()
+    assert panel.card.accessibleName() == "Sentence vector"
+    assert panel.bars.accessibleDescription() == "0 0.500, 1 −2.000, 2 0.250"
+    assert "norm 2.077" in said(panel)
+    panel.pooling.activated.emit(1)
+    assert session.asked[-1] == SentenceRequest(run=1, how="first")
+    session.arrive(sentence_vector("first"))
+    assert panel.pooling.currentText() == "First token"
     wordless = rendered(panel.bars)
     session.arrive(replace(loaded_as("causal"), request=LoadRequest(reference="story-gpt")))
     assert rendered(panel.bars) != wordless
