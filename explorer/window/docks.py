@@ -199,7 +199,9 @@ class DockHost(QMainWindow):
 
     def restore(self, layout: bytes) -> bool:
         """Put the docks where `remembered` found them; False where it is no layout of this version."""
-        return bool(layout) and self.restoreState(QByteArray(layout), LAYOUT_VERSION)
+        restored = bool(layout) and self.restoreState(QByteArray(layout), LAYOUT_VERSION)
+        self._name_tabs()  # their bars are new ones
+        return restored
 
     def set_theme(self, theme: Theme) -> None:
         for dock in self.docks.values():

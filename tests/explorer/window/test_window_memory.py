@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QTabBar
 from shiboken6 import isValid
 
 from explorer import settings as remembered
@@ -66,6 +66,12 @@ def test_size_layout_theme_and_view_come_back(open_window):
     assert second.settings.text_scale == pytest.approx(1.125)
     assert second.session.state.document.view.colour_map == "cividis"
     assert second.menus["colour_map_cividis"].isChecked()
+
+
+def test_tabs_of_a_layout_that_came_back_have_their_whole_names(open_window):
+    open_window().close()
+    bars = open_window().dock_host.findChildren(QTabBar)
+    assert {bar.elideMode() for bar in bars} == {Qt.TextElideMode.ElideNone}
 
 
 def test_text_starts_at_the_size_it_was_left_at(open_window):
