@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import cached_property
 from typing import ClassVar, TypeVar
 
 from PySide6.QtCore import Signal
@@ -132,13 +133,17 @@ class Panel(QWidget):
         if self.isVisible():
             self.attempt(lambda: self.render_hover(pointed))
 
+    @cached_property
+    def _cards(self) -> list[Card]:
+        return self.findChildren(Card)  # asked for when it is first shown: by then it is built
+
     def _refresh(self) -> None:
         state = self.session.state
         if state is not self._rendered:
             old, self._rendered = self._rendered, state
             self.render_state(state, old)
             self._mark_edited(state)
-        for card in self.findChildren(Card):
+        for card in self._cards:
             card.set_refusal(self._refusal(state))
         request = self._wanted()
         asked, self._asked = self._asked, request
@@ -159,7 +164,7 @@ class Panel(QWidget):
     def _mark_edited(self, state: State) -> None:
         """Say in the title that the run is an edited one, so that nobody takes it for the model's own."""
         count = len(state.ran.inputs.interventions) if state.ran is not None else 0
-        for card in self.findChildren(Card):
+        for card in self._cards:
             card.set_mark(f"edited × {count}" if count else "", EDITED)
 
     def dispatch(self, intent: Intent) -> None:

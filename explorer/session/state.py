@@ -160,9 +160,7 @@ class State:
 
 def site_of(ran: Ran | None, ref: SiteRef | None) -> Site | None:
     """The site named `ref` as it ran, None where it did not."""
-    if ran is None or ref is None:
-        return None
-    return next((site for site in ran.sites if site.ref == ref), None)
+    return None if ran is None or ref is None else ran.site(ref)
 
 
 def site_tokens(ran: Ran, site: Site) -> tuple[tuple[Token, ...], tuple[Token, ...]]:

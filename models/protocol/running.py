@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from models.protocol.request import Lane, Result
 from models.protocol.run_inputs import InputsRequest, RunInputs
-from models.protocol.values import SeenPicture, Site, Token
+from models.protocol.values import SeenPicture, Site, SiteRef, Token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +42,14 @@ class Ran(Result):
     written: str = ""  # what its decoder said: the target, or what it wrote itself
     seconds: float
     trace_bytes: int
+    _by_ref: dict[SiteRef, Site] = field(init=False, repr=False)  # asked for many times at each click
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_by_ref", {site.ref: site for site in self.sites})
+
+    def site(self, ref: SiteRef) -> Site | None:
+        """The site of this name as it ran, None where the model has none."""
+        return self._by_ref.get(ref)
 
     @property
     def run(self) -> int:
