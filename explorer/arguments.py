@@ -27,6 +27,8 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
         raise ValueError("--chat gives a turn of a conversation, and --pair the second of two texts. Give one of them.")
     if args.cut and not (args.png or args.weights or args.decode is not None):
         raise ValueError("--cut goes with --png, --weights or --decode: the window asks before it cuts.")
+    if args.words and not (args.png or args.weights):
+        raise ValueError("--words goes with --png or --weights: in the window it is in the View menu.")
     return args
 
 
@@ -78,6 +80,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="write all attention weights, and what they are of, to an .npz or .safetensors file; with --decode also "
         "those of what the model writes",
+    )
+    parser.add_argument(
+        "--words", action="store_true", help="weights between words, not the pieces of them, in --png and --weights"
     )
     writing = parser.add_argument_group("writing", "what --decode does; beam search with --beams above 1, else greedy")
     writing.add_argument("--decode", metavar="N", type=int, help="print what the model writes, at most N tokens")

@@ -84,7 +84,7 @@ def _write_weights(args: argparse.Namespace) -> str:
     if isinstance(result, Failure) and result.cut_to is not None and args.cut:
         result = engine.run(ForwardRequest(inputs=_cut(inputs, result), ticket=2), _never, _silent)
     if not isinstance(result, Failure):
-        result = engine.run(ExportRequest(run=2, path=args.weights, ticket=3), _never, _silent)
+        result = engine.run(ExportRequest(run=2, path=args.weights, words=args.words, ticket=3), _never, _silent)
     return _sentence(result) if isinstance(result, Failure) else ""
 
 
@@ -171,10 +171,10 @@ def _write_both(args: argparse.Namespace, model: Model, prompt: Prompt, last: De
     from models.views.export import save_weights
 
     if last is None:
-        save_weights(run(model, prompt, interventions=args.interventions), args.weights)
+        save_weights(run(model, prompt, interventions=args.interventions), args.weights, words=args.words)
     else:
         trace, generated = run_written(model, prompt, last, args.decode_settings, args.interventions)
-        save_weights(trace, args.weights, generated=generated)
+        save_weights(trace, args.weights, generated=generated, words=args.words)
 
 
 def _unended(model: Model, last: DecodedStep | None, steps: int) -> str:
@@ -214,7 +214,8 @@ def _write_picture(args: argparse.Namespace) -> str:
         return f"The window does not fit into {args.size}. It needs {SMALLEST.width()}x{SMALLEST.height()} at least."
     app = QApplication.instance() or QApplication(sys.argv[:1])
     before = qInstallMessageHandler(_say)
-    window = MainWindow(first_state(args, ViewOptions()), Settings(theme=args.theme or "light"), remembers=False)
+    first = first_state(args, ViewOptions(words=args.words))
+    window = MainWindow(first, Settings(theme=args.theme or "light"), remembers=False)
     window.resize(width, height)
     window.show()
     window.start()

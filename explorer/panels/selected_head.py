@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -13,6 +14,8 @@ from models.protocol.comparison import CompareRequest, CompareView
 from models.protocol.head import HeadRequest, HeadView, RowRequest, RowView
 from models.protocol.running import Ran
 from models.protocol.values import Site, Token
+from models.protocol.words import Words, word_label
+from models.protocol.words import site_words as words_of_site
 
 NO_HEADS = "This model has no attention: there are no heads to look at."
 
@@ -25,8 +28,13 @@ def wanted_head(state: State) -> HeadRequest | RowRequest | None:
     if site.is_long:
         request = RowRequest(run=ran.run, site=site.ref, head=head, query=state.selection.query)
         return None if state.results.has_answer_to(request) else request
-    wanted = HeadRequest(run=ran.run, site=site.ref, head=head)
+    wanted = HeadRequest(run=ran.run, site=site.ref, head=head, words=state.document.view.words)
     return None if state.results.has_answer_to(wanted) else wanted
+
+
+def by_words(state: State) -> bool:
+    """Whether panels show words instead of pieces: not of a long text, whose weights come pooled."""
+    return state.document.view.words and (state.site is None or not state.site.is_long)
 
 
 def head_shown(state: State) -> HeadView | RowView | None:
@@ -91,6 +99,20 @@ def _site_words(ran: Ran, site: Site) -> tuple[tuple[str, ...], tuple[str, ...]]
         tuple(shortened(token.word) for token in tokens) if len(tokens) == count else tuple(map(str, range(count)))
         for tokens, count in sides
     )
+    return queries, keys
+
+
+def word_labels(tokens: Sequence[Token], words: Words) -> list[str]:
+    """What to call each word in a sentence or on an axis."""
+    labels = (word_label([tokens[i] for i in words.tokens(word)]) for word in range(len(words)))
+    return [shortened(label.lstrip("␣") or label) for label in labels]
+
+
+def site_word_labels(ran: Ran, site: Site) -> tuple[list[str], list[str]]:
+    """As `site_words`, of the words that queries and keys are merged into."""
+    names = site_words(ran, site)
+    sides = zip(words_of_site(ran, site), site_tokens(ran, site), names, strict=True)
+    queries, keys = (pieces if words.are_tokens else word_labels(tokens, words) for words, tokens, pieces in sides)
     return queries, keys
 
 

@@ -22,6 +22,7 @@ class ViewOptions:
     colour_map: str = "viridis"
     mean_column: bool = False  # the mean over heads beside each layer's heads
     dim_special: bool = True
+    words: bool = False  # weights between words, not pieces, in texts whose heads are held whole
     pooling: Pooling = "max"
     top: int = 10  # candidates listed in the next-token bars
     edit_scope: Literal["head", "layer", "everywhere"] = "head"  # where a mask or scale that is set now applies

@@ -79,7 +79,7 @@ class FileDialogs:
             sentence = f"{file} is there already. Save the weights under its whole name to replace it, or another."
             self.session.dispatch(Show(Notice("error", sentence)))
             return
-        self.session.request(ExportRequest(run=ran.run, path=str(file)))
+        self.session.request(ExportRequest(run=ran.run, path=str(file), words=self.session.state.document.view.words))
 
     def save_session(self) -> None:
         """Let the person save what they chose (not what was computed) as a session file."""

@@ -165,6 +165,7 @@ def _view(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
     _choices_of_view(window, menu.addMenu("Thumbnails of &long texts"), actions, "pooling", pooled)
     _switch(window, menu, actions, "mean_column", "&Mean over heads beside each layer")
     _switch(window, menu, actions, "dim_special", "&Dim special tokens")
+    _switch(window, menu, actions, "words", "&Words instead of pieces")
     menu.addSeparator()
     _add(menu, actions, "larger", "&Larger text", ["Ctrl++", "Ctrl+="], lambda: window.scale_text(1.125))
     _add(menu, actions, "smaller", "&Smaller text", "Ctrl+-", lambda: window.scale_text(1 / 1.125))

@@ -55,6 +55,15 @@ class Reading:
     all_placed: bool  # whether it is known of every word which tokens stand for it
     segments: Sequence[int] = ()  # of a pair: as `Token.segment`
     segment_ids: Sequence[int] = ()  # as token_type_ids; empty where the tokenizer gives none
+    words: Sequence[int | None] = ()  # the number of the word that each is part of, where the tokenizer says so
+
+
+def _word_ids(encoding: Any) -> list[int | None]:
+    """The number of the word that each token of an encoding is part of; None where it says none."""
+    if getattr(encoding, "is_fast", False):
+        return list(encoding.word_ids())
+    found: list[int | None] = encoding.get("word_ids", [None] * len(encoding["input_ids"]))
+    return found
 
 
 def _as_ids(given: list[Any]) -> list[int]:
@@ -255,7 +264,7 @@ class Model:
             self._token(id_, text[start:end], start, end, added)
             for id_, (start, end), added in zip(ids, spans, reading.added, strict=True)
         ]
-        return self._labelled(tokens), reading.segment_ids
+        return self._labelled(tokens, reading.words), reading.segment_ids
 
     def _tokenize_pair(self, pair: Pair) -> tuple[tuple[Token, ...], Sequence[int]]:
         """The tokens of two texts as the tokenizer's own template joins them, each with the text that it is of."""
@@ -278,7 +287,7 @@ class Model:
             segment = reading.segments[i]
             token = self._token(id_, pair.text(segment)[start:end], start, end, reading.added[i])
             tokens.append(replace(token, segment=segment))
-        return self._labelled(tokens), reading.segment_ids
+        return self._labelled(tokens, reading.words), reading.segment_ids
 
     def _tokenize_chat(self, chat: Chat) -> tuple[Token, ...]:
         """The tokens of a conversation, each with the role whose words it covers.
@@ -302,7 +311,9 @@ class Model:
             tokens.append(replace(token, special=special, role=rendered.role_of(start, end) or ""))
         # start and end of a turn are called as the vocabulary has them: there are several of each
         unknown = self._named("unk_token")
-        return label_tokens(tokens, start=None, end=None, unknown=unknown, byte_level=self._byte_level)
+        return label_tokens(
+            tokens, start=None, end=None, unknown=unknown, byte_level=self._byte_level, own_words=reading.words
+        )
 
     @cached_property
     def turn_end_ids(self) -> tuple[int, ...]:
@@ -402,6 +413,7 @@ class Model:
             added=[False] * len(prefix) + added,
             all_placed=encoding.get("all_placed", True),
             segment_ids=[*([0] * len(prefix)), *encoding.get("token_type_ids", ())],
+            words=[*[None] * len(prefix), *(_word_ids(encoding) if self._divides_words else [None] * len(ids))],
         )
 
     def _read_pair(self, pair: Pair) -> Reading:
@@ -417,13 +429,22 @@ class Model:
             for i, span in zip(own, whole_characters(pair.text(segment), found), strict=True):
                 spans[i] = span
         added = [text is None for text in called.texts]
-        return Reading(called.ids, spans, added, True, called.segments, called.segment_ids)
+        words = called.words if self._divides_words else ()
+        return Reading(called.ids, spans, added, True, called.segments, called.segment_ids, words)
 
     def _tokenizer_fails(self, cause: Exception) -> InputError:
         return InputError(
             f"{self.info.name}'s tokenizer fails on this text ({summary(cause)}). Change the text, or open another "
             "checkpoint."
         )
+
+    @cached_property
+    def _divides_words(self) -> bool:
+        """Whether the tokenizer divides a text into words first: for some of SentencePiece's kind all of it is one."""
+        try:
+            return len(set(_word_ids(self.tokenizer("one two", add_special_tokens=False))) - {None}) > 1
+        except Exception:  # a person's own code, or one that does not know these letters
+            return False
 
     def _without_invented_space(self, ids: list[int], spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
         """A lone "▁" that SentencePiece put before the text claims its first character; it stands for none."""
@@ -435,13 +456,14 @@ class Model:
     def _token(self, id_: int, text: str = "", start: int = 0, end: int = 0, added: bool = False) -> Token:
         return Token(id_, self.piece(id_), text, start, end, special=added or self.stands_for_no_text(id_))
 
-    def _labelled(self, tokens: list[Token]) -> tuple[Token, ...]:
+    def _labelled(self, tokens: list[Token], own_words: Sequence[int | None] | None = None) -> tuple[Token, ...]:
         return label_tokens(
             tokens,
             start=self._named("bos_token"),
             end=self._named("eos_token"),
             unknown=self._named("unk_token"),
             byte_level=self._byte_level,
+            own_words=own_words,
         )
 
     def _named(self, name: str) -> str | None:

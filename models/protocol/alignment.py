@@ -24,13 +24,20 @@ class AlignmentRequest(RunRequest):
     answered_by: ClassVar[str] = "models.views.alignment:answer"
     site: SiteRef | None = None
     head: int | None = None
+    words: bool = False  # whether rows and columns are words, not tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AlignmentView(Result):
-    """Row i holds the weights with which the model wrote target token i + 1: a position predicts the next token."""
+    """Row i holds the weights with which the model wrote target token i + 1: a position predicts the next token.
+
+    Where words are asked for, row i is the i-th of `Words.written`, averaged over the pieces that it wrote, and columns
+    are summed over the pieces of a source word.
+    """
 
     request: AlignmentRequest
     weights: np.ndarray  # (target tokens, source tokens) float32, rows sum to 1
-    likelihoods: np.ndarray  # (target tokens,) float32: of the token that each row wrote; NaN for the last, not written
+    likelihoods: (
+        np.ndarray
+    )  # (target tokens,) float32: of what each row wrote, the product over a word; NaN for the last
     description: str  # "mean over the 8 heads of cross-attention layer 2"

@@ -16,6 +16,7 @@ class ExportRequest(RunRequest):
     activity: ClassVar[str] = "writing the weights"
     answered_by: ClassVar[str] = "models.views.export:answer"
     path: str
+    words: bool = False  # weights between words, not tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

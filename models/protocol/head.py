@@ -19,6 +19,15 @@ class HeadRequest(HeadOfRunRequest):
     lane: ClassVar[Lane] = Lane("view:head")
     activity: ClassVar[str] = "computing the weights of the head"
     answered_by: ClassVar[str] = "models.views.head:answer"
+    words: bool = False  # whether weights between words are wanted beside those between tokens
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WordWeights:
+    """Weights between words: averaged over the pieces of the word they are from, summed over those they are to."""
+
+    weights: np.ndarray  # (query words, key words) float32, rows sum to 1 (less a sink's share)
+    masked: np.ndarray | None  # (query words, key words) bool, True where every piece is masked; None where none is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -28,6 +37,7 @@ class HeadView(Result):
     request: HeadRequest
     weights: np.ndarray  # (queries, keys) float32, rows sum to 1 (less a sink's share), masked cells exactly 0
     masked: np.ndarray | None  # (queries, keys) bool, True where the key may not be looked at; None where all may
+    by_word: WordWeights | None = None  # where the request asks for words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,7 @@ class Token:
     role: str = (
         ""  # whose turn of a conversation it is of: "system", "user" or "assistant"; "" for what a template wrote
     )
+    continues: bool = False  # goes on with the word of the token before it
 
     @property
     def word(self) -> str:

@@ -22,6 +22,7 @@ class PairCall:
     spans: list[tuple[int, int]]  # of characters in the token's own text
     texts: list[int | None]  # FIRST or SECOND; None of a token that the template added
     segment_ids: list[int]
+    words: list[int | None]  # the number of the word that each is part of, in its own text
 
     @property
     def segments(self) -> list[int]:
@@ -49,6 +50,7 @@ def call_with_pair(tokenizer: Any, pair: Pair) -> PairCall:
         spans=encoding["offset_mapping"],
         texts=encoding.sequence_ids(0),
         segment_ids=encoding["token_type_ids"],
+        words=encoding.word_ids(0),
     )
 
 

@@ -224,6 +224,7 @@ class LibraryTokenizer(GivenTokenizer):
         if return_offsets_mapping:
             found["offset_mapping"] = [tuple(span) for span in encoding.offsets]
             found["special_tokens_mask"] = encoding.special_tokens_mask
+        found["word_ids"] = encoding.word_ids
         return found
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = False, **_: Any) -> str:

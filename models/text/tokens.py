@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cache
 
 from models.protocol.values import Token
+from models.text.word_pieces import continues
 
 _SPACES = {" ": "␣", "\n": "⏎", "\r": "␍", "\t": "⇥", "\u00a0": "⍽", "\u3000": "␣"}
 _CONTINUES = "‿"  # drawn before a piece that goes on with the word before it, where the vocabulary says so (WordPiece)
@@ -119,13 +120,15 @@ def label_tokens(
     end: str | None,
     unknown: str | None,
     byte_level: bool,
+    own_words: Sequence[int | None] | None = None,
 ) -> tuple[Token, ...]:
-    """Fill in `part` and `label`.
+    """Fill in `part`, `label` and `continues`.
 
     Args:
         tokens: with id, piece, text, offsets and `special` set.
         start, end, unknown: the tokenizer's own special pieces, where it has them.
         byte_level: whether pieces are spelled in GPT-2's alphabet of bytes.
+        own_words: the number of the word that each token is part of, where the tokenizer says so.
     """
     parts = _parts(tokens)
     labelled = []
@@ -138,11 +141,15 @@ def label_tokens(
         elif data is not None:
             label = bytes_label(data)
         elif token.piece.startswith("##") and token.text != token.piece and not byte_level:
-            label = _CONTINUES + visible(token.text)
+            label = _CONTINUES + visible(token.text or token.piece[2:])
         else:
             label = visible(token.text) or piece_label(token.piece, byte_level)
         labelled.append(replace(token, part=part, label=label))
-    return tuple(labelled)
+    goes_on = continues(labelled, own_words or [None] * len(labelled), byte_level)
+    return tuple(
+        token if token.continues == on else replace(token, continues=on)
+        for token, on in zip(labelled, goes_on, strict=True)
+    )
 
 
 def _parts(tokens: Sequence[Token]) -> list[tuple[int, int]]:

@@ -5,19 +5,26 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from models.attention.words import merged_weights
 from models.forward.context import Context
 from models.forward.trace import Trace
 from models.protocol.alignment import AlignmentRequest, AlignmentView
 from models.protocol.arrays import read_only
 from models.protocol.values import SiteRef
+from models.protocol.words import Words
 
 
 def answer(request: AlignmentRequest, context: Context) -> AlignmentView:
     trace = context.run(request.run).trace
+    weights, likely = mean_weights(trace, request.site, request.head), likelihoods(trace)
+    if request.words:
+        written = Words.written(trace.tokens)
+        weights = merged_weights(weights, written, Words.of(trace.source))
+        likely = np.multiply.reduceat(likely, written.starts)
     return AlignmentView(
         request=request,
-        weights=read_only(mean_weights(trace, request.site, request.head)),
-        likelihoods=read_only(likelihoods(trace)),
+        weights=read_only(weights),
+        likelihoods=read_only(likely),
         description=described(trace, request.site, request.head),
     )
 

@@ -12,7 +12,8 @@ from models.files.content_hash import content_hash, revision_of
 from models.forward.origin import Origin
 from models.forward.trace import Trace
 from models.protocol.interventions import Intervention, Mask, Positions, Scale
-from models.protocol.values import SeenPicture, SiteRef, Token
+from models.protocol.values import SeenPicture, Site, SiteRef, Token
+from models.protocol.words import site_words
 from models.protocol.work import never
 
 FORMAT = 1
@@ -23,13 +24,17 @@ _INTERVENTIONS: dict[str, type[Intervention]] = {"scale": Scale, "mask": Mask, "
 
 
 def facts(
-    trace: Trace, generated: Mapping[str, Any] | None = None, should_stop: Callable[[], bool] = never
+    trace: Trace,
+    generated: Mapping[str, Any] | None = None,
+    should_stop: Callable[[], bool] = never,
+    words: bool = False,
 ) -> dict[str, Any]:
     """As JSON has it.
 
     Args:
         generated: of tokens that the model wrote itself: `first`, the position of the first of them, and how.
         should_stop: polled while the checkpoint's files are hashed.
+        words: whether the arrays are of words, each a token and those after it that `continues` says go on with it.
 
     Raises:
         Cancelled: `should_stop` said so.
@@ -45,16 +50,26 @@ def facts(
         "sites": [
             {
                 "name": site_name(site.ref),
-                **{name: getattr(site, name) for name in ("stack", "layer", "module", "heads", "queries", "keys")},
+                **{name: getattr(site, name) for name in ("stack", "layer", "module", "heads")},
+                **dict(zip(("queries", "keys"), _sizes(trace, site, words), strict=True)),
             }
             for site in trace.sites
         ],
+        "words": {"from": "mean", "to": "sum"} if words else None,
         "interventions": [_as_json(item) for item in trace.interventions],
         "generated": None if generated is None else dict(generated),
         "device": None if origin is None else origin.device,
         "dtype": None if origin is None else origin.dtype,
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}},
     }
+
+
+def _sizes(trace: Trace, site: Site, words: bool) -> tuple[int, int]:
+    """How many queries and keys the site's array has."""
+    if not words:
+        return site.queries, site.keys
+    queries, keys = site_words(trace, site)
+    return len(queries), len(keys)
 
 
 def site_name(site: SiteRef) -> str:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from models.attention.words import merged_mask, merged_weights
 from models.forward.context import Context
+from models.forward.trace import Trace
 from models.protocol.arrays import read_only
-from models.protocol.head import HeadRequest, HeadView, RowRequest, RowView
+from models.protocol.head import HeadRequest, HeadView, RowRequest, RowView, WordWeights
+from models.protocol.values import SiteRef
+from models.protocol.words import site_words
 
 
 def answer(request: HeadRequest, context: Context) -> HeadView:
@@ -14,6 +18,18 @@ def answer(request: HeadRequest, context: Context) -> HeadView:
         request=request,
         weights=read_only(trace.weights(request.site, request.head)),
         masked=None if masked is None else read_only(masked),
+        by_word=word_weights(trace, request.site, request.head) if request.words else None,
+    )
+
+
+def word_weights(trace: Trace, site: SiteRef, head: int) -> WordWeights:
+    """One head's weights between the words of its texts. Raises IndexError where there is no such site or head."""
+    queries, keys = site_words(trace, trace.sites[trace.index(site)])
+    masked = trace.masked(site, head)
+    hidden = None if masked is None else merged_mask(masked, queries, keys)
+    return WordWeights(
+        weights=read_only(merged_weights(trace.weights(site, head), queries, keys)),
+        masked=read_only(hidden) if hidden is not None and hidden.any() else None,
     )
 
 

@@ -42,6 +42,11 @@ class SavedWeights:
         return None if given is None else given["second"]
 
     @property
+    def by_word(self) -> bool:
+        """Whether queries and keys are words: a token and those after it which `continues` says go on with it."""
+        return self.meta.get("words") is not None
+
+    @property
     def ids(self) -> tuple[int, ...]:
         return tuple(token.id for token in self.tokens)
 

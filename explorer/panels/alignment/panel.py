@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QLabel, QWidget
 
 from explorer.panels.alignment.ribbons import Ribbons
 from explorer.panels.base import Panel
-from explorer.panels.selected_head import site_words
+from explorer.panels.selected_head import by_words, site_words, word_labels
 from explorer.session.defaults import default_selection
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import OpenCheckpoint, SelectCell, SelectHead, SelectKey, SelectQuery
@@ -25,6 +25,7 @@ from models.protocol.alignment import AlignmentRequest, AlignmentView
 from models.protocol.request import Request
 from models.protocol.running import Ran
 from models.protocol.values import CheckpointInfo
+from models.protocol.words import MERGED, Words
 
 TRANSLATOR = "en-es"
 _WRITTEN = TRANSLATOR.replace("-", "\N{NON-BREAKING HYPHEN}")  # in a sentence its name stays on one line
@@ -70,6 +71,8 @@ class AlignmentPanel(Panel):
         super().__init__(session, hover, parent)
         self._mode = HEAD
         self._shown: AlignmentView | None = None
+        self._axes = (Words.alone(0), Words.alone(0))  # what rows and columns are made of: tokens of target and source
+        self._names: tuple[list[str], list[str]] = ([], [])  # of the source's and the target's words
         self.modes = Segments(_CHOICES, "Which heads")
         self.modes.chosen.connect(self.show_mode)
         self.note = wrapped(_OTHER_STACK, "dim")
@@ -111,7 +114,7 @@ class AlignmentPanel(Panel):
         mode = self._mode_of(state)
         ref = site.ref if site is not None and mode != ALL else None
         head = state.selection.head if mode == HEAD else None
-        return AlignmentRequest(run=ran.run, site=ref, head=head)
+        return AlignmentRequest(run=ran.run, site=ref, head=head, words=by_words(state))
 
     def render_state(self, state: State, old: State | None) -> None:
         loaded, view, ran = state.results.loaded, state.results.of(AlignmentView), state.ran
@@ -134,14 +137,17 @@ class AlignmentPanel(Panel):
             return  # the last picture stays until the new one is here
         if view is not self._shown:
             self._show(view, ran)
-        target, source = (state.selection.query, state.selection.key) if across else (-1, -1)
+        targets, sources = self._axes
+        target = targets.word(state.selection.query) if across else -1
+        source = sources.word(state.selection.key) if across else -1
         self.ribbons.set_selection(target, source)
         self.table.set_row(target)
-        self.sentence.setText(sentence(view.weights, *words(ran), target) + _chance(view.likelihoods, target))
+        self.sentence.setText(sentence(view.weights, *self._names, target) + _chance(view.likelihoods, target))
         self.sentence.setVisible(bool(self.sentence.text()))
 
     def _show_nothing(self) -> None:
         self._shown = None
+        self._axes = (Words.alone(0), Words.alone(0))
         self.ribbons.set_alignment(None, (), ())
         self.table.set_rows(())
         self.card.set_subtitle("")
@@ -150,7 +156,8 @@ class AlignmentPanel(Panel):
 
     def _show(self, view: AlignmentView, ran: Ran) -> None:
         self._shown = view
-        sources, targets = words(ran)
+        self._axes = _axes(ran, view.request.words)
+        sources, targets = self._names = words(ran, view.request.words)
         self.ribbons.set_alignment(view.weights, sources, targets)
         best = view.weights.argmax(axis=1)
         self.table.set_rows(
@@ -167,33 +174,41 @@ class AlignmentPanel(Panel):
                 )
             ]
         )
-        self.card.set_subtitle(view.description)
+        self.card.set_subtitle(f"{view.description} · {MERGED}" if view.request.words else view.description)
         for part in (self.heading, self.table, self.reading):
             part.show()
 
     def render_hover(self, pointed: Pointed) -> None:
         if _looks_across(self.session.state):
-            self.ribbons.set_hover(pointed.query, pointed.key)
+            targets, sources = self._axes
+            self.ribbons.set_hover(targets.word(pointed.query), sources.word(pointed.key))
 
     # what a person does
 
     def _on_hovered(self, target: int, source: int) -> None:
         if _looks_across(self.session.state):
-            self.hover.point(NOTHING if target < 0 and source < 0 else Pointed(query=target, key=source))
+            query, key = self._tokens_at(target, source)
+            self.hover.point(NOTHING if target < 0 and source < 0 else Pointed(query=query, key=key))
+
+    def _tokens_at(self, target: int, source: int) -> tuple[int, int]:
+        """The first token of a target's and of a source's word; -1 for none."""
+        starts = (axis.starts for axis in self._axes)
+        query, key = (first[word] if word >= 0 else -1 for first, word in zip(starts, (target, source), strict=True))
+        return query, key
 
     def _on_target(self, target: int) -> None:
         self._select_across()
-        self.dispatch(SelectQuery(target))
+        self.dispatch(SelectQuery(self._tokens_at(target, -1)[0]))
 
     def _on_source(self, source: int) -> None:
         self._select_across()
-        self.dispatch(SelectKey(source))
+        self.dispatch(SelectKey(self._tokens_at(-1, source)[1]))
 
     def _on_row(self, row: int) -> None:
         if self._shown is not None:
             best = int(self._shown.weights[row].argmax())
             self._select_across()
-            self.dispatch(SelectCell(row, best))
+            self.dispatch(SelectCell(*self._tokens_at(row, best)))
 
     def _select_across(self) -> None:
         """Select a cross-attention head, so that a word of either text can be selected."""
@@ -216,8 +231,21 @@ def _looks_across(state: State) -> bool:
     return state.site is not None and state.site.stack == "cross"
 
 
-def words(ran: Ran) -> tuple[list[str], list[str]]:
-    """The source's words, and for each row of an alignment the word that it wrote: the one after the row's own."""
+def _axes(ran: Ran, merged: bool) -> tuple[Words, Words]:
+    """What rows and columns of an alignment are made of: tokens of the target and of the source."""
+    if merged:
+        return Words.written(ran.tokens), Words.of(ran.source)
+    return Words.alone(len(ran.tokens)), Words.alone(len(ran.source))
+
+
+def words(ran: Ran, merged: bool = False) -> tuple[list[str], list[str]]:
+    """The source's words, and for each row of an alignment the word that it wrote: the one after the row's own.
+
+    Tokens are words here, unless their pieces are `merged`.
+    """
+    if merged:
+        targets, written = word_labels(ran.tokens[1:], Words.of(ran.tokens[1:])), [NEXT]
+        return word_labels(ran.source, Words.of(ran.source)), [*targets, *written]
     site = next(site for site in ran.sites if site.stack == "cross")
     targets, sources = site_words(ran, site)
     return sources, [*targets[1:], NEXT]

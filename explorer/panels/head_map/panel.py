@@ -8,17 +8,19 @@ from typing import NamedTuple
 
 import numpy as np
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QKeySequence, QShortcut, QStandardItemModel
+from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut, QStandardItemModel
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from explorer.colour_maps import diverging, sequential
 from explorer.panels.base import Panel
 from explorer.panels.head_map.map_tools import MapTools
 from explorer.panels.head_map.token_search import TokenSearch
+from explorer.panels.head_map.word_cells import WordCells
 from explorer.panels.selected_head import (
     NO_HEADS,
     head_name,
     site_texts,
+    site_word_labels,
     site_words,
     token_word,
     wanted_comparison,
@@ -34,10 +36,12 @@ from explorer.widgets.colour_bar import ColourBar
 from explorer.widgets.heat_map.heat_map import HeatMap
 from models.protocol.atlas import AtlasView
 from models.protocol.comparison import CompareView
-from models.protocol.head import HeadView, TilesRequest, TilesView
+from models.protocol.head import HeadView, TilesRequest, TilesView, WordWeights
 from models.protocol.request import Request
 from models.protocol.running import Ran
-from models.protocol.values import Pooling, Site, SiteRef, Tile, top_level
+from models.protocol.values import LARGEST_WHOLE, Pooling, Site, SiteRef, Tile, top_level
+from models.protocol.words import MERGED
+from models.protocol.words import site_words as words_of_site
 
 _SCALES: dict[Normalisation, tuple[str, str, str]] = {  # as listed, in full, and beside the colours
     "none": ("Weights", "Weights as they are", "weight"),
@@ -48,6 +52,10 @@ _SCALES: dict[Normalisation, tuple[str, str, str]] = {  # as listed, in full, an
 _SCALE_TIP = "What the colours show: the weights, each row or column divided by its largest, or what changed"
 _SCOPES = {"head": "in this head", "layer": "in every head of this layer", "everywhere": "in every head"}
 _ONLY_WHOLE = "Weights, or each row divided by its largest. Columns are shown up to 1,024 tokens, changes in Masks."
+_WORDS_TIP = f"Words instead of the pieces that the model reads ({MERGED}), as in the literature"
+_NO_WORDS = f"Words are shown for texts of up to {LARGEST_WHOLE:,} tokens: a longer one's map is pooled from pieces."
+_NO_WORD_CHANGE = "A change is shown for the pieces that the model reads, not for words."
+_LETTERS_WITH_WORDS = 58  # a panel is wide that has room for its title, the switch of words and the scaling
 _MOST_TILES = 32  # asked for at once
 _FEWEST, _SOME = 2_000, 0.02  # of fewer weights each one can be seen; the share above which a map is not dark
 _BRIGHTER = "Nearly all is faint · Show each row by its largest"
@@ -92,7 +100,8 @@ class HeadMapPanel(Panel):
         super().__init__(session, hover, parent)
         self.map = HeatMap()
         self.map.set_empty_text(_WAITING)
-        self.map.cell_selected.connect(lambda query, key: self.dispatch(SelectCell(query, key)))
+        self.map.cell_selected.connect(self._on_selected)
+        self.map.note_of = self._note_of
         self.map.hovered.connect(self._on_hovered)
         self.map.stroke_painted.connect(self._on_stroke)
         self.map.brush_dropped.connect(lambda: self.dispatch(SetView("painting", "off")))
@@ -113,6 +122,9 @@ class HeadMapPanel(Panel):
         for i, (choice, (label, meaning, _)) in enumerate(_SCALES.items()):
             self.scale.addItem(label, choice)
             self.scale.setItemData(i, meaning, Qt.ItemDataRole.ToolTipRole)
+        self.words = QPushButton("Words")
+        self.words.setCheckable(True)
+        self.words.clicked.connect(lambda on: self.dispatch(SetView("words", on)))
         self.scale.activated.connect(lambda i: self.dispatch(SetView("normalisation", self.scale.itemData(i))))
         self.brighter = QPushButton(_BRIGHTER)
         self.brighter.setToolTip(
@@ -127,6 +139,7 @@ class HeadMapPanel(Panel):
         row.addWidget(self.map, 1)
         row.addWidget(self.bar)
         self.card = Card(self.title)
+        self.card.add_control(self.words)
         self.card.add_control(self.scale)
         whole = QWidget()
         parts = QVBoxLayout(whole)
@@ -138,12 +151,18 @@ class HeadMapPanel(Panel):
         self.card.set_content(whole)
         self.fill(self.card)
         self._shown: tuple[HeadView | CompareView | None, Normalisation] = (None, "none")
+        self._cells: WordCells | None = None  # while the map is one of words
         self._table = sequential()
         self._values: np.ndarray | None = None  # (queries, keys) as coloured; None of a long text
         self._judged: tuple[np.ndarray | None, bool] = (None, False)  # values, and whether they are faint
         self._map_name: MapName | None = None  # of a long text, while its map is shown
         self._taken: TilesView | None = None
         self._renders = False
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        # in a narrow panel the title and the scaling have the room; the View menu has words too
+        self.words.setVisible(event.size().width() >= _LETTERS_WITH_WORDS * self.fontMetrics().averageCharWidth())
 
     def go_to(self, side: str, position: int) -> None:
         """Select a query or a key by its position, and bring it into the middle of a long text's map."""
@@ -166,6 +185,9 @@ class HeadMapPanel(Panel):
         self.scale.setCurrentIndex(self.scale.findData(how))
         self.scale.offer(("none", "row") if is_long else tuple(_SCALES))
         self.scale.setToolTip(_ONLY_WHOLE if is_long else _SCALE_TIP)
+        self.words.setChecked(options.words)
+        self.words.setEnabled(not is_long)
+        self.words.setToolTip(_NO_WORDS if is_long else _NO_WORD_CHANGE if _shows_change(state) else _WORDS_TIP)
         self._renders = True
         self._take_tiles(state)
         if is_long:
@@ -176,11 +198,12 @@ class HeadMapPanel(Panel):
         self.tools.setVisible(self.map.is_tiled)
         self._offer_brighter(how == "none")
         self.find_key.setEnabled(self.map.is_tiled)
-        self.map.set_selection(selection.query, selection.key)
+        self.map.set_selection(*self._shown_cell(selection.query, selection.key))
         self.card.set_title(head_name(state) if state.site is not None else self.title)
         word = token_word(state, selection.query)
         self.map.set_brush(options.painting)
-        self.map.set_painted(state.painted_cells)
+        painted = state.painted_cells
+        self.map.set_painted(painted if self._cells is None else self._cells.painted(painted))
         if options.painting != "off":
             self.card.set_subtitle(f"drag to {options.painting} cells {_SCOPES[options.edit_scope]}")
         else:
@@ -203,6 +226,7 @@ class HeadMapPanel(Panel):
             return
         if view is None or ran is None:
             self._shown, self._table, self._values, self._map_name = (view, how), table, None, None
+            self._cells = None
             self.map.set_values(None, None, (), (), 0.0, 1.0)
             self.bar.hide()
             return
@@ -210,13 +234,19 @@ class HeadMapPanel(Panel):
         if view.request.run != ran.run or site is None:
             return  # the last picture stays until the new one is here
         self._shown, self._table, self._map_name = (view, how), table, None
+        self._cells = None
+        rows, columns = site_words(ran, site)
         if isinstance(view, CompareView):
             self._values, masked, high = view.difference, None, view.largest_difference or 1.0
         else:
-            self._values, masked = normalised(view.weights, how), view.masked
+            shown: HeadView | WordWeights = view
+            if view.by_word is not None:
+                shown, (rows, columns) = view.by_word, site_word_labels(ran, site)
+                self._cells = WordCells(*words_of_site(ran, site), view.weights, *site_words(ran, site))
+            self._values, masked = normalised(shown.weights, how), shown.masked
             high = float(self._values.max(initial=0.0)) or 1.0
+        self.map.key_note = MERGED if self._cells is not None else ""
         low = -high if isinstance(view, CompareView) else 0.0
-        rows, columns = site_words(ran, site)
         scaled = "" if how == "none" else _SCALES[how][2]
         self.map.value_name = "changed by" if isinstance(view, CompareView) else scaled
         self.map.set_colour_map(table)
@@ -227,14 +257,15 @@ class HeadMapPanel(Panel):
         self.bar.set_label(_SCALES[how][2])
 
     def render_hover(self, pointed: Pointed) -> None:
-        self.map.set_hover(pointed.query, pointed.key)
+        query, key = self._shown_cell(pointed.query, pointed.key)
+        self.map.set_hover(query, key)
         if self.map.is_tiled:
             known = self.map.value_at(pointed.query, pointed.key)
             self.bar.set_marker(None if known is None or np.isnan(known[0]) else known[0])
             return
         values = self._values
-        inside = values is not None and 0 <= pointed.query < values.shape[0] and 0 <= pointed.key < values.shape[1]
-        self.bar.set_marker(float(values[pointed.query, pointed.key]) if inside and values is not None else None)
+        inside = values is not None and 0 <= query < values.shape[0] and 0 <= key < values.shape[1]
+        self.bar.set_marker(float(values[query, key]) if inside and values is not None else None)
 
     # of a long text
 
@@ -273,6 +304,7 @@ class HeadMapPanel(Panel):
             if shows_something and thumbnail is None and not self.map.cache.has(name, top):
                 return  # the last picture stays until there is one of the new head
             self._map_name, self._shown, self._values = name, (None, "none"), None
+            self._cells, self.map.key_note = None, ""
             rows, columns = site_words(ran, site)
             self.map.value_name = "weight / max" if name.scale_rows else ""
             self.map.set_map(name, rows, columns, name.pooling)
@@ -305,10 +337,27 @@ class HeadMapPanel(Panel):
         self.bar.set_range(0.0, self.map.high)
         self.bar.set_label(_SCALES["row" if name.scale_rows else "none"][2])
 
+    # of words
+
+    def _shown_cell(self, query: int, key: int) -> tuple[int, int]:
+        """The cell of the map that holds a query and a key."""
+        return (query, key) if self._cells is None else self._cells.cell_of(query, key)
+
+    def _on_selected(self, query: int, key: int) -> None:
+        cell = (query, key) if self._cells is None else self._cells.strongest(query, key)
+        self.dispatch(SelectCell(*cell))
+
+    def _note_of(self, query: int, key: int) -> str:
+        return "" if self._cells is None else self._cells.note(query, key)
+
     def _on_stroke(self, cells: tuple[tuple[int, int], ...]) -> None:
+        if self._cells is not None:
+            cells = self._cells.pieces(cells)
         self.dispatch(PaintCells(cells, allow=self.session.state.document.view.painting == "allow"))
 
     def _on_hovered(self, query: int, key: int) -> None:
+        if query >= 0 and self._cells is not None:
+            query, key = self._cells.strongest(query, key)
         self.hover.point(Pointed(query=query, key=key) if query >= 0 else NOTHING)
 
 

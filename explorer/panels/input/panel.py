@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from explorer.panels.base import EDITED, Panel
 from explorer.panels.input.body import InputBody
 from explorer.panels.input.chat import ChatParts
+from explorer.panels.input.chip_pictures import Chip
 from explorer.panels.input.labels import button, dim, mark, title
 from explorer.panels.input.picture import PictureRow
 from explorer.panels.input.sides import Sides, sides
@@ -17,14 +18,22 @@ from explorer.panels.input.token_strip import TokenStrip
 from explorer.panels.input.token_strip_area import TokenStripArea
 from explorer.panels.input.words import (
     can_step,
-    chip,
     language_remark,
     step_tooltip,
     template_remark,
     unknown_remark,
+    word_chip,
     word_span,
 )
-from explorer.panels.selected_head import head_name, head_shown, row_of, token_word, wanted_head
+from explorer.panels.selected_head import (
+    by_words,
+    head_name,
+    head_shown,
+    row_of,
+    site_word_labels,
+    token_word,
+    wanted_head,
+)
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import (
     AskStep,
@@ -47,7 +56,9 @@ from models.protocol.decoding import into_input
 from models.protocol.head import HeadView, RowView
 from models.protocol.request import Request
 from models.protocol.running import ForwardRequest, Ran
-from models.protocol.values import CheckpointInfo, Site
+from models.protocol.values import CheckpointInfo, Site, Token
+from models.protocol.words import MERGED, Words
+from models.protocol.words import site_words as words_of_site
 
 
 class InputPanel(Panel):
@@ -112,11 +123,12 @@ class InputPanel(Panel):
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(card)
-        self._shown: Ran | None = None
+        self._shown: tuple[Ran | None, bool] = (None, False)  # what the strips show, and whether its words
+        self._chips = {strip: Words.alone(0) for strip in (self.strip, self.target.strip)}  # the tokens of each chip
 
     def _follow(self, strip: TokenStrip) -> None:
-        strip.token_selected.connect(lambda token: self._on_token(strip, SelectQuery(token)))
-        strip.key_selected.connect(lambda token: self._on_token(strip, SelectKey(token)))
+        strip.token_selected.connect(lambda chip: self._on_token(strip, SelectQuery(self._first_token(strip, chip))))
+        strip.key_selected.connect(lambda chip: self._on_token(strip, SelectKey(self._first_token(strip, chip))))
         strip.hovered.connect(lambda token: self._on_hovered(strip, token))
 
     def _refuse(self, sentence: str) -> None:
@@ -181,16 +193,17 @@ class InputPanel(Panel):
         self.step_button.setEnabled(state.ran is not None and state.up_to_date and can_step(info, is_made_to_say))
         self.run_button.setEnabled(info is not None)
         self.remark.setText(_remark(state))
-        if state.ran is not self._shown:
-            self._shown = state.ran
+        if (state.ran, by_words(state)) != self._shown:
+            self._shown = (state.ran, by_words(state))
             read = () if state.ran is None else state.ran.source or state.ran.tokens
             if state.ran is not None and state.ran.seen is not None:
                 read = read[: state.ran.seen.first]  # the patches are in the picture
             said = state.ran.tokens if state.ran is not None and state.ran.source else ()
             for area, tokens in ((self.strip_area, read), (self.target.area, said)):
-                in_chat = any(token.role for token in tokens)
                 tags = state.ran.tags if state.ran is not None and area is self.strip_area else ()
-                area.set_tokens([chip(token, i, in_chat, tags[i] if tags else "") for i, token in enumerate(tokens)])
+                words = Words.of(tokens) if by_words(state) else Words.alone(len(tokens))
+                self._chips[area.strip] = words
+                area.set_tokens(_chips(tokens, words, tags))
         self._render_target(state)
         self._render_picture(state)
         selection = state.selection
@@ -199,9 +212,11 @@ class InputPanel(Panel):
             area.strip.set_dim_special(state.document.view.dim_special)
             side = self._sides(state, area.strip)
             area.strip.set_selects("both" if side.queries == side.keys else "query" if side.queries else "key")
-            area.strip.set_selection(selection.query if side.queries else -1, selection.key if side.keys else -1)
+            words = self._chips[area.strip]
+            query, key = words.word(selection.query), words.word(selection.key)
+            area.strip.set_selection(query if side.queries else -1, key if side.keys else -1)
             if moved and side.any:
-                area.show_token(selection.query if side.queries else selection.key)
+                area.show_token(query if side.queries else key)
         self._render_arcs(state, self.hover.pointed)
 
     def _render_target(self, state: State) -> None:
@@ -251,7 +266,13 @@ class InputPanel(Panel):
         self.dispatch(Show(Notice("info", sentence)))
         strip.set_selection(-1, -1)
 
-    def _on_hovered(self, strip: TokenStrip, token: int) -> None:
+    def _first_token(self, strip: TokenStrip, chip: int) -> int:
+        """The first token of a chip's word; -1 for no chip."""
+        words = self._chips[strip]
+        return words.starts[chip] if 0 <= chip < len(words) else -1
+
+    def _on_hovered(self, strip: TokenStrip, chip: int) -> None:
+        token = self._first_token(strip, chip)
         side = self._sides(self.session.state, strip)
         if token < 0 or not side.any:
             self.hover.point(NOTHING)
@@ -263,7 +284,7 @@ class InputPanel(Panel):
         for strip in (self.strip, self.target.strip):
             side = self._sides(state, strip)
             query = pointed.query if side.queries else -1
-            strip.set_hover(query if query >= 0 else pointed.key if side.keys else -1)
+            strip.set_hover(self._chips[strip].word(query if query >= 0 else pointed.key if side.keys else -1))
         self.picture.hover(pointed.query if pointed.query >= 0 else pointed.key)
         self._render_arcs(state, pointed)
 
@@ -287,20 +308,27 @@ class InputPanel(Panel):
             return
         row = pointed.query if 0 <= pointed.query < site.queries else state.selection.query
         row = view.request.query if isinstance(view, RowView) else row  # the others are not here
-        weights, _ = row_of(view, row)
+        weights, from_word, said = row_of(view, row)[0], token_word(state, row), token_word(state, row + 1)
+        words, shown = None, row
+        if isinstance(view, HeadView) and view.by_word is not None and by_words(state):
+            words, names = words_of_site(ran, site)[0], site_word_labels(ran, site)[0]
+            shown = words.word(row)
+            weights, from_word = view.by_word.weights[shown], names[shown]
+            said = names[shown + 1] if shown + 1 < len(words) else ""
         shaded = False
         for strip in (self.strip, self.target.strip):
             side = self._sides(state, strip)
             drawn = weights if side.keys and len(weights) == strip.count and ran.seen is None else None
             shaded = shaded or (drawn is not None and not side.queries)
-            strip.set_arcs(drawn if side.queries else None, row if side.queries and drawn is not None else -1)
+            strip.set_arcs(drawn if side.queries else None, shown if side.queries and drawn is not None else -1)
             strip.set_shades(None if side.queries else drawn)
         before = "" if state.up_to_date else "tokens of the last text that ran · "
         name = head_name(state)
         self.picture.show_weights(weights)
         by = "colour" if ran.seen is not None else "shades" if shaded else "arcs"
-        shows = f"{by}: {name[0].lower()}{name[1:]}, from “{token_word(state, row)}”"
-        self.caption.setText(f"{before}{shows}{_wrote(state, row) if shaded else ''}")
+        shows = f"{by}: {name[0].lower()}{name[1:]}, from “{from_word}”"
+        wrote = f" as it wrote “{said}”" if shaded and said else ""
+        self.caption.setText(f"{before}{shows}{wrote}{'' if words is None else f' · {MERGED}'}")
 
 
 def _is_of(view: HeadView | RowView, site: Site) -> bool:
@@ -308,10 +336,12 @@ def _is_of(view: HeadView | RowView, site: Site) -> bool:
     return view.weights.shape == ((site.keys,) if isinstance(view, RowView) else (site.queries, site.keys))
 
 
-def _wrote(state: State, row: int) -> str:
-    """What the decoder wrote while it looked with this row: the next token."""
-    after = token_word(state, row + 1)
-    return f" as it wrote “{after}”" if after else ""
+def _chips(tokens: tuple[Token, ...], words: Words, tags: tuple[str, ...]) -> list[Chip]:
+    in_chat = any(token.role for token in tokens)
+    return [
+        word_chip(tokens[pieces.start : pieces.stop], pieces.start, in_chat, tags[pieces.start] if tags else "")
+        for pieces in map(words.tokens, range(len(words)))
+    ]
 
 
 def _info(state: State) -> CheckpointInfo | None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from explorer.language import foreign_remark
 from explorer.panels.input.chip_pictures import Chip
 from explorer.widgets.token_text import byte_note, shortened
 from models.protocol.chat import Prompt, plain_text
 from models.protocol.running import Ran
 from models.protocol.values import CheckpointInfo, Token
+from models.protocol.words import MERGED, word_label
 
 
 def word_span(tokens: tuple[Token, ...], position: int) -> tuple[int, int]:
@@ -45,6 +48,16 @@ def chip(token: Token, position: int, in_chat: bool = False, tag: str = "") -> C
         turn=token.role,
         tag=tag,
     )
+
+
+def word_chip(pieces: tuple[Token, ...], position: int, in_chat: bool = False, tag: str = "") -> Chip:
+    """A word as a chip, one of a single piece as that piece's own. `position` and `tag` are its first piece's."""
+    first = chip(pieces[0], position, in_chat, tag)
+    if len(pieces) == 1:
+        return first
+    listed = ", ".join(f"“{shortened(piece.piece)}”" for piece in pieces)
+    tooltip = f"positions {position} to {position + len(pieces) - 1}: the pieces {listed} in the vocabulary; {MERGED}"
+    return replace(first, label=word_label(pieces), tooltip=tooltip)
 
 
 def language_remark(prompt: Prompt, info: CheckpointInfo) -> str:

@@ -58,6 +58,10 @@ class HeatMap(ThemedWidget):
         self.setAccessibleDescription("Arrow keys move the selected cell, plus and minus zoom, 0 shows the whole map.")
         self.value_name = ""
         """What the readout calls a value that is no weight."""
+        self.key_note = ""
+        """What the title of the keys' axis adds."""
+        self.note_of: Callable[[int, int], str] = lambda query, key: ""
+        """What the readout adds to a cell, before its value."""
         self.is_brief = False
         """For a narrow map, beside which it is said what a square stands for."""
         self.wheel_zooms = True
@@ -254,7 +258,8 @@ class HeatMap(ThemedWidget):
         source = self._source
         if source is None or self._within((query, key)) == NOWHERE:
             return []
-        words = Wording(self._row_labels[query], self._column_labels[key], self.value_name, self.is_brief)
+        names = self._row_labels[query], self._column_labels[key]
+        words = Wording(*names, self.value_name, self.note_of(query, key), self.is_brief)
         if isinstance(source, TiledValues):
             return source.pieces(self.value_at(query, key), words)
         return source.pieces(query, key, words)
@@ -346,7 +351,7 @@ class HeatMap(ThemedWidget):
         self._draw_focus_ring(painter)
 
     def _draw_map(self, painter: QPainter, source: Source) -> None:
-        artist = MapPainter(self._theme, self._frame, self._view, self.devicePixelRatioF())
+        artist = MapPainter(self._theme, self._frame, self._view, self.devicePixelRatioF(), self.key_note)
         self._picture.draw_cells(painter, artist, source, self._table, self.size())
         self._brush.draw(painter, artist)
         names = (self._row_labels, self._column_labels)

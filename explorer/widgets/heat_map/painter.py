@@ -29,6 +29,7 @@ class MapPainter:
     frame: Frame
     view: MapView
     ratio: float  # device pixels a logical one
+    key_note: str = ""  # what the title of the keys adds
 
     @property
     def map_rect(self) -> QRectF:
@@ -68,7 +69,8 @@ class MapPainter:
         painter.setPen(QColor(self.theme.text_dim))
         area, line = self.map_rect, self.frame.line
         title = QRectF(area.left(), area.bottom() + GAP, area.width(), line)
-        painter.drawText(_widened(title, painter, KEY_TITLE), _CENTRE, KEY_TITLE)
+        text = f"{KEY_TITLE} · {self.key_note}" if self.key_note else KEY_TITLE
+        painter.drawText(_widened(title, painter, text), _CENTRE, text)
         x = area.left() - 2 * GAP - self.frame.row_label_width - line / 2
         painter.translate(x, area.center().y())
         painter.rotate(-90)

@@ -33,6 +33,7 @@ class Wording:
     query: str
     key: str
     value_name: str = ""  # "" for a weight
+    note: str = ""  # of the cell, before its value
     is_brief: bool = False  # for a narrow map, beside which it is said what a square stands for
 
 
@@ -41,7 +42,7 @@ def cell_pieces(words: Wording, value: float | None) -> list[Piece]:
     query, key = Piece(f"“{words.query}”", "query"), Piece(f"“{words.key}”", "key")
     if value is None:
         return [query, Piece(" cannot look at ", "text_dim"), key, Piece(": masked", "text")]
-    name = f": {words.value_name} " if words.value_name else ": "
+    name = f"{words.note}: {words.value_name} " if words.value_name else f"{words.note}: "
     return [query, Piece(" looks at ", "text_dim"), key, Piece(name, "text_dim"), Piece(value_text(value), "text")]
 
 

@@ -12,6 +12,7 @@ from models.protocol.alignment import AlignmentRequest, AlignmentView
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest, Ran
 from models.protocol.values import SiteRef
+from models.protocol.words import Words
 from models.views.alignment import described, likelihoods, mean_weights
 from tests.models.asking import ask, failure_of, opened
 
@@ -122,3 +123,30 @@ def test_what_is_forced_is_less_likely_than_what_the_model_writes(model):
     cat, dog = (run(model, "The black cat is sleeping.", target=f"El {word} negro") for word in ("gato", "perro"))
     assert likelihoods(cat)[1] > 0.5
     assert likelihoods(dog)[1] < 0.01
+
+
+def test_words_are_those_that_a_position_writes(model):
+    """Rows averaged over the positions that wrote a word, columns summed over its pieces, likelihoods multiplied."""
+    engine = opened("en-es")
+    source, target = "The unbelievably mischievous cat.", "El gato increíblemente travieso."
+    ran = ask(engine, ForwardRequest(inputs=RunInputs(source, target=target), ticket=2))
+    assert isinstance(ran, Ran)
+    pieces = ask(engine, AlignmentRequest(run=2, site=CROSS))
+    merged = ask(engine, AlignmentRequest(run=2, site=CROSS, words=True))
+    assert isinstance(pieces, AlignmentView)
+    assert isinstance(merged, AlignmentView)
+    rows = [[0]]
+    for position in range(1, len(ran.tokens)):
+        goes_on = position + 1 < len(ran.tokens) and ran.tokens[position + 1].continues
+        rows = [*rows[:-1], [*rows[-1], position]] if goes_on else [*rows, [position]]
+    columns = Words.of(ran.source)
+    assert len(rows) < len(ran.tokens)
+    assert merged.weights.shape == (len(rows), len(columns))
+    for i, row in enumerate(rows):
+        for j in range(len(columns)):
+            block = pieces.weights[np.ix_(row, list(columns.tokens(j)))].astype(np.float64)
+            assert merged.weights[i, j] == pytest.approx(block.sum(axis=1).mean(), abs=1e-7)
+        product = pieces.likelihoods[row].prod()
+        assert merged.likelihoods[i] == pytest.approx(product, rel=1e-5, nan_ok=True)
+    np.testing.assert_allclose(merged.weights.sum(axis=1), 1.0, atol=1e-6)
+    assert rows[-1] == [len(ran.tokens) - 1]  # what comes next is written by the last one alone

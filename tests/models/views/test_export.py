@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from models import run
+from models import open_checkpoint, run
 from models.attention.rounding import bounds
 from models.forward.model import Model
 from models.forward.trace import Trace
@@ -17,6 +17,8 @@ from models.protocol.errors import ExplorerError
 from models.protocol.work import Cancelled
 from models.views import export
 from models.views.export import save_weights
+from models.views.head import word_weights
+from models.views.saved_weights import load_weights
 
 TEXT = "Tom and Anna went to the park."
 
@@ -113,3 +115,31 @@ def test_a_long_text_s_weights_are_written_some_rows_at_a_time(trace, tmp_path, 
                 room = bounds(trace.at(site, head), head, None, torch.from_numpy(expected))
                 off = np.abs(written[f"decoder.{site.layer}"][head] - expected)
                 assert (off <= (room.high - room.low).numpy()).all()
+
+
+def test_words_are_written_as_the_view_merges_them(tmp_path, monkeypatch):
+    """Also of a text so long that rows come some at a time: no word is torn apart."""
+    for name, target in (("story-gpt", None), ("en-es", "El gato increíblemente travieso.")):
+        trace = run(open_checkpoint(name), "The unbelievably mischievous cat.", target=target)
+        for cells in (1, 3 * trace.sites[0].keys, 1 << 22):
+            monkeypatch.setattr(export, "_CELLS", cells)
+            for path in (tmp_path / "a.npz", tmp_path / "a.safetensors"):
+                save_weights(trace, path, words=True)
+                saved = load_weights(path)
+                assert saved.by_word
+                for site in trace.sites:
+                    found = saved.weights(site.stack, site.layer)
+                    for head in range(site.heads):
+                        merged = word_weights(trace, site.ref, head).weights
+                        np.testing.assert_allclose(found[head], merged, atol=1e-6)
+                        np.testing.assert_allclose(found[head].sum(axis=1), 1.0, atol=1e-6)
+                assert [token.continues for token in saved.tokens] == [token.continues for token in trace.tokens]
+        with np.load(tmp_path / "a.npz") as written:
+            words = written["source_words" if trace.source else "words"].tolist()
+            assert [w for w in words if w.isalpha()] == ["The", "unbelievably", "mischievous", "cat"]
+            assert written[f"{trace.sites[-1].stack}.0"].shape[1] == len(written["words"])
+
+
+def test_of_tokens_a_file_says_so(trace, tmp_path):
+    save_weights(trace, tmp_path / "a.npz")
+    assert not load_weights(tmp_path / "a.npz").by_word

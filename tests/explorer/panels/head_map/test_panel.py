@@ -15,7 +15,7 @@ from explorer.session.intents import SelectCell, SelectHead, SetView
 from explorer.session.state import State
 from explorer.widgets.number_text import value_text
 from models.protocol.atlas import AtlasRequest
-from models.protocol.head import HeadRequest, HeadView, TilesRequest, TilesView
+from models.protocol.head import HeadRequest, HeadView, TilesRequest, TilesView, WordWeights
 from models.protocol.running import Ran
 from models.protocol.values import SiteRef, Tile
 from tests.explorer.session import answers
@@ -364,3 +364,70 @@ def test_back_to_a_short_text(long_panel, long_session):
     assert long_panel.map.readout(3, 1) == "“went” looks at “and”: 0.600"
     model = long_panel.scale.model()
     assert all(model.index(i, 0).flags() & Qt.ItemFlag.ItemIsEnabled for i in range(4))
+
+
+def split_run(long: bool = False) -> Ran:
+    """“un|happy cats ran”: the second token goes on with the first."""
+    ran = answers.ran(text="un happy cats ran")
+    tokens = tuple(replace(token, continues=i == 1) for i, token in enumerate(ran.tokens))
+    sites = tuple(replace(site, queries=2048, keys=2048) for site in ran.sites) if long else ran.sites
+    return replace(ran, tokens=tokens, sites=sites)
+
+
+def word_view() -> HeadView:
+    merged = np.array([[1.0, 0.0, 0.0], [0.8, 0.2, 0.0], [0.7, 0.2, 0.1]], np.float32)
+    request = HeadRequest(run=1, site=SiteRef("decoder", 5), head=5, words=True)
+    return replace(view(), request=request, by_word=WordWeights(merged, merged == 0))
+
+
+@pytest.fixture
+def words(qtbot) -> tuple[HeadMapPanel, SilentSession]:
+    session = SilentSession(answers.after(State(), answers.loaded(), split_run()))
+    panel = shown(qtbot, HeadMapPanel, session)
+    qtbot.mouseClick(panel.words, Qt.MouseButton.LeftButton)
+    assert session.state.document.view.words
+    assert session.asked[-1] == word_view().request
+    session.arrive(word_view())
+    return panel, session
+
+
+def test_words_are_shown_instead_of_pieces_and_the_axis_says_how(words, qtbot):
+    panel, session = words
+    assert panel.map.key_note == "words: from averaged, to summed"
+    assert panel.map.readout(1, 1) == "“cats” looks at “cats”: 0.200"
+    assert panel.map.readout(1, 0) == "“cats” looks at “unhappy”, most from “cats” to “un”: 0.800"
+    assert panel.map.readout(0, 1) == "“unhappy” cannot look at “cats”: masked"
+    qtbot.mouseClick(panel.words, Qt.MouseButton.LeftButton)
+    session.arrive(view())
+    assert panel.map.key_note == ""
+    assert panel.map.readout(1, 0) == "“happy” looks at “un”: 0.750"
+
+
+def test_a_cell_of_words_selects_its_strongest_pieces(words):
+    panel, session = words
+    panel.map.choose((1, 1))
+    panel.map.choose((2, 0))
+    assert (session.state.selection.query, session.state.selection.key) == (3, 1)  # 0.6 there, 0.1 to the first
+    assert panel.map.selection == (2, 0)
+    session.dispatch(SelectCell(1, 0))
+    assert panel.map.selection == (0, 0)
+    panel.hover.point(Pointed(query=3, key=2))
+    assert panel.bar._marker == pytest.approx(0.2)
+
+
+def test_painting_a_word_paints_all_its_pieces(words):
+    panel, session = words
+    session.dispatch(SetView("painting", "block"))
+    panel.map.stroke_painted.emit(((1, 0),))
+    assert set(session.state.painted_cells) == {(2, 0, False), (2, 1, False)}
+    assert panel.map._brush.painted == ((1, 0, False),)
+
+
+def test_a_long_text_and_a_change_are_shown_in_pieces_and_say_so(qtbot, words):
+    panel, session = words
+    session.dispatch(SetView("normalisation", "difference"))
+    assert "not for words" in panel.words.toolTip()
+    long = SilentSession(answers.after(State(), answers.loaded(), split_run(long=True)))
+    other = shown(qtbot, HeadMapPanel, long)
+    assert not other.words.isEnabled()
+    assert "up to 1,024 tokens" in other.words.toolTip()
