@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from models.forward.run import run as run
     from models.forward.trace import Trace as Trace
     from models.opening.open import open_checkpoint as open_checkpoint
+    from models.protocol.batch import Batch as Batch
     from models.protocol.chat import Chat as Chat
     from models.protocol.chat import Pair as Pair
     from models.protocol.interventions import Mask as Mask
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from models.views.saved_weights import load_weights as load_weights
 
 _HOMES = {
+    "Batch": "models.protocol.batch",
     "Chat": "models.protocol.chat",
     "Mask": "models.protocol.interventions",
     "Pair": "models.protocol.chat",
@@ -49,7 +51,7 @@ _HOMES = {
 }
 
 __all__ = [
-    *("Chat", "Mask", "Model", "Pair", "Positions", "Scale", "Trace"),
+    *("Batch", "Chat", "Mask", "Model", "Pair", "Positions", "Scale", "Trace"),
     *("adopt", "attend", "decode", "load_weights", "open_checkpoint", "run", "save_weights"),
 ]
 

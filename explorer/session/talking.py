@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from explorer.session.state import Document
+from models.protocol.batch import Batch
 from models.protocol.chat import Chat, Pair, Prompt, Turn
 
 
@@ -30,4 +31,4 @@ def with_prompt(document: Document, prompt: Prompt) -> Document:
         return replace(document, chat=False, text=prompt.first, second=prompt.second)
     if isinstance(prompt, Chat):
         return replace(document, chat=True, turns=prompt.turns)
-    return replace(document, chat=False, text=prompt)
+    return replace(document, chat=False, text=prompt.text if isinstance(prompt, Batch) else prompt)

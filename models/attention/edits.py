@@ -24,11 +24,13 @@ def edited(
     interventions: Sequence[Intervention],
     past: int = 0,
     functions: MaskFunctions | None = None,
+    real: Tensor | None = None,
 ) -> AttentionInputs:
     """`x` with the interventions that apply at `site`; `x` itself where none does.
 
     `past` is the place of the first query, which is not 0 where the tokens before it are in a cache. `functions`
-    are those that other sites of the same run left behind.
+    are those that other sites of the same run left behind. `real`, (batch, keys) bool, is False of padding, which
+    stays masked whatever mask takes the place of the trained one.
     """
     for item in interventions:
         if isinstance(item, Positions):
@@ -40,7 +42,7 @@ def edited(
             x = replace(x, factors=_factors(x, item))
     masks = [item for item in interventions if isinstance(item, Mask) and applies(item, site)]
     first_key = past + x.queries - x.keys if past and site.stack == "decoder" else 0  # a sliding window has forgotten
-    return _masked(x, masks, past, first_key, {} if functions is None else functions) if masks else x
+    return _masked(x, masks, past, first_key, {} if functions is None else functions, real) if masks else x
 
 
 def _factors(x: AttentionInputs, item: Scale) -> Tensor:
@@ -52,61 +54,71 @@ def _factors(x: AttentionInputs, item: Scale) -> Tensor:
     return factors  # (heads,)
 
 
-def _masked(x: AttentionInputs, masks: list[Mask], past: int, first_key: int, made: MaskFunctions) -> AttentionInputs:
+def _masked(
+    x: AttentionInputs, masks: list[Mask], past: int, first_key: int, made: MaskFunctions, real: Tensor | None
+) -> AttentionInputs:
     per_head = x.mask is not None and x.mask.shape[1] != 1
     # the number is of a tensor that the function keeps alive, so that it stays one's own
-    trained = (id(x.mask), x.causal, x.queries, x.keys, x.query.device, past, first_key)
+    trained = (id(x.mask), x.causal, x.queries, x.keys, x.query.device, past, first_key, id(real))
     functions: list[MaskFunction] = []  # heads that are masked alike share one
     of_head = []
     for head in range(x.heads):
         chain = tuple(effective_masks(item for item in masks if item.head in (None, head)))
         key = (*trained, chain, head if per_head else None)
         if key not in made:
-            made[key] = _mask_function(x, head, chain, past, first_key)
+            made[key] = _mask_function(x, head, chain, past, first_key, real)
         if made[key] not in functions:
             functions.append(made[key])
         of_head.append(functions.index(made[key]))
-    mask = RowMask(functions, of_head if len(functions) > 1 else (0,))
+    batch = 1 if x.mask is None and real is None else x.query.shape[0]
+    mask = RowMask(functions, of_head if len(functions) > 1 else (0,), batch)
     held = mask if is_long(x.queries, x.keys) else mask.block()
-    return replace(x, bias=_with_added(x), causal=False, mask=held)  # (1, heads or 1, queries, keys)
+    return replace(x, bias=_with_added(x), causal=False, mask=held)  # (batch or 1, heads or 1, queries, keys)
 
 
-def _mask_function(x: AttentionInputs, head: int, chain: Sequence[Mask], past: int, first_key: int) -> MaskFunction:
+def _mask_function(
+    x: AttentionInputs, head: int, chain: Sequence[Mask], past: int, first_key: int, real: Tensor | None
+) -> MaskFunction:
     """What `chain` makes of one head's trained mask."""
     device = x.query.device
+    batch = 1 if x.mask is None and real is None else x.query.shape[0]
 
     def cells(rows: Places, keys: slice) -> Tensor:
         q = places(rows, device, past)[:, None]  # (rows, 1)
         k = places(keys, device, first_key)[None]  # (1, keys)
         if isinstance(x.mask, RowMask):  # without the table of what it reaches, which nobody needs any more
-            visible = x.mask.block([head], rows, keys)[0, 0]
+            visible = x.mask.block([head], rows, keys)[:, 0]
         else:
             masked = attention.masked_cells(x, Part([head], rows, keys))
-            visible = torch.ones((), dtype=torch.bool, device=device) if masked is None else ~masked[0, 0]
+            visible = torch.ones((), dtype=torch.bool, device=device) if masked is None else ~masked[:, 0]
+        shape = (batch, len(q), k.shape[1])
         for item in chain:
             if item.paints:
-                visible = _painted(item, visible.expand(len(q), k.shape[1]), rows, past, first_key + keys.start)
+                visible = _painted(item, visible.expand(shape), rows, past, first_key + keys.start)
             else:
                 allowed = torch.as_tensor(item.allows(q, k, x.keys), device=device)  # broadcasts to (rows, keys)
-                visible = allowed if item.replaces else visible & allowed
-        return visible.expand(len(q), k.shape[1])[None, None]
+                if item.replaces and real is not None:
+                    visible = real[:, None, keys] & allowed
+                else:
+                    visible = allowed if item.replaces else visible & allowed
+        return visible.expand(shape)[:, None]
 
-    return MaskFunction(cells, x.queries, x.keys, device, () if x.mask is None else (x.mask,))
+    return MaskFunction(cells, x.queries, x.keys, device, tuple(t for t in (x.mask, real) if t is not None))
 
 
 def _painted(item: Mask, visible: Tensor, rows: Places, past: int, first_key: int) -> Tensor:
-    """`visible`, (rows, keys) from the key at place `first_key` on, with the cells of `item` as they were painted."""
+    """`visible`, (batch, rows, keys) from the key at place `first_key` on, with the cells of `item` as painted."""
     listed = rows if isinstance(rows, list) else range(rows.start, rows.stop)
     here: dict[int, list[int]] = {}
     for i, row in enumerate(listed):
         here.setdefault(past + row, []).append(i)
     # of a cell named twice the last counts; those painted on a longer text are not here
     cells = {(i, key - first_key): allow for query, key, allow in item.cells or () for i in here.get(query, ())}
-    cells = {(i, column): allow for (i, column), allow in cells.items() if 0 <= column < visible.shape[1]}
+    cells = {(i, column): allow for (i, column), allow in cells.items() if 0 <= column < visible.shape[2]}
     painted = visible.clone()
     if cells:
         at = torch.tensor(list(cells), device=visible.device)  # (cells, 2)
-        painted[at[:, 0], at[:, 1]] = torch.tensor(list(cells.values()), device=visible.device)
+        painted[:, at[:, 0], at[:, 1]] = torch.tensor(list(cells.values()), device=visible.device)
     return painted
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -57,6 +58,35 @@ class AttentionInputs:
             return False
         tensors = (self.query, self.key, self.value, self.bias, self.mask, self.sinks)
         return any(t is not None and t.requires_grad for t in tensors)
+
+
+def texts_inputs(every: Iterable[AttentionInputs], text: int) -> list[AttentionInputs]:
+    """Of one text of a batch, batch 1, for each of some sites: views of the same tensors.
+
+    Sites that share a mask go on to share it.
+    """
+    masks: dict[int, Tensor | None] = {}
+
+    def of(t: Tensor | None) -> Tensor | None:
+        return t if t is None or t.shape[0] == 1 else t[text : text + 1]
+
+    found = []
+    for x in every:
+        if id(x.mask) not in masks:
+            masks[id(x.mask)] = x.mask.of_text(text) if isinstance(x.mask, RowMask) else of(x.mask)
+        row = slice(text, text + 1)
+        found.append(
+            replace(
+                x,
+                query=x.query[row],
+                key=x.key[row],
+                value=x.value[row],
+                mask=masks[id(x.mask)],
+                bias=of(x.bias),
+                precomputed=of(x.precomputed),
+            )
+        )
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -46,6 +46,15 @@ class MaskFunction:
         cells = self._cells(wanted, across)
         return cells.expand(-1, -1, count(wanted), across.stop - across.start)
 
+    def of_text(self, text: int) -> MaskFunction:
+        """That of one text of a batch."""
+
+        def cells(rows: Places, keys: slice) -> Tensor:
+            made = self._cells(rows, keys)
+            return made if made.shape[0] == 1 else made[text : text + 1]
+
+        return MaskFunction(cells, self.queries, self.keys, self.device, self.kept)
+
     def reach(self, rows: slice) -> slice:
         """A run of keys outside of which nothing is visible to `rows`: the shortest for the groups they are in."""
         table = self._table[_groups(rows)]
@@ -177,6 +186,10 @@ class RowMask(Tensor):
         """How many cells of `heads` heads the rows from `first` to before `last` reach."""
         each = heads // len(self.of_head)
         return sum(each * self.functions[i].work(first, last) for i in self.of_head)
+
+    def of_text(self, text: int) -> RowMask:
+        """That of one text of a batch, batch 1."""
+        return RowMask([function.of_text(text) for function in self.functions], self.of_head, device=self.device)
 
     def _of(self, heads: list[int] | None) -> tuple[int, ...]:
         if heads is None or len(self.of_head) == 1:

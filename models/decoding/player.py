@@ -18,6 +18,7 @@ from models.forward.context import Context
 from models.forward.model import Model
 from models.forward.run import run as run_whole
 from models.forward.trace import Trace
+from models.protocol.batch import Batch
 from models.protocol.chat import with_more
 from models.protocol.decoding import (
     Beam,
@@ -133,7 +134,9 @@ class WrittenText:
 
     def __init__(self, model: Model, inputs: RunInputs) -> None:
         self.inputs = inputs
-        self.model, self.text, self.interventions = model, inputs.prompt, inputs.interventions
+        prompt = inputs.prompt
+        self.model, self.interventions = model, inputs.interventions
+        self.text = prompt.text if isinstance(prompt, Batch) else prompt
         self._encoded = model.encode(self.text, inputs.target) if model.seq2seq else model.encode(self.text)
         self._given = [token.id for token in self._encoded.tokens]
         self._lead = written_text(model, self._given)
@@ -234,8 +237,10 @@ class WrittenText:
         more: dict[str, Any] = {"interventions": self.interventions, "should_stop": should_stop}
         try:
             if self.model.seq2seq:
-                return run_whole(self.model, self.text, target=tokens[1:] or None, **more)
-            return run_whole(self.model, tokens, **more)
+                trace: Trace = run_whole(self.model, self.text, target=tokens[1:] or None, **more)
+                return trace
+            trace = run_whole(self.model, tokens, **more)
+            return trace
         except ValueError as error:
             raise InputError(str(error)) from None
 

@@ -40,6 +40,7 @@ class Recorder:
     should_stop: Callable[[], bool] = never
     interventions: tuple[Intervention, ...] = ()
     past: int = 0  # tokens of the decoder that ran before: its first query is this one's place
+    real: Mapping[str, Tensor] = field(default_factory=dict)  # stack: (batch, keys) bool, False of a batch's padding
     inputs: list[AttentionInputs] = field(default_factory=list)
     sites: list[Site] = field(default_factory=list)
     residual: dict[str, list[Tensor]] = field(default_factory=dict)  # stack: embedding, then after each block
@@ -75,7 +76,7 @@ class Recorder:
         )
         if self.interventions:
             past = 0 if stack == "encoder" and self.seq2seq else self.past
-            x = edited(x, site, self.interventions, past, self.mask_functions)
+            x = edited(x, site, self.interventions, past, self.mask_functions, self.real.get(stack))
         self.inputs.append(x)
         self.sites.append(site)
         return x

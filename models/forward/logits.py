@@ -45,6 +45,13 @@ class LaterLogits:
         """The inputs, asking for the last position's logits alone."""
         return {**self.inputs, "logits_to_keep": 1}
 
+    def of_text(self, text: int) -> LaterLogits:
+        """Those of one text of a batch."""
+        row = slice(text, text + 1)
+        inputs = {name: given[row] if given.shape[0] > 1 else given for name, given in self.inputs.items()}
+        body_output = type(self.body_output)(last_hidden_state=self.body_output.last_hidden_state[row])
+        return LaterLogits(self.model, inputs, self.body, body_output)
+
     @torch.no_grad()
     def at(self, rows: list[int]) -> Tensor:
         """Logits at some positions, (rows, vocabulary), in the model's dtype.

@@ -19,6 +19,7 @@ from models.files.memory import KEPT_BYTES, most_tokens
 from models.files.weight_files import summary
 from models.forward.capture import watch_blocks
 from models.forward.class_logits import spread_over_tokens
+from models.protocol.batch import Batch
 from models.protocol.chat import Chat, Pair, Prompt
 from models.protocol.errors import InputError
 from models.protocol.values import CheckpointInfo, SeenPicture, Token
@@ -34,15 +35,19 @@ _BYTE = re.compile("<0x[0-9A-F]{2}>")
 Given = Prompt | tuple[str, str] | Sequence[int] | Sequence[Mapping[str, object]] | Path | np.ndarray
 """What a model takes: a text, a pair of texts, a conversation, ids as they are, or a picture."""
 
+Target = str | list[int] | None
+"""What the decoder of an encoder-decoder model has written so far, as words or as ids."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Encoded:
     """A text as the model takes it."""
 
-    inputs: dict[str, Tensor]  # each (1, tokens)
+    inputs: dict[str, Tensor]  # each (1, tokens); of a batch (texts, tokens)
     tokens: tuple[Token, ...]  # of the stack that predicts
     source: tuple[Token, ...] = ()  # of the encoder, in an encoder-decoder model
     picture: SeenPicture | None = None  # what a vision model looks at
+    row: int = 0  # which text of a batch this is
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +181,7 @@ class Model:
         raise InputError(f"{self.info.name} does not say with which token its decoder starts.")
 
     def encode(self, text: Given, target: str | list[int] | None = None) -> Encoded:
-        """Turn a text or a conversation (or ids as they are) into the model's input.
+        """Turn a text or a conversation (or ids as they are) into the model's input. Of a batch, the text shown alone.
 
         Raises:
             InputError: nothing to run, more than the model's context takes, or a conversation that the template
@@ -184,6 +189,8 @@ class Model:
         """
         if isinstance(text, tuple):
             text = Pair.of(text)
+        if isinstance(text, Batch):
+            text = text.text
         if not isinstance(text, (str, list, Chat, Pair)):
             if isinstance(text, (Path, np.ndarray)):
                 raise InputError(f"{self.info.name} reads text. Open a vision model to look at a picture.")
@@ -236,6 +243,8 @@ class Model:
         """As `tokenize`, with the tokens' segment ids; empty where the tokenizer gives none."""
         if isinstance(text, list) and text and isinstance(text[0], Mapping):
             text = Chat.of(text)
+        if isinstance(text, Batch):
+            text = text.text
         if isinstance(text, Chat):
             return self._tokenize_chat(text), ()
         if isinstance(text, list):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from models.forward.model import Encoded, Model
+from models.protocol.batch import Batch
 from models.protocol.chat import Chat, Pair, Turn
 from models.protocol.values import CheckpointInfo
 
@@ -23,11 +24,14 @@ class Origin:
     turns: tuple[Turn, ...] = ()  # of the conversation that a template made `text` of
     target: str | None = None  # what the decoder of an encoder-decoder model was given as words
     picture: str | None = None  # its path, or "sample:NAME"; "array" for one that has no name
+    batch: Batch | None = None  # the texts that ran with it, where `shown` is this one
     segment_ids: tuple[int, ...] = ()  # of each token of the text that is read; empty where the model knows none
 
 
-def origin_of(model: Model, given: Any, target: str | list[int] | None, encoded: Encoded) -> Origin:
-    """The origin of a run of `model` on `given`, as in `models.run`, which became `encoded`."""
+def origin_of(
+    model: Model, given: Any, target: str | list[int] | None, encoded: Encoded, batch: Batch | None = None
+) -> Origin:
+    """The origin of a run of `model` on `given`, as in `models.run`, which became `encoded`; it may be of a `batch`."""
     turns: tuple[Turn, ...] = ()
     text = second = picture = None
     if model.info.family == "vision":
@@ -49,6 +53,7 @@ def origin_of(model: Model, given: Any, target: str | list[int] | None, encoded:
         turns=turns,
         target=target if isinstance(target, str) else None,
         picture=picture,
+        batch=batch,
         segment_ids=_segment_ids(model, encoded),
     )
 
@@ -57,5 +62,5 @@ def _segment_ids(model: Model, encoded: Encoded) -> tuple[int, ...]:
     """Those that the model was given; a model that knows some and is given none reads them all as 0."""
     given = encoded.inputs.get("token_type_ids")
     if given is not None:
-        return tuple(given[0].tolist())
+        return tuple(given[encoded.row].tolist())
     return (0,) * len(encoded.source or encoded.tokens) if getattr(model.config, "type_vocab_size", 0) else ()

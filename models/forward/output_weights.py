@@ -35,13 +35,9 @@ def keep_output_weights(model: Model, recorder: Recorder, out: Any, tokens: int)
         for layer, weights in enumerate(layers or ()):
             if not _fits(stack, weights, tokens, model.seq2seq):
                 raise InputError(f"{name} gave no square of weights for this text. Try a shorter one.")
-            _, heads, queries, keys = weights.shape
-            empty = weights.new_empty(1, heads, queries, 0)
-            recorder.inputs.append(
-                AttentionInputs(
-                    query=empty, key=weights.new_empty(1, heads, keys, 0), value=empty, scale=1.0, precomputed=weights
-                )
-            )
+            batch, heads, queries, keys = weights.shape
+            query, key = (weights.new_empty(batch, heads, count, 0) for count in (queries, keys))
+            recorder.inputs.append(AttentionInputs(query=query, key=key, value=query, scale=1.0, precomputed=weights))
             recorder.sites.append(
                 Site(
                     stack=stack,

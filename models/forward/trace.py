@@ -12,7 +12,7 @@ from torch import Tensor
 
 from models.attention import attention
 from models.attention.atlas import Atlas, IncrementalAtlas
-from models.attention.inputs import AttentionInputs, Part, Rows
+from models.attention.inputs import AttentionInputs, Part, Rows, texts_inputs
 from models.attention.masks import held
 from models.attention.numbers import to_numpy
 from models.attention.pooling import pooled
@@ -60,21 +60,28 @@ class Trace:
         later: LaterLogits | None = None,
         origin: Origin | None = None,
     ) -> Trace:
+        """Of a batch, that of the text `encoded`: nothing is copied."""
         logits = getattr(out, "logits", None) if later is None else None
         states = getattr(out, "last_hidden_state", None) if logits is None and later is None else None
+        batch, row = next(iter(encoded.inputs.values())).shape[0], encoded.row
         return cls(
             tokens=encoded.tokens,
             source=encoded.source,
             sites=tuple(recorder.sites),
-            inputs=tuple(recorder.inputs),
-            residual={stack: tuple(t[0] for t in stream) for stack, stream in recorder.residual.items()},
+            inputs=tuple(recorder.inputs if batch == 1 else texts_inputs(recorder.inputs, row)),
+            residual={stack: tuple(t[row] for t in stream) for stack, stream in recorder.residual.items()},
             interventions=recorder.interventions,
-            output_logits=logits[0] if logits is not None else None,
-            later_logits=later,
+            output_logits=logits[row] if logits is not None else None,
+            later_logits=later if later is None or batch == 1 else later.of_text(row),
             picture=encoded.picture,
             origin=origin,
-            last_hidden=None if states is None else states[0],
+            last_hidden=None if states is None else states[row],
         )
+
+    @property
+    def last(self) -> int:
+        """The position of the last token that is no padding: where a model goes on."""
+        return max((i for i, token in enumerate(self.tokens) if not token.padding), default=len(self.tokens) - 1)
 
     @property
     def has_logits(self) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from models.protocol.batch import Batch
 from models.protocol.errors import InputError
 
 Role = Literal["system", "user", "assistant"]
@@ -89,7 +90,7 @@ class Pair:
         return Pair(self.first, text) if segment == 1 else Pair(text, self.second)
 
 
-Prompt = str | Chat | Pair
+Prompt = str | Chat | Pair | Batch
 """What a model of texts is given to read."""
 
 
@@ -101,6 +102,8 @@ def with_more(prompt: Prompt, more: str) -> Prompt:
     """`prompt` after a model wrote `more`."""
     if isinstance(prompt, Pair):
         return Pair(prompt.first, prompt.second + more)
+    if isinstance(prompt, Batch):
+        return prompt.with_text(prompt.text + more)
     return prompt.said(more) if isinstance(prompt, Chat) else prompt + more
 
 
@@ -108,6 +111,8 @@ def with_other_end(prompt: Prompt, old: str, new: str) -> Prompt:
     """`prompt`, to which a model added `old`, with `new` in its place."""
     if isinstance(prompt, Pair):
         return Pair(prompt.first, prompt.second.removesuffix(old) + new)
+    if isinstance(prompt, Batch):
+        return prompt.with_text(prompt.text.removesuffix(old) + new)
     if not isinstance(prompt, Chat):
         return prompt.removesuffix(old) + new
     if not old:

@@ -28,6 +28,7 @@ class Token:
     part: tuple[int, int] = (1, 1)
     label: str = ""  # what to draw: "␣cats", "⟨start⟩", "‹F0·9F›"
     segment: int = 0  # of a pair of texts: 0 for the first, whose characters it covers, 1 for the second
+    padding: bool = False  # it fills a text up to the length of the longest of its batch; masked for all others
     role: str = (
         ""  # whose turn of a conversation it is of: "system", "user" or "assistant"; "" for what a template wrote
     )

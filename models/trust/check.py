@@ -26,7 +26,7 @@ import torch
 from torch import Tensor, nn
 
 from models.attention import attention
-from models.attention.inputs import AttentionInputs, Part
+from models.attention.inputs import AttentionInputs, Part, texts_inputs
 from models.forward.adopted import PlainModel
 from models.forward.capture import IMPLEMENTATION, Recorder
 from models.forward.class_logits import logits_of
@@ -36,7 +36,16 @@ from models.forward.trace import Trace
 from models.protocol.trust import EAGER
 from models.protocol.values import COARSE, TOLERANCE, UNIT_ROUNDOFFS
 from models.protocol.work import Cancelled, never
-from models.trust.layers import LayerwiseCheck, Sampler, Sites, answering, largest, sampled_rows
+from models.trust.layers import (
+    LayerwiseCheck,
+    Sampler,
+    Sites,
+    answering,
+    largest,
+    largest_of_rows,
+    padding_rows,
+    sampled_rows,
+)
 
 # Beyond EXACT_KEYS the fused kernel rounds in another order than eager attention does. By what of the end-to-end
 # difference this may be the reason, if each layer by itself shows no other: 2e-4 was seen where scores are 140.
@@ -90,7 +99,7 @@ def _compare_whole(model: Model, encoded: Encoded, trace: Trace, should_stop: Ca
     for i, site in enumerate(trace.sites):
         by_module.setdefault(site.module, []).append(i)
     handles = [
-        child.register_forward_hook(_weights_hook(by_module[name], trace, worst, should_stop))
+        child.register_forward_hook(_weights_hook(by_module[name], trace, encoded.row, worst, should_stop))
         for child, name in model.module_names.items()
         if name in by_module
     ]
@@ -102,19 +111,19 @@ def _compare_whole(model: Model, encoded: Encoded, trace: Trace, should_stop: Ca
         module.set_attn_implementation(IMPLEMENTATION)
         for handle in handles:
             handle.remove()
-    return Comparison(_logit_difference(out, trace), _over_sites(worst, trace))
+    return Comparison(_logit_difference(out, trace, encoded.row), _over_sites(worst, trace))
 
 
 def _compare_with_itself(model: Model, encoded: Encoded, trace: Trace) -> Comparison:
     """For weights that the model gave: its logits where it is asked for no weights, and weights given once more."""
     options = {**model.forward_options, "output_attentions": False}
-    difference = _logit_difference(model.module(**encoded.inputs, **options), trace)
+    difference = _logit_difference(model.module(**encoded.inputs, **options), trace, encoded.row)
     again = Recorder(model.module_names, model.seq2seq)
     keep_output_weights(model, again, model.forward(encoded.inputs), len(encoded.tokens))
     weights = max(
         (
             largest(attention.weights(now) - attention.weights(x))
-            for now, x in zip(again.inputs, trace.inputs, strict=True)
+            for now, x in zip(texts_inputs(again.inputs, encoded.row), trace.inputs, strict=True)
         ),
         default=math.inf,
     )
@@ -163,16 +172,22 @@ def _once_more(model: Model) -> float:
     return max(TOLERANCE, 4 * UNIT_ROUNDOFFS.get(model.dtype_name, 0.0))
 
 
-def _logit_difference(out: Any, trace: Trace) -> float:
+def _logit_difference(out: Any, trace: Trace, row: int = 0) -> float:
+    """`row` is that of the text in its batch."""
     logits = logits_of(out)
     if logits is None or not trace.has_logits:
         return 0.0
     kept = trace.output_logits
-    return _relative(logits[0], trace.logits_at(range(len(trace.tokens))) if kept is None else kept)
+    theirs, ours = logits[row], trace.logits_at(range(len(trace.tokens))) if kept is None else kept
+    if len(theirs) == len(trace.tokens):
+        # padding to which nothing is visible says what the kernel makes of such a row
+        real = [i for i, token in enumerate(trace.tokens) if not token.padding]
+        theirs, ours = theirs[real], ours[real]
+    return _relative(theirs, ours)
 
 
 def _compare_rows(model: Model, encoded: Encoded, trace: Trace, should_stop: Callable[[], bool]) -> Comparison:
-    sampler = Sampler(trace, Sites(model, trace), should_stop)
+    sampler = Sampler(trace, Sites(model, trace), encoded.row, should_stop)
     rows = sampled_rows(len(trace.tokens))
     with answering(model, sampler, sampled=True):
         difference = _logit_difference_at(model, encoded, trace, rows)
@@ -182,13 +197,14 @@ def _compare_rows(model: Model, encoded: Encoded, trace: Trace, should_stop: Cal
 def _compare_beside(model: Model, encoded: Encoded, trace: Trace, should_stop: Callable[[], bool]) -> Comparison:
     """Each layer by itself, where rounding alone adds up to more than a small error would."""
     long = any(site.is_long for site in trace.sites)
-    beside = LayerwiseCheck(trace, Sites(model, trace), should_stop, sampled=long)
+    beside = LayerwiseCheck(trace, Sites(model, trace), encoded.row, should_stop, sampled=long)
     rows = sampled_rows(len(trace.tokens)) if long else []
     with answering(model, beside, sampled=long):
         if long:
             difference = _logit_difference_at(model, encoded, trace, rows)
         else:
-            difference = _logit_difference(model.module(**encoded.inputs, **model.forward_options), trace)
+            out = model.module(**encoded.inputs, **model.forward_options)
+            difference = _logit_difference(out, trace, encoded.row)
     return Comparison(
         difference,
         _over_sites(beside.worst, trace),
@@ -202,12 +218,13 @@ def _compare_beside(model: Model, encoded: Encoded, trace: Trace, should_stop: C
 def _logit_difference_at(model: Model, encoded: Encoded, trace: Trace, rows: list[int]) -> float:
     """Run the model on a long text; what it then says at `rows` beside what `trace` says there."""
     inputs = encoded.inputs
+    rows = [row for row in rows if not trace.tokens[row].padding] or [trace.last]
     if model.accepts("logits_to_keep"):
         inputs = {**inputs, "logits_to_keep": torch.tensor(rows, device=model.device)}
     logits = getattr(model.forward(inputs), "logits", None)
     if logits is None or not trace.has_logits:
         return 0.0
-    theirs = logits[0] if "logits_to_keep" in inputs else logits[0, rows]
+    theirs = logits[encoded.row] if "logits_to_keep" in inputs else logits[encoded.row, rows]
     return _relative(theirs, trace.logits_at(rows))
 
 
@@ -217,7 +234,7 @@ def _over_sites(worst: dict[int, float], trace: Trace) -> float:
 
 
 def _weights_hook(
-    sites: list[int], trace: Trace, worst: dict[int, float], should_stop: Callable[[], bool]
+    sites: list[int], trace: Trace, row: int, worst: dict[int, float], should_stop: Callable[[], bool]
 ) -> Callable[..., None]:
     calls = iter(sites)  # a module that runs many times (ALBERT) has one site for each
 
@@ -230,8 +247,10 @@ def _weights_hook(
         # from the end: T5 gives its position bias, of the same shape, before the weights
         for part in reversed(out if isinstance(out, tuple) else ()):
             if isinstance(part, Tensor) and part.dim() == 4 and part.shape[1:] == shape:
+                padding = padding_rows(trace, site)
                 worst[site] = max(
-                    largest(part[0, head].float() - attention.weights(x, Part([head]))[0, 0]) for head in range(x.heads)
+                    largest_of_rows(part[row, head].float() - attention.weights(x, Part([head]))[0, 0], padding)
+                    for head in range(x.heads)
                 )
                 return
 

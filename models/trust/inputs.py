@@ -12,6 +12,7 @@ from typing import Any
 
 from models.forward.model import Model
 from models.forward.trace import Trace
+from models.protocol.batch import Batch
 from models.protocol.chat import Chat, Pair
 from models.protocol.trust import InputReport
 from models.text.plain_tokenizer import GivenTokenizer, PlainTokenizer
@@ -22,6 +23,8 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 def report_on_input(model: Model, given: Any, trace: Trace) -> InputReport | None:
     """What can be said of the ids of `trace`, a run of `model` on `given`, as in `models.run`; None of a picture."""
+    if isinstance(given, Batch):
+        given = given.text
     if model.tokenizer is None or not isinstance(given, (str, Chat, Pair, list)):
         return None
     if isinstance(given, list) and given and isinstance(given[0], Mapping):
@@ -29,9 +32,10 @@ def report_on_input(model: Model, given: Any, trace: Trace) -> InputReport | Non
     if isinstance(given, list):
         return InputReport("The ids were given as they are: there is no text of which a tokenizer would make them.")
     read = trace.source or trace.tokens  # what was run, and not what would be run now
-    ours = {"input_ids": [token.id for token in read]}
+    real = [i for i, token in enumerate(read) if not token.padding]
+    ours = {"input_ids": [read[i].id for i in real]}
     if trace.origin is not None and trace.origin.segment_ids:
-        ours["token_type_ids"] = list(trace.origin.segment_ids)
+        ours["token_type_ids"] = [trace.origin.segment_ids[i] for i in real]
     wanted, call = _own_call(model, given)
     found = first_difference(model, ours, wanted)
     if found:

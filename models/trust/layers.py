@@ -91,6 +91,7 @@ class Sampler:
 
     trace: Trace
     sites: Sites
+    text: int  # which of a batch the trace is of
     should_stop: Callable[[], bool]
     worst: dict[int, float] = field(default_factory=dict)  # largest difference of a weight at each site
 
@@ -113,9 +114,9 @@ class Sampler:
             output = sdpa_attention_forward(module, query, key, value, mask, **options)[0]  # (1, queries, heads, dim)
         part, weights = _some(module, query, key, value, mask, rows, options)
         site = self.sites.next(module)
-        x = self.trace.inputs[site]
+        x, padding = self.trace.inputs[site], padding_rows(self.trace, site, rows)
         self.worst[site] = max(
-            largest(weights[0, head].float() - attention.weights(x, Part([head], rows))[0, 0])
+            largest_of_rows(weights[self.text, head].float() - attention.weights(x, Part([head], rows))[0, 0], padding)
             for head in range(x.heads)
         )
         if fuses:
@@ -133,6 +134,7 @@ class LayerwiseCheck:
 
     trace: Trace
     sites: Sites
+    text: int  # which of a batch the trace is of
     should_stop: Callable[[], bool]
     sampled: bool  # on some rows, where no mask is made that holds every query and key
     worst: dict[int, float] = field(default_factory=dict)  # largest difference of a weight at each site, in float32
@@ -143,11 +145,18 @@ class LayerwiseCheck:
         self, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, **options: Any
     ) -> tuple[Tensor, None]:
         site = self.sites.next(module)
-        x = self.trace.inputs[site]
+        x, batch = self.trace.inputs[site], query.shape[0]
+        text = slice(self.text, self.text + 1)
+        query, key, value = query[text], key[text], value[text]
+        if batch > 1:
+            mask = _of_text(mask, self.text)
+            bias = options.get("position_bias")
+            options = options if bias is None else {**options, "position_bias": _of_text(bias, self.text)}
         pairs = ((query, x.query), (key, x.key), (value, x.value))
         shares = [share_of_inputs(theirs, ours) for theirs, ours in pairs]
         output = mixing.output(x)  # (1, heads, queries, value_dim)
         rows = sampled_rows(x.queries) if self.sampled else None
+        padding = padding_rows(self.trace, site, rows)
         _, rounded = _some(module, x.query, x.key, x.value, mask, rows, options)
         single = {name: _float(option) for name, option in options.items()}
         query, key, value, mask = (_float(part) for part in (x.query, x.key, x.value, mask))
@@ -156,21 +165,59 @@ class LayerwiseCheck:
         for head in range(x.heads):
             if self.should_stop():
                 raise Cancelled
-            worst = max(worst, largest(weights[0, head] - attention.weights(x, Part([head], rows))[0, 0]))
-            room = bounds(x, head, rows, weights[0, head])
+            theirs = _without(weights[0, head], padding)
+            worst = max(worst, largest(theirs - _without(attention.weights(x, Part([head], rows))[0, 0], padding)))
+            room = bounds(x, head, rows, theirs)
             self.tolerance = max(self.tolerance, room.in_single)
             ours = output[0, head] if rows is None else output[0, head, rows]
-            shares.append(room.share_of_weights(rounded[0, head]))
-            shares.append(room.share_of_outputs(ours, exact[0, :, head], x.value[0, head // x.group]))
+            shares.append(room.share_of_weights(_without(rounded[0, head], padding)))
+            value = x.value[0, head // x.group]
+            shares.append(room.share_of_outputs(_without(ours, padding), _without(exact[0, :, head], padding), value))
         self.worst[site] = worst
         self.rounding = max(self.rounding, *shares)
-        return output.transpose(1, 2).contiguous(), None
+        output = output.transpose(1, 2).contiguous()  # (1, queries, heads, value_dim)
+        if batch == 1:
+            return output, None
+        among = output.new_zeros(batch, *output.shape[1:])  # no text of a batch depends on another
+        among[text] = output
+        return among, None
 
 
 def largest(difference: Tensor) -> float:
     """Largest absolute value; a NaN on either side counts as infinitely far."""
     value = float(difference.abs().max())
     return math.inf if math.isnan(value) else value
+
+
+def largest_of_rows(difference: Tensor, without: Tensor | None) -> float:
+    """As `largest`, of (rows, keys), but for the rows `without`, (rows, 1) bool."""
+    return largest(_without(difference, without))
+
+
+def _without(t: Tensor, rows: Tensor | None) -> Tensor:
+    """(rows, any) with 0 in some rows."""
+    return t if rows is None else t.masked_fill(rows, 0.0)
+
+
+def padding_rows(trace: Trace, site: int, rows: list[int] | None = None) -> Tensor | None:
+    """Which rows are of padding, (rows, 1) bool; None where no token is.
+
+    They are not compared. Where nothing is visible to one, the fused kernel gives 0 and eager attention gives each key
+    the same weight, masked or not; later layers' rows of padding follow. Nothing that is no padding depends on either.
+    """
+    x = trace.inputs[site]
+    tokens = trace.source if trace.source and trace.sites[site].stack == "encoder" else trace.tokens
+    if not any(token.padding for token in tokens):
+        return None
+    wanted = range(x.queries) if rows is None else rows
+    return torch.tensor([tokens[row].padding for row in wanted], device=x.query.device)[:, None]
+
+
+def _of_text(t: Tensor | None, text: int) -> Tensor | None:
+    """Of a tensor that broadcasts over a batch, what is one text's."""
+    if t is None or t.shape[0] == 1:
+        return t
+    return t.of_text(text) if isinstance(t, RowMask) else t[text : text + 1]
 
 
 def _fused_by_rows(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from models.forward.batches import encode
 from models.forward.context import Context
 from models.forward.recurrent_model import RecurrentModel
 from models.forward.vision import VisionModel
@@ -19,7 +20,7 @@ def answer(request: TrustRequest, context: Context) -> TrustReport:
     run = context.run(request.run)
     model = run.model
     apart: float | None = None
-    encoded = model.encode(run.text, run.written)
+    encoded = encode(model, run.text, run.written)
     if isinstance(model, RecurrentModel):
         context.report("Comparing with the papers' formulas", None)
         found = compare_with_formulas(model, run.trace)

@@ -118,6 +118,7 @@ def _input(origin: Origin, seen: SeenPicture | None) -> dict[str, Any]:
         "turns": [asdict(turn) for turn in origin.turns],
         "target": origin.target,
         "picture": origin.picture,
+        "batch": None if origin.batch is None else asdict(origin.batch),
         "changes": list(seen.changes) if seen is not None else [],
     }
 

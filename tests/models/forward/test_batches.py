@@ -1,0 +1,258 @@
+"""Several texts in one run, against transformers' own eager forward on what the tokenizer makes of the same texts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from models import Mask, Scale, open_checkpoint, run
+from models.attention.rounding import bounds
+from models.forward.batches import encode_batch
+from models.forward.model import Model
+from models.forward.trace import Trace
+from models.protocol.batch import MOST_TEXTS, Batch, PaddingSide
+from models.protocol.errors import InputError
+from models.protocol.interventions import Intervention
+from models.protocol.values import Token
+from models.trust.check import compare_with_eager
+from models.trust.inputs import report_on_input
+from tests.models import tiny
+from tests.models.opening.test_families import ALL
+from tests.models.tiny import TinyFolder, TinyModel
+
+TEXTS = ["She was singing", "Tom and Anna went to the park. Anna", "La casa"]
+TARGETS = ["La casa tiene", "El perro", "La casa tiene tres puertas, y el"]
+WEIGHTS_ALONE = ("bloom", "mpt", "gpt_neo", "deberta_v2", "xlnet", "jamba")
+KINDS = [*(kind for _, kind in ALL), *WEIGHTS_ALONE]
+SIDES: tuple[PaddingSide, ...] = ("right", "left")
+
+
+def own_batch(model: Model, side: PaddingSide, texts: list[str] = TEXTS) -> dict[str, torch.Tensor]:
+    """What the tokenizer's own call gives of the texts, and of the targets after the decoder's start."""
+    tokenizer = model.tokenizer
+    made = tokenizer(texts, padding=True, padding_side=side, return_tensors="pt", pad_to_multiple_of=None)
+    inputs = {name: made[name] for name in ("input_ids", "attention_mask")}
+    if model.seq2seq:
+        start = model.config.decoder_start_token_id
+        rows = [[start, *ids] for ids in tokenizer(TARGETS, add_special_tokens=False)["input_ids"]]
+        longest = max(map(len, rows))
+        for name, fill in (("decoder_input_ids", tokenizer.pad_token_id), ("decoder_attention_mask", 0)):
+            parts = rows if fill or name == "decoder_input_ids" else [[1] * len(row) for row in rows]
+            missing = [[fill] * (longest - len(row)) for row in rows]
+            inputs[name] = torch.tensor(
+                [p + m if side == "right" else m + p for p, m in zip(parts, missing, strict=True)]
+            )
+    return inputs
+
+
+def with_padding(model: Model) -> Model:
+    """A tokenizer without padding is given some, as training loops do."""
+    if model.tokenizer.pad_token is None:
+        model.tokenizer.pad_token = model.tokenizer.eos_token
+    return model
+
+
+def ran(model: Model, side: PaddingSide, interventions: tuple[Intervention, ...] = ()) -> tuple[Trace, ...]:
+    return run(model, TEXTS, target=TARGETS if model.seq2seq else None, padding=side, interventions=interventions)
+
+
+def stacks_of(out: Any, model: Model) -> dict[str, list[torch.Tensor]]:
+    if not model.seq2seq:
+        return {model.info.stacks[0].stack: [layer for layer in out.attentions if layer is not None]}
+    return {
+        "encoder": list(out.encoder_attentions),
+        "decoder": list(out.decoder_attentions),
+        "cross": list(out.cross_attentions),
+    }
+
+
+def queries_of(trace: Trace, stack: str) -> tuple[Token, ...]:
+    return trace.source if trace.source and stack == "encoder" else trace.tokens
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_equals_eager_on_the_tokenizers_own_batch(tiny_model: TinyModel, kind: str, side: PaddingSide) -> None:
+    model = with_padding(tiny_model(kind))
+    inputs = own_batch(model, side)
+    with torch.no_grad():
+        out = tiny.eager(model)(**inputs, output_attentions=True)
+    traces = ran(model, side)
+    assert len(traces) == len(TEXTS)
+    for row, trace in enumerate(traces):
+        read = trace.source or trace.tokens
+        assert [token.id for token in read] == inputs["input_ids"][row].tolist()
+        assert [not token.padding for token in read] == inputs["attention_mask"][row].bool().tolist()
+        seen = dict.fromkeys((site.stack for site in trace.sites), 0)
+        for site, x in zip(trace.sites, trace.inputs, strict=True):
+            theirs = stacks_of(out, model)[site.stack][seen[site.stack]][row]
+            seen[site.stack] += 1
+            real = [i for i, token in enumerate(queries_of(trace, site.stack)) if not token.padding]
+            for head in range(site.heads):
+                # products of other shapes are added up in other orders, of which T5's unscaled scores make most
+                room = 0.0 if x.precomputed is not None else (2 + site.layer) * room_of(x, head, theirs[head])
+                room = min(max(room, 1e-6), 1e-5)
+                np.testing.assert_allclose(
+                    trace.weights(site, head)[real], theirs[head, real].numpy(), atol=room, rtol=0
+                )
+        logits = getattr(out, "logits", None)
+        if trace.has_logits and logits is not None and logits.shape[1] == len(trace.tokens):
+            real = [i for i, token in enumerate(trace.tokens) if not token.padding]
+            np.testing.assert_allclose(trace.logits[real], logits[row, real].numpy(), atol=1e-5, rtol=1e-5)
+
+
+def room_of(x: Any, head: int, theirs: torch.Tensor) -> float:
+    found = bounds(x, head, None, theirs)
+    return float(torch.maximum(found.high - found.weights, found.weights - found.low).max())
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "gemma2", "bert", "bart"])
+def test_no_text_attends_to_padding_and_padding_changes_nothing(
+    tiny_model: TinyModel, kind: str, side: PaddingSide
+) -> None:
+    model = with_padding(tiny_model(kind))
+    for trace in ran(model, side):
+        for site in trace.sites:
+            keys = trace.source if site.stack in ("encoder", "cross") and trace.source else trace.tokens
+            padded = [i for i, token in enumerate(keys) if token.padding]
+            real = [i for i, token in enumerate(queries_of(trace, site.stack)) if not token.padding]
+            for head in range(site.heads):
+                assert not trace.weights(site, head)[np.ix_(real, padded)].any()
+        assert all(token.special and token.start == token.end for token in trace.tokens if token.padding)
+
+
+def test_padding_on_the_right_gives_what_each_text_gives_alone(tiny_model: TinyModel) -> None:
+    model = with_padding(tiny_model("llama"))
+    for text, trace in zip(TEXTS, ran(model, "right"), strict=True):
+        alone = run(model, text)
+        count = len(alone.tokens)
+        assert trace.tokens[:count] == alone.tokens
+        assert trace.last == count - 1
+        np.testing.assert_allclose(trace.logits[:count], alone.logits, atol=1e-5)
+        np.testing.assert_allclose(trace.weights(2, 3)[:count, :count], alone.weights(2, 3), atol=1e-6)
+
+
+def test_traces_are_views_of_the_same_tensors(tiny_model: TinyModel) -> None:
+    traces = ran(with_padding(tiny_model("bert")), "right")
+    storages = {trace.inputs[1].query.untyped_storage().data_ptr() for trace in traces}
+    assert len(storages) == 1
+    assert all(trace.inputs[1].query.shape[0] == 1 for trace in traces)
+    assert all(trace.inputs[1].mask is not None and trace.inputs[1].mask.shape[0] == 1 for trace in traces)
+    assert traces[0].nbytes == traces[2].nbytes
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("kind", ["gpt2", "gemma2", "gpt_oss", "llama4", "bert", "modernbert", "t5", "bart", "bloom"])
+def test_strip_holds_for_each_text_and_turns_red_for_another(
+    tiny_model: TinyModel, kind: str, side: PaddingSide
+) -> None:
+    model = with_padding(tiny_model(kind))
+    target = TARGETS if model.seq2seq else None
+    traces = ran(model, side)
+    encoded = encode_batch(model, Batch(tuple(TEXTS), side), target)
+    for text, one, trace in zip(TEXTS, encoded, traces, strict=True):
+        found = compare_with_eager(model, one, trace)
+        assert max(found.logit_difference, found.weight_difference) < found.tolerance
+        report = report_on_input(model, text, trace)
+        assert report is not None
+        assert report.equal
+    other = compare_with_eager(model, replace(encoded[2], row=0), traces[2])  # the numbers of another text
+    assert other.weight_difference > 1e-2
+    if side == "right" and not model.seq2seq and model.info.family == "causal":
+        return  # no text attends to what comes after it, masked or not
+    # the padding made visible to all: what a lost attention mask gives
+    visible = {name: torch.ones_like(t) if "mask" in name else t for name, t in encoded[2].inputs.items()}
+    found = compare_with_eager(model, replace(encoded[2], inputs=visible), traces[2])
+    assert found.weight_difference > 1e-3
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "gemma2", "bart"])
+def test_strip_holds_in_half_precision(tiny_folder: TinyFolder, kind: str, side: PaddingSide) -> None:
+    model = with_padding(open_checkpoint(tiny_folder(kind), dtype="bfloat16"))
+    traces = ran(model, side)
+    encoded = encode_batch(model, Batch(tuple(TEXTS), side), TARGETS if model.seq2seq else None)
+    for one, trace in zip(encoded, traces, strict=True):
+        found = compare_with_eager(model, one, trace)
+        assert found.weight_difference <= found.tolerance
+        assert found.rounding is not None
+        assert found.rounding <= 1
+        assert found.logit_difference <= found.logit_tolerance
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_a_long_batch_holds_no_mask_and_equals_eager(story_gpt: Model, side: PaddingSide, monkeypatch: Any) -> None:
+    """As beyond 1,024 tokens, where masks are evaluated where they are needed, at a hundredth of the length."""
+    from models.attention import edits, hf_masks, masks
+    from models.protocol import values
+
+    for module in (values, hf_masks, edits, masks):
+        if hasattr(module, "is_long"):
+            monkeypatch.setattr(module, "is_long", lambda queries, keys: queries * keys > 16)
+    traces = run(story_gpt, TEXTS, padding=side)
+    assert all(isinstance(x.mask, masks.RowMask) for x in traces[0].inputs)
+    monkeypatch.undo()
+    for trace, plain in zip(traces, run(story_gpt, TEXTS, padding=side), strict=True):
+        real = [i for i, token in enumerate(trace.tokens) if not token.padding]
+        for head in range(8):
+            np.testing.assert_allclose(trace.weights(3, head)[real], plain.weights(3, head)[real], atol=1e-6)
+        np.testing.assert_allclose(trace.logits[real], plain.logits[real], atol=1e-4)
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("item", [Scale(0.5), Mask("causal"), Mask("none"), Mask("window", window=2)])
+def test_interventions_act_on_each_text_and_leave_padding_masked(
+    tiny_model: TinyModel, side: PaddingSide, item: Intervention
+) -> None:
+    model = with_padding(tiny_model("llama"))
+    for text, trace in zip(TEXTS, ran(model, side, (item,)), strict=True):
+        alone = run(model, text, interventions=[item])
+        real = [i for i, token in enumerate(trace.tokens) if not token.padding]
+        for layer in range(3):
+            # rotation knows distances alone, so that padding before a text changes nothing but the last digits
+            ours = trace.weights(layer, 1)[np.ix_(real, real)]
+            np.testing.assert_allclose(ours, alone.weights(layer, 1), atol=2e-5)
+        np.testing.assert_allclose(trace.logits[real], alone.logits, atol=2e-4)
+
+
+def test_logits_of_many_tokens_are_those_of_the_right_text(story_gpt: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = run(story_gpt, TEXTS, padding="left")
+    monkeypatch.setattr("models.forward.logits.KEPT_BYTES", 1)
+    for now, before in zip(run(story_gpt, TEXTS, padding="left"), kept, strict=True):
+        assert now.output_logits is None
+        real = [i for i, token in enumerate(now.tokens) if not token.padding]
+        np.testing.assert_allclose(now.logits[real], before.logits[real], atol=1e-4)
+
+
+def test_a_tokenizer_without_padding_fills_up_with_its_end(tiny_folder: TinyFolder) -> None:
+    model = open_checkpoint(tiny_folder("gpt2"))
+    assert model.tokenizer.pad_token is None
+    traces = run(model, TEXTS)
+    assert {token.id for token in traces[2].tokens if token.padding} == {model.tokenizer.eos_token_id}
+
+
+def test_what_is_refused(tiny_model: TinyModel, story_bert: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match="Text 2: The input is empty"):
+        run(story_bert, ["a cat", ""])
+    with pytest.raises(InputError, match="257 texts; 256"):
+        run(story_bert, ["a"] * (MOST_TEXTS + 1))
+    with pytest.raises(InputError, match="right or to the left"):
+        run(story_bert, ["a", "b"], padding="middle")  # type: ignore[call-overload]
+    with pytest.raises(InputError, match="2 targets for 3 texts"):
+        run(tiny_model("t5"), TEXTS, target=TARGETS[:2])
+    monkeypatch.setattr("models.forward.batches.KEPT_BYTES", 100_000)
+    with pytest.raises(InputError, match=r"These 3 texts come to .* tokens, each padded to .* Give fewer texts"):
+        run(story_bert, ["a cat sat " * 10] * 3)
+
+
+@pytest.mark.parametrize("name", ["recurrent-en-es-luong", "vit-cifar10"])
+def test_models_of_one_input_say_so(name: str) -> None:
+    if name == "recurrent-en-es-luong":
+        name = "recurrent-en-es-bahdanau"
+    with pytest.raises(InputError, match="takes one input at a time"):
+        run(open_checkpoint(name), ["a cat", "a dog"])
