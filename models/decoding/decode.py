@@ -23,6 +23,7 @@ from models.decoding.filling import Filling
 from models.decoding.filters import Filter, apply, filters
 from models.decoding.samples import Samples
 from models.forward.model import Model
+from models.protocol.batch import Batch
 from models.protocol.chat import Chat, Pair, Prompt, plain_text
 from models.protocol.decoding import Beam, DecodeCandidate, DecodeStepRequest
 from models.protocol.decoding_settings import MOST_SAMPLES, DecodeSettings
@@ -132,7 +133,7 @@ def decode(
             top=top,
         )
         return _filled(model, words, asked, tuple(range(sample, sample + samples)), should_stop)
-    given: Any = text if isinstance(text, (str, Chat, Pair)) else list(text)
+    given: Any = text if isinstance(text, (str, Chat, Pair, Batch)) else list(text)
     run = start_run(model, model.encode(given), interventions)
     if settings.strategy == "beam":
         return _beam(model, run, settings, steps, should_stop)

@@ -41,13 +41,13 @@ def write_into_input(request: DecodeStepRequest, run: CurrentRun) -> DecodeStepV
             "The model has written its whole answer. Begin the target yourself, or empty it, to go step by step."
         )
     limit = model.info.context
-    if limit is not None and len(trace.tokens) >= limit:
+    given = [token.id for token in trace.tokens if not token.padding]
+    if limit is not None and len(given) >= limit:
         raise InputError(
             f"The context is full: {model.info.name} reads at most {limit:,} tokens, and the text has them all. "
             "Take some text away to let it write on."
         )
-    given = [token.id for token in trace.tokens]
-    logits = trace.logits_at([len(given) - 1]).float()  # (1, vocabulary)
+    logits = trace.logits_at([trace.last]).float()  # (1, vocabulary)
     choice = choose(model, logits, torch.tensor([given]), request.settings, request.number, request.top, request.forced)
     ends = model.stands_for_no_text(choice.token) or choice.token in model.turn_end_ids
     ids, whole = ((choice.token,), _input(run)) if ends else _written(run, given, choice.token)

@@ -120,6 +120,7 @@ class Player:
 
     def _filling_of(self, request: Asked) -> Filling:
         filling, text = self._filling, request.inputs.prompt
+        text = text.text if isinstance(text, Batch) else text
         if filling is None or (filling.text, filling.interventions) != (text, request.inputs.interventions):
             filling = self._filling = Filling(self.model, text, request.inputs.interventions)
         return filling

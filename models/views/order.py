@@ -16,6 +16,7 @@ from models.forward.context import Context
 from models.forward.model import Model
 from models.forward.run import run
 from models.forward.trace import Trace
+from models.protocol.batch import Batch
 from models.protocol.chat import Pair
 from models.protocol.errors import InputError
 from models.protocol.interventions import Intervention, Mask, Positions
@@ -33,6 +34,8 @@ def answer(request: ShuffleRequest, context: Context) -> ShuffleView:
             "Each word of a pair belongs to one of its texts, so their order is not changed here. Take the second text "
             "out to try it with one."
         )
+    if isinstance(run.text, Batch):
+        raise InputError("The order of words is changed in one text alone: take the others of the batch out.")
     context.report("Running the text in another order", None)
     return shuffle_view(request, run.model, run.trace, run.model.text_read(run.text), context.should_stop)
 

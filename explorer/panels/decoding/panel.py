@@ -212,7 +212,7 @@ class DecodingPanel(Panel):
             self.dispatch(SetTurns(whole.turns))
         elif isinstance(whole, Pair):
             self.dispatch(SetPair(whole))
-        elif loaded is not None:
+        elif loaded is not None and isinstance(whole, str):
             self.dispatch(SetTarget(whole) if loaded.info.family == "seq2seq" else SetText(whole))
 
     def _sample_again(self) -> None:
