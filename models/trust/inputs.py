@@ -32,10 +32,10 @@ def report_on_input(model: Model, given: Any, trace: Trace) -> InputReport | Non
     if isinstance(given, list):
         return InputReport("The ids were given as they are: there is no text of which a tokenizer would make them.")
     read = trace.source or trace.tokens  # what was run, and not what would be run now
-    real = [i for i, token in enumerate(read) if not token.padding]
-    ours = {"input_ids": [read[i].id for i in real]}
+    ours = {"input_ids": [token.id for token in read if not token.padding]}
     if trace.origin is not None and trace.origin.segment_ids:
-        ours["token_type_ids"] = [trace.origin.segment_ids[i] for i in real]
+        segments = zip(trace.origin.segment_ids, read, strict=False)
+        ours["token_type_ids"] = [segment for segment, token in segments if not token.padding]
     wanted, call = _own_call(model, given)
     found = first_difference(model, ours, wanted)
     if found:
