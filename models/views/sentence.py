@@ -41,7 +41,8 @@ def answer(request: SentenceRequest, context: Context) -> SentenceView:
 
 @torch.no_grad()
 def sentence_view(request: SentenceRequest, model: Model, trace: Trace) -> SentenceView:
-    """The vector in float32, over every token that the model was given, special ones included."""
+    """The vector in float32, over every token that the model was given but padding, special ones included."""
+    read = [i for i, token in enumerate(trace.tokens) if not token.padding]
     own = own_pooling(Path(model.info.folder)) if model.info.folder else None
     choices = _choices(model, trace, own)
     ways = [way for way, _ in choices]
@@ -50,7 +51,7 @@ def sentence_view(request: SentenceRequest, model: Model, trace: Trace) -> Sente
     taken = own if how == "own" and own is not None else OwnPooling(_plain(how), normalized=False)
     vector = torch.zeros(0)
     if trace.last_hidden is not None:
-        states = trace.last_hidden.float().cpu()  # (tokens, width)
+        states = trace.last_hidden[read].float().cpu()  # (tokens, width)
         vector = torch.cat([_POOL[mode](states) for mode in taken.modes])
         vector = torch.nn.functional.normalize(vector, dim=0) if taken.normalized else vector
     return SentenceView(
@@ -59,15 +60,16 @@ def sentence_view(request: SentenceRequest, model: Model, trace: Trace) -> Sente
         choices=choices,
         vector=read_only(to_numpy(vector)),
         norm=float(vector.norm()),
-        words=_said(taken, len(trace.tokens)),
+        words=_said(taken, len(read)),
     )
 
 
 def _choices(model: Model, trace: Trace, own: OwnPooling | None) -> tuple[tuple[SentencePooling, str], ...]:
     causal = any(site.stack == "decoder" for site in trace.sites)
     at_an_end: tuple[SentencePooling, str] = ("last", "Last token") if causal else ("first", "First token")
-    if not causal and trace.tokens[0].special:
-        at_an_end = ("first", f"First token, {trace.tokens[0].label}")
+    first = next(token for token in trace.tokens if not token.padding)
+    if not causal and first.special:
+        at_an_end = ("first", f"First token, {first.label}")
     plain: tuple[tuple[SentencePooling, str], ...] = (("mean", "Mean over tokens"), at_an_end)
     return plain if own is None else (("own", "Its own pooling"), *plain)
 
