@@ -53,11 +53,13 @@ def open(  # the name that a person writes: explorer.open(model, tokenizer)
         models.protocol.errors.CheckpointError: nothing of the module could be shown; the sentence says why.
         TypeError: a module without a tokenizer, or a checkpoint with what only a module needs.
     """
+    second: str | None = None
     if isinstance(model, (str, Path)):
         if tokenizer is not None or forward is not None:
             raise TypeError("A checkpoint brings its own tokenizer and forward: give its name or folder alone.")
         reference, factory, release = str(model), open_engine, _nothing
-        text = text or example_of(reference)
+        if not text:
+            text, second = example_of(reference)
     else:
         if tokenizer is None:
             raise TypeError("A module needs a tokenizer beside it: explorer.open(model, tokenizer).")
@@ -70,7 +72,7 @@ def open(  # the name that a person writes: explorer.open(model, tokenizer)
         factory = partial(open_engine, (adopted,))
     owner = _application()
     settings, _ = remembered.load()
-    document = Document(checkpoint=reference, text=text or "Hello", view=settings.view)
+    document = Document(checkpoint=reference, text=text or "Hello", second=second, view=settings.view)
     window = MainWindow(State(document), settings, factory)
     _windows.add(window)
 

@@ -15,12 +15,12 @@ from models.protocol.values import Placement
 
 def first_state(args: argparse.Namespace, view: ViewOptions, notice: Notice | None = None) -> State:
     """What is on screen before anything has loaded: the text is there at once, the numbers follow."""
-    text = args.text if args.text is not None else example_of(args.checkpoint)
+    text, second = (args.text, None) if args.text is not None else example_of(args.checkpoint)
     interventions = tuple(InterventionItem(value) for value in args.interventions)
     document = Document(
         checkpoint=args.checkpoint,
         text=text,
-        second=args.pair,
+        second=args.pair if args.pair is not None else second,
         view=view,
         interventions=interventions,
         target=args.target,
@@ -36,8 +36,10 @@ def placement_of(args: argparse.Namespace) -> Placement:
     return Placement(args.device, args.dtype)
 
 
-def example_of(checkpoint: str) -> str:
+def example_of(checkpoint: str) -> tuple[str, str | None]:
+    """Its text, and the second one of a model that was made for pairs."""
     try:
-        return read_card(folder_of(checkpoint)).example
+        card = read_card(folder_of(checkpoint))
     except (OSError, RuntimeError, CheckpointError):  # a name too long, the home of nobody: opening it will say so
-        return ""
+        return "", None
+    return card.example, card.second or None

@@ -10,9 +10,10 @@ from dataclasses import replace
 from functools import singledispatch
 
 from explorer.session.defaults import END, default_selection, followed_query, last_token
-from explorer.session.intents import Place, SetTarget, SetText
+from explorer.session.intents import Intent, Place, SetPair, SetTarget, SetText
 from explorer.session.results import Results
 from explorer.session.state import (
+    Document,
     InterventionItem,
     Notice,
     Selection,
@@ -82,14 +83,15 @@ def _(result: Loaded, state: State) -> State:
         document = as_text(document)
         sentence = f"{result.info.name} has no chat template: it reads what the turns say as plain text."
         state = replace(state, notice=Notice("info", sentence))
+    if result.info.example and _is_for_an_example(document, None if state.restored else before):
+        second = (document.second if not document.text else None) or result.info.second or None
+        document = replace(document, text=result.info.example, second=second)
     if document.second is not None and not result.info.pairs:
         if document.second.strip():
             sentence = f"{result.info.name} reads no pairs of texts: the second text was taken out."
             state = replace(state, notice=Notice("info", sentence))
         document = replace(document, second=None)
-    text, selection = document.text, document.selection
-    if not text or (not state.restored and before is not None and text == before.info.example):
-        text = result.info.example or text  # most checkpoints come without one
+    selection = document.selection
     if not state.restored and before is not None:
         document = replace(document, target=None)
         selection = Selection()  # another model's heads mean something else: the first run chooses
@@ -100,9 +102,16 @@ def _(result: Loaded, state: State) -> State:
     picture = document.picture
     if result.info.family == "vision" and (not picture or (not state.restored and _came_along(picture))):
         picture = default_picture(result.info.channels)
-    document = replace(document, checkpoint=result.info.reference, text=text, picture=picture, selection=selection)
+    document = replace(document, checkpoint=result.info.reference, picture=picture, selection=selection)
     results = state.results.of_no_model().keeping(result)
     return replace(state, document=document, results=results, loading=None, refused=None)
+
+
+def _is_for_an_example(document: Document, before: Loaded | None) -> bool:
+    """Whether nothing was typed: there is no text, or the example of the model that was open `before`."""
+    if before is None or not document.text:
+        return not document.text
+    return (document.text, document.second or None) == (before.info.example, before.info.second or None)
 
 
 def _came_along(picture: str) -> bool:
@@ -269,7 +278,7 @@ def _notice(failure: Failure, state: State) -> Notice:
     if isinstance(request, InputsRequest) and _says_nothing(request.inputs.prompt):  # there is nothing to run yet
         if loaded is None or not loaded.info.example:
             return Notice("info", failure.sentence, lane=request.lane)
-        example = SetText(loaded.info.example)
+        example = _example(loaded.info)
         return Notice("info", failure.sentence, action_label="Use the example", action=example, lane=request.lane)
     smaller = _smaller(failure.no_room)
     if smaller is not None:
@@ -285,6 +294,10 @@ def _notice(failure: Failure, state: State) -> Notice:
     ]
     keep = SetTarget(fitting) if failure.of_target else SetText(fitting)
     return Notice("warning", failure.sentence, action_label="Keep what fits", action=keep, lane=request.lane)
+
+
+def _example(info: CheckpointInfo) -> Intent:
+    return SetPair(Pair(info.example, info.second)) if info.second else SetText(info.example)
 
 
 def _says_nothing(prompt: Prompt) -> bool:

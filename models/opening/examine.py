@@ -244,6 +244,7 @@ def _info(reference: str, folder: Path, architecture: str, config: Any, tensors:
         file_bytes=tensors.file_bytes,
         summary=card.summary,
         example=card.example,
+        second=card.second,
         reads=card.reads,
         prefix=card.prefix,
         shipped=folder.parent == WEIGHTS,

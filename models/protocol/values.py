@@ -153,6 +153,7 @@ class CheckpointInfo:
     file_bytes: int
     summary: str = ""
     example: str = ""
+    second: str = ""  # the example's second text, of a model that was made for pairs
     reads: str = ""  # the language of the texts that it was made for, "en"; "" where its card does not say
     prefix: str = ""  # put in front of every text, where training did so and the tokenizer does not
     mask_token: str | None = None

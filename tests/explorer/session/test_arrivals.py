@@ -16,15 +16,18 @@ from explorer.session.intents import (
     SelectHead,
     SelectKey,
     SelectQuery,
+    SetPair,
+    SetSecond,
     SetText,
 )
 from explorer.session.state import Document, Notice, Selection, State
 from models.protocol.atlas import AtlasView
+from models.protocol.chat import Pair
 from models.protocol.decoding import DecodeStepRequest
 from models.protocol.describing import Described, DescribeRequest
 from models.protocol.head import HeadView
 from models.protocol.interventions import Positions, Scale
-from models.protocol.loading import LoadRequest
+from models.protocol.loading import Loaded, LoadRequest
 from models.protocol.prediction import PredictionRequest, PredictionView
 from models.protocol.recurrent import RecurrentRequest, RecurrentView
 from models.protocol.request import Failure, Result
@@ -58,6 +61,33 @@ def test_an_example_gives_way_to_the_next_checkpoints(running):
 def test_an_example_stays_where_the_next_checkpoint_has_none(running):
     state = after(running, OpenCheckpoint("b"), answers.loaded("b", ""))
     assert state.document.text == running.document.text != ""
+
+
+def pairing(reference: str, example: str, second: str) -> Loaded:
+    result = answers.loaded(reference, example)
+    return replace(result, info=replace(result.info, second=second, pairs=True))
+
+
+def test_an_example_may_be_a_pair_and_goes_as_one(running):
+    paired = after(running, OpenCheckpoint("b"), pairing("b", "Tom slept.", "He dreamt."))
+    assert paired.document.prompt == Pair("Tom slept.", "He dreamt.")
+    back = after(paired, OpenCheckpoint("c"), answers.loaded("c", "Theirs"))
+    assert (back.document.text, back.document.second) == ("Theirs", None)
+    assert back.notice is None
+
+
+def test_a_second_text_of_ones_own_is_no_example(running):
+    paired = after(running, OpenCheckpoint("b"), pairing("b", "Tom slept.", "He dreamt."), SetSecond("Mine"))
+    state = after(paired, OpenCheckpoint("c"), pairing("c", "Theirs", "Too"))
+    assert state.document.prompt == Pair("Tom slept.", "Mine")
+
+
+def test_an_empty_text_is_offered_both_texts_of_the_example(running):
+    paired = after(running, OpenCheckpoint("b"), pairing("b", "Tom slept.", "He dreamt."), SetText(""))
+    request = ForwardRequest(inputs=paired.document.inputs)
+    offered = after(paired, Failure(request=request, sentence="Nothing."))
+    assert offered.notice is not None
+    assert offered.notice.action == SetPair(Pair("Tom slept.", "He dreamt."))
 
 
 def test_a_description_is_kept_and_a_fault_in_it_is_said_where_it_was_asked(running):
