@@ -11,6 +11,9 @@ from PySide6.QtWidgets import QApplication
 from explorer.widgets.heat_map.brush import Brush
 from explorer.widgets.heat_map.view import NOWHERE, MapView
 
+HINT = "wheel zooms, drag pans, 0 shows all"
+STILL_HINT = "+ and − zoom, 0 shows all"
+
 _KEY_ZOOM = 1.4
 _WHEEL_ZOOM = 1.2  # a notch of 120 units
 _ARROWS = {
@@ -54,6 +57,11 @@ class Gestures:
         self._brush = brush
         self._press: tuple[QPointF, MapView] | None = None
         self._dragging = False
+
+    @property
+    def hint(self) -> str:
+        """What the pointer and the keys do, in a few words."""
+        return self._brush.hint or (HINT if self._map.wheel_zooms else STILL_HINT)
 
     def let_go(self) -> None:
         """What was held is gone."""

@@ -15,6 +15,7 @@ from explorer.colour_maps import ColourTable, sequential
 from explorer.widgets.heat_map.brush import Brush, BrushMode
 from explorer.widgets.heat_map.frame import Frame, frame_for, label_at
 from explorer.widgets.heat_map.gestures import Gestures
+from explorer.widgets.heat_map.named_values import Cell, NamedValues
 from explorer.widgets.heat_map.painter import MapPainter
 from explorer.widgets.heat_map.picture import MapPicture, Source
 from explorer.widgets.heat_map.readout import Piece, Wording, draw_readout
@@ -24,9 +25,6 @@ from explorer.widgets.heat_map.view import NOWHERE, MapView
 from explorer.widgets.heat_map.whole_values import WholeValues
 from explorer.widgets.themed import ThemedWidget
 from models.protocol.values import Tile
-
-HINT = "wheel zooms, drag pans, 0 shows all"
-STILL_HINT = "+ and − zoom, 0 shows all"
 
 EventT = TypeVar("EventT", bound=QEvent)
 
@@ -67,9 +65,7 @@ class HeatMap(ThemedWidget):
         self.wheel_zooms = True
         """Off for a map in a scrolled panel, where the wheel is for the panel."""
         self.cache = TileCache()
-        self._source: Source | None = None
-        self._row_labels: tuple[str, ...] = ()
-        self._column_labels: tuple[str, ...] = ()
+        self._shown = NamedValues()
         self._table = sequential()
         self._selection = NOWHERE
         self._hover = NOWHERE
@@ -95,9 +91,7 @@ class HeatMap(ThemedWidget):
         `masked` (queries, keys) marks the cells that the mask hides; a NaN counts as not computed. Both are hatched.
         The zoom is kept while the shape stays the same. Raises ValueError when the shapes do not agree.
         """
-        whole = None
-        if values is not None:
-            whole = WholeValues.of(values, masked, row_labels, column_labels, (low, high))
+        whole = None if values is None else WholeValues.of(values, masked, row_labels, column_labels, (low, high))
         self.cache.keep_only(lambda _: False)
         self._set_source(whole, row_labels, column_labels)
 
@@ -115,7 +109,7 @@ class HeatMap(ThemedWidget):
         A `signed` one shows changes, coloured as far below 0 as above; a square is that which is furthest from 0.
         Colours reach up to `high`, or to the largest value if None.
         """
-        shape, before = (len(row_labels), len(column_labels)), self._tiled
+        shape, before = (len(row_labels), len(column_labels)), self._shown.tiled
         tiled = TiledValues(self.cache, name, shape, pooling, signed, high)
         if before is not None and before.name == name:
             tiled.backdrop = before.backdrop
@@ -124,41 +118,37 @@ class HeatMap(ThemedWidget):
 
     def _set_source(self, source: Source | None, row_labels: Sequence[str], column_labels: Sequence[str]) -> None:
         """Show this under these names; the zoom is kept while the numbers of queries and keys stay the same."""
-        old_shape, self._source = self._shape, source
-        labels = (tuple(row_labels), tuple(column_labels))
-        labels_changed = labels != (self._row_labels, self._column_labels)
-        self._row_labels, self._column_labels = labels
-        if self._shape is None or self._shape != old_shape:
+        before, self._shown = self._shown, NamedValues(source, tuple(row_labels), tuple(column_labels))
+        if self._shown.shape is None or self._shown.shape != before.shape:
             self._gestures.let_go()
             self._lay_out(keep_zoom=False)
-        elif labels_changed:
+        elif self._shown.names != before.names:
             self._lay_out()
-        self._selection = self._within(self._selection)
-        self._hover = self._within(self._hover)
+        self._selection = self._shown.within(self._selection)
+        self._hover = self._shown.within(self._hover)
         self._repaint()
 
     def set_backdrop(self, picture: NDArray[np.float32] | None) -> None:
         """A small picture of the whole map, (down, across), pooled as the tiles are: shown until one is there."""
-        if self._tiled is not None and picture is not self._tiled.backdrop:
-            self._tiled.backdrop = picture
+        if self._shown.tiled is not None and picture is not self._shown.tiled.backdrop:
+            self._shown.tiled.backdrop = picture
             self._measure()
 
     def add_tile(self, name: Hashable, tile: Tile, values: NDArray[np.float32]) -> None:
         """Take a tile of any map; those of the one on screen are shown."""
         self.cache.put(name, tile, values)
-        if self._tiled is not None and name == self._tiled.name:
+        if self._shown.tiled is not None and name == self._shown.tiled.name:
             self._measure()
 
     def set_selection(self, query: int, key: int) -> None:
         """Frame a cell and name its tokens in the accents; -1, -1 for none. Emits nothing."""
-        if self._within((query, key)) != self._selection:
-            self._selection = self._within((query, key))
+        if self._shown.within((query, key)) != self._selection:
+            self._selection = self._shown.within((query, key))
             self.update()
 
     def set_hover(self, query: int, key: int) -> None:
         """Show the crosshair of a cell pointed at elsewhere; -1 on an axis leaves its line out. Emits nothing."""
-        rows, columns = len(self._row_labels), len(self._column_labels)
-        hover = (query if 0 <= query < rows else -1, key if 0 <= key < columns else -1)
+        hover = self._shown.crossing(query, key)
         if hover != self._hover:
             self._hover = hover
             self.update()
@@ -184,7 +174,7 @@ class HeatMap(ThemedWidget):
     # what is shown
 
     @property
-    def selection(self) -> tuple[int, int]:
+    def selection(self) -> Cell:
         """The selected (query, key), or (-1, -1)."""
         return self._selection
 
@@ -201,7 +191,7 @@ class HeatMap(ThemedWidget):
     @property
     def colour_span(self) -> tuple[float, float]:
         """The values that the first and the last colour stand for."""
-        return (0.0, 1.0) if self._source is None else self._source.span
+        return (0.0, 1.0) if self._shown.source is None else self._shown.source.span
 
     @property
     def high(self) -> float:
@@ -211,30 +201,28 @@ class HeatMap(ThemedWidget):
     @property
     def is_tiled(self) -> bool:
         """Whether the map comes in tiles."""
-        return self._tiled is not None
+        return self._shown.tiled is not None
 
     @property
     def level(self) -> int:
         """The level of detail at this zoom: a square stands for 2^level x 2^level weights."""
-        return 0 if self._tiled is None else self._tiled.level(self.view, self.devicePixelRatioF())
+        return 0 if self._shown.tiled is None else self._shown.tiled.level(self.view, self.devicePixelRatioF())
 
     def missing(self) -> list[Tile]:
         """The tiles that the view lacks: the whole map first, which everything else can be shown from meanwhile."""
-        return [] if self._tiled is None else self._tiled.missing(self.view, self.devicePixelRatioF())
+        return [] if self._shown.tiled is None else self._shown.tiled.missing(self.view, self.devicePixelRatioF())
 
     def overview(self) -> NDArray[np.float32] | None:
         """The whole map in one tile, (down, across), or the backdrop; None while there is neither."""
-        return None if self._tiled is None else self._tiled.overview(self.view)
+        return None if self._shown.tiled is None else self._shown.tiled.overview(self.view)
 
     def value_at(self, query: int, key: int) -> tuple[float, int] | None:
         """Of a map in tiles, a cell's value and 1, or the value of a square and its side. None: nothing yet."""
-        if self._tiled is None or self._within((query, key)) == NOWHERE:
-            return None
-        return self._tiled.value_at(query, key, self.view, self.devicePixelRatioF())
+        return self._shown.value_at((query, key), self.view, self.devicePixelRatioF())
 
     def readout(self, query: int, key: int) -> str:
         """The sentence about one cell, as the strip below the map shows it."""
-        return "".join(piece.text for piece in self._pieces(query, key))
+        return "".join(piece.text for piece in self._pieces((query, key)))
 
     def cell_rect(self, query: int, key: int) -> QRectF:
         """Where a cell lies, in the widget's coordinates, also when it is scrolled out of view."""
@@ -245,41 +233,23 @@ class HeatMap(ThemedWidget):
         """The part of the map that shows, in shares of its width and height."""
         return self.view.part()
 
-    @property
-    def _shape(self) -> tuple[int, int] | None:
-        """(queries, keys); None while there is nothing."""
-        return None if self._source is None else self._source.shape
-
-    @property
-    def _tiled(self) -> TiledValues | None:
-        return self._source if isinstance(self._source, TiledValues) else None
-
-    def _pieces(self, query: int, key: int) -> list[Piece]:
-        source = self._source
-        if source is None or self._within((query, key)) == NOWHERE:
+    def _pieces(self, cell: Cell) -> list[Piece]:
+        if self._shown.within(cell) == NOWHERE:
             return []
-        names = self._row_labels[query], self._column_labels[key]
-        words = Wording(*names, self.value_name, self.note_of(query, key), self.is_brief)
-        if isinstance(source, TiledValues):
-            return source.pieces(self.value_at(query, key), words)
-        return source.pieces(query, key, words)
-
-    def _within(self, cell: tuple[int, int]) -> tuple[int, int]:
-        if self._shape is None:
-            return NOWHERE
-        rows, columns = self._shape
-        return cell if 0 <= cell[0] < rows and 0 <= cell[1] < columns else NOWHERE
+        names = self._shown.rows[cell[0]], self._shown.columns[cell[1]]
+        words = Wording(*names, self.value_name, self.note_of(*cell), self.is_brief)
+        return self._shown.pieces(cell, words, self.view, self.devicePixelRatioF())
 
     # zoom and place
 
     def scroll_to_cell(self, query: int, key: int) -> None:
         """Bring a cell into the zoomed view, moving it as little as possible."""
-        if self._within((query, key)) != NOWHERE:
+        if self._shown.within((query, key)) != NOWHERE:
             self.set_view(self.view.showing(query, key))
 
     def go_to_cell(self, query: int, key: int, size: float = 14.0) -> None:
         """Bring a cell into the middle, zoomed in until cells take `size` pixels where they take less."""
-        if self._within((query, key)) != NOWHERE:
+        if self._shown.within((query, key)) != NOWHERE:
             self.set_view(self.view.centred_on_cell(query, key, size))
 
     def centre_on(self, across: float, down: float) -> None:
@@ -288,12 +258,12 @@ class HeatMap(ThemedWidget):
 
     def reset_view(self) -> None:
         """Show the whole map again."""
-        if self._source is not None:
+        if self._shown.source is not None:
             self.set_view(self.view.zoomed(0.0, 0.0, 0.0))
 
     def zoom_by(self, factor: float) -> None:
         """Zoom about the selected cell, or about the middle when there is none or it is out of view."""
-        if self._source is not None:
+        if self._shown.source is not None:
             self.set_view(self.view.zoomed_about(factor, *self._selection))
 
     # geometry and painting
@@ -305,11 +275,9 @@ class HeatMap(ThemedWidget):
         return QSize(260, 220)
 
     def _fitted(self) -> tuple[Frame, MapView]:
-        frame = frame_for(self.font(), self.bold_font(), self.size(), self._row_labels, self._column_labels)
-        rows, columns = max(1, len(self._row_labels)), max(1, len(self._column_labels))
-        pixel = 1 / self.devicePixelRatioF()
-        room = frame.room
-        return frame, MapView.fit(rows, columns, room.x(), room.y(), room.width(), room.height(), pixel)
+        names, pixel = self._shown.names, 1 / self.devicePixelRatioF()
+        frame = frame_for(self.font(), self.bold_font(), self.size(), *names)
+        return frame, frame.fitted_view(len(names[0]), len(names[1]), pixel)
 
     def _lay_out(self, keep_zoom: bool = True) -> None:
         """Measure the labels and fit the map; a zoomed view keeps its zoom and its first cells."""
@@ -326,8 +294,8 @@ class HeatMap(ThemedWidget):
 
     def _measure(self) -> None:
         """Colours reach as far as the values that are here now."""
-        if self._tiled is not None:
-            self._tiled.measure(self.view, self.devicePixelRatioF())
+        if self._shown.tiled is not None:
+            self._shown.tiled.measure(self.view, self.devicePixelRatioF())
             self._repaint()
 
     def _repaint(self) -> None:
@@ -344,26 +312,21 @@ class HeatMap(ThemedWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
-        if self._source is None:
+        if self._shown.source is None:
             self._draw_empty_text(painter)
         else:
-            self._draw_map(painter, self._source)
+            self._draw_map(painter, self._shown.source)
         self._draw_focus_ring(painter)
 
     def _draw_map(self, painter: QPainter, source: Source) -> None:
         artist = MapPainter(self._theme, self._frame, self._view, self.devicePixelRatioF(), self.key_note)
         self._picture.draw_cells(painter, artist, source, self._table, self.size())
         self._brush.draw(painter, artist)
-        names = (self._row_labels, self._column_labels)
-        self._picture.draw_labels(painter, artist, *names, self._selection, self._hover)
+        self._picture.draw_labels(painter, artist, *self._shown.names, self._selection, self._hover)
         artist.draw_selection(painter, *self._selection)
         artist.draw_crosshair(painter, *self._hover)
-        cell = self._hover if self._within(self._hover) != NOWHERE else self._selection
-        draw_readout(painter, self._theme, self._frame, self._pieces(*cell), self._hint())
-
-    def _hint(self) -> str:
-        """What the pointer and the keys do, in a few words."""
-        return self._brush.hint or (HINT if self.wheel_zooms else STILL_HINT)
+        cell = self._hover if self._shown.within(self._hover) != NOWHERE else self._selection
+        draw_readout(painter, self._theme, self._frame, self._pieces(cell), self._gestures.hint)
 
     # what `Gestures` does with it
 
@@ -375,17 +338,17 @@ class HeatMap(ThemedWidget):
         self._picture.forget_labels()
         self._repaint()
         self.view_changed.emit()
-        if self._tiled is not None and self._tiled.follows_view:
+        if self._shown.tiled is not None and self._shown.tiled.follows_view:
             self._measure()
 
-    def point_at(self, cell: tuple[int, int]) -> None:
+    def point_at(self, cell: Cell) -> None:
         """The pointer is over `cell`; NOWHERE off the map."""
         if cell != self._hover:
             self._hover = cell
             self.hovered.emit(*cell)
             self.update()
 
-    def choose(self, cell: tuple[int, int]) -> None:
+    def choose(self, cell: Cell) -> None:
         """Select `cell` as a person does."""
         if cell != NOWHERE and cell != self._selection:
             self.set_selection(*cell)
@@ -393,12 +356,7 @@ class HeatMap(ThemedWidget):
 
     def move_selection(self, down: int, right: int) -> None:
         """Select a neighbour of the selected cell, as far as the map goes, and bring it into view."""
-        if self._shape is None:
-            return
-        query, key = self._selection
-        cell = (0, 0)
-        if self._selection != NOWHERE:
-            cell = (min(max(query + down, 0), self._shape[0] - 1), min(max(key + right, 0), self._shape[1] - 1))
+        cell = self._shown.neighbour(self._selection, down, right)
         self.choose(cell)
         self.scroll_to_cell(*cell)
 
@@ -415,11 +373,8 @@ class HeatMap(ThemedWidget):
     def tool_tip_at(self, position: QPointF) -> str:
         """The whole of a label, which its axis may elide, or what the pointer does; nothing over the map."""
         if self._frame.strip.contains(position):
-            return f"Click selects, {self._hint()}"
-        side, index = label_at(self._frame, self._view, position)
-        if side == "row":
-            return f"query {index}: {self._row_labels[index]}"
-        return f"key {index}: {self._column_labels[index]}" if side == "column" else ""
+            return f"Click selects, {self._gestures.hint}"
+        return self._shown.label(*label_at(self._frame, self._view, position))
 
     # events
 
@@ -427,15 +382,13 @@ class HeatMap(ThemedWidget):
         self._take(event, self._gestures.press)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        if self._source is not None:
-            self._gestures.move(event)
+        self._take(event, self._gestures.move)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         self._gestures.release(event)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        if self._source is not None:
-            self._gestures.double_click(event)
+        self._take(event, self._gestures.double_click)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         self._take(event, self._gestures.wheel)
@@ -449,7 +402,7 @@ class HeatMap(ThemedWidget):
 
     def _take(self, event: EventT, gesture: Callable[[EventT], None]) -> None:
         """Leave an event to the widgets around while there is nothing to show."""
-        if self._source is None:
+        if self._shown.source is None:
             event.ignore()
         else:
             gesture(event)
