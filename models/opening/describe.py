@@ -9,7 +9,8 @@ from models.files.memory import DTYPES, text_bytes, weight_bytes
 from models.forward.context import Context
 from models.forward.vision import open_processor
 from models.opening.capabilities import capabilities
-from models.opening.examine import check_opens, examine, no_tokenizer, open_tokenizer, room
+from models.opening.examination import Examination
+from models.opening.examine import check_opens, no_tokenizer, room
 from models.opening.open import open_textbook
 from models.protocol.describing import Described, DescribeRequest
 from models.protocol.errors import CheckpointError
@@ -19,26 +20,32 @@ UNBOUNDED = 512
 """Tokens that a text is taken to have where a model takes any number."""
 
 
-def answer(request: DescribeRequest, _context: Context) -> Described:
-    return description_of(request)
+def answer(request: DescribeRequest, context: Context) -> Described:
+    """Who opens it right after has it examined."""
+    examination = Examination(request.reference, request.listing)
+    described = description_of(request, examination)
+    if not described.refusal:
+        context.kept.put(examination)
+    return described
 
 
-def description_of(request: DescribeRequest) -> Described:
+def description_of(request: DescribeRequest, examination: Examination | None = None) -> Described:
     """What `request.reference` is. A checkpoint that cannot be opened is described as far as it can be understood."""
+    examination = examination or Examination(request.reference, request.listing)
     info: CheckpointInfo | None = None
     try:
         textbook = open_textbook(request.reference) if request.listing is None else None
         if textbook is not None:
             info = textbook.info
         else:
-            examined = examine(request.reference, request.listing)
+            examined = examination.examined
             info = examined.info
             check_opens(examined, request.placement)
             if info.family == "vision":
                 if request.listing is None:
                     open_processor(examined.folder)
             elif request.listing is None and not info.gguf:  # of a GGUF file it takes seconds, and is in the same file
-                _, info = open_tokenizer(examined)
+                _, info = examination.tokenizer
             elif request.listing is not None and not (info.gguf or request.listing.has_tokenizer):
                 raise no_tokenizer(examined.title)
     except CheckpointError as error:

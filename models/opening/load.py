@@ -8,7 +8,8 @@ from models.files import devices
 from models.files.catalogue import HANDED_OVER
 from models.forward.context import Context
 from models.forward.model import Model
-from models.opening.open import open_checkpoint
+from models.opening.examination import Examination
+from models.opening.open import open_examined
 from models.protocol.errors import CheckpointError
 from models.protocol.loading import DevicesRequest, DevicesView, Loaded, LoadRequest
 from models.protocol.values import AUTO, Placement
@@ -58,4 +59,8 @@ def _opened(request: LoadRequest, context: Context) -> Model:
             f"{reference.removeprefix(HANDED_OVER)} was an object of a Python program, and is not here. "
             "Call explorer.open there again, or open a checkpoint."
         )
-    return open_checkpoint(reference, device=placement.device, dtype=placement.dtype)
+    examination = context.kept.get(Examination)
+    context.kept.drop(Examination)  # of one examination one model is made: its tokenizer is the model's own
+    if examination is None or not examination.holds_for(reference):
+        examination = Examination(reference)
+    return open_examined(examination, placement)

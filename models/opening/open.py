@@ -28,7 +28,8 @@ from models.forward.first_run import check_first_run
 from models.forward.model import Model
 from models.forward.recurrent_model import MODEL_TYPE, open_recurrent
 from models.forward.vision import open_vision
-from models.opening.examine import Examined, check_opens, examine, find, incomplete, misfit, open_tokenizer
+from models.opening.examination import Examination
+from models.opening.examine import Examined, check_opens, examine, find, incomplete, misfit
 from models.protocol.errors import CheckpointError
 from models.protocol.values import BEST, CheckpointInfo, Placement
 
@@ -55,22 +56,31 @@ def open_checkpoint(reference: str | Path, *, device: str = "cpu", dtype: str = 
     Raises:
         CheckpointError: it cannot be opened; the sentence says what is wrong, where and what to do.
     """
-    recurrent = open_textbook(str(reference))
+    return open_examined(Examination(str(reference)), Placement(device, dtype))
+
+
+def open_examined(examination: Examination, placement: Placement) -> Model:
+    """Open what `examination` is of. The tokenizer and the config that it read become the model's own.
+
+    Raises:
+        CheckpointError: as from `open_checkpoint`.
+    """
+    recurrent = open_textbook(examination.reference)
     if recurrent is not None:
         return recurrent
     with reading_once():
-        return _open(str(reference), Placement(device, dtype))
+        return _open(examination, placement)
 
 
-def _open(reference: str, placement: Placement) -> Model:
+def _open(examination: Examination, placement: Placement) -> Model:
     where, number = devices.parse(placement)
-    examined = examine(reference)
+    examined = examination.examined
     check_opens(examined, placement)
     if where is None and not _can_be_spread(examined):
         where, _ = devices.parse(Placement(BEST))
     if examined.info.family == "vision":
         return open_vision(examined.info, _weights(examined, where, number), examined.folder)
-    tokenizer, info = open_tokenizer(examined)
+    tokenizer, info = examination.tokenizer
     model = Model(info, _weights(replace(examined, info=info), where, number), tokenizer)
     check_first_run(model)
     return model

@@ -18,6 +18,8 @@ from models.engine.engine import Engine
 from models.files import devices
 from models.forward.model import Model
 from models.forward.trace import Trace
+from models.opening.examination import Examination
+from models.opening.open import open_examined
 from models.protocol.atlas import AtlasRequest
 from models.protocol.cell import CellRequest
 from models.protocol.comparison import CompareRequest
@@ -203,13 +205,13 @@ def test_a_model_whose_weights_are_kept_aside_answers_the_same(monkeypatch, refe
     plain, spread = Engine(), Engine()
     ask(plain, LoadRequest(ticket=1, reference=reference))
 
-    def opened(name: str, **options: Any) -> Model:
-        model = open_checkpoint(name, **options)
+    def opened(examination: Examination, placement: Placement) -> Model:
+        model = open_examined(examination, placement)
         accelerate.cpu_offload(model.module, torch.device("cpu"))
         assert all(p.is_meta for p in model.module.parameters())
         return model
 
-    monkeypatch.setattr("models.opening.load.open_checkpoint", opened)
+    monkeypatch.setattr("models.opening.load.open_examined", opened)
     assert isinstance(ask(spread, LoadRequest(ticket=1, reference=reference)), Loaded)
     inputs = RunInputs(tiny.SENTENCE, target="Tom y Ana" if reference == "en-es" else None)
     requests = (
