@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
-from importlib import import_module
-from typing import cast
 
 from transformers.utils import logging as transformers_logging
 
@@ -15,6 +12,7 @@ from models.files import devices
 from models.forward.context import Context, Workspace
 from models.forward.model import Model
 from models.opening.load import placement_of
+from models.protocol.answering import answering
 from models.protocol.errors import ExplorerError, InputError, NoRoomError, NotFiniteError, StaleRunError
 from models.protocol.loading import LoadRequest
 from models.protocol.request import Failure, Request, Result
@@ -50,7 +48,7 @@ class Engine:
             Exception: a fault of the program, or a request for a head or position that the run does not have.
         """
         try:
-            return _answering(request)(request, Context(self.workspace, should_stop, report))
+            return answering(request, "The engine")(request, Context(self.workspace, should_stop, report))
         except Cancelled:
             raise
         except StaleRunError:
@@ -90,23 +88,6 @@ class Engine:
         where = "over all devices" if device == AUTO else f"on {device}"
         what = f"{request.reference} in {request.placement.dtype} does not fit {where}"
         return f"{what}: there is not enough memory. Close other programs, or choose a smaller number format."
-
-
-Answering = Callable[[Request, Context], Result]
-
-
-def _answering(request: Request) -> Answering:
-    named = getattr(request, "answered_by", None)
-    if named is None:
-        raise TypeError(f"The engine has no answer to a {type(request).__name__}.")
-    return _function(named)
-
-
-@cache
-def _function(named: str) -> Answering:
-    """The function "package.module:name", imported when the first request comes that names it."""
-    module, _, name = named.partition(":")
-    return cast(Answering, getattr(import_module(module), name))
 
 
 def _cause(error: BaseException) -> str:
