@@ -16,7 +16,7 @@ from models.protocol.request import Failure, Progress, Result
 def open_hub() -> EngineLike:
     """The real one. Imported in its thread: huggingface_hub takes a moment."""
     with quiet_import():
-        from models.hub.look_up import HubEngine
+        from models.hub.engine import HubEngine
 
     return HubEngine()
 

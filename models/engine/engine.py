@@ -44,7 +44,7 @@ class Engine:
 
         Raises:
             Cancelled: the work was called off.
-            TypeError: it is no request to this engine.
+            TypeError: the request names no function.
             Exception: a fault of the program, or a request for a head or position that the run does not have.
         """
         try:

@@ -1,6 +1,6 @@
 """What is asked of a hub, and what it answers: plain values.
 
-`models.hub.look_up.HubEngine` answers, in a thread of its own.
+`models.hub.engine.HubEngine` answers, in a thread of its own.
 
 The lane is not one of the model's: a download that takes minutes holds up no head that is looked at meanwhile.
 """
@@ -48,6 +48,7 @@ class LookUpRequest(Request):
 
     lane: ClassVar[Lane] = Lane("hub")
     activity: ClassVar[str] = "asking the hub"
+    answered_by: ClassVar[str] = "models.hub.look_up:answer"
     text: str
     offline: bool = False
 
@@ -61,6 +62,7 @@ class FetchRequest(Request):
 
     lane: ClassVar[Lane] = Lane("hub")
     activity: ClassVar[str] = "fetching the checkpoint"
+    answered_by: ClassVar[str] = "models.hub.fetch:answer"
     listing: HubListing
     offline: bool = False
 
@@ -72,6 +74,7 @@ class HubListing(Result):
     A repository whose only models are GGUF files has no `files` until the name says which of `ggufs` it is.
     """
 
+    request: LookUpRequest
     reference: str  # "hf://owner/name", with "@revision" and ":file.gguf" where they were named
     commit: str
     files: tuple[HubFile, ...]
@@ -102,5 +105,6 @@ class HubListing(Result):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HubFetched(Result):
+    request: FetchRequest
     reference: str
     folder: str

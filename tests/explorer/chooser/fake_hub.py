@@ -56,7 +56,7 @@ class FakeHub:
         )
 
 
-def listing(text: str, here: int = 0, request: Request | None = None) -> HubListing:
+def listing(text: str, here: int = 0, request: LookUpRequest | None = None) -> HubListing:
     return HubListing(
         request=request or LookUpRequest(text=text),
         reference=f"hf://{text}",

@@ -17,7 +17,7 @@ from explorer.chooser.dialog import CheckpointDialog
 from explorer.session.intents import OpenCheckpoint
 from explorer.window.window import MainWindow
 from models.files.catalogue import WEIGHTS
-from models.hub.look_up import HubEngine
+from models.hub.engine import HubEngine
 from tests.explorer.real_window import opened_window, press, settle, wait_until
 from tests.models import tiny
 from tests.models.gguf_maker import gguf_of
@@ -57,7 +57,7 @@ def ggufs_on_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hu
 def hub_of(source: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(cache))
     with reached(source, monkeypatch) as hub:
-        monkeypatch.setattr("models.hub.look_up.HubEngine", lambda: HubEngine(hub.address, cache))
+        monkeypatch.setattr("models.hub.engine.HubEngine", lambda: HubEngine(hub.address, cache))
         yield hub
 
 

@@ -12,7 +12,7 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 from models import open_checkpoint
 from models.files.names import parse
-from models.hub.look_up import HubEngine
+from models.hub.engine import HubEngine
 from models.protocol.hub import FetchRequest, HubFetched, HubListing, LookUpRequest
 from models.protocol.request import Failure, Request, Result
 from models.protocol.work import ShouldStop

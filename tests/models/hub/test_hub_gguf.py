@@ -13,7 +13,7 @@ from models import open_checkpoint
 from models.files import gguf as gguf_files
 from models.files.catalogue import folder_of
 from models.files.names import parse
-from models.hub.look_up import HubEngine
+from models.hub.engine import HubEngine
 from models.opening.describe import description_of
 from models.protocol.describing import Described, DescribeRequest
 from models.protocol.errors import CheckpointError

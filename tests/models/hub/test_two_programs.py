@@ -24,7 +24,7 @@ PATIENCE = 60.0  # seconds
 OURS = """
 import sys
 from pathlib import Path
-from models.hub.look_up import HubEngine
+from models.hub.engine import HubEngine
 from models.protocol.hub import FetchRequest, LookUpRequest
 
 said = ""

@@ -14,7 +14,7 @@ from transformers import AutoTokenizer
 
 from models import open_checkpoint
 from models.engine.engine import Engine
-from models.opening import examine as examining
+from models.files.weight_files import read_headers
 from models.protocol.describing import Described, DescribeRequest
 from models.protocol.loading import Loaded, LoadRequest
 from tests.models.asking import ask, failure_of
@@ -34,7 +34,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
         return count
 
-    monkeypatch.setattr(examining, "read_headers", counting("headers", examining.read_headers))
+    monkeypatch.setattr("models.opening.examine.read_headers", counting("headers", read_headers))
     monkeypatch.setattr(AutoTokenizer, "from_pretrained", counting("tokenizer", AutoTokenizer.from_pretrained))
     return calls
 
