@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -16,6 +17,7 @@ from models.forward.classes import shares_of
 from models.forward.model import Model
 from models.forward.predictions import predict
 from models.forward.trace import Trace
+from models.protocol.arrays import read_only
 from models.protocol.comparison import CompareRequest, CompareView, TokenChange
 from models.protocol.interventions import Mask, applies
 from models.protocol.values import ClassHead, Prediction
@@ -29,40 +31,76 @@ def compare(request: CompareRequest, model: Model, before: Trace, after: Trace) 
     Raises:
         IndexError: no such site, head or position.
     """
-    w_before = before.weights(request.site, request.head)
-    w_after = after.weights(request.site, request.head)
-    difference = w_after - w_before
-    x = after.inputs[after.index(request.site)]
-    blocked = after.masked(request.site, request.head)
-    dead = np.flatnonzero(blocked.all(axis=1)) if blocked is not None else np.array([], int)
-    was_blocked = before.masked(request.site, request.head)
-    for array in (w_before, w_after, difference, blocked, was_blocked):
-        if array is not None:
-            array.flags.writeable = False
+    weights = [trace.weights(request.site, request.head) for trace in (before, after)]
+    masked = [trace.masked(request.site, request.head) for trace in (before, after)]
+    difference = weights[1] - weights[0]
+    figures = HeadFigures(
+        weights=weights,
+        masked=masked,
+        difference=difference,
+        largest_difference=float(np.abs(difference).max(initial=0.0)),
+        entropy=[entropy(w) for w in weights],
+        top_key=[w.argmax(axis=1) for w in weights],
+        top=[w.max(axis=1) for w in weights],
+        dead=np.flatnonzero(masked[1].all(axis=1)).tolist() if masked[1] is not None else (),
+    )
+    losses = loss(model, before), loss(model, after)
+    return compare_view(request, model, before, after, figures, losses, peeks(before, after))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class HeadFigures:
+    """One head in two runs of the same text: of each pair the first is before, the second after."""
+
+    weights: Sequence[np.ndarray]  # (rows, keys) float32, or of a long text their picture
+    masked: Sequence[np.ndarray | None]  # as the weights, bool
+    difference: np.ndarray  # as the weights: after - before
+    largest_difference: float
+    entropy: Sequence[np.ndarray]  # (queries,) float32, in bits
+    top_key: Sequence[np.ndarray]  # (queries,) int
+    top: Sequence[np.ndarray]  # (queries,) float32
+    dead: Sequence[int]  # queries to which nothing is visible after
+
+
+def compare_view(
+    request: CompareRequest,
+    model: Model,
+    before: Trace,
+    after: Trace,
+    head: HeadFigures,
+    losses: tuple[float | None, float | None],
+    peeks: bool,
+    cell: int = 1,
+    done: float = 1.0,
+) -> CompareView:
+    """The answer: what the figures of the head, and what the model says before and after, come to."""
+    x = after.at(request.site, request.head)
     return CompareView(
         request=request,
         head_dim=x.query.shape[-1],
         scale=x.scale,
         factor=1.0 if x.factors is None else float(x.factors[request.head]),
-        before=w_before,
-        after=w_after,
-        masked_before=was_blocked,
-        masked_after=blocked,
-        difference=difference,
-        largest_difference=float(np.abs(difference).max(initial=0.0)),
-        entropy_before=entropy(w_before),
-        entropy_after=entropy(w_after),
-        top_key_before=w_before.argmax(axis=1),
-        top_key_after=w_after.argmax(axis=1),
-        top_before=w_before.max(axis=1),
-        top_after=w_after.max(axis=1),
+        before=read_only(head.weights[0]),
+        after=read_only(head.weights[1]),
+        masked_before=None if head.masked[0] is None else read_only(head.masked[0]),
+        masked_after=None if head.masked[1] is None else read_only(head.masked[1]),
+        difference=read_only(head.difference),
+        largest_difference=head.largest_difference,
+        entropy_before=read_only(head.entropy[0]),
+        entropy_after=read_only(head.entropy[1]),
+        top_key_before=read_only(head.top_key[0]),
+        top_key_after=read_only(head.top_key[1]),
+        top_before=read_only(head.top[0]),
+        top_after=read_only(head.top[1]),
         token_changes=token_changes(model, before, after, request.position, request.top),
         prediction_before=prediction_at(model, before, request.position),
         prediction_after=prediction_at(model, after, request.position),
-        loss_before=loss(model, before),
-        loss_after=loss(model, after),
-        peeks=peeks(before, after),
-        dead_rows=tuple(int(row) for row in dead),
+        loss_before=losses[0],
+        loss_after=losses[1],
+        peeks=peeks,
+        dead_rows=tuple(head.dead),
+        cell=cell,
+        done=done,
     )
 
 

@@ -21,11 +21,10 @@ from models.attention.pooling import squares
 from models.forward.context import Context
 from models.forward.model import Model
 from models.forward.trace import Trace
-from models.protocol.arrays import read_only
 from models.protocol.comparison import CompareRequest, CompareView
 from models.protocol.values import SiteRef, top_level
 from models.protocol.work import never
-from models.views.comparison import LossInParts, PeeksInParts, compare, prediction_at, token_changes
+from models.views.comparison import HeadFigures, LossInParts, PeeksInParts, compare, compare_view
 
 # Weights of a run held at once.
 _BLOCK = BlockSize(1 << 20)
@@ -73,6 +72,19 @@ class HeadChange(IncrementalWork):
         self.top_key = np.zeros((2, after.queries), np.int64)
         self.dead: list[int] = []
         super().__init__(after.queries * after.keys)
+
+    def figures(self) -> HeadFigures:
+        """What is computed so far; later work leaves it as it is."""
+        return HeadFigures(
+            weights=tuple(self.pictures.copy()),
+            masked=tuple(self.masked.copy()),
+            difference=self.difference.copy(),
+            largest_difference=float(np.nanmax(np.abs(self.difference), initial=0.0)),
+            entropy=tuple(self.entropy.copy()),
+            top_key=tuple(self.top_key.copy()),
+            top=tuple(self.top.copy()),
+            dead=tuple(self.dead),
+        )
 
     def _run(self) -> Iterator[int]:
         x = self._inputs[1]
@@ -162,30 +174,14 @@ class LongComparison:
         for part in parts:
             most -= part.advance(most, should_stop)
         whole = all(part.is_whole for part in parts)
-        return CompareView(
-            request=request,
-            head_dim=after.query.shape[-1],
-            scale=after.scale,
-            factor=1.0 if after.factors is None else float(after.factors[request.head]),
-            before=read_only(head.pictures[0].copy()),
-            after=read_only(head.pictures[1].copy()),
-            masked_before=read_only(head.masked[0].copy()),
-            masked_after=read_only(head.masked[1].copy()),
-            difference=read_only(head.difference.copy()),
-            largest_difference=float(np.nanmax(np.abs(head.difference), initial=0.0)),
-            entropy_before=read_only(head.entropy[0].copy()),
-            entropy_after=read_only(head.entropy[1].copy()),
-            top_key_before=read_only(head.top_key[0].copy()),
-            top_key_after=read_only(head.top_key[1].copy()),
-            top_before=read_only(head.top[0].copy()),
-            top_after=read_only(head.top[1].copy()),
-            token_changes=token_changes(self._model, self._before, self._after, request.position, request.top),
-            prediction_before=prediction_at(self._model, self._before, request.position),
-            prediction_after=prediction_at(self._model, self._after, request.position),
-            loss_before=self.loss_before.value,
-            loss_after=self._loss_after.value,
-            peeks=self._peeks.found,
-            dead_rows=tuple(head.dead),
+        return compare_view(
+            request,
+            self._model,
+            self._before,
+            self._after,
+            head.figures(),
+            (self.loss_before.value, self._loss_after.value),
+            self._peeks.found,
             cell=head.cell,
             done=1.0 if whole else sum(part.did for part in parts) / sum(part.work for part in parts),
         )
