@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from explorer.window.window import MainWindow
 
 
+log = logging.getLogger(__name__)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; the exit code is 0, or 1 after a sentence on standard error."""
     given = sys.argv[1:] if argv is None else list(argv)
@@ -69,6 +72,8 @@ def _fill(window: MainWindow, args: argparse.Namespace, sentence: str) -> None:
     from explorer.session.state import Notice
 
     log_to_file()
+    if sentence:
+        log.warning(sentence)
     notice = Notice("warning", sentence) if sentence else None
     try:
         window.fill(first_state(args, window.settings.view, notice))

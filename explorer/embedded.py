@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -15,6 +16,8 @@ from explorer.compute.worker import open_engine
 from explorer.first_state import example_of
 from explorer.session.state import Document, State
 from explorer.window.window import MainWindow
+
+log = logging.getLogger(__name__)
 
 _windows: set[MainWindow] = set()
 """Open ones: nobody else may hold them."""
@@ -71,7 +74,9 @@ def open(  # the name that a person writes: explorer.open(model, tokenizer)
         reference, release = adopted.info.reference, adopted.release
         factory = partial(open_engine, (adopted,))
     owner = _application()
-    settings, _ = remembered.load()
+    settings, sentence = remembered.load()
+    if sentence:
+        log.warning(sentence)
     document = Document(checkpoint=reference, text=text or "Hello", second=second, view=settings.view)
     window = MainWindow(State(document), settings, factory)
     _windows.add(window)

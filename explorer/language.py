@@ -39,7 +39,6 @@ _SCRIPTS: tuple[tuple[str, str, int], ...] = (
     ("is written in Armenian letters", "\u0531-\u0587", 3),
     ("is written in Georgian letters", "\u10a0-\u10ff", 3),
 )
-_COUNTED = tuple((looks, re.compile(f"[{letters}]"), least) for looks, letters, least in _SCRIPTS)
 
 _NO_LANGUAGE = re.compile(r"\S+@\S+|\S*://\S+|www\.\S+|\[[A-Z]+\]")  # addresses, [MASK]
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
@@ -76,7 +75,7 @@ def looks_foreign(text: str, reads: str) -> str:
 def _looks_foreign(text: str, reads: str) -> str:
     text = _NO_LANGUAGE.sub(" ", text)
     letters = sum(char.isalpha() for char in text)
-    for looks, pattern, least in _COUNTED:
+    for looks, pattern, least in _scripts():
         found = len(pattern.findall(text))
         if found >= least and 2 * found > letters:
             return looks
@@ -88,6 +87,11 @@ def _looks_foreign(text: str, reads: str) -> str:
     if most < _LEAST or most <= _TIMES * own or most < _SHARE * len(words) or len(likeliest) > 2:
         return ""
     return f"looks like {' or '.join(NAMES[code] for code in likeliest)}"
+
+
+@cache  # and not at import: the window need not wait for it
+def _scripts() -> tuple[tuple[str, re.Pattern[str], int], ...]:
+    return tuple((looks, re.compile(f"[{letters}]"), least) for looks, letters, least in _SCRIPTS)
 
 
 def _evidence(text: str, words: set[str], code: str, reads: str) -> int:

@@ -52,7 +52,6 @@ def load() -> tuple[Settings, str]:
             return Settings(), ""
         settings = json_files.decode(json_files.read(path, _MOST_BYTES), Settings)
     except (OSError, ValueError) as error:
-        log.warning("settings not used: %s", error)
         return Settings(), f"The settings in {path} could not be read ({error}). The window starts with its defaults."
     settings.text_scale = min(2.0, max(0.75, settings.text_scale))
     settings.recent = settings.recent[:MOST_RECENT]

@@ -74,22 +74,51 @@ class Watched(window.MainWindow):
         self.close()
 
 window.MainWindow = Watched
-sys.exit(app.main([{options}]))
+sys.exit(app.main(["--text", "Tom ran"]))
 """
 
 
+UNFILLED = """
+import sys
+from explorer import app
+from explorer.window import window
+
+class Unfilled(window.MainWindow):
+    def fill(self, state):
+        raise RuntimeError("no contents")
+
+window.MainWindow = Unfilled
+sys.exit(app.main([]))
+"""
+
+
+def started(program: str, home: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "ATTENTION_EXPLORER_HOME": str(home)}
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=120)
+
+
 def test_the_window_is_painted_first_and_then_what_is_seen_in_it(tmp_path):
-    environment = {**os.environ, "ATTENTION_EXPLORER_HOME": str(tmp_path)}
-    program = PAINTED.format(options="'--text', 'Tom ran'")
-    ran = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
-    )
+    ran = started(PAINTED, tmp_path)
     empty, filled, text, same_size = json.loads(ran.stdout)
     assert set(empty) & {*WITH_CONTENTS, *ON_FIRST_USE} == set()
     assert {"explorer.panels.head_map.panel", *WITH_CONTENTS} <= set(filled)
     assert set(filled) & set(ON_FIRST_USE) == set()
     assert text == "Tom ran"
     assert same_size
+
+
+def test_settings_that_cannot_be_read_are_named_in_the_log_and_not_on_standard_error(tmp_path):
+    (tmp_path / "settings.json").write_text('{"theme": "pink"}')
+    ran = started(PAINTED, tmp_path)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert f"The settings in {tmp_path / 'settings.json'} could not be read" in (tmp_path / "log.txt").read_text()
+
+
+def test_a_window_that_cannot_be_filled_is_not_left_empty(tmp_path):
+    ran = started(UNFILLED, tmp_path)
+    assert ran.returncode == 1
+    assert "RuntimeError: no contents" in ran.stderr
 
 
 class Refusing:
