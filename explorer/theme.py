@@ -49,6 +49,8 @@ class Theme:
     system: str  # whose turn of a conversation; told apart by the kind of line too
     user: str
     assistant: str
+    first: str  # of two texts that are read together; told apart by the kind of line too
+    second: str
 
 
 LIGHT = Theme(
@@ -74,6 +76,8 @@ LIGHT = Theme(
     system="#6e5500",
     user="#008577",
     assistant="#7a3fb8",
+    first="#008577",
+    second="#7a3fb8",
 )
 
 DARK = Theme(
@@ -99,6 +103,8 @@ DARK = Theme(
     system="#d8c27a",
     user="#2fb89a",
     assistant="#d98fe0",
+    first="#2fb89a",
+    second="#d98fe0",
 )
 
 

@@ -10,6 +10,9 @@ from models.protocol.values import Pooling
 
 Normalisation = Literal["none", "row", "column", "difference"]
 
+Block = Literal["all", "aa", "ab", "ba", "bb"]
+"""Which part of a map of two texts is shown: "ab" is from the first text to the second."""
+
 MOST_CANDIDATES = 100
 """Candidates that the next-token bars can list."""
 
@@ -24,6 +27,7 @@ class ViewOptions:
     dim_special: bool = True
     words: bool = False  # weights between words, not pieces, in texts whose heads are held whole
     pooling: Pooling = "max"
+    block: Block = "all"  # of a head's map where two texts were read together
     top: int = 10  # candidates listed in the next-token bars
     edit_scope: Literal["head", "layer", "everywhere"] = "head"  # where a mask or scale that is set now applies
     painting: Literal["off", "block", "allow"] = "off"  # what a drag over the head map does to cells

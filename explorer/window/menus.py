@@ -106,6 +106,8 @@ def _edit(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
     redo = _add(menu, actions, "redo", "&Redo", ["Ctrl+Y", "Ctrl+Shift+Z"], session.redo)
     menu.addSeparator()
     _add(menu, actions, "focus", "Edit the &input", "Ctrl+L", window.input.focus_text)
+    told = "Read together with the input, for models that read pairs"
+    _add(menu, actions, "second", "Edit the &second text", "Ctrl+Shift+B", window.input.second_text, told)
 
     def enable() -> None:
         undo.setEnabled(session.can_undo)

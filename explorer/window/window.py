@@ -181,7 +181,7 @@ class MainWindow(Shell):
             layout = self.contents.remembered_layout()
             if layout is not None:
                 self.settings.layout, self.settings.layout_version = layout, LAYOUT_VERSION
-            self.settings.view = replace(self.session.state.document.view, painting="off")
+            self.settings.view = replace(self.session.state.document.view, painting="off", block="all")
         remembered.save(self.settings)
 
     def closeEvent(self, event: QCloseEvent) -> None:

@@ -19,7 +19,7 @@ import models
 from explorer import __version__
 from explorer.app import main
 from explorer.log import Log
-from models import decode, open_checkpoint
+from models import decode, load_weights, open_checkpoint
 from models.files.catalogue import folder_of
 from tests.models.talking import save_talking
 
@@ -347,6 +347,8 @@ def test_text_that_can_not_be_written_is_one_sentence_and_exit_code_1(capsys, ar
     [
         ("story-gpt", ["--picture", "sample:coffee"], "story-gpt reads text. Leave --picture out"),
         ("story-gpt", ["--target", "Tom"], "Leave --target out"),
+        ("story-gpt", ["--pair", "Tom"], "story-gpt reads no pairs of texts. Leave --pair out."),
+        ("story-bert", ["--pair", "Tom", "--chat"], "Give one of them."),
         ("vit-quickdraw", ["--text", "Tom"], "vit-quickdraw looks at pictures and reads no text"),
         ("vit-quickdraw", ["--chat"], "vit-quickdraw looks at pictures and reads no text"),
     ],
@@ -462,3 +464,14 @@ def test_what_opens_says_nothing_on_standard_error(tmp_path):
     done = run("--checkpoint", str(folder), "--text", "Once upon a", "--decode", "2", folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == " time,\n"
+
+
+def test_a_pair_is_run_as_one(tmp_path):
+    path = tmp_path / "a.npz"
+    given = ["--checkpoint", "story-bert", "--text", "Tom went home.", "--pair", "Anna has a ball."]
+    assert main([*given, "--weights", str(path)]) == 0
+    saved = load_weights(path)
+    assert (saved.text, saved.second) == ("Tom went home.", "Anna has a ball.")
+    assert saved.segment_ids == (0,) * 6 + (1,) * 6
+    trace = models.run(open_checkpoint("story-bert"), ("Tom went home.", "Anna has a ball."))
+    np.testing.assert_array_equal(saved.weights("encoder", 2)[3], trace.weights(("encoder", 2), 3))

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut, QStandardItemModel
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from explorer.colour_maps import diverging, sequential
 from explorer.panels.base import Panel
+from explorer.panels.head_map.blocks import BlockBox, bands_of, cells_of
+from explorer.panels.head_map.choice_box import ChoiceBox
 from explorer.panels.head_map.map_tools import MapTools
 from explorer.panels.head_map.token_search import TokenSearch
 from explorer.panels.head_map.word_cells import WordCells
@@ -33,6 +34,7 @@ from explorer.session.state import State, site_of
 from explorer.session.view_options import Normalisation
 from explorer.widgets.card import Card
 from explorer.widgets.colour_bar import ColourBar
+from explorer.widgets.heat_map.bands import Bands
 from explorer.widgets.heat_map.heat_map import HeatMap
 from models.protocol.atlas import AtlasView
 from models.protocol.comparison import CompareView
@@ -55,38 +57,12 @@ _ONLY_WHOLE = "Weights, or each row divided by its largest. Columns are shown up
 _WORDS_TIP = f"Words instead of the pieces that the model reads ({MERGED}), as in the literature"
 _NO_WORDS = f"Words are shown for texts of up to {LARGEST_WHOLE:,} tokens: a longer one's map is pooled from pieces."
 _NO_WORD_CHANGE = "A change is shown for the pieces that the model reads, not for words."
+_LETTERS_OF_BLOCKS = 16
 _LETTERS_WITH_WORDS = 58  # a panel is wide that has room for its title, the switch of words and the scaling
 _MOST_TILES = 32  # asked for at once
 _FEWEST, _SOME = 2_000, 0.02  # of fewer weights each one can be seen; the share above which a map is not dark
 _BRIGHTER = "Nearly all is faint · Show each row by its largest"
 _WAITING = "The weights of the selected head appear here when the model has run."
-
-
-class _ScaleBox(QComboBox):
-    """As wide as what is chosen, so that the title beside it has room; the open list shows every text whole."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.currentIndexChanged.connect(self.updateGeometry)
-
-    def minimumSizeHint(self) -> QSize:
-        return self.sizeHint()
-
-    def sizeHint(self) -> QSize:
-        metrics, hint = self.fontMetrics(), super().sizeHint()
-        widest = max((metrics.horizontalAdvance(self.itemText(i)) for i in range(self.count())), default=0)
-        return QSize(hint.width() - widest + metrics.horizontalAdvance(self.currentText()), hint.height())
-
-    def offer(self, choices: Sequence[str]) -> None:
-        """Grey all choices but these."""
-        model = self.model()
-        assert isinstance(model, QStandardItemModel)
-        for i in range(self.count()):
-            model.item(i).setEnabled(self.itemData(i) in choices)
-
-    def showPopup(self) -> None:
-        self.view().setMinimumWidth(super().sizeHint().width())
-        super().showPopup()
 
 
 class HeadMapPanel(Panel):
@@ -116,7 +92,7 @@ class HeadMapPanel(Panel):
         self.tools.hide()
         self.find_key = QShortcut(QKeySequence.StandardKey.Find, self, self.tools.search.field.setFocus)
         self.find_key.setEnabled(False)
-        self.scale = _ScaleBox()
+        self.scale = ChoiceBox()
         self.scale.setAccessibleName("Scaling of the colours")
         self.scale.setToolTip(_SCALE_TIP)
         for i, (choice, (label, meaning, _)) in enumerate(_SCALES.items()):
@@ -140,6 +116,9 @@ class HeadMapPanel(Panel):
         row.addWidget(self.bar)
         self.card = Card(self.title)
         self.card.add_control(self.words)
+        self.blocks = BlockBox()
+        self.blocks.chosen.connect(lambda block: self.dispatch(SetView("block", block)))
+        self.card.add_control(self.blocks)
         self.card.add_control(self.scale)
         whole = QWidget()
         parts = QVBoxLayout(whole)
@@ -158,11 +137,16 @@ class HeadMapPanel(Panel):
         self._map_name: MapName | None = None  # of a long text, while its map is shown
         self._taken: TilesView | None = None
         self._renders = False
+        self._bands = Bands()  # of what is shown
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        # in a narrow panel the title and the scaling have the room; the View menu has words too
-        self.words.setVisible(event.size().width() >= _LETTERS_WITH_WORDS * self.fontMetrics().averageCharWidth())
+        self._fit_controls()
+
+    def _fit_controls(self) -> None:
+        """In a narrow panel the title, blocks and scaling have the room; the View menu has words too."""
+        letters = _LETTERS_WITH_WORDS + (_LETTERS_OF_BLOCKS if not self.blocks.isHidden() else 0)
+        self.words.setVisible(self.width() >= letters * self.fontMetrics().averageCharWidth())
 
     def go_to(self, side: str, position: int) -> None:
         """Select a query or a key by its position, and bring it into the middle of a long text's map."""
@@ -194,6 +178,7 @@ class HeadMapPanel(Panel):
             self._render_tiles(state)
         else:
             self._render_weights(state)
+        self._render_blocks(state)
         self._renders = False
         self.tools.setVisible(self.map.is_tiled)
         self._offer_brighter(how == "none")
@@ -208,6 +193,14 @@ class HeadMapPanel(Panel):
             self.card.set_subtitle(f"drag to {options.painting} cells {_SCOPES[options.edit_scope]}")
         else:
             self.card.set_subtitle(f"where “{word}” looks" if word and state.site is not None else "")
+
+    def _render_blocks(self, state: State) -> None:
+        block = state.document.view.block
+        rows, columns = self.map.view.rows.count, self.map.view.columns.count
+        self.map.set_bands(self._bands)
+        self.map.show_block(cells_of(self._bands, block, rows, columns))
+        self.blocks.show_blocks(self._bands, block)
+        self._fit_controls()
 
     def _offer_brighter(self, as_they_are: bool) -> None:
         """Say what to do about a dark map of the weights as they are."""
@@ -228,6 +221,7 @@ class HeadMapPanel(Panel):
             self._shown, self._table, self._values, self._map_name = (view, how), table, None, None
             self._cells = None
             self.map.set_values(None, None, (), (), 0.0, 1.0)
+            self._bands = Bands()
             self.bar.hide()
             return
         site = site_of(ran, view.request.site)
@@ -251,6 +245,7 @@ class HeadMapPanel(Panel):
         self.map.value_name = "changed by" if isinstance(view, CompareView) else scaled
         self.map.set_colour_map(table)
         self.map.set_values(self._values, masked, rows, columns, low, high)
+        self._bands = bands_of(ran, site, words_of_site(ran, site) if self._cells is not None else None)
         self.bar.show()
         self.bar.set_colour_map(table)
         self.bar.set_range(low, high)
@@ -308,6 +303,7 @@ class HeadMapPanel(Panel):
             rows, columns = site_words(ran, site)
             self.map.value_name = "weight / max" if name.scale_rows else ""
             self.map.set_map(name, rows, columns, name.pooling)
+            self._bands = bands_of(ran, site)
             self.map.cache.keep_only(lambda kept: isinstance(kept, MapName) and kept.run == name.run)
             self.tools.search.set_tokens(*map(TokenSearch, (rows, columns), site_texts(ran, site)))
         self.map.set_backdrop(thumbnail)

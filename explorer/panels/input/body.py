@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from explorer.panels.input.chat import ChatParts
+from explorer.panels.input.pair import PairParts
 from explorer.panels.input.target import TargetParts
 
 
@@ -19,6 +20,7 @@ class InputBody(QWidget):
         heading: QWidget,
         text: QWidget,
         chat: ChatParts,
+        pair: PairParts,
         picture: QWidget,
         buttons: Sequence[QWidget],
         tokens: QWidget,
@@ -42,13 +44,16 @@ class InputBody(QWidget):
         for part in buttons:
             line.addWidget(part, 0, top)
         texts.addLayout(line, 0, 2)
-        texts.addWidget(tokens, 1, 0, 1, 3)
+        for place, part in enumerate(pair.row):
+            texts.addWidget(part, 1, place, top | Qt.AlignmentFlag.AlignRight if place == 2 else top)
+        texts.addWidget(tokens, 2, 0, 1, 3)
         for place, part in enumerate(target.row):
-            texts.addWidget(part, 2, place, top)
-        texts.addWidget(target.area, 3, 0, 1, 3)
+            texts.addWidget(part, 3, place, top)
+        texts.addWidget(target.area, 4, 0, 1, 3)
         below = QHBoxLayout()
         below.setSpacing(10)
         below.addWidget(chat.legend)
+        below.addWidget(pair.legend)
         for place, part in enumerate(said):
             below.addWidget(part, int(place == 0))
         column = QVBoxLayout(self)

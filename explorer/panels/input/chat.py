@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
 from explorer.panels.input.turn_list import TurnList
-from explorer.panels.input.turn_mark import TurnLegend
+from explorer.panels.input.turn_mark import turn_legend
 from explorer.widgets.segments import Segments
 from models.protocol.chat import MOST_TURNS, Turn
 
@@ -31,7 +31,7 @@ class ChatParts(QObject):
         self.add.setToolTip("Add a turn to the conversation")
         self.turns = TurnList()
         self.add.clicked.connect(self.turns.add_turn)
-        self.legend = TurnLegend()
+        self.legend = turn_legend()
         self.side = QWidget()  # in the place of the title
         column = QVBoxLayout(self.side)
         column.setContentsMargins(0, 0, 0, 0)

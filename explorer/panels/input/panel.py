@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
 from explorer.panels.base import EDITED, Panel
 from explorer.panels.input.body import InputBody
 from explorer.panels.input.chat import ChatParts
 from explorer.panels.input.chip_pictures import Chip
 from explorer.panels.input.labels import button, dim, mark, title
+from explorer.panels.input.pair import PairParts
 from explorer.panels.input.picture import PictureRow
 from explorer.panels.input.sides import Sides, sides
 from explorer.panels.input.target import TargetParts
@@ -19,8 +20,12 @@ from explorer.panels.input.token_strip_area import TokenStripArea
 from explorer.panels.input.words import (
     can_step,
     language_remark,
+    padding_remark,
+    separator_remark,
     step_tooltip,
     template_remark,
+    typed_padding,
+    typed_separators,
     unknown_remark,
     word_chip,
     word_span,
@@ -38,11 +43,14 @@ from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import (
     AskStep,
     Intent,
+    PutIntervention,
     SayInTurn,
     SelectKey,
     SelectQuery,
     SetChat,
+    SetPair,
     SetPicture,
+    SetSecond,
     SetTarget,
     SetText,
     SetTurns,
@@ -52,8 +60,10 @@ from explorer.session.session import Session
 from explorer.session.state import Notice, State
 from explorer.widgets.card import Card
 from explorer.widgets.page import wrapped
+from models.protocol.chat import Pair
 from models.protocol.decoding import into_input
 from models.protocol.head import HeadView, RowView
+from models.protocol.interventions import Mask
 from models.protocol.request import Request
 from models.protocol.running import ForwardRequest, Ran
 from models.protocol.values import CheckpointInfo, Site, Token
@@ -89,6 +99,11 @@ class InputPanel(Panel):
         self.chat.turns.changed.connect(lambda turns: self.dispatch(SetTurns(turns)))
         self.chat.turns.submitted.connect(self.run_model)
         self.chat.turns.refused.connect(self._refuse)
+        self.text_title = title("Input", self.text)
+        self.pair = PairParts(self, self.text_title)
+        self.pair.changed.connect(lambda second: self.dispatch(SetSecond(second)))
+        self.pair.text.submitted.connect(self.run_model)
+        self.pair.text.refused.connect(self._refuse)
         self.strip_area = TokenStripArea()
         self.strip = self.strip_area.strip
         self.strip.set_empty_text("The text's tokens appear here.")
@@ -107,16 +122,19 @@ class InputPanel(Panel):
         self.picture.position_hovered.connect(self._on_position_hovered)
         self.caption, self.mark = dim(), mark(EDITED)
         self.remark = wrapped()  # on the language of the text
-        self.text_title = title("Input", self.text)
+        self.mend_button = QPushButton()  # what the remark offers
+        self.mend_button.clicked.connect(self.mend)
+        self.mend_button.hide()
         body = InputBody(
             heading=self.text_title,
             text=self.text,
             chat=self.chat,
+            pair=self.pair,
             picture=self.picture,
-            buttons=(self.mask_button, self.run_button, self.step_button),
+            buttons=(self.pair.add, self.mask_button, self.run_button, self.step_button),
             tokens=self.strip_area,
             target=self.target,
-            said=(self.remark, self.mark, self.caption),
+            said=(self.remark, self.mend_button, self.mark, self.caption),
         )
         card = Card()
         card.set_content(body)
@@ -165,18 +183,53 @@ class InputPanel(Panel):
         mask = _mask_token(state)
         if mask is None or state.ran is None:
             return
-        text = self.text.text()
-        start, end = self.text.selected_span()
-        if start == end and state.up_to_date:
-            text = state.document.text
-            start, end = word_span(state.ran.tokens, state.selection.query)
+        segment, text, start, end = self._marked(state)
         if start == end:
             sentence = (
                 "Select a word first: click its token, or mark it in the text. Mask then hides it from the model."
             )
             self.dispatch(Show(Notice("info", sentence)))
             return
-        self.dispatch(SetText(text[:start] + mask + text[end:]))
+        masked = text[:start] + mask + text[end:]
+        self.dispatch(SetSecond(masked) if segment == 1 else SetText(masked))
+
+    def _marked(self, state: State) -> tuple[int, str, int, int]:
+        """What is to be masked: of which text (0 or 1), that text, and the span in it."""
+        for segment, field in enumerate((self.text, self.pair.text)):
+            start, end = field.selected_span()
+            if start != end and field.isVisible():
+                return segment, field.text(), start, end
+        if state.ran is None or not state.up_to_date:
+            return 0, self.text.text(), 0, 0
+        tokens, document = state.ran.tokens, state.document
+        segment = tokens[state.selection.query].segment if state.selection.query < len(tokens) else 0
+        text = (document.second or "") if segment == 1 else document.text
+        return segment, text, *word_span(tokens, state.selection.query)
+
+    def second_text(self) -> None:
+        """Go to the second text of a pair; for a model that reads one text, say so."""
+        info = _info(self.session.state)
+        if info is not None and info.pairs:
+            self.pair.open()
+        elif info is not None:
+            self.dispatch(Show(Notice("info", f"{info.name} reads no pairs of texts.")))
+
+    def mend(self) -> None:
+        """Do what the remark offers: read what follows a typed separator as the second text, or mask typed padding."""
+        state = self.session.state
+        info, ran = _info(state), state.ran
+        if info is None or ran is None or not state.up_to_date:
+            return
+        tokens = ran.source or ran.tokens
+        found = typed_separators(tokens, info)
+        if found:
+            text, mark = state.document.text, tokens[found[0]]
+            self.dispatch(SetPair(Pair(text[: mark.start].rstrip(), text[mark.end :].strip())))
+            self.pair.text.setFocus()
+            return
+        cells = tuple((query, key, False) for key in typed_padding(tokens) for query in range(len(tokens)))
+        if cells:
+            self.dispatch(PutIntervention(Mask("painted", cells=cells)))
 
     # what it shows
 
@@ -193,6 +246,9 @@ class InputPanel(Panel):
         self.step_button.setEnabled(state.ran is not None and state.up_to_date and can_step(info, is_made_to_say))
         self.run_button.setEnabled(info is not None)
         self.remark.setText(_remark(state))
+        offer = _offer(state)
+        self.mend_button.setText(offer)
+        self.mend_button.setVisible(bool(offer))
         if (state.ran, by_words(state)) != self._shown:
             self._shown = (state.ran, by_words(state))
             read = () if state.ran is None else state.ran.source or state.ran.tokens
@@ -238,6 +294,8 @@ class InputPanel(Panel):
         has_roles = ran is not None and any(token.role for token in ran.tokens)
         self.chat.show_turns(document.turns if is_chat else None, can_converse, has_roles)
         self.text.setVisible(not sees and not is_chat)
+        can_pair = info is not None and info.pairs and not is_chat
+        self.pair.show_pair(document.second, can_pair, ran is not None and isinstance(ran.inputs.prompt, Pair))
         self.text_title.setVisible(not sees and self.chat.side.isHidden())
         self.step_button.setVisible(not sees)
         self.strip_area.set_most_lines(2 if is_chat else 3)  # the turns take the third
@@ -337,9 +395,11 @@ def _is_of(view: HeadView | RowView, site: Site) -> bool:
 
 
 def _chips(tokens: tuple[Token, ...], words: Words, tags: tuple[str, ...]) -> list[Chip]:
-    in_chat = any(token.role for token in tokens)
+    in_chat, in_pair = any(token.role for token in tokens), any(token.segment for token in tokens)
     return [
-        word_chip(tokens[pieces.start : pieces.stop], pieces.start, in_chat, tags[pieces.start] if tags else "")
+        word_chip(
+            tokens[pieces.start : pieces.stop], pieces.start, in_chat, tags[pieces.start] if tags else "", in_pair
+        )
         for pieces in map(words.tokens, range(len(words)))
     ]
 
@@ -366,5 +426,21 @@ def _remark(state: State) -> str:
     said = template_remark(ran.tokens) if ran is not None and document.chat else ""
     if said or info is None or state.loading is not None:
         return said
-    unknown = unknown_remark(ran, info) if ran is not None and ran.request.inputs.prompt == document.prompt else ""
-    return unknown or language_remark(document.prompt, info)
+    if ran is None or ran.inputs.prompt != document.prompt:
+        return language_remark(document.prompt, info)
+    tokens = ran.source or ran.tokens
+    said = separator_remark(tokens, info) or padding_remark(tokens) or unknown_remark(ran, info)
+    return said or language_remark(document.prompt, info)
+
+
+def _offer(state: State) -> str:
+    """What a button beside the remark does; "" where the remark offers nothing."""
+    info, ran = _info(state), state.ran
+    if info is None or ran is None or not state.up_to_date:
+        return ""
+    tokens = ran.source or ran.tokens
+    if typed_separators(tokens, info):
+        return "Read it as two texts"
+    is_masked = any(isinstance(item, Mask) and item.paints for item in ran.inputs.interventions)
+    can_mask = not (info.weights_only or info.textbook or is_masked)
+    return "Mask it" if can_mask and typed_padding(tokens) else ""

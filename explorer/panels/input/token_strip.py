@@ -77,6 +77,11 @@ class TokenStrip(ThemedWidget):
         """How many tokens are shown."""
         return len(self._tokens)
 
+    @property
+    def chips(self) -> tuple[Chip, ...]:
+        """What is shown."""
+        return self._tokens
+
     # what to show
 
     def set_tokens(self, tokens: Sequence[Chip]) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from explorer.language import foreign_remark
 from explorer.panels.input.chip_pictures import Chip
+from explorer.panels.input.turn_mark import FIRST, SECOND
 from explorer.widgets.token_text import byte_note, shortened
 from models.protocol.chat import Prompt, plain_text
 from models.protocol.running import Ran
@@ -34,25 +36,30 @@ def _continues(before: Token, token: Token) -> bool:
     return before.start < before.end and before.end >= token.start and letters
 
 
-def chip(token: Token, position: int, in_chat: bool = False, tag: str = "") -> Chip:
+def chip(token: Token, position: int, in_chat: bool = False, tag: str = "", in_pair: bool = False) -> Chip:
     """A token as the strip shows it; `tag` is the label that the model gives it, one that labels tokens."""
+    texts = {0: (FIRST, "A"), 1: (SECOND, "B")} if in_pair else {}
+    side, text = texts.get(token.segment, ("", ""))
     covers = f"; covers “{shortened(token.text)}”" if token.text else "; covers no text" if token.special else ""
     part = f", piece {token.part[0]} of {token.part[1]} of it" if token.part[1] > 1 else ""
     whose = f"; said by the {token.role}" if token.role else "; written by the template" if in_chat else ""
+    whose += f"; {'of text' if token.text else 'in the segment of text'} {text}" if text else ""
     return Chip(
         label=token.label,
         tooltip=f"position {position}: “{token.piece}” in the vocabulary, id {token.id}{covers}{part}{whose}"
         + (f"; labelled {tag}" if tag else "")
         + byte_note(token.label),
         special=token.special,
-        turn=token.role,
+        turn=token.role or side,
         tag=tag,
     )
 
 
-def word_chip(pieces: tuple[Token, ...], position: int, in_chat: bool = False, tag: str = "") -> Chip:
+def word_chip(
+    pieces: tuple[Token, ...], position: int, in_chat: bool = False, tag: str = "", in_pair: bool = False
+) -> Chip:
     """A word as a chip, one of a single piece as that piece's own. `position` and `tag` are its first piece's."""
-    first = chip(pieces[0], position, in_chat, tag)
+    first = chip(pieces[0], position, in_chat, tag, in_pair)
     if len(pieces) == 1:
         return first
     listed = ", ".join(f"“{shortened(piece.piece)}”" for piece in pieces)
@@ -63,6 +70,44 @@ def word_chip(pieces: tuple[Token, ...], position: int, in_chat: bool = False, t
 def language_remark(prompt: Prompt, info: CheckpointInfo) -> str:
     """Says so where the text is plainly in a language that the model does not read; "" where all is well."""
     return foreign_remark(plain_text(prompt), info)
+
+
+_SEPARATORS = ("[SEP]", "</s>", "<sep>")
+_PADDING = ("[PAD]", "<pad>")
+
+
+def typed(tokens: Sequence[Token], pieces: Sequence[str]) -> list[int]:
+    """The places of tokens of these spellings that a person typed: those that a template added cover no text."""
+    return [i for i, token in enumerate(tokens) if token.piece in pieces and token.start < token.end]
+
+
+def typed_separators(tokens: Sequence[Token], info: CheckpointInfo) -> list[int]:
+    """Of a single text for a model that reads pairs: where somebody typed what stands between two texts."""
+    alone = not any(token.segment for token in tokens)
+    return typed(tokens, _SEPARATORS) if info.pairs and alone else []
+
+
+def typed_padding(tokens: Sequence[Token]) -> list[int]:
+    return typed(tokens, _PADDING)
+
+
+def separator_remark(tokens: Sequence[Token], info: CheckpointInfo) -> str:
+    """Says so where a separator was typed in the place of a second text; "" where none was."""
+    found = typed_separators(tokens, info)
+    if not found:
+        return ""
+    return (
+        f"“{tokens[found[0]].text.strip()}” was typed, which makes no second text of what follows: {info.name} is told "
+        "of two texts in other ways too."
+    )
+
+
+def padding_remark(tokens: Sequence[Token]) -> str:
+    """Says so where padding was typed, which is masked in a batch; "" where none was."""
+    found = typed_padding(tokens)
+    if not found:
+        return ""
+    return f"“{tokens[found[0]].text.strip()}” was typed, and is read like a word: in a batch, padding is masked."
 
 
 def template_remark(tokens: tuple[Token, ...]) -> str:

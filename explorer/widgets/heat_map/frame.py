@@ -32,10 +32,11 @@ class Frame:
     row_label_width: float
     line: float  # height of a line of text
 
-    def fitted_view(self, rows: int, columns: int, pixel: float) -> MapView:
-        """The whole of a map in its room, on whole pixels of size `pixel`; of an empty one, a single cell."""
+    def fitted_view(self, rows: int, columns: int, pixel: float, block: tuple[range, range]) -> MapView:
+        """A `block` of a map in its room, on whole pixels of size `pixel`; of an empty map, a single cell."""
         room = self.room
-        return MapView.fit(max(1, rows), max(1, columns), room.x(), room.y(), room.width(), room.height(), pixel)
+        shape = max(1, rows), max(1, columns)
+        return MapView.fit(*shape, room.x(), room.y(), room.width(), room.height(), pixel, block)
 
 
 def frame_for(font: QFont, bold: QFont, size: QSize, rows: Sequence[str], columns: Sequence[str]) -> Frame:

@@ -12,6 +12,7 @@ from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResize
 from PySide6.QtWidgets import QWidget
 
 from explorer.colour_maps import ColourTable, sequential
+from explorer.widgets.heat_map.bands import Bands
 from explorer.widgets.heat_map.brush import Brush, BrushMode
 from explorer.widgets.heat_map.frame import Frame, frame_for, label_at
 from explorer.widgets.heat_map.gestures import Gestures
@@ -69,6 +70,8 @@ class HeatMap(ThemedWidget):
         self._table = sequential()
         self._selection = NOWHERE
         self._hover = NOWHERE
+        self._bands = Bands()
+        self._block: tuple[range, range] | None = None
         self._brush = Brush()
         self._gestures = Gestures(self, self._brush)
         self._picture = MapPicture()
@@ -152,6 +155,18 @@ class HeatMap(ThemedWidget):
         if hover != self._hover:
             self._hover = hover
             self.update()
+
+    def set_bands(self, bands: Bands) -> None:
+        """Mark the blocks of tokens of two texts."""
+        if bands != self._bands:
+            self._bands = bands
+            self.update()
+
+    def show_block(self, block: tuple[range, range] | None) -> None:
+        """Show these (queries, keys) alone; None shows all. What is zoomed is forgotten."""
+        if block != self._block:
+            self._block = block
+            self._lay_out(keep_zoom=False)
 
     def set_colour_map(self, table: ColourTable) -> None:
         """Colour by another table, (256, 3) uint8, from low to high."""
@@ -276,8 +291,13 @@ class HeatMap(ThemedWidget):
 
     def _fitted(self) -> tuple[Frame, MapView]:
         names, pixel = self._shown.names, 1 / self.devicePixelRatioF()
-        frame = frame_for(self.font(), self.bold_font(), self.size(), *names)
-        return frame, frame.fitted_view(len(names[0]), len(names[1]), pixel)
+        rows, columns = (len(listed) for listed in names)
+        block = (range(max(1, rows)), range(max(1, columns)))
+        if self._block is not None and self._block[0].stop <= rows and self._block[1].stop <= columns:
+            block = self._block
+        seen = (listed[cells.start : cells.stop] for listed, cells in zip(names, block, strict=True))
+        frame = frame_for(self.font(), self.bold_font(), self.size(), *seen)
+        return frame, frame.fitted_view(rows, columns, pixel, block)
 
     def _lay_out(self, keep_zoom: bool = True) -> None:
         """Measure the labels and fit the map; a zoomed view keeps its zoom and its first cells."""
@@ -322,6 +342,7 @@ class HeatMap(ThemedWidget):
         artist = MapPainter(self._theme, self._frame, self._view, self.devicePixelRatioF(), self.key_note)
         self._picture.draw_cells(painter, artist, source, self._table, self.size())
         self._brush.draw(painter, artist)
+        self._bands.draw(painter, artist)
         self._picture.draw_labels(painter, artist, *self._shown.names, self._selection, self._hover)
         artist.draw_selection(painter, *self._selection)
         artist.draw_crosshair(painter, *self._hover)
@@ -355,8 +376,10 @@ class HeatMap(ThemedWidget):
             self.cell_selected.emit(*cell)
 
     def move_selection(self, down: int, right: int) -> None:
-        """Select a neighbour of the selected cell, as far as the map goes, and bring it into view."""
-        cell = self._shown.neighbour(self._selection, down, right)
+        """Select a neighbour of the selected cell, as far as the map (or the block) goes, and bring it into view."""
+        if self._shown.shape is None:
+            return
+        cell = self.view.neighbour(self._selection, down, right)
         self.choose(cell)
         self.scroll_to_cell(*cell)
 

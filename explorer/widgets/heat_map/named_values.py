@@ -49,15 +49,6 @@ class NamedValues:
             key if 0 <= key < len(self.columns) else -1,
         )
 
-    def neighbour(self, cell: Cell, down: int, right: int) -> Cell:
-        """The cell so far from `cell`, as far as the map goes; the first one from NOWHERE."""
-        if self.shape is None:
-            return NOWHERE
-        if cell == NOWHERE:
-            return 0, 0
-        rows, columns = self.shape
-        return min(max(cell[0] + down, 0), rows - 1), min(max(cell[1] + right, 0), columns - 1)
-
     def value_at(self, cell: Cell, view: MapView, ratio: float) -> tuple[float, int] | None:
         """Of values in tiles, a cell's value and 1, or the value of a square and its side. None: nothing yet."""
         if self.tiled is None or self.within(cell) == NOWHERE:

@@ -22,19 +22,29 @@ ASPECT = 1.4  # how far cells may leave the square to fill the room
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis: `count` cells of `size` pixels from `origin`, in `room` pixels, `offset` cells scrolled past."""
+    """One axis: `count` cells of `size` pixels from `origin`, in `room` pixels, of which cell `offset` comes first.
+
+    Of a block that is shown alone only the cells from `start` on, up to `stop`, can be scrolled to.
+    """
 
     count: int
     origin: float
     room: float
     fitted: float  # the size at which the whole axis shows
     size: float
-    offset: float = 0.0
+    start: int
+    stop: int
+    offset: float
+
+    @classmethod
+    def fit(cls, count: int, block: range, origin: float, room: float, size: float) -> Axis:
+        """The cells of `block`, each of `size` pixels."""
+        return cls(count, origin, room, size, size, block.start, block.stop, float(block.start))
 
     @property
     def extent(self) -> float:
         """Pixels that the visible cells take."""
-        return min(self.room, self.count * self.size)
+        return min(self.room, (self.stop - self.start) * self.size)
 
     @property
     def end(self) -> float:
@@ -50,12 +60,16 @@ class Axis:
         """The cell under a position, or -1 outside the visible part."""
         if not self.origin <= position < self.end:
             return -1
-        return min(self.count - 1, int(self.offset + (position - self.origin) / self.size))
+        return min(self.stop - 1, int(self.offset + (position - self.origin) / self.size))
+
+    def within(self, cell: int) -> int:
+        """`cell`, or the nearest that can be scrolled to."""
+        return min(max(cell, self.start), self.stop - 1)
 
     def visible(self) -> range:
         """The cells of which at least a part shows."""
         last = math.ceil(self.offset + self.extent / self.size - 1e-6)
-        return range(int(self.offset + 1e-6), min(self.count, last))
+        return range(int(self.offset + 1e-6), min(self.stop, last))
 
     def panned(self, pixels: float) -> Axis:
         """Moved by `pixels`: a positive number brings earlier cells in."""
@@ -67,7 +81,7 @@ class Axis:
         return self._at(size, self.offset + inside / self.size - inside / size)
 
     def showing(self, cell: int) -> Axis:
-        """Scrolled by as little as brings `cell` wholly in."""
+        """Scrolled by as little as brings `cell` wholly in, if it can be."""
         shown = self.extent / self.size
         if cell < self.offset:
             return self._at(self.size, cell)
@@ -76,8 +90,10 @@ class Axis:
         return self
 
     def _at(self, size: float, offset: float) -> Axis:
-        hidden = self.count - min(self.room, self.count * size) / size
-        return replace(self, size=size, offset=min(max(offset, 0.0), max(hidden, 0.0)))
+        cells = self.stop - self.start
+        hidden = cells - min(self.room, cells * size) / size
+        offset = min(max(offset, float(self.start)), self.start + max(hidden, 0.0))
+        return replace(self, size=size, offset=offset)
 
 
 @dataclass(frozen=True)
@@ -90,22 +106,31 @@ class MapView:
 
     @classmethod
     def fit(
-        cls, rows: int, columns: int, left: float, top: float, width: float, height: float, pixel: float = 1.0
+        cls,
+        rows: int,
+        columns: int,
+        left: float,
+        top: float,
+        width: float,
+        height: float,
+        pixel: float = 1.0,
+        block: tuple[range, range] | None = None,
     ) -> MapView:
-        """The whole map in a room of width by height, centred across, on whole device pixels of size `pixel`."""
+        """The whole map in a room of width by height, centred across, on whole device pixels of size `pixel`.
+
+        Of a `block`, (rows, columns), only that part.
+        """
+        down, across = block or (range(rows), range(columns))
         x, y = _snapped(left, pixel), _snapped(top, pixel)
         right = max(_snapped(left + width, pixel), x + pixel)
         bottom = max(_snapped(top + height, pixel), y + pixel)
         width, height = right - x, bottom - y
-        wide, high = width / columns, height / rows
+        wide, high = width / len(across), height / len(down)
         reach = max(min(wide, high) * ASPECT, SMALLEST_BAND)
         cell_width = min(wide, reach, LARGEST_FITTED)
         cell_height = min(high, reach, LARGEST_FITTED)
-        x += math.floor((width - columns * cell_width) / 2 / pixel + 1e-9) * pixel
-        return cls(
-            Axis(rows, y, height, cell_height, cell_height),
-            Axis(columns, x, right - x, cell_width, cell_width),
-        )
+        x += math.floor((width - len(across) * cell_width) / 2 / pixel + 1e-9) * pixel
+        return cls(Axis.fit(rows, down, y, height, cell_height), Axis.fit(columns, across, x, right - x, cell_width))
 
     @property
     def largest_zoom(self) -> float:
@@ -125,13 +150,20 @@ class MapView:
         if other.zoom <= 1:
             return self
         view = self.zoomed(other.zoom, self.columns.origin, self.rows.origin)
-        return view.panned(-other.columns.offset * view.columns.size, -other.rows.offset * view.rows.size)
+        right, down = other.columns.offset - other.columns.start, other.rows.offset - other.rows.start
+        return view.panned(-right * view.columns.size, -down * view.rows.size)
 
     def panned(self, right: float, down: float) -> MapView:
         return replace(self, rows=self.rows.panned(down), columns=self.columns.panned(right))
 
     def showing(self, row: int, column: int) -> MapView:
         return replace(self, rows=self.rows.showing(row), columns=self.columns.showing(column))
+
+    def neighbour(self, cell: tuple[int, int], down: int, right: int) -> tuple[int, int]:
+        """The cell so far from `cell`, as far as can be scrolled to; the first one from NOWHERE."""
+        if cell == NOWHERE:
+            return self.rows.start, self.columns.start
+        return self.rows.within(cell[0] + down), self.columns.within(cell[1] + right)
 
     def part(self) -> QRectF:
         """The part of the map that shows, in shares of its width and height."""

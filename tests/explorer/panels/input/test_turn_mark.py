@@ -10,7 +10,7 @@ from PySide6.QtGui import QImage, QPainter
 
 from explorer.panels.input.chip_pictures import Chip
 from explorer.panels.input.token_strip import TokenStrip
-from explorer.panels.input.turn_mark import TurnLegend, draw_turn_line, turn_ground
+from explorer.panels.input.turn_mark import FIRST, SECOND, draw_turn_line, turn_ground, turn_legend
 from explorer.theme import DARK, LIGHT, Theme, contrast
 from models.protocol.chat import ROLES
 from tests.explorer.widgets.pictures import rendered
@@ -45,12 +45,12 @@ def lab(colour: str, eye: np.ndarray) -> np.ndarray:
 @BOTH
 @pytest.mark.parametrize("eye", EYES)
 def test_colours_differ_to_every_eye(look: Theme, eye: str) -> None:
-    for first, second in combinations((look.system, look.user, look.assistant), 2):
+    for first, second in (*combinations((look.system, look.user, look.assistant), 2), (look.first, look.second)):
         assert np.linalg.norm(lab(first, EYES[eye]) - lab(second, EYES[eye])) > 19  # 2.3 is just noticeable
 
 
 @BOTH
-@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("role", [*ROLES, FIRST, SECOND])
 def test_lines_stand_out_and_text_reads_on_the_ground(look: Theme, role: str) -> None:
     colour = getattr(look, role)
     assert contrast(colour, look.surface_alt) >= 3
@@ -76,6 +76,15 @@ def gaps(role: str) -> int:
 def test_lines_differ_without_colour() -> None:
     assert gaps("user") == 0
     assert 3 <= gaps("assistant") < gaps("system")
+    assert gaps(FIRST) == 0
+    assert gaps(SECOND) >= 3
+
+
+@BOTH
+def test_two_texts_borrow_no_accent(look: Theme) -> None:
+    for colour in (look.first, look.second):
+        for accent in (look.query, look.key):
+            assert np.linalg.norm(lab(colour, EYES["all cones"]) - lab(accent, EYES["all cones"])) > 19
 
 
 @BOTH
@@ -93,7 +102,7 @@ def test_each_role_has_chips_of_its_own(qtbot, look: Theme) -> None:
 
 @BOTH
 def test_the_legend_shows_every_role(qtbot, look: Theme) -> None:
-    legend = TurnLegend()
+    legend = turn_legend()
     qtbot.addWidget(legend)
     legend.set_theme(look)
     legend.resize(legend.sizeHint())

@@ -109,18 +109,18 @@ def test_origins_lie_on_device_pixels():
 
 @given(st.integers(1, 2000), st.floats(8, 40), st.lists(st.integers(0, 1999), max_size=2))
 def test_labels_never_overlap(count, spacing, wanted):
-    axis = Axis(count, 0, 400, 400 / count, 400 / count)
+    axis = Axis.fit(count, range(count), 0, 400, 400 / count)
     cells = labelled(axis, spacing, wanted)
     gaps = [(later - earlier) * axis.size for earlier, later in pairwise(cells)]
     assert all(gap >= spacing - 1e-6 for gap in gaps)
 
 
 def test_the_first_emphasised_cell_is_always_labelled():
-    axis = Axis(1000, 0, 400, 0.4, 0.4)
+    axis = Axis.fit(1000, range(1000), 0, 400, 0.4)
     assert 503 in labelled(axis, 15, [503, 504])
     assert 504 not in labelled(axis, 15, [503, 504])
 
 
 def test_steps_between_labels_are_round():
-    axis = Axis(300, 0, 400, 4 / 3, 4 / 3)
+    axis = Axis.fit(300, range(300), 0, 400, 4 / 3)
     assert labelled(axis, 20)[:3] == [0, 20, 40]
