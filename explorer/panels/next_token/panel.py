@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QComboBox, QFrame, QScrollArea, QWidget
 from explorer.panels.base import Panel
 from explorer.panels.next_token.bar_list import BarGroup, BarList, BarRow
 from explorer.panels.next_token.class_bars import class_groups, class_subtitle, class_title, position_of_row
-from explorer.panels.next_token.vector_bars import NO_VECTOR, vector_rows, vector_subtitle
+from explorer.panels.next_token.vector_bars import NO_VECTOR, vector_heading, vector_rows, vector_subtitle
 from explorer.panels.selected_head import predicting_position
 from explorer.session.hover import Hover
 from explorer.session.intents import SelectQuery
@@ -118,7 +118,7 @@ class NextTokenPanel(Panel):
             self.pooling.setVisible(True)
             if not len(view.vector):
                 self.bars.set_empty_text(NO_VECTOR)
-            self.bars.set_rows(vector_rows(view))
+            self.bars.set_rows(vector_rows(view), vector_heading(view))
             loaded = state.results.loaded
             why = loaded.info.wordless if loaded is not None else ""
             self.card.set_subtitle(vector_subtitle(view) + (f" · {why}" if why else ""))

@@ -22,9 +22,12 @@ def vector_rows(view: SentenceView) -> list[BarRow]:
     ]
 
 
-def vector_subtitle(view: SentenceView) -> str:
+def vector_heading(view: SentenceView) -> str:
+    """How the vector was made, and how much of it is shown."""
     count = len(view.vector)
-    if not count:
-        return ""
     shown = f"the first {FIRST} of {count:,} values" if count > FIRST else f"{count} values"
-    return f"{shown} · norm {value_text(view.norm)} · {view.words}"
+    return f"{view.words} · {shown}"
+
+
+def vector_subtitle(view: SentenceView) -> str:
+    return f"norm {value_text(view.norm)}" if len(view.vector) else ""
