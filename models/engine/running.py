@@ -46,6 +46,7 @@ def answer(request: ForwardRequest, context: Context) -> Ran:
         tags=tuple(best.label for best in best_of_tokens(model, trace)),
         source=trace.source,
         unknown=sum(token.id == unknown for token in trace.source or trace.tokens),
+        unknown_characters=sum(t.end - t.start for t in trace.source or trace.tokens if t.id == unknown),
         written=target if isinstance(target, str) else written_text(model, target) if target else "",
     )
 

@@ -38,6 +38,7 @@ class Ran(Result):
     source: tuple[Token, ...] = ()  # of the encoder, in an encoder-decoder model
     seen: SeenPicture | None = None  # what a vision model saw
     unknown: int = 0  # tokens of the text that is read which stand for words that the vocabulary does not know
+    unknown_characters: int = 0  # that those tokens stand for
     tags: tuple[str, ...] = ()  # of a model that labels tokens: the class of each
     written: str = ""  # what its decoder said: the target, or what it wrote itself
     seconds: float

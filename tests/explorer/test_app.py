@@ -127,6 +127,20 @@ def test_what_can_not_be_done_is_one_sentence_and_exit_code_1(tmp_path, monkeypa
 # --------------------------------------------------------------------------- weights
 
 
+def test_weights_between_words_where_one_says_so(tmp_path, capsys):
+    for arguments in (["--weights", str(tmp_path / "a.npz")], ["--weights", str(tmp_path / "b.npz"), "--decode", "1"]):
+        assert main([*arguments, "--words", "--text", "unbelievably mischievous"]) == 0
+    capsys.readouterr()
+    saved, longer = (models.load_weights(tmp_path / name) for name in ("a.npz", "b.npz"))
+    assert saved.by_word
+    assert longer.by_word
+    count = sum(not token.continues for token in saved.tokens)
+    assert saved.sites["decoder.0"] == (8, count, count)
+    assert count < len(saved.tokens)
+    assert main(["--words"]) == 1
+    assert "--words goes with" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("checkpoint", ["story-gpt", "story-bert"])
 def test_weights_are_those_of_the_trace(tmp_path, checkpoint):
     path = tmp_path / "weights.npz"

@@ -119,14 +119,19 @@ def template_remark(tokens: tuple[Token, ...]) -> str:
 
 
 def unknown_remark(ran: Ran, info: CheckpointInfo) -> str:
-    """Says so where the vocabulary knows hardly a word of the text; "" where it does."""
+    """Says so where the vocabulary knows less than half of the text's tokens or characters; "" where it does."""
     read = [token for token in ran.source or ran.tokens if not token.special]
-    if 2 * ran.unknown <= len(read):
+    characters = sum(token.end - token.start for token in read)
+    if 2 * ran.unknown > len(read):
+        what = f"{ran.unknown} of {len(read)} tokens are"
+    elif 2 * ran.unknown_characters > characters:  # one long word that is none
+        what = f"{ran.unknown_characters} of {characters} characters stand in words that are"
+    else:
         return ""
     return (
-        f"{ran.unknown} of {len(read)} tokens are unknown to {info.name}'s vocabulary, so it reads hardly any of this. "
+        f"{what} unknown to {info.name}'s vocabulary, so it reads hardly any of this. "
         "The usual reason is a tokenizer that lower-cases every text (do_lower_case) for a vocabulary of cased words, "
-        "or the other way about; else the text is in another script."
+        "or the other way about; else the text is in another script, or without the spaces that this vocabulary needs."
     )
 
 

@@ -161,7 +161,7 @@ def test_selecting_what_is_selected_changes_nothing(running):
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("normalisation", "row"), ("colour_map", "magma"), ("mean_column", True), ("dim_special", False), ("top", 5)],
+    [("normalisation", "row"), ("colour_map", "magma"), ("mean_column", True), ("words", True), ("top", 5)],
 )
 def test_a_view_option_is_set(running, option, value):
     assert after(running, SetView(option, value)).document.view == replace(ViewOptions(), **{option: value})

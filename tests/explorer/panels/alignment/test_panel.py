@@ -11,7 +11,7 @@ from PySide6.QtTest import QTest
 
 from explorer.panels.alignment.panel import ALL, LAYER, NEXT, AlignmentPanel, sentence, words
 from explorer.session.hover import NOTHING, Pointed
-from explorer.session.intents import SelectCell, SelectHead
+from explorer.session.intents import SelectCell, SelectHead, SelectQuery, SetView
 from explorer.session.state import State
 from models.protocol.alignment import AlignmentRequest
 from models.protocol.loading import LoadRequest
@@ -140,3 +140,24 @@ def test_weights_spread_thin_name_no_word():
         "The weights with which the model wrote “gato” are spread thin: 3 % on one word at most."
     )
     assert sentence(weights, [], ["gato"], -1) == ""
+
+
+def test_words_instead_of_pieces(panel, session):
+    """“El ga|to”: the row of “El” and that of “ga” write one word; a click selects the first of them."""
+    ran = session.state.ran
+    tokens = (*ran.tokens, replace(ran.tokens[-1], piece="s", text="s", label="s", continues=True))
+    sites = tuple(replace(site, queries=4) if site.stack != "encoder" else site for site in ran.sites)
+    session.arrive(replace(ran, tokens=tokens, sites=sites))
+    session.dispatch(SetView("words", True))
+    request = session.asked[-1]
+    assert isinstance(request, AlignmentRequest)
+    assert request.words
+    likelihoods = np.array([0.9, 0.4, np.nan], np.float32)
+    view = answers.alignment_view(WEIGHTS, CROSS, 3)
+    session.arrive(replace(view, request=request, likelihoods=likelihoods))
+    assert words(session.state.ran, merged=True) == (["The", "cat", "⟨end⟩"], ["El", "gatos", NEXT])
+    assert panel.table.accessibleDescription() == "El 90.0 % 0.90, gatos 40.0 % 0.80, ⟨next⟩ 0.80"
+    session.dispatch(SelectQuery(2))  # writes the second piece of “gatos”
+    assert "wrote “gatos”" in panel.sentence.text()
+    QTest.mouseClick(panel.ribbons, Qt.MouseButton.LeftButton, pos=panel.ribbons.word_rect(1, 2).center().toPoint())
+    assert session.state.selection.query == 3

@@ -13,10 +13,10 @@ from explorer.panels.input.panel import InputPanel
 from explorer.panels.input.token_strip import TokenStrip
 from explorer.panels.input.words import word_span
 from explorer.session.hover import NOTHING, Pointed
-from explorer.session.intents import SelectCell, SelectHead, SelectQuery, SetText
+from explorer.session.intents import SelectCell, SelectHead, SelectQuery, SetText, SetView
 from explorer.session.state import State
 from models.protocol.decoding import DecodeStepRequest, into_input
-from models.protocol.head import HeadRequest, RowRequest, RowView
+from models.protocol.head import HeadRequest, RowRequest, RowView, WordWeights
 from models.protocol.loading import Loaded
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest
@@ -349,3 +349,27 @@ def test_the_pointer_means_the_side_that_the_head_looks_from(qtbot, translating)
     panel.hover.point(NOTHING)
     move_pointer(panel.target.strip, panel.target.strip.chip_rect(1).center().toPoint())
     assert panel.hover.pointed == NOTHING
+
+
+def test_words_instead_of_pieces_are_chips_with_arcs_between_words(panel, session, qtbot):
+    ran = answers.ran(text="un happy cats ran")
+    tokens = tuple(replace(token, continues=i == 1) for i, token in enumerate(ran.tokens))
+    session.arrive(replace(ran, tokens=tokens))
+    session.dispatch(SetView("words", True))
+    assert panel.strip.count == 3
+    assert isinstance(session.asked[-1], HeadRequest)
+    assert session.asked[-1].words
+    merged = np.array([[1.0, 0.0, 0.0], [0.8, 0.2, 0.0], [0.7, 0.2, 0.1]], np.float32)
+    view = answers.head_view()
+    session.arrive(replace(view, request=session.asked[-1], by_word=WordWeights(merged, None)))
+    session.dispatch(SelectCell(3, 1))
+    assert panel.caption.text().endswith("from “ran” · words: from averaged, to summed")
+    assert (panel.strip._query, panel.strip._key) == (2, 0)
+    np.testing.assert_array_equal(panel.strip._weights, merged[2])
+    QTest.mouseClick(panel.strip, Qt.MouseButton.LeftButton, pos=panel.strip.chip_rect(1).center().toPoint())
+    assert session.state.selection.query == 2  # the first token of the second word
+    panel.hover.point(Pointed(query=1))
+    assert panel.strip._hover == 0
+    session.dispatch(SetView("words", False))
+    assert panel.strip.count == 4
+    assert "words" not in panel.caption.text()
