@@ -2,81 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
+from explorer.panels.decoding.knob_fields import FIELDS, STRATEGIES, as_typed, number, remark, says, value_of
 from explorer.session.decoding import Decoding
 from explorer.widgets.flow_layout import FlowLayout
-from explorer.widgets.number_field import NumberField, read_real, read_whole
+from explorer.widgets.number_field import NumberField
 from explorer.widgets.page import wrapped
 from explorer.widgets.segments import Segments
 from models.protocol.decoding_settings import DecodeSettings, Strategy
 
-STRATEGIES: tuple[Strategy, ...] = ("greedy", "sample", "beam")
 _BUTTONS = (
     ("Greedy", "Always take the likeliest token"),
     ("Sample", "Draw a token at random, each as often as it is likely"),
     ("Beam", "Keep several texts at once and end with the likeliest whole"),
-)
-
-
-@dataclass(frozen=True)
-class _Field:
-    name: str  # in DecodeSettings; "steps" and "samples" are the panel's own
-    label: str
-    tooltip: str
-    step: float  # of the arrow keys
-    strategies: tuple[Strategy, ...] = STRATEGIES
-    whole: bool = False
-    may_be_off: bool = False
-
-
-_SAMPLE: tuple[Strategy, ...] = ("sample",)
-_BEAM: tuple[Strategy, ...] = ("beam",)
-_FIELDS = (
-    _Field("temperature", "Temperature", "Logits are divided by it: below 1 surer, above 1 bolder", 0.1, _SAMPLE),
-    _Field("top_k", "Top-k", "Keep the k likeliest tokens; empty: off", 1, _SAMPLE, True, True),
-    _Field(
-        "top_p",
-        "Top-p",
-        "Keep the likeliest that together reach this share; empty: off",
-        0.05,
-        _SAMPLE,
-        False,
-        True,
-    ),
-    _Field(
-        "min_p",
-        "Min-p",
-        "Keep those at least this many times as likely as the likeliest; empty: off",
-        0.05,
-        _SAMPLE,
-        False,
-        True,
-    ),
-    _Field("seed", "Seed", "The same seed draws the same tokens", 1, _SAMPLE, True),
-    _Field("samples", "Samples", "How many texts are drawn at once, each with its own draws", 1, _SAMPLE, True),
-    _Field("beams", "Beams", "How many texts are kept at once", 1, _BEAM, True),
-    _Field(
-        "length_penalty",
-        "Length penalty",
-        "A beam's log-probability is divided by its length to this power",
-        0.5,
-        _BEAM,
-    ),
-    _Field("repetition_penalty", "Repetition penalty", "Divides positive logits of tokens seen before; 1 is off", 0.1),
-    _Field(
-        "no_repeat_ngram",
-        "No repeated n-gram",
-        "Never write the same n tokens in a row twice; 0 is off",
-        1,
-        STRATEGIES,
-        True,
-    ),
-    _Field("steps", "Steps", "The most tokens to write", 1, STRATEGIES, True),
 )
 
 
@@ -98,8 +40,8 @@ class DecodeKnobs(QWidget):
         self._area = QWidget()
         self.decoding, self.problem = Decoding(), ""
         flow = FlowLayout(self._area, gap=12, line_gap=4)
-        for field in _FIELDS:
-            edit = NumberField(_text(_value_of(self.decoding, field.name)), field.step)
+        for field in FIELDS:
+            edit = NumberField(as_typed(value_of(self.decoding, field.name)), field.step)
             edit.setToolTip(field.tooltip)
             edit.setAccessibleName(field.label)
             edit.textChanged.connect(lambda _: self._on_typed())
@@ -152,11 +94,11 @@ class DecodeKnobs(QWidget):
             return
         self.strategy_buttons.choose(STRATEGIES.index(strategy))
         changed, self.decoding = decoding != self.decoding, decoding
-        for field in _FIELDS if changed else ():
-            edit, value = self.fields[field.name], _value_of(decoding, field.name)
-            if not _says(field, edit.text(), value):
+        for field in FIELDS if changed else ():
+            edit, value = self.fields[field.name], value_of(decoding, field.name)
+            if not says(field, edit.text(), value):
                 with QSignalBlocker(edit):
-                    edit.setText(_text(value))
+                    edit.setText(as_typed(value))
         self._update()
 
     def _on_strategy(self, _index: int = 0) -> None:
@@ -172,7 +114,7 @@ class DecodeKnobs(QWidget):
     def _update(self) -> None:
         """Read what is typed, and say what is wrong with it."""
         self._area.setVisible(self.more.isChecked())
-        for field in _FIELDS:
+        for field in FIELDS:
             self._groups[field.name].setVisible(self.strategy in field.strategies)
         try:
             self.decoding, self.problem = self._read(), ""
@@ -188,57 +130,13 @@ class DecodeKnobs(QWidget):
     def _read(self) -> Decoding:
         """What the fields that show say; the others keep their numbers. Raises ValueError with a sentence."""
         numbers = {
-            field.name: _number(field, self.fields[field.name].text())
-            for field in _FIELDS
+            field.name: number(field, self.fields[field.name].text())
+            for field in FIELDS
             if self.strategy in field.strategies
         }
         own = {name: numbers.pop(name) for name in ("steps", "samples") if name in numbers}
         settings = replace(self.decoding.settings, **numbers)  # type: ignore[arg-type]
         return replace(self.decoding, settings=settings, **own)  # type: ignore[arg-type]
-
-
-def remark(settings: DecodeSettings) -> str:
-    """What is worth saying of settings that are sound but may not do what one thinks."""
-    if settings.strategy == "sample" and settings.temperature == 0:
-        return "At temperature 0 nothing is drawn: the likeliest token is taken, as in greedy."
-    if settings.strategy == "sample" and settings.top_k == 1:
-        return "Top-k 1 leaves one token: this is greedy."
-    if settings.strategy == "beam" and settings.beams == 1:
-        return "One beam looks at one text only: this is greedy."
-    return ""
-
-
-def _number(field: _Field, text: str) -> float | int | None:
-    """Raises ValueError with a sentence."""
-    text = text.strip()
-    if not text and field.may_be_off:
-        return None
-    read: Callable[[str], float | int] = read_whole if field.whole else read_real
-    try:
-        return read(text)
-    except ValueError:
-        kind = "a whole number" if field.whole else "a number"
-        given = f"“{text}” is none" if text else "it is empty"
-        raise ValueError(f"{field.label} needs {kind}; {given}.") from None
-
-
-def _value_of(decoding: Decoding, name: str) -> float | int | None:
-    value: float | int | None = getattr(decoding if name in ("steps", "samples") else decoding.settings, name)
-    return value
-
-
-def _text(value: float | int | None) -> str:
-    """As a person would type it."""
-    if value is None:
-        return ""
-    return str(int(value)) if value == int(value) else repr(value)
-
-
-def _says(field: _Field, text: str, value: float | int | None) -> bool:
-    try:
-        return _number(field, text) == value
-    except ValueError:
-        return False
 
 
 def _labelled(label: str, edit: QLineEdit) -> QWidget:

@@ -9,9 +9,11 @@ from explorer.panels.base import EDITED, Panel
 from explorer.panels.input.body import InputBody
 from explorer.panels.input.chat import ChatParts
 from explorer.panels.input.chip_pictures import Chip
+from explorer.panels.input.facts import info_of, mask_token, remark, remedy, sees_pictures
 from explorer.panels.input.labels import button, dim, mark, title
 from explorer.panels.input.pair import PairParts
 from explorer.panels.input.picture import PictureRow
+from explorer.panels.input.shown_row import caption, shown_row
 from explorer.panels.input.sides import Sides, sides
 from explorer.panels.input.target import TargetParts
 from explorer.panels.input.text_input import TextInput
@@ -19,26 +21,13 @@ from explorer.panels.input.token_strip import TokenStrip
 from explorer.panels.input.token_strip_area import TokenStripArea
 from explorer.panels.input.words import (
     can_step,
-    language_remark,
-    padding_remark,
-    separator_remark,
     step_tooltip,
-    template_remark,
     typed_padding,
     typed_separators,
-    unknown_remark,
     word_chip,
     word_span,
 )
-from explorer.panels.selected_head import (
-    by_words,
-    head_name,
-    head_shown,
-    row_of,
-    site_word_labels,
-    token_word,
-    wanted_head,
-)
+from explorer.panels.selected_head import by_words, wanted_head
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import (
     AskStep,
@@ -62,13 +51,11 @@ from explorer.widgets.card import Card
 from explorer.widgets.page import wrapped
 from models.protocol.chat import Pair
 from models.protocol.decoding import into_input
-from models.protocol.head import HeadView, RowView
 from models.protocol.interventions import Mask
 from models.protocol.request import Request
 from models.protocol.running import ForwardRequest, Ran
-from models.protocol.values import CheckpointInfo, Site, Token
-from models.protocol.words import MERGED, Words
-from models.protocol.words import site_words as words_of_site
+from models.protocol.values import Token
+from models.protocol.words import Words
 
 
 class InputPanel(Panel):
@@ -180,7 +167,7 @@ class InputPanel(Panel):
     def mask_word(self) -> None:
         """Put the mask in the place of the marked text, or of the word that the selected token belongs to."""
         state = self.session.state
-        mask = _mask_token(state)
+        mask = mask_token(state)
         if mask is None or state.ran is None:
             return
         segment, text, start, end = self._marked(state)
@@ -208,7 +195,7 @@ class InputPanel(Panel):
 
     def second_text(self) -> None:
         """Go to the second text of a pair; for a model that reads one text, say so."""
-        info = _info(self.session.state)
+        info = info_of(self.session.state)
         if info is not None and info.pairs:
             self.pair.open()
         elif info is not None:
@@ -217,7 +204,7 @@ class InputPanel(Panel):
     def mend(self) -> None:
         """Do what the remark offers: read what follows a typed separator as the second text, or mask typed padding."""
         state = self.session.state
-        info, ran = _info(state), state.ran
+        info, ran = info_of(state), state.ran
         if info is None or ran is None or not state.up_to_date:
             return
         tokens = ran.source or ran.tokens
@@ -238,15 +225,15 @@ class InputPanel(Panel):
 
     def render_state(self, state: State, old: State | None) -> None:
         self.text.set_text(state.document.text)
-        mask = _mask_token(state)
+        mask = mask_token(state)
         self.mask_button.setVisible(mask is not None)
         self.mask_button.setToolTip(f"Hide the selected word from the model behind {mask} (Ctrl+M)")
-        info, is_made_to_say = _info(state), state.document.target is not None
+        info, is_made_to_say = info_of(state), state.document.target is not None
         self.step_button.setToolTip(step_tooltip(info, is_made_to_say))
         self.step_button.setEnabled(state.ran is not None and state.up_to_date and can_step(info, is_made_to_say))
         self.run_button.setEnabled(info is not None)
-        self.remark.setText(_remark(state))
-        offer = _offer(state)
+        self.remark.setText(remark(state))
+        offer = remedy(state)
         self.mend_button.setText(offer)
         self.mend_button.setVisible(bool(offer))
         if (state.ran, by_words(state)) != self._shown:
@@ -276,19 +263,21 @@ class InputPanel(Panel):
         self._render_arcs(state, self.hover.pointed)
 
     def _render_target(self, state: State) -> None:
-        info, ran = _info(state), state.ran
+        info, ran = info_of(state), state.ran
         two_texts = info is not None and info.family == "seq2seq"
         self.target.set_visible(two_texts)
         for area in (self.strip_area, self.target.area):
             has_arcs = self._sides(state, area.strip).both
             is_low = two_texts or state.document.chat
-            area.set_room("none" if _sees(state) or (two_texts and not has_arcs) else "low" if is_low else "tall")
+            area.set_room(
+                "none" if sees_pictures(state) or (two_texts and not has_arcs) else "low" if is_low else "tall"
+            )
         if two_texts:
             written = "" if ran is None else ran.written if ran.inputs.target is None else None
             self.target.show_target(state.document.target, written)
 
     def _render_picture(self, state: State) -> None:
-        info, ran, document, sees = _info(state), state.ran, state.document, _sees(state)
+        info, ran, document, sees = info_of(state), state.ran, state.document, sees_pictures(state)
         can_converse = info is not None and info.chat
         is_chat = can_converse and document.chat
         has_roles = ran is not None and any(token.role for token in ran.tokens)
@@ -353,45 +342,21 @@ class InputPanel(Panel):
         self.mark.setVisible(count > 0)
 
     def _render_arcs(self, state: State, pointed: Pointed) -> None:
-        view, ran = head_shown(state), state.ran
-        if ran is None:
-            self.caption.setText("")
-            return
-        site = state.site
-        if view is None or site is None or not _is_of(view, site):
-            self.picture.show_weights(None)
-            for strip in (self.strip, self.target.strip):
-                strip.set_arcs(None, -1)
-                strip.set_shades(None)
-            return
-        row = pointed.query if 0 <= pointed.query < site.queries else state.selection.query
-        row = view.request.query if isinstance(view, RowView) else row  # the others are not here
-        weights, from_word, said = row_of(view, row)[0], token_word(state, row), token_word(state, row + 1)
-        words, shown = None, row
-        if isinstance(view, HeadView) and view.by_word is not None and by_words(state):
-            words, names = words_of_site(ran, site)[0], site_word_labels(ran, site)[0]
-            shown = words.word(row)
-            weights, from_word = view.by_word.weights[shown], names[shown]
-            said = names[shown + 1] if shown + 1 < len(words) else ""
+        row, ran = shown_row(state, pointed), state.ran
+        self.picture.show_weights(None if row is None else row.weights)
         shaded = False
         for strip in (self.strip, self.target.strip):
             side = self._sides(state, strip)
-            drawn = weights if side.keys and len(weights) == strip.count and ran.seen is None else None
+            is_drawn = row is not None and side.keys and len(row.weights) == strip.count
+            drawn = row if is_drawn and ran is not None and ran.seen is None else None
             shaded = shaded or (drawn is not None and not side.queries)
-            strip.set_arcs(drawn if side.queries else None, shown if side.queries and drawn is not None else -1)
-            strip.set_shades(None if side.queries else drawn)
-        before = "" if state.up_to_date else "tokens of the last text that ran · "
-        name = head_name(state)
-        self.picture.show_weights(weights)
-        by = "colour" if ran.seen is not None else "shades" if shaded else "arcs"
-        shows = f"{by}: {name[0].lower()}{name[1:]}, from “{from_word}”"
-        wrote = f" as it wrote “{said}”" if shaded and said else ""
-        self.caption.setText(f"{before}{shows}{wrote}{'' if words is None else f' · {MERGED}'}")
-
-
-def _is_of(view: HeadView | RowView, site: Site) -> bool:
-    """Whether the view's keys (and queries) are as many as those of `site`."""
-    return view.weights.shape == ((site.keys,) if isinstance(view, RowView) else (site.queries, site.keys))
+            weights = None if drawn is None else drawn.weights
+            strip.set_arcs(weights if side.queries else None, drawn.query if side.queries and drawn is not None else -1)
+            strip.set_shades(None if side.queries else weights)
+        if ran is None:
+            self.caption.setText("")
+        elif row is not None:
+            self.caption.setText(caption(state, row, shaded))
 
 
 def _chips(tokens: tuple[Token, ...], words: Words, tags: tuple[str, ...]) -> list[Chip]:
@@ -402,45 +367,3 @@ def _chips(tokens: tuple[Token, ...], words: Words, tags: tuple[str, ...]) -> li
         )
         for pieces in map(words.tokens, range(len(words)))
     ]
-
-
-def _info(state: State) -> CheckpointInfo | None:
-    """What the open checkpoint is."""
-    return state.results.loaded.info if state.results.loaded is not None else None
-
-
-def _sees(state: State) -> bool:
-    """Whether the open model is one for pictures."""
-    info = _info(state)
-    return info is not None and info.family == "vision"
-
-
-def _mask_token(state: State) -> str | None:
-    info = _info(state)
-    return info.mask_token if info is not None else None
-
-
-def _remark(state: State) -> str:
-    """What is odd about the text; "" where nothing is."""
-    info, ran, document = _info(state), state.ran, state.document
-    said = template_remark(ran.tokens) if ran is not None and document.chat else ""
-    if said or info is None or state.loading is not None:
-        return said
-    if ran is None or ran.inputs.prompt != document.prompt:
-        return language_remark(document.prompt, info)
-    tokens = ran.source or ran.tokens
-    said = separator_remark(tokens, info) or padding_remark(tokens) or unknown_remark(ran, info)
-    return said or language_remark(document.prompt, info)
-
-
-def _offer(state: State) -> str:
-    """What a button beside the remark does; "" where the remark offers nothing."""
-    info, ran = _info(state), state.ran
-    if info is None or ran is None or not state.up_to_date:
-        return ""
-    tokens = ran.source or ran.tokens
-    if typed_separators(tokens, info):
-        return "Read it as two texts"
-    is_masked = any(isinstance(item, Mask) and item.paints for item in ran.inputs.interventions)
-    can_mask = not (info.weights_only or info.textbook or is_masked)
-    return "Mask it" if can_mask and typed_padding(tokens) else ""

@@ -1,0 +1,58 @@
+"""What the input panel asks of the state: the kind of model, its mask, what is odd about the text. Pure."""
+
+from __future__ import annotations
+
+from explorer.panels.input.words import (
+    language_remark,
+    padding_remark,
+    separator_remark,
+    template_remark,
+    typed_padding,
+    typed_separators,
+    unknown_remark,
+)
+from explorer.session.state import State
+from models.protocol.interventions import Mask
+from models.protocol.values import CheckpointInfo
+
+
+def info_of(state: State) -> CheckpointInfo | None:
+    """What the open checkpoint is."""
+    return state.results.loaded.info if state.results.loaded is not None else None
+
+
+def sees_pictures(state: State) -> bool:
+    """Whether the open model is one for pictures."""
+    info = info_of(state)
+    return info is not None and info.family == "vision"
+
+
+def mask_token(state: State) -> str | None:
+    info = info_of(state)
+    return info.mask_token if info is not None else None
+
+
+def remark(state: State) -> str:
+    """What is odd about the text; "" where nothing is."""
+    info, ran, document = info_of(state), state.ran, state.document
+    said = template_remark(ran.tokens) if ran is not None and document.chat else ""
+    if said or info is None or state.loading is not None:
+        return said
+    if ran is None or ran.inputs.prompt != document.prompt:
+        return language_remark(document.prompt, info)
+    tokens = ran.source or ran.tokens
+    said = separator_remark(tokens, info) or padding_remark(tokens) or unknown_remark(ran, info)
+    return said or language_remark(document.prompt, info)
+
+
+def remedy(state: State) -> str:
+    """What a button beside the remark does; "" where the remark offers nothing."""
+    info, ran = info_of(state), state.ran
+    if info is None or ran is None or not state.up_to_date:
+        return ""
+    tokens = ran.source or ran.tokens
+    if typed_separators(tokens, info):
+        return "Read it as two texts"
+    is_masked = any(isinstance(item, Mask) and item.paints for item in ran.inputs.interventions)
+    can_mask = not (info.weights_only or info.textbook or is_masked)
+    return "Mask it" if can_mask and typed_padding(tokens) else ""
