@@ -19,7 +19,7 @@ from pathlib import Path
 
 @contextmanager
 def quiet_import() -> Iterator[None]:
-    """Around an import of torch: what it leaves in memory is never looked at by the garbage collector."""
+    """Around an import of torch: what it leaves in memory is never examined by the garbage collector."""
     _load_library("torch", "lib/libtorch_python.so")
     was_enabled = gc.isenabled()
     gc.disable()

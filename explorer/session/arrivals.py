@@ -23,7 +23,7 @@ from explorer.session.state import (
     site_tokens,
 )
 from explorer.session.talking import as_text
-from explorer.session.writing import Asked
+from explorer.session.writing import PendingStep
 from explorer.session.writing_rules import written
 from models.files.sample_pictures import default_picture
 from models.protocol.chat import Pair, Prompt, plain_text
@@ -182,19 +182,21 @@ def _(result: VarianceView, state: State) -> State:
 @_arrive.register(DecodeSamplesView)
 def _(result: DecodeStepView | DecodeSamplesView, state: State) -> State:
     state = _without_notice(_without_progress(state, result), result)
-    asked = state.asked if state.asked is not None and result.request == state.asked.request else None
+    pending = (
+        state.pending_step if state.pending_step is not None and result.request == state.pending_step.request else None
+    )
     if isinstance(result, DecodeStepView) and result.request.into_input:
-        return state if asked is None else _into_input(replace(state, asked=None), asked, result)
+        return state if pending is None else _into_input(replace(state, pending_step=None), pending, result)
     results = state.results.without(DecodeStepView, DecodeSamplesView).keeping(result)
     state = replace(state, results=results)
-    if asked is None:
+    if pending is None:
         return state  # a step that was selected again, or that was broken off
-    return replace(state, asked=None, document=written(state.document, asked, result))
+    return replace(state, pending_step=None, document=written(state.document, pending, result))
 
 
-def _into_input(state: State, asked: Asked, view: DecodeStepView) -> State:
+def _into_input(state: State, pending: PendingStep, view: DecodeStepView) -> State:
     if view.ending != "model":
-        return replace(state, document=written(state.document, asked, view), restored=False)
+        return replace(state, document=written(state.document, pending, view), restored=False)
     chosen = view.chosen
     assert chosen is not None  # a beam search writes nothing into the input
     sentence = (
@@ -228,8 +230,8 @@ def _(result: Failure, state: State) -> State:
     if isinstance(request, DescribeRequest):  # said where it was asked
         described = Described(request=request, refusal=result.sentence)
         return replace(state, results=state.results.keeping(described))
-    if state.asked is not None and request == state.asked.request:
-        state = replace(state, asked=None, passage=0)
+    if state.pending_step is not None and request == state.pending_step.request:
+        state = replace(state, pending_step=None, passage=0)
     elif isinstance(request, DecodeStepRequest) and request.into_input:
         return state  # of another input by now
     if isinstance(request, QualityRequest):

@@ -32,7 +32,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Branches:
-    """Nodes in the order in which they were chosen; `current` is the one that is looked at.
+    """Nodes in the order in which they were chosen; `current` is the selected one.
 
     Methods that name a node raise KeyError where there is none.
     """
@@ -115,7 +115,7 @@ class Branches:
         return Branches((*self.nodes, node), id_, id_)
 
     def go(self, id_: int) -> Branches:
-        """Look at another node, or at the prompt."""
+        """Select another node, or the prompt."""
         if id_ != ROOT:
             self.node(id_)
         return replace(self, current=id_)
@@ -128,7 +128,7 @@ class Branches:
         return replace(self, nodes=tuple(replace(n, name=name.strip()) if n is node else n for n in self.nodes))
 
     def without(self, id_: int) -> Branches:
-        """Without a node and all that follows it. Who looked at one of these looks at what was before."""
+        """Without a node and all that follows it. Where one of these was selected, what was before them is."""
         node = self.node(id_)
         gone = {n.id for n in self._below(id_)}
         current = node.parent if self.current in gone else self.current

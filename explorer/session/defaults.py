@@ -10,7 +10,7 @@ from models.protocol.running import Ran
 from models.protocol.values import SiteRef
 
 DEFAULT_HEADS: dict[str, tuple[SiteRef, int]] = {
-    # Finds the name that is not the giver: on the example it looks from " to" back to "Tom", the word the model says.
+    # Finds the name that is not the giver: on the example " to" attends back to "Tom", the word the model says.
     "story-gpt": (SiteRef("decoder", 5), 5),
     # From the first mask of the example back to "Anna", whom the model then guesses there.
     "story-bert": (SiteRef("encoder", 5), 6),
@@ -21,11 +21,11 @@ DEFAULT_HEADS: dict[str, tuple[SiteRef, int]] = {
 """The most telling (site, head) of a shipped checkpoint on its own example, by the name it is opened under."""
 
 DEFAULT_CELLS: dict[str, tuple[int, int]] = {
-    # "El" looks at "cat", two words on, as the model writes "gato": the adjective has to wait.
+    # "El" attends to "cat", two words on, as the model writes "gato": the adjective has to wait.
     "en-es": (1, 2),
-    # "libro" looks at "old" (0.65), two words back, as the model writes "viejo": English has the adjective first.
+    # "libro" attends to "old" (0.65), two words back, as the model writes "viejo": English has the adjective first.
     "recurrent-en-es-bahdanau": (6, 4),
-    # Writing the "3" of "03" they look into "March": most at its "r" (0.77), and at its "a" (1.00).
+    # Writing the "3" of "03" they attend to "March": most at its "r" (0.77), and at its "a" (1.00).
     "dates-bahdanau": (6, 14),
     "dates-luong": (6, 13),
 }
@@ -53,7 +53,7 @@ def default_selection(ran: Ran, checkpoint: str = "") -> Selection:
     return clamped(Selection(site=site, head=head, query=query, key=key), ran)
 
 
-def settled(selection: Selection, ran: Ran, checkpoint: str = "") -> Selection:
+def within_run(selection: Selection, ran: Ran, checkpoint: str = "") -> Selection:
     """`selection` among what ran: the default head where it names a site that did not run, its cell within the map."""
     if site_of(ran, selection.site) is None:
         default = default_selection(ran, checkpoint)

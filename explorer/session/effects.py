@@ -33,8 +33,8 @@ def effects(old: State, new: State) -> tuple[Request, ...]:
     requests: list[Request] = []
     if new.loading is not None and (new.loading, new.placement) != (old.loading, old.placement):
         requests.append(LoadRequest(reference=new.loading, placement=new.placement))
-    if new.asked is not None and new.asked is not old.asked:
-        requests.append(new.asked.request)
+    if new.pending_step is not None and new.pending_step is not old.pending_step:
+        requests.append(new.pending_step.request)
     forward = _wanted_forward(new)
     is_new_model = new.results.loaded is not old.results.loaded
     if forward is not None and (is_new_model or forward != _wanted_forward(old)):

@@ -100,7 +100,7 @@ class SetTarget(Intent):
 
 @dataclass(frozen=True, slots=True)
 class SetPicture(Intent):
-    """What a vision model looks at: the path of a file, or "sample:NAME"."""
+    """What a vision model reads: the path of a file, or "sample:NAME"."""
 
     picture: str
 
@@ -124,7 +124,7 @@ class SelectQuery(Intent):
 
 @dataclass(frozen=True, slots=True)
 class SelectKey(Intent):
-    """The token that is looked at."""
+    """The token that is attended to."""
 
     merge: ClassVar[str] = "select"
     key: int
@@ -218,7 +218,7 @@ class AskStep(Intent):
 class AskSamples(Intent):
     """Let the model draw a token for each of several samples, after as many nodes of the tree.
 
-    Passages and refusals as in `AskStep`. `shown` is the place of the sample whose token is looked at then; -1 for none
+    Passages and refusals as in `AskStep`. `shown` is the place of the sample whose token is selected then; -1 for none
     of these.
     """
 
@@ -230,7 +230,7 @@ class AskSamples(Intent):
 
 @dataclass(frozen=True, slots=True)
 class GoToNode(Intent):
-    """Look at another node of the tree, or at the prompt. ValueError where there is none."""
+    """Select another node of the tree, or the prompt. ValueError where there is none."""
 
     merge: ClassVar[str] = "node"
     node: int

@@ -32,4 +32,4 @@ def without_notice(state: State, lanes: frozenset[Lane] | set[Lane]) -> State:
 
 def broken_off(state: State) -> State:
     """Nobody waits for the step of writing that is under way, nor for what would follow it."""
-    return replace(state, asked=None, passage=0) if state.asked is not None or state.passage else state
+    return replace(state, pending_step=None, passage=0) if state.pending_step is not None or state.passage else state

@@ -19,7 +19,7 @@ from models.protocol.request import Lane, Request
 
 
 class Session(QObject):
-    """One session of looking at one model. Lives in the GUI thread; every method is called there."""
+    """One session with one model. Lives in the GUI thread; every method is called there."""
 
     changed = Signal(object, object)
     """(old state, new state), after each intent that changed something."""
@@ -113,9 +113,9 @@ class Session(QObject):
 
     def _record(self, intent: Intent, old: State) -> None:
         result = intent.result if isinstance(intent, Arrived) else None
-        asked = old.asked
-        if isinstance(result, (DecodeStepView, DecodeSamplesView)) and asked is not None:
-            self._history.record_passage(old.document, old.passage, lambda document: written(document, asked, result))
+        pending = old.pending_step
+        if isinstance(result, (DecodeStepView, DecodeSamplesView)) and pending is not None:
+            self._history.record_passage(old.document, old.passage, lambda document: written(document, pending, result))
         elif result is None:  # what a person did
             self._history.record(old.document, intent.merge)
 

@@ -9,7 +9,7 @@ from explorer.session.branches import Branches
 from explorer.session.decoding import Decoding
 from explorer.session.results import Results
 from explorer.session.view_options import ViewOptions
-from explorer.session.writing import Asked, Origin, Writing, with_tree
+from explorer.session.writing import Origin, PendingStep, Writing, with_tree
 from models.protocol.chat import Chat, Pair, Prompt, Turn
 from models.protocol.interventions import Intervention, Mask, applies, precedence
 from models.protocol.mask_kinds import Cell
@@ -22,7 +22,7 @@ from models.protocol.values import DEFAULT_PLACEMENT, Placement, Site, SiteRef, 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What every panel looks at: one head of one site, and one cell of it. None where nothing was chosen yet."""
+    """What every panel shows: one head of one site, and one cell of it. None where nothing was chosen yet."""
 
     site: SiteRef | None = None
     head: int = 0
@@ -49,7 +49,7 @@ class Document:
     interventions: tuple[InterventionItem, ...] = ()
     second: str | None = None  # read together with the text, as a pair; None: its field is not open
     target: str | None = None  # typed for the decoder of an encoder-decoder model; None: it writes itself
-    picture: str = ""  # what a vision model looks at: the path of a file, or "sample:NAME"; models of text ignore it
+    picture: str = ""  # what a vision model reads: the path of a file, or "sample:NAME"; models of text ignore it
     chat: bool = False  # the model reads the conversation, and not the text
     turns: tuple[Turn, ...] = ()  # of the conversation; kept while the model reads a text
     decoding: Decoding = field(default_factory=Decoding)
@@ -106,7 +106,7 @@ class State:
     placement: Placement = DEFAULT_PLACEMENT  # where checkpoints are opened, as asked for
     loading: str | None = None  # the checkpoint chosen since the last one that opened; no text runs meanwhile
     refused: RunInputs | None = None  # what the open model could not run: not tried again unless asked
-    asked: Asked | None = None  # the step of decoding that is under way
+    pending_step: PendingStep | None = None  # the step of decoding that is under way
     passage: int = 0  # what is being written in one go, and undone at once; 0 when it was broken off
     passages: int = 0  # that there were
     measuring: QualityRequest | None = None  # the next batch of the measurement under way
@@ -114,7 +114,7 @@ class State:
 
     @property
     def selection(self) -> Selection:
-        """What the panels look at: the document's selection, within what ran.
+        """What the panels show: the document's selection, within what ran.
 
         The document's own may lie outside for a moment: a restored text whose run has not ended yet is longer.
         """
@@ -164,7 +164,7 @@ def site_of(ran: Ran | None, ref: SiteRef | None) -> Site | None:
 
 
 def site_tokens(ran: Ran, site: Site) -> tuple[tuple[Token, ...], tuple[Token, ...]]:
-    """The tokens that look at `site` (its queries), and those that are looked at (its keys)."""
+    """The tokens that attend at `site` (its queries), and those that are attended to (its keys)."""
     if not ran.source:
         return ran.tokens, ran.tokens
     queries = ran.source if site.stack == "encoder" else ran.tokens

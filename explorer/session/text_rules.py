@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from explorer.session.defaults import END, last_token, settled
+from explorer.session.defaults import END, last_token, within_run
 from explorer.session.intents import (
     OpenCheckpoint,
     Place,
@@ -118,7 +118,7 @@ def _(intent: RestoreDocument, state: State) -> State:
     restored = replace(chosen, document=intent.document, restored=True)
     if chosen.loading is None and restored.up_to_date and restored.ran is not None:
         # nothing runs that could settle it: the selection is for the run on screen
-        selection = settled(restored.document.selection, restored.ran, restored.document.checkpoint)
+        selection = within_run(restored.document.selection, restored.ran, restored.document.checkpoint)
         return replace(restored.with_document(selection=selection), restored=False)
     # Not clamped: the restored selection belongs to the restored text, which has yet to run.
     return restored

@@ -1,4 +1,4 @@
-"""What is looked at, and how it is drawn: how an intent changes it. Pure."""
+"""What is selected, and how it is drawn: how an intent changes it. Pure."""
 
 from __future__ import annotations
 

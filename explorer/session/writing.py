@@ -33,14 +33,14 @@ class Writing:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PendingStep:
     """The step of decoding that was asked for and is not answered yet."""
 
     request: DecodeStepRequest | DecodeSamplesRequest
     parents: tuple[int, ...]  # the node that it goes on from; one for each of several samples, none for the input
-    looked_at: int  # when it was asked for
+    current: int  # the selected node when it was asked for
     into: Into = "branches"
-    shown: int = 0  # the place among the samples of the one that is looked at; -1 for one that goes no further
+    shown: int = 0  # the place among the samples of the selected one; -1 for one that goes no further
 
     @property
     def grows(self) -> bool:
@@ -48,7 +48,7 @@ class Asked:
         return self.into == "branches" and self.request.settings.strategy != "beam"
 
     def grown(self, branches: Branches, view: DecodeStepView | DecodeSamplesView) -> Branches:
-        """The tree with the tokens that were chosen. Who has looked elsewhere meanwhile still does so."""
+        """The tree with the tokens that were chosen. Another node that was selected meanwhile stays selected."""
         before = shown = branches.current
         steps = view.steps if isinstance(view, DecodeSamplesView) else (view,)
         for place, (parent, step) in enumerate(zip(self.parents, steps, strict=True)):
@@ -59,7 +59,7 @@ class Asked:
             branches = branches.go(parent).grow(
                 step.chosen.id, step.chosen.label, step.log_probability, over, settings, forced
             )
-            if place == self.shown and before == self.looked_at:
+            if place == self.shown and before == self.current:
                 shown = branches.current
         return branches.go(shown)
 

@@ -17,7 +17,7 @@ from explorer.session.intents import (
 from explorer.session.rules import broken_off, rule
 from explorer.session.state import Document, State
 from explorer.session.talking import with_prompt
-from explorer.session.writing import Asked, Into
+from explorer.session.writing import Into, PendingStep
 from models.protocol.chat import plain_text
 from models.protocol.decoding import DecodeSamplesView, DecodeStepRequest, DecodeStepView
 
@@ -41,10 +41,10 @@ def _(intent: SetStrategy, state: State) -> State:
 def _(intent: AskStep, state: State) -> State:
     into = _into(intent.request, state)
     parents = (intent.parent,) if into == "branches" else ()
-    asked = Asked(intent.request, parents, state.document.branches.current, into)
-    if asked.grows:
-        _check_paths(state.document.branches, asked.parents, (intent.request.ids,))
-    return _asked(state, asked, intent.goes_on)
+    pending = PendingStep(intent.request, parents, state.document.branches.current, into)
+    if pending.grows:
+        _check_paths(state.document.branches, pending.parents, (intent.request.ids,))
+    return _pending(state, pending, intent.goes_on)
 
 
 @rule.register
@@ -53,7 +53,7 @@ def _(intent: AskSamples, state: State) -> State:
     if len(intent.parents) != len(request.samples):
         raise ValueError(f"{len(request.samples)} samples cannot go on from {len(intent.parents)} nodes.")
     _check_paths(branches, intent.parents, request.ids)
-    return _asked(state, Asked(request, intent.parents, branches.current, shown=intent.shown), intent.goes_on)
+    return _pending(state, PendingStep(request, intent.parents, branches.current, shown=intent.shown), intent.goes_on)
 
 
 def _into(request: DecodeStepRequest, state: State) -> Into:
@@ -63,25 +63,25 @@ def _into(request: DecodeStepRequest, state: State) -> Into:
     return "target" if loaded is not None and loaded.info.family == "seq2seq" else "prompt"
 
 
-def _asked(state: State, asked: Asked, goes_on: bool) -> State:
-    asks, inputs = asked.request.inputs, state.document.inputs
+def _pending(state: State, pending: PendingStep, goes_on: bool) -> State:
+    asks, inputs = pending.request.inputs, state.document.inputs
     if (asks.prompt, asks.target) != (inputs.prompt, inputs.target):
         raise ValueError("The step is of another text than the one in the input.")
     if asks.interventions != inputs.interventions:
         raise ValueError("The step is of a model that is changed otherwise than the interventions say.")
     if goes_on and state.passage:
-        return replace(state, asked=asked)
+        return replace(state, pending_step=pending)
     number = state.passages + 1
-    return replace(state, asked=asked, passage=number, passages=number)
+    return replace(state, pending_step=pending, passage=number, passages=number)
 
 
-def written(document: Document, asked: Asked, view: DecodeStepView | DecodeSamplesView) -> Document:
-    """`document` with the answer to `asked` in it."""
-    if isinstance(view, DecodeSamplesView) or asked.into == "branches":
-        return document.with_branches(asked.grown(document.branches, view))
+def written(document: Document, pending: PendingStep, view: DecodeStepView | DecodeSamplesView) -> Document:
+    """`document` with the answer to `pending` in it."""
+    if isinstance(view, DecodeSamplesView) or pending.into == "branches":
+        return document.with_branches(pending.grown(document.branches, view))
     if view.ending == "model":
         return document
-    if asked.into == "target":
+    if pending.into == "target":
         return replace(document, target=plain_text(view.whole))
     return with_prompt(document, view.whole)
 
@@ -114,7 +114,11 @@ def _(intent: DeleteBranch, state: State) -> State:
     if intent.node == ROOT:
         raise ValueError("The prompt is no branch: it cannot be deleted.")
     fewer = branches.without(branches.branch_start(_known(branches, intent.node)))
-    if state.asked is not None and state.asked.grows and not all(parent in fewer for parent in state.asked.parents):
+    if (
+        state.pending_step is not None
+        and state.pending_step.grows
+        and not all(parent in fewer for parent in state.pending_step.parents)
+    ):
         state = broken_off(state)
     return _with_branches(state, fewer)
 

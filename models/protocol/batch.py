@@ -23,7 +23,7 @@ class Batch:
 
     texts: tuple[str, ...]
     padding: PaddingSide = "right"
-    shown: int = 0  # which of them is looked at, from 0
+    shown: int = 0  # which of them is shown, from 0
 
     def __post_init__(self) -> None:
         if not self.texts:

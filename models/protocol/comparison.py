@@ -55,13 +55,13 @@ class CompareView(Result):
     factor: float  # what interventions multiply it by, 1 without
     before: np.ndarray  # (down, across) float32: the model as it is; (queries, keys) of a text that is not long
     after: np.ndarray  # (down, across) float32: this run
-    masked_before: np.ndarray | None  # (down, across) bool: may not be looked at, as a whole; None where all may be
+    masked_before: np.ndarray | None  # (down, across) bool: masked as a whole; None where none is
     masked_after: np.ndarray | None
     difference: np.ndarray  # (down, across) float32: after - before
     largest_difference: float  # its largest absolute value
     entropy_before: np.ndarray  # (queries,) float32, bits of each row
     entropy_after: np.ndarray  # (queries,) float32
-    top_key_before: np.ndarray  # (queries,) int: the key that each row looks at most
+    top_key_before: np.ndarray  # (queries,) int: the key that each row attends to most
     top_key_after: np.ndarray  # (queries,) int
     top_before: np.ndarray  # (queries,) float32: the weight of that key
     top_after: np.ndarray  # (queries,) float32
@@ -70,7 +70,7 @@ class CompareView(Result):
     prediction_after: Prediction | None
     loss_before: float | None  # mean cross-entropy of the text's own next tokens, nats; None for other than causal
     loss_after: float | None
-    peeks: bool  # somewhere in this run a token may look at a later one that the model as it is hides from it
-    dead_rows: tuple[int, ...]  # queries that may look at nothing: their weights and output are 0
+    peeks: bool  # somewhere in this run a token may attend to a later one that the model as it is masks
+    dead_rows: tuple[int, ...]  # queries to which nothing is visible: their weights and output are 0
     cell: int = 1  # each pixel pools cell x cell weights
     done: float = 1.0  # the share that is computed

@@ -47,7 +47,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Beam:
-    """One continuation that a step looked at: a node of the tree of hypotheses."""
+    """One continuation that a step considered: a node of the tree of hypotheses."""
 
     node: int  # counts from 0 through the whole search
     parent: int  # its node, -1 for the prompt
@@ -142,7 +142,7 @@ class DecodeSamplesRequest(InputsRequest):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecodeRowsRequest(InputsRequest):
-    """Where one head looked in every step so far: its rows over prompt and `ids`. Answered by `DecodeRowsView`."""
+    """What one head attended to in every step so far: its rows over prompt and `ids`. Answered by `DecodeRowsView`."""
 
     lane: ClassVar[Lane] = Lane("decode:rows")
     activity: ClassVar[str] = "computing where the head looked while the text was written"
@@ -171,7 +171,7 @@ class DecodeStepView(Result):
     ending: Ending
     cache: tuple[CacheLayer, ...]  # empty where the model keeps none
     cache_bytes: int
-    beams: tuple[Beam, ...] = ()  # every continuation looked at in this step, the best first
+    beams: tuple[Beam, ...] = ()  # every continuation considered in this step, the best first
     place: int | None = None  # the position of the mask that was filled
     masks: int = 0  # that are left to fill
     prevents_caching: Intervention | None = None  # the mask under which nothing can be kept from one step to the next
@@ -195,7 +195,7 @@ class DecodeRowsView(Result):
 
     request: DecodeRowsRequest
     weights: np.ndarray  # (rows, keys) float32
-    masked: np.ndarray | None  # (rows, keys) bool: may not be looked at, or was not written yet
+    masked: np.ndarray | None  # (rows, keys) bool: masked, or not written yet
     queries: tuple[str, ...]  # labels of the rows
     keys: tuple[str, ...]
     first: int  # the place of the first row; 0 where all are here

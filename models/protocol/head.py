@@ -36,7 +36,7 @@ class HeadView(Result):
 
     request: HeadRequest
     weights: np.ndarray  # (queries, keys) float32, rows sum to 1 (less a sink's share), masked cells exactly 0
-    masked: np.ndarray | None  # (queries, keys) bool, True where the key may not be looked at; None where all may
+    masked: np.ndarray | None  # (queries, keys) bool, True where the key is masked; None where none is
     by_word: WordWeights | None = None  # where the request asks for words
 
 
@@ -56,7 +56,7 @@ class RowView(Result):
 
     request: RowRequest
     weights: np.ndarray  # (keys,) float32, sums to 1 (less a sink's share), masked cells exactly 0
-    masked: np.ndarray | None  # (keys,) bool; None where all may be looked at
+    masked: np.ndarray | None  # (keys,) bool; None where none is masked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

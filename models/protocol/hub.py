@@ -2,7 +2,7 @@
 
 `models.hub.engine.HubEngine` answers, in a thread of its own.
 
-The lane is not one of the model's: a download that takes minutes holds up no head that is looked at meanwhile.
+The lane is not one of the model's: a download that takes minutes holds up no head that is shown meanwhile.
 """
 
 from __future__ import annotations

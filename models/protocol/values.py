@@ -72,7 +72,7 @@ class Site:
 
     @property
     def is_long(self) -> bool:
-        """Whether a head's weights are too many to hold at once: they are looked at as tiles and rows."""
+        """Whether a head's weights are too many to hold at once: they are shown as tiles and rows."""
         return is_long(self.queries, self.keys)
 
 
@@ -158,7 +158,7 @@ class CheckpointInfo:
     prefix: str = ""  # put in front of every text, where training did so and the tokenizer does not
     mask_token: str | None = None
     shipped: bool = False
-    channels: int = 0  # of the pictures that a vision model looks at: 1 grey, 3 colour; 0 for a model that reads text
+    channels: int = 0  # of the pictures that a vision model reads: 1 grey, 3 colour; 0 for a model that reads text
     weights_only: str = ""  # why its queries, keys and scores cannot be seen, only its weights; "" where all can
     borrowed: bool = False  # an object of the person's own program, and no file
     textbook: bool = False  # one of ours, with its own attention module, and not one of transformers'

@@ -94,4 +94,4 @@ class Experiment:
 class VarianceView(Result):
     request: VarianceRequest
     experiment: Experiment
-    head: HeadScores | None  # None without a run, and for a head that may look at nothing
+    head: HeadScores | None  # None without a run, and for a head to which nothing is visible

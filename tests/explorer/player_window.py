@@ -16,4 +16,4 @@ def panel(window: MainWindow) -> DecodingPanel:
 def pressed(window: MainWindow, button: QWidget) -> None:
     """Click `button`, and wait until what it asked for is there."""
     click(button, button.rect().center())
-    wait_until(lambda: window.session.state.asked is None and not window.bridge.busy)
+    wait_until(lambda: window.session.state.pending_step is None and not window.bridge.busy)

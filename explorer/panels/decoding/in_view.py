@@ -141,7 +141,7 @@ class InView(QObject):
     def lacking(self, now: Situation) -> DecodeStepRequest | None:
         """The step in view, where it came from a file, say, and has to be computed again."""
         branches = now.branches
-        if self.is_beam or branches.current == ROOT or now.asked is not None or not now.up_to_date:
+        if self.is_beam or branches.current == ROOT or now.pending is not None or not now.up_to_date:
             return None
         like = step_request(now, self.settings, self.steps)
         return self.work.missing(branches.path(), self.steps, like)

@@ -260,7 +260,7 @@ class SessionActions:
 
 def situation(state: State) -> Situation:
     """What of `state` the player goes by."""
-    document, notice, asked = state.document, state.notice, state.asked
+    document, notice, pending = state.document, state.notice, state.pending_step
     return Situation(
         loaded=state.results.loaded,
         origin=document.origin,
@@ -269,7 +269,7 @@ def situation(state: State) -> Situation:
         head=state.selection.head,
         up_to_date=state.up_to_date,
         answer=state.results.decoded,
-        asked=asked.request if asked is not None else None,
+        pending=pending.request if pending is not None else None,
         passage=state.passage,
         problem=notice.text if notice is not None and notice.lane == DecodeStepRequest.lane else "",
     )

@@ -68,7 +68,7 @@ class DecodePlayer(InView):
         if view is not None and is_new and view.request.inputs == now.inputs:
             for step in view.steps if isinstance(view, DecodeSamplesView) else (view,):
                 self.work.keep(step)
-        if pending is not None and now.asked != pending:
+        if pending is not None and now.pending != pending:
             self.pending = None
             if view is not None and is_new and now.passage and view.request == pending:
                 self._go_on(view)
@@ -269,6 +269,6 @@ class DecodePlayer(InView):
         self._pause()
         was_written = self.pending is not None
         self._actions.delete(node)
-        broken_off = was_written and self.now().asked is None
+        broken_off = was_written and self.now().pending is None
         self.said = f"Deleted{', while its next token was computed' if broken_off else ''}. Ctrl+Z brings it back."
         self.changed.emit()

@@ -24,7 +24,7 @@ class Situation:
     head: int
     up_to_date: bool  # whether what is on screen was computed from this text
     answer: DecodeStepView | DecodeSamplesView | None  # the engine's last
-    asked: DecodeStepRequest | DecodeSamplesRequest | None  # the step under way
+    pending: DecodeStepRequest | DecodeSamplesRequest | None  # the step under way
     passage: int  # what is being written in one go; 0 when it was broken off
     problem: str  # why the last step could not be done, as the notice says it; "" where it could
 

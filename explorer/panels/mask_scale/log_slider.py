@@ -37,7 +37,6 @@ class LogSlider(ThemedWidget):
     """
 
     value_changed = Signal(float)  # by the person, also during a drag
-    released = Signal()  # a drag ended
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(name, parent)
@@ -173,7 +172,6 @@ class LogSlider(ThemedWidget):
         if self._dragging and event.button() == Qt.MouseButton.LeftButton:
             self._dragging = False
             self.update()
-            self.released.emit()
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton and self.handle_rect().contains(event.position()):

@@ -270,7 +270,7 @@ def check(state: State) -> None:
     for writing in state.document.writings:
         assert writing.branches.current in writing.branches
         assert all(node.parent in writing.branches for node in writing.branches.nodes)
-    if state.asked is not None:
-        assert state.asked.request.inputs.prompt == state.document.text
-        assert all(parent in state.document.branches for parent in state.asked.parents)
+    if state.pending_step is not None:
+        assert state.pending_step.request.inputs.prompt == state.document.text
+        assert all(parent in state.document.branches for parent in state.pending_step.parents)
         assert 0 < state.passage <= state.passages

@@ -282,7 +282,7 @@ def test_what_breaks_it_off_drops_the_step_that_is_under_way(session, break_off)
     request = answers.step_request(before.branches)
     session.dispatch(AskStep(request, 1, goes_on=True))
     break_off(session)
-    assert session.state.asked is None
+    assert session.state.pending_step is None
     broken_off = session.state.document
     session.dispatch(Arrived(answers.step_view(request)))
     assert session.state.document == broken_off
@@ -310,7 +310,7 @@ def test_a_step_that_fails_ends_the_playing(session):
     request = answers.step_request()
     session.dispatch(AskStep(request))
     session.dispatch(Arrived(answers.failure(request)))
-    assert (session.state.asked, session.state.passage) == (None, 0)
+    assert (session.state.pending_step, session.state.passage) == (None, 0)
     assert session.state.notice is not None
     assert not session.can_undo
 
@@ -438,7 +438,7 @@ def test_what_is_not_in_the_tree_is_refused(session, intent, sentence):
     write(session, 1)
     with pytest.raises(ValueError, match=sentence):
         session.dispatch(intent)
-    assert session.state.asked is None
+    assert session.state.pending_step is None
 
 
 def test_a_full_tree_takes_no_more(qapp):

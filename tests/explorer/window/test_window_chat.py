@@ -122,7 +122,7 @@ def test_decoding_writes_the_assistants_turn(window: MainWindow) -> None:
         click(panel.view.transport.step_button, panel.view.transport.step_button.rect().center())
         settle(window)
     assert any(isinstance(request, DecodeStepRequest) and request.inputs.prompt == Chat((HI,)) for request in asked)
-    wait_until(lambda: window.session.state.asked is None and not window.bridge.busy)
+    wait_until(lambda: window.session.state.pending_step is None and not window.bridge.busy)
     click(panel.view.use, panel.view.use.rect().center())
     settle(window)
     prompt = read(window)

@@ -149,9 +149,9 @@ def test_another_number_format_while_it_plays_stops_it_and_shows_the_step_it_was
     decode.view.transport.speed.setValue(decode.view.transport.speed.maximum())
     for dtype in ("bfloat16", "float32"):
         click(decode.view.transport.play_button, decode.view.transport.play_button.rect().center())
-        wait(lambda: decode.player.at % 10 >= 3 and window.session.state.asked is not None)
+        wait(lambda: decode.player.at % 10 >= 3 and window.session.state.pending_step is not None)
         window.session.dispatch(Place(Placement("cpu", dtype)))
-        assert window.session.state.asked is None
+        assert window.session.state.pending_step is None
         settle(window)
         assert not decode.player.playing
         assert decode.view.status.text().startswith(f"Step {decode.player.at}: took")

@@ -118,6 +118,6 @@ def test_the_player_says_what_a_recurrent_model_keeps(window):
     panel = panel_of(window, DecodingPanel)
     panel.view.tabs.button(CACHE).click()
     panel.view.transport.step_button.click()
-    wait_until(lambda: window.session.state.asked is None and not window.bridge.busy)
+    wait_until(lambda: window.session.state.pending_step is None and not window.bridge.busy)
     assert panel.view.cache.words.text().endswith("kB are kept for the next step.")
     assert panel.view.cache.bars.empty_text.startswith("No keys and values: a recurrent model goes on from its state")

@@ -149,7 +149,7 @@ def test_a_translator_begins_with_a_beam_search_until_a_person_chooses(window):
     decode = panel_of(window, DecodingPanel)
     assert strategy_of(decode) == "beam"
     click(decode.view.transport.step_button, decode.view.transport.step_button.rect().center())
-    wait_until(lambda: window.session.state.asked is None and not window.bridge.busy)
+    wait_until(lambda: window.session.state.pending_step is None and not window.bridge.busy)
     assert decode.view.texts.list.rows[0].text.startswith("El")
     assert (
         decode.view.texts.heading.text()

@@ -239,7 +239,7 @@ def test_the_outermost_settings_write(story_gpt, settings):
     assert math.isfinite(last.log_probability)
 
 
-def test_a_masked_model_fills_the_mask_it_is_surest_of_first(story_bert):
+def test_a_masked_model_fills_its_most_confident_mask_first(story_bert):
     text = "Tom [MASK] to the [MASK]."
     steps = list(decode(story_bert, text, 5))
     assert [step.text for step in steps] == ["Tom went to the [MASK].", "Tom went to the station."]

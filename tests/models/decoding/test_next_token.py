@@ -1,4 +1,4 @@
-"""One more token: as transformers would write it, characters whole, masks from the surest on."""
+"""One more token: as transformers would write it, characters whole, masks from the most confident on."""
 
 from __future__ import annotations
 
@@ -131,19 +131,19 @@ def test_translator_that_wrote_its_own_answer_has_nothing_to_add(en_es: Model) -
 # --------------------------------------------------------------------------- masks
 
 
-def test_surest_mask_is_filled_first(story_bert: Model) -> None:
+def test_the_most_confident_mask_is_filled_first(story_bert: Model) -> None:
     text = "Anna lost her ball in the [MASK]. Tom helped [MASK] find it."
     inputs = story_bert.encode(text).inputs
     with torch.no_grad():
         p = tiny.eager(story_bert)(**inputs).logits[0].double().softmax(-1)
     masks = (inputs["input_ids"][0] == story_bert.tokenizer.mask_token_id).nonzero().flatten().tolist()
-    surest = max(masks, key=lambda position: float(p[position].max()))
-    word = story_bert.tokenizer.convert_ids_to_tokens(int(p[surest].argmax()))
+    best = max(masks, key=lambda position: float(p[position].max()))
+    word = story_bert.tokenizer.convert_ids_to_tokens(int(p[best].argmax()))
     head, middle, tail = text.split("[MASK]")
-    expected = f"{head}{word}{middle}[MASK]{tail}" if surest == masks[0] else f"{head}[MASK]{middle}{word}{tail}"
+    expected = f"{head}{word}{middle}[MASK]{tail}" if best == masks[0] else f"{head}[MASK]{middle}{word}{tail}"
     written = step(story_bert, text)
     assert written.whole == expected
-    assert chosen(written).probability == pytest.approx(float(p[surest].max()), rel=1e-4)
+    assert chosen(written).probability == pytest.approx(float(p[best].max()), rel=1e-4)
     done = text_of(step(story_bert, text_of(written)))
     assert "[MASK]" not in done
     with pytest.raises(InputError, match=r"no \[MASK\] to fill.*press Mask"):

@@ -424,7 +424,7 @@ def test_another_heads_rows_come_from_a_whole_pass_and_then_go_on_from_there(gpt
     np.testing.assert_allclose(grown.weights[:-1, :-1], other.weights, atol=1e-6)
 
 
-def test_masks_are_filled_the_surest_first(bert):
+def test_the_most_confident_mask_is_filled_first(bert):
     text = "Tom and [MASK] went to the [MASK]."
     views = played(bert, 5, text)
     assert len(views) == 2

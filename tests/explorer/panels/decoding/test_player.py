@@ -29,7 +29,7 @@ class Stage:
             head=3,
             up_to_date=True,
             answer=None,
-            asked=None,
+            pending=None,
             passage=0,
             problem="",
         )
@@ -37,11 +37,11 @@ class Stage:
 
     def ask_step(self, request: DecodeStepRequest, parent: int, goes_on: bool) -> None:
         self.done.append(("step", request, parent, goes_on))
-        self.now = replace(self.now, asked=request, passage=1)
+        self.now = replace(self.now, pending=request, passage=1)
 
     def ask_samples(self, request: DecodeSamplesRequest, parents: tuple[int, ...], shown: int, goes_on: bool) -> None:
         self.done.append(("samples", request, parents, shown, goes_on))
-        self.now = replace(self.now, asked=request, passage=1)
+        self.now = replace(self.now, pending=request, passage=1)
 
     def go_to(self, node: int) -> None:
         self.done.append(("go to", node))
@@ -75,10 +75,10 @@ def player(qapp, stage) -> DecodePlayer:
 
 def answered(stage: Stage, player: DecodePlayer, token: int) -> None:
     """The engine has chosen `token`, and the session has it in its tree."""
-    request = stage.now.asked
+    request = stage.now.pending
     assert isinstance(request, DecodeStepRequest)
     tree = stage.now.branches.grow(token, f"t{token}", -0.5)
-    stage.becomes(player, asked=None, answer=answers.step_view(request, token), branches=tree)
+    stage.becomes(player, pending=None, answer=answers.step_view(request, token), branches=tree)
 
 
 def test_a_step_is_asked_for_at_the_place_in_view(stage, player):
@@ -100,7 +100,7 @@ def test_a_step_is_asked_for_at_the_place_in_view(stage, player):
 def test_playing_goes_on_by_itself_until_the_steps_are_used_up(qtbot, stage, player):
     player.play(True)
     for token in (7, 8, 9, 10, 11):
-        qtbot.waitUntil(lambda: stage.now.asked is not None)
+        qtbot.waitUntil(lambda: stage.now.pending is not None)
         answered(stage, player, token)
     assert not player.playing
     assert player.why_not().startswith("All 5 steps are used up")
@@ -109,7 +109,7 @@ def test_playing_goes_on_by_itself_until_the_steps_are_used_up(qtbot, stage, pla
 
 def test_a_step_that_fails_ends_playing_and_says_why(stage, player):
     player.play(True)
-    stage.becomes(player, asked=None, problem="There is not enough memory.")
+    stage.becomes(player, pending=None, problem="There is not enough memory.")
     assert not player.playing
     assert player.said == "There is not enough memory."
 
