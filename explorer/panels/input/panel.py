@@ -342,7 +342,7 @@ class InputPanel(Panel):
         self.mark.setVisible(count > 0)
 
     def _render_arcs(self, state: State, pointed: Pointed) -> None:
-        row, ran = shown_row(state, pointed), state.ran
+        row, ran = shown_row(state, pointed.query), state.ran
         self.picture.show_weights(None if row is None else row.weights)
         shaded = False
         for strip in (self.strip, self.target.strip):

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from explorer.panels.selected_head import by_words, head_name, head_shown, row_of, site_word_labels, token_word
-from explorer.session.hover import Pointed
 from explorer.session.state import State
 from models.protocol.head import HeadView, RowView
 from models.protocol.values import Site
@@ -23,12 +22,12 @@ class ShownRow:
     is_merged: bool  # of words
 
 
-def shown_row(state: State, pointed: Pointed) -> ShownRow | None:
-    """The row of the query that is pointed at, else of the selected one; None where no weights of the site are here."""
+def shown_row(state: State, pointed: int) -> ShownRow | None:
+    """The row of the query `pointed` (-1: none), else of the selected one; None where the site has no weights here."""
     view, ran, site = head_shown(state), state.ran, state.site
     if view is None or ran is None or site is None or not _is_of(view, site):
         return None
-    row = pointed.query if 0 <= pointed.query < site.queries else state.selection.query
+    row = pointed if 0 <= pointed < site.queries else state.selection.query
     row = view.request.query if isinstance(view, RowView) else row  # the others are not here
     if isinstance(view, HeadView) and view.by_word is not None and by_words(state):
         words, names = site_words(ran, site)[0], site_word_labels(ran, site)[0]
