@@ -24,25 +24,24 @@ from models.protocol.order import Moved, ShuffleRequest, ShuffleView
 from models.protocol.values import Token
 from models.views.positions import describe_positions
 
+_OF_ONE_WORD = "A single word has no other order. Type a second one."
+_STAYS: dict[type, str] = {
+    Pair: "Each word of a pair belongs to its text, so none changes places. Remove the second text to try it with one.",
+    Batch: "The order of words is changed in one text alone: take the others of the batch out.",
+}
 _ROWS = 256  # positions whose logits are held at once
 
 
 def answer(request: ShuffleRequest, context: Context) -> ShuffleView:
     run = context.run(request.run)
-    if isinstance(run.text, Pair):
-        raise InputError(
-            "Each word of a pair belongs to one of its texts, so their order is not changed here. Take the second text "
-            "out to try it with one."
-        )
-    if isinstance(run.text, Batch):
-        raise InputError("The order of words is changed in one text alone: take the others of the batch out.")
     context.report("Running the text in another order", None)
-    return shuffle_view(request, run.model, run.trace, run.model.text_read(run.text), context.should_stop)
+    text = run.text if isinstance(run.text, Pair | Batch) else run.model.text_read(run.text)
+    return shuffle_view(request, run.model, run.trace, text, context.should_stop)
 
 
 @torch.no_grad()
 def shuffle_view(
-    request: ShuffleRequest, model: Model, trace: Trace, text: str, should_stop: Callable[[], bool]
+    request: ShuffleRequest, model: Model, trace: Trace, text: str | Pair | Batch, should_stop: Callable[[], bool]
 ) -> ShuffleView:
     """How far each token's output moves with its words in the order that the request's seed says.
 
@@ -55,7 +54,8 @@ def shuffle_view(
     if model.info.family == "vision":
         raise InputError(f"{model.info.name} looks at pictures: there are no words whose order could be changed.")
     tokens = trace.source or trace.tokens
-    order = new_order(words_of(tokens, text), len(tokens), request.seed)
+    words = words_of(tokens, text) if isinstance(text, str) else []
+    order = new_order(words, len(tokens), request.seed)
     scheme = describe_positions(model, trace.sites[0])
     causal = not model.seq2seq and trace.sites[0].causal
     can_open = causal and not model.info.weights_only  # such a model's mask is out of reach
@@ -77,7 +77,7 @@ def shuffle_view(
         on=measure(),
         off=None if scheme.off_note else measure(off),
         off_open=measure(off, Mask("none")) if can_open and not scheme.off_note else None,
-        note="" if moved else "A single word has no other order. Type a second one.",
+        note="" if moved else _STAYS.get(type(text), _OF_ONE_WORD),
         scheme=scheme,
     )
 

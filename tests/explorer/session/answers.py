@@ -56,6 +56,7 @@ def loaded(
     example: str = "Tom and Anna went",
     placement: Placement = DEFAULT_PLACEMENT,
     chat: bool = False,
+    pairs: bool = False,
 ) -> Loaded:
     info = CheckpointInfo(
         reference=reference,
@@ -72,6 +73,7 @@ def loaded(
         file_bytes=4,
         example=example,
         chat=chat,
+        pairs=pairs,
     )
     return Loaded(
         request=LoadRequest(reference=reference, placement=placement),

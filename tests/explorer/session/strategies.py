@@ -32,6 +32,8 @@ from explorer.session.intents import (
     SelectQuery,
     SetChat,
     SetDecoding,
+    SetPair,
+    SetSecond,
     SetStrategy,
     SetText,
     SetTurns,
@@ -41,7 +43,7 @@ from explorer.session.intents import (
 )
 from explorer.session.state import Document, Notice, Selection
 from explorer.session.writing import Origin, Writing
-from models.protocol.chat import ROLES, Turn
+from models.protocol.chat import ROLES, Pair, Turn
 from models.protocol.decoding import DecodeStepRequest
 from models.protocol.decoding_settings import DecodeSettings, Strategy
 from models.protocol.interventions import Mask, Scale
@@ -83,6 +85,7 @@ DOCUMENTS = st.builds(
     CHECKPOINTS,
     TEXTS,
     SELECTIONS,
+    second=st.none() | TEXTS,
     chat=st.booleans(),
     turns=TURNS,
     decoding=DECODINGS,
@@ -117,6 +120,8 @@ def steps() -> st.SearchStrategy[Intent]:
         st.builds(OpenCheckpoint, CHECKPOINTS),
         st.builds(SetText, TEXTS),
         st.builds(SetChat, st.booleans()),
+        st.builds(SetSecond, st.none() | TEXTS),
+        st.builds(SetPair, st.builds(Pair, TEXTS, TEXTS)),
         st.builds(SetTurns, TURNS),
         st.builds(SayInTurn, st.integers(-1, 3), TEXTS),
         st.builds(SelectHead, SITES, st.integers(-1, 8)),

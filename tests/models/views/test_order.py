@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from models import run
 from models.forward.model import Model
+from models.protocol.chat import Pair
 from models.protocol.interventions import Intervention, Mask, Positions
 from models.protocol.order import Moved, ShuffleRequest, ShuffleView
 from models.protocol.work import Cancelled, never
@@ -130,3 +131,12 @@ def test_an_order_is_a_permutation_that_leaves_the_rest(sizes, seed, first):
     assert order[-1] == place
     assert (order == sorted(order)) == (len(words) < 2)
     assert order == new_order(words, place + 1, seed)
+
+
+def test_words_of_a_pair_stay_in_their_texts(story_bert):
+    trace = run(story_bert, ("Tom went home.", "Anna has a ball."))
+    pair = Pair("Tom went home.", "Anna has a ball.")
+    view = shuffle_view(ShuffleRequest(run=1, seed=3), story_bert, trace, pair, never)
+    assert "Remove the second text" in view.note
+    assert view.order == tuple(range(len(trace.tokens)))
+    assert view.on.largest == 0

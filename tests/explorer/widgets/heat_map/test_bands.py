@@ -104,3 +104,15 @@ def test_what_the_colours_show_is_that_of_the_block(heat_map) -> None:
         colours.append({image.pixelColor(heat_map.cell_rect(*cell).center().toPoint()).name() for cell in cells})
     assert [len(shown) for shown in colours] == [1, 1]
     assert colours[0] != colours[1]
+
+
+def test_a_block_of_a_map_in_tiles_asks_for_its_own(heat_map) -> None:
+    names = [str(i) for i in range(2000)]
+    heat_map.set_map("map", names, names)
+    heat_map.show_block((range(200), range(1500, 1800)))
+    tiles = heat_map.missing()[1:]  # beside the overview
+    assert tiles
+    for tile in tiles:
+        assert tile.rows(2000).start < 200
+        assert tile.columns(2000).start < 1800
+        assert tile.columns(2000).stop > 1500
