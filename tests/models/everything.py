@@ -14,6 +14,7 @@ from models.engine.engine import Engine
 from models.protocol.alignment import AlignmentRequest
 from models.protocol.atlas import AtlasRequest
 from models.protocol.cell import CellRequest
+from models.protocol.classes import ClassesRequest
 from models.protocol.comparison import CompareRequest
 from models.protocol.decoding import (
     DecodeRowsRequest,
@@ -34,6 +35,7 @@ from models.protocol.prediction import PredictionRequest
 from models.protocol.request import Failure, Request, Result
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest, Ran
+from models.protocol.sentence import SentenceRequest
 from models.protocol.trust import TrustRequest
 from models.protocol.values import Placement, SiteRef, Tile
 from models.protocol.variance import VarianceRequest
@@ -98,6 +100,17 @@ def edits(site: SiteRef) -> list[tuple[Intervention, ...]]:
     ]
 
 
+def _what_it_says(engine: Engine, ran: Ran) -> Request:
+    """Words, classes or a vector."""
+    model, last = engine.workspace.model, len(ran.tokens) - 1
+    assert model is not None
+    if model.info.class_head is not None:
+        return ClassesRequest(run=ran.run, position=last)
+    if model.info.family == "encoder":
+        return SentenceRequest(run=ran.run)
+    return PredictionRequest(run=ran.run, positions=(0, last))
+
+
 def views(engine: Engine, ran: Ran, folder: Path) -> Asked:
     """Every request about one run; of an edited one those that see the edit."""
     site, query, key = ran.sites[-1].ref, ran.sites[-1].queries - 1, 0
@@ -105,7 +118,7 @@ def views(engine: Engine, ran: Ran, folder: Path) -> Asked:
     about: dict[str, Any] = {"run": ran.run}
     cell: dict[str, Any] = {**about, "site": site, "head": head}
     requests: list[Request] = [
-        PredictionRequest(**about, positions=(0, last)),
+        _what_it_says(engine, ran),
         HeadRequest(**cell),
         TilesRequest(**cell, tiles=(Tile(0, 0, 0), Tile(1, 0, 0)), pooling="mean"),
         AtlasRequest(**about, size=64),

@@ -66,6 +66,10 @@ def test_an_included_model_answers_everything_as_on_the_cpu(tmp_path, name, dtyp
         ("bloom", "bfloat16"),
         ("deberta_v2", "float32"),
         ("bert_bare", "float32"),
+        ("bert_several", "float32"),
+        ("bert_tagger", "bfloat16"),
+        ("bert_answerer", "float32"),
+        ("gpt2_classifier", "float32"),
     ],
 )
 def test_a_family_answers_everything_as_on_the_cpu(tiny_folder, tmp_path, kind, dtype):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 import transformers
+from safetensors.torch import load_file, save_file
 
-from models import open_checkpoint, run
+from models import adopt, open_checkpoint, run
 from models.forward.classes import best_of_tokens, classes_at, ends_of_span
 from models.forward.model import Model
 from models.forward.predictions import predict
@@ -116,6 +119,27 @@ def test_padding_in_the_text_is_passed_over_as_transformers_does(tiny_model: Tin
     with torch.no_grad():
         out = tiny.eager(model)(input_ids=torch.tensor([ids]))
     np.testing.assert_allclose(run(model, ids).logits[0], out.logits[0].numpy(), atol=1e-5)
+
+
+def test_a_classifier_that_is_handed_over_keeps_its_head(tiny_model: TinyModel) -> None:
+    folder = tiny_model("bert_classifier")
+    module = transformers.AutoModelForSequenceClassification.from_pretrained(folder.info.folder).eval()
+    given = adopt(module, folder.tokenizer)
+    try:
+        logits = run(given, tiny.SENTENCE).logits
+    finally:
+        given.release()
+    np.testing.assert_allclose(logits[0], theirs(folder, tiny.SENTENCE).logits[0].numpy(), atol=1e-5)
+
+
+def test_a_head_that_is_not_in_the_files_is_left_out(tiny_folder: TinyFolder, tmp_path: Path) -> None:
+    folder = tmp_path / "headless"
+    shutil.copytree(tiny_folder("bert_tagger"), folder)
+    tensors = load_file(folder / "model.safetensors")
+    save_file({n: t for n, t in tensors.items() if not n.startswith("classifier")}, folder / "model.safetensors")
+    info = open_checkpoint(folder).info
+    assert (info.family, info.class_head) == ("encoder", None)
+    assert info.wordless == "classifier.weight is not in the file"
 
 
 def test_it_says_no_words(tiny_model: TinyModel) -> None:
