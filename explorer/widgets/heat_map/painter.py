@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from PySide6.QtCore import QLineF, QRectF, Qt
-from PySide6.QtGui import QColor, QImage, QPainter, QPen
+from PySide6.QtGui import QColor, QFontMetricsF, QImage, QPainter, QPen
 
 from explorer.theme import Theme
 from explorer.widgets.heat_map.frame import GAP, Frame
@@ -68,14 +68,22 @@ class MapPainter:
         painter.setFont(self.frame.font)
         painter.setPen(QColor(self.theme.text_dim))
         area, line = self.map_rect, self.frame.line
-        title = QRectF(area.left(), area.bottom() + GAP, area.width(), line)
-        text = f"{KEY_TITLE} · {self.key_note}" if self.key_note else KEY_TITLE
-        painter.drawText(_widened(title, painter, text), _CENTRE, text)
+        painter.drawText(*self.key_title())
         x = area.left() - 2 * GAP - self.frame.row_label_width - line / 2
         painter.translate(x, area.center().y())
         painter.rotate(-90)
         painter.drawText(QRectF(-200, -line / 2, 400, line), _CENTRE, QUERY_TITLE)
         painter.restore()
+
+    def key_title(self) -> tuple[QRectF, Qt.AlignmentFlag, str]:
+        """Where the title of the keys stands, below the map's middle as far as the widget goes, and what it says."""
+        metrics, room = QFontMetricsF(self.frame.font), self.frame.strip.width()
+        texts = [f"{KEY_TITLE} · {self.key_note}", f"key · {self.key_note}"] if self.key_note else [KEY_TITLE]
+        text = next((text for text in texts if metrics.horizontalAdvance(text) + 4 <= room), texts[-1])
+        text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, room - 4)
+        width = metrics.horizontalAdvance(text) + 4
+        left = min(max(0.0, self.map_rect.center().x() - width / 2), room - width)
+        return QRectF(left, self.map_rect.bottom() + GAP, width, self.frame.line), _CENTRE, text
 
     def draw_selection(self, painter: QPainter, query: int, key: int) -> None:
         """A frame in the query accent about the selected cell, set off from any colour beneath."""
@@ -122,9 +130,3 @@ def _draw_crosshair_line(painter: QPainter, line: QLineF) -> None:
     for colour, width in ((QColor(0, 0, 0, 110), 3.0), (QColor(255, 255, 255, 235), 1.0)):
         painter.setPen(QPen(colour, width, c=Qt.PenCapStyle.FlatCap))
         painter.drawLine(line)
-
-
-def _widened(rect: QRectF, painter: QPainter, text: str) -> QRectF:
-    """The rectangle, grown about its middle until the text fits."""
-    lacking = max(0.0, painter.fontMetrics().horizontalAdvance(text) + 4 - rect.width())
-    return rect.adjusted(-lacking / 2, 0, lacking / 2, 0)
