@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from models.protocol.batch import Batch as Batch
     from models.protocol.chat import Chat as Chat
     from models.protocol.chat import Pair as Pair
+    from models.protocol.interventions import Adapter as Adapter
     from models.protocol.interventions import Mask as Mask
     from models.protocol.interventions import Positions as Positions
     from models.protocol.interventions import Scale as Scale
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from models.views.saved_weights import load_weights as load_weights
 
 _HOMES = {
+    "Adapter": "models.protocol.interventions",
     "Batch": "models.protocol.batch",
     "Chat": "models.protocol.chat",
     "Mask": "models.protocol.interventions",
@@ -51,7 +53,7 @@ _HOMES = {
 }
 
 __all__ = [
-    *("Batch", "Chat", "Mask", "Model", "Pair", "Positions", "Scale", "Trace"),
+    *("Adapter", "Batch", "Chat", "Mask", "Model", "Pair", "Positions", "Scale", "Trace"),
     *("adopt", "attend", "decode", "load_weights", "open_checkpoint", "run", "save_weights"),
 ]
 

@@ -31,7 +31,7 @@ from models.protocol.decoding import DecodeSamplesView, DecodeStepRequest, Decod
 from models.protocol.describing import Described, DescribeRequest
 from models.protocol.export import Exported, ExportRequest
 from models.protocol.head import HeadView
-from models.protocol.interventions import Mask, Positions
+from models.protocol.interventions import Adapter, Mask, Positions
 from models.protocol.loading import Loaded, LoadRequest
 from models.protocol.quality import QualityRequest, QualityView
 from models.protocol.request import Failure, Lane, Progress, Result, RunRequest
@@ -121,13 +121,15 @@ def _came_along(picture: str) -> bool:
 
 def _takes(info: CheckpointInfo, listed: InterventionItem) -> bool:
     """Whether the model can be run with this change: a textbook model takes none, some take no other scores."""
+    if isinstance(listed.value, Adapter):
+        return info.adapter is not None and not info.adapter.why
     return not info.textbook and (not info.weights_only or isinstance(listed.value, Positions))
 
 
 def _is_global(listed: InterventionItem) -> bool:
     """Whether it means the same in any model: it names no layer and no head, and paints no cell."""
     value = listed.value
-    return isinstance(value, Positions) or (
+    return isinstance(value, (Positions, Adapter)) or (
         value.site is None and value.head is None and not (isinstance(value, Mask) and value.paints)
     )
 

@@ -17,13 +17,13 @@ from explorer.session.view_options import ViewOptions
 from models.files.whole_files import not_written, write_whole
 from models.protocol.chat import MOST_TURNS, Role, Turn
 from models.protocol.decoding_settings import DecodeSettings
-from models.protocol.interventions import MOST, Intervention, Mask, PositionMode, Positions, Scale
+from models.protocol.interventions import MOST, Adapter, Intervention, Mask, PositionMode, Positions, Scale
 from models.protocol.mask_kinds import Cell
 from models.protocol.values import SiteRef
 
-VERSION = 5  # 1 had no branches, 2 no conversations, 3 not how the model is to write, 4 no second text
-WITHOUT_SECOND = 4
-"""Written where there is no second text, so that programs that know of none read the file too."""
+VERSION = 6  # 1 had no branches, 2 no conversations, 3 not how the model is to write, 4 no second text, 5 no adapters
+WITHOUT_ADAPTER, WITHOUT_SECOND = 5, 4
+"""Written where there is no such change, and no second text, so that programs that know of none read the file too."""
 
 LARGEST = 4 << 20
 """Bytes of the largest file that is written or read."""
@@ -61,6 +61,11 @@ class _Mask(msgspec.Struct, tag_field="kind", tag="mask", forbid_unknown_fields=
 class _Positions(msgspec.Struct, tag_field="kind", tag="positions", forbid_unknown_fields=True):
     mode: PositionMode
     by: Place = 0
+    on: bool = True
+
+
+class _Adapter(msgspec.Struct, tag_field="kind", tag="adapter", forbid_unknown_fields=True):
+    adapter: bool  # whether it is put on
     on: bool = True
 
 
@@ -113,7 +118,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     turns: Annotated[list[_Turn], Meta(max_length=MOST_TURNS)] = []
     selection: _Selection = msgspec.field(default_factory=_Selection)
     view: ViewOptions = ViewOptions()
-    interventions: Annotated[list[_Scale | _Mask | _Positions], Meta(max_length=_MOST_LISTED)] = []
+    interventions: Annotated[list[_Scale | _Mask | _Positions | _Adapter], Meta(max_length=_MOST_LISTED)] = []
     decoding: Decoding = Decoding()
     branches: _Branches = msgspec.field(default_factory=_Branches)
 
@@ -127,7 +132,7 @@ def encode(document: Document) -> bytes:
     selection = document.selection
     file = _File(
         program="attention-explorer",
-        version=WITHOUT_SECOND if document.second is None else VERSION,
+        version=_version(document),
         checkpoint=document.checkpoint,
         text=document.text,
         second=msgspec.UNSET if document.second is None else document.second,
@@ -155,6 +160,12 @@ def encode(document: Document) -> bytes:
             "Shorten the text, or delete branches of it."
         )
     return content
+
+
+def _version(document: Document) -> int:
+    if any(isinstance(listed.value, Adapter) for listed in document.interventions):
+        return VERSION
+    return WITHOUT_SECOND if document.second is None else WITHOUT_ADAPTER
 
 
 def decode(content: bytes) -> Document:
@@ -213,7 +224,7 @@ class _Version(msgspec.Struct):
     version: int
 
 
-def _record(listed: InterventionItem) -> _Scale | _Mask | _Positions:
+def _record(listed: InterventionItem) -> _Scale | _Mask | _Positions | _Adapter:
     match listed.value:
         case Scale() as scale:
             return _Scale(scale.factor, _to_site(scale.site), scale.head, listed.on)
@@ -222,9 +233,11 @@ def _record(listed: InterventionItem) -> _Scale | _Mask | _Positions:
             return _Mask(mask.kind, mask.window, cells, _to_site(mask.site), mask.head, listed.on)
         case Positions() as positions:
             return _Positions(positions.mode, positions.by, listed.on)
+        case Adapter() as adapter:
+            return _Adapter(adapter.on, listed.on)
 
 
-def _value(record: _Scale | _Mask | _Positions) -> Intervention:
+def _value(record: _Scale | _Mask | _Positions | _Adapter) -> Intervention:
     """Raises ValueError where the intervention itself refuses what the record says."""
     match record:
         case _Scale():
@@ -234,6 +247,8 @@ def _value(record: _Scale | _Mask | _Positions) -> Intervention:
             return Mask(record.mask, record.window, cells, _from_site(record.site), record.head)
         case _Positions():
             return Positions(record.mode, record.by)
+        case _Adapter():
+            return Adapter(record.adapter)
 
 
 def _to_branches(branches: Branches) -> _Branches:

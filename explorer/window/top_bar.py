@@ -16,6 +16,7 @@ from explorer.widgets.number_text import counted
 from explorer.window.device_menu import DeviceMenu
 from models.files.catalogue import HANDED_OVER, shipped
 from models.protocol.export import ExportRequest
+from models.protocol.interventions import Adapter
 from models.protocol.quality import QualityView
 
 _NAME, _LONG_NAME = 15, 20  # characters of a checkpoint's name that a narrow and a wide bar have room for
@@ -179,6 +180,11 @@ def facts(state: State) -> str:
     for layers, heads, key_heads in sorted(shapes):
         grouped = f" sharing {counted(key_heads, 'key')}" if key_heads != heads else ""
         parts.append(f"{counted(layers, 'layer')} × {counted(heads, 'head')}{grouped}")
+    adapter = loaded.info.adapter
+    if adapter is not None:
+        off = ran is not None and any(isinstance(item, Adapter) for item in ran.inputs.interventions)
+        named = f"LoRA {adapter.name}, scale {adapter.scale:.3g}"
+        parts.append("adapter left out" if adapter.why else f"{named}{': off' if off else ''}")
     if ran is not None:
         limit = f" of {loaded.info.context:,}" if loaded.info.context is not None else ""
         count = f"{len(ran.source):,} + {len(ran.tokens):,}" if ran.source else f"{len(ran.tokens):,}"

@@ -7,6 +7,8 @@ from importlib.util import find_spec
 
 GGUF = ("gguf", "accelerate")
 """What opens GGUF files: transformers asks for accelerate before it opens any."""
+ADAPTERS = ("peft",)
+"""What merges an adapter into its model."""
 SPREAD = ("accelerate",)
 """What spreads a model over several devices."""
 

@@ -111,7 +111,7 @@ def read_headers(folder: Path) -> Tensors:
     files = weight_files(folder)
     shapes: dict[str, tuple[int, ...]] = {}
     for file in files:
-        shapes.update(_header(file))
+        shapes.update(file_header(file))
     return Tensors(shapes, sum(file.stat().st_size for file in files))
 
 
@@ -150,7 +150,7 @@ def only_a_pickle(title: str, pickle: str) -> CheckpointError:
     )
 
 
-def _header(file: Path) -> dict[str, tuple[int, ...]]:
+def file_header(file: Path) -> dict[str, tuple[int, ...]]:
     """Names and shapes in a safetensors file; checks that the file is as long as its header says."""
     size = file.stat().st_size
     damaged = f"{file} is damaged or was not fetched whole"

@@ -90,7 +90,9 @@ def later_logits(model: Model, inputs: Mapping[str, Tensor], tokens: int) -> Ite
     None where they are kept.
     """
     body = getattr(model.module, "base_model", None)
-    if not _are_many(model, tokens) or body is None or body is model.module or not model.accepts("logits_to_keep"):
+    is_as_opened = model.adapter is None or not model.adapter.is_off  # so will the head be that makes them later
+    can_wait = body is not model.module and model.accepts("logits_to_keep") and is_as_opened
+    if not _are_many(model, tokens) or body is None or not can_wait:
         yield None
         return
     later = LaterLogits(model, inputs, body)

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from models.files.memory import KEPT_BYTES, most_tokens
 from models.files.weight_files import summary
+from models.forward.adapter import MergedAdapter
 from models.forward.capture import watch_blocks
 from models.forward.class_logits import spread_over_tokens
 from models.protocol.batch import Batch
@@ -111,6 +112,7 @@ class Model:
         named = {getattr(tokenizer, name, None) for name in ("unk_token_id", "mask_token_id")}
         self._labels: dict[int, str] = {}
         self._rendered: tuple[Chat, Rendered] | None = None
+        self.adapter: MergedAdapter | None = None  # that is merged into the weights
         self.position_scheme: object | None = None  # recognised once: see `models.forward.position_schemes`
         # tokens that stand for no text; a mask or an unknown word does stand for some
         self._hidden_ids = frozenset(getattr(tokenizer, "all_special_ids", ())) - named

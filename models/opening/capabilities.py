@@ -21,6 +21,7 @@ def capabilities(info: CheckpointInfo) -> tuple[Capability, ...]:
         _writing(info),
         *_conversation(info),
         *_pairs(info),
+        *(() if info.adapter is None else (Capability("Adapter", not info.adapter.why, info.adapter.words),)),
         Capability("Masks and scale", not no_mask, no_mask),
         _alignment(info, heads),
     )

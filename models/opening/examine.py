@@ -21,6 +21,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_N
 from transformers.tokenization_utils_base import VERY_LARGE_INTEGER
 
 from models.files import devices
+from models.files.adapter_files import base_of, has_adapter, read_adapter, without_base
 from models.files.catalogue import WEIGHTS, Card, folder_of, read_card
 from models.files.families import (
     auto_class,
@@ -45,7 +46,7 @@ from models.files.whole_files import not_written
 from models.opening.missing_tensors import Misshapen, is_of_head, misshapen_tensors, missing_tensors
 from models.protocol.errors import CheckpointError
 from models.protocol.hub import TOKENIZERS, HubListing, Tensors
-from models.protocol.values import AUTO, CheckpointInfo, Placement
+from models.protocol.values import AUTO, AdapterInfo, CheckpointInfo, Placement
 from models.text.pairs import reads_pairs
 from models.text.templates import has_template
 from models.text.tokenizer_checks import misfit_of, panics_raised
@@ -123,8 +124,8 @@ def examine(reference: str, listing: HubListing | None = None) -> Examined:
 
 
 def _examine_folder(reference: str, path: Path, listing: HubListing | None) -> Examined:
-    if not (path / "config.json").is_file() and (path / "adapter_config.json").is_file():
-        raise adapter(title_of(path))
+    if listing is None and has_adapter(path) and not (path / "config.json").is_file():
+        return _examine_adapter(reference, path)
     raw = read_json(path / "config.json", "Choose the folder that holds the model's config.json.")
     check_sizes(path)
     title = title_of(path)
@@ -166,7 +167,40 @@ def _examine_folder(reference: str, path: Path, listing: HubListing | None) -> E
     architecture = named if isinstance(named, str) else ""
     architecture, config = shown_part(architecture, config)
     info = _info(reference, path, architecture, config, tensors, read_card(path))
+    if listing is None and has_adapter(path):
+        info = replace(info, adapter=_adapter_of(path, info))
     return _checked(Examined(info, config), tensors)
+
+
+def _examine_adapter(reference: str, path: Path) -> Examined:
+    """Of a folder with an adapter alone: the model that it was made for, where that is on this computer."""
+    found = read_adapter(path)
+    if found.kind.upper() != "LORA":
+        raise adapter(title_of(path))
+    base = base_of(found)
+    if base is None:
+        raise without_base(found)
+    folder = find(base)
+    if found.why:
+        raise CheckpointError(f"{found.words}. Without it {base} can be opened by itself.")
+    if not (folder / "config.json").is_file() or has_adapter(folder):
+        raise CheckpointError(f"{found.name} is an adapter for {base}, which is no plain checkpoint. Open {base}.")
+    examined = _examine_folder(base, folder, None)
+    put_on = _adapter_of(path, examined.info)
+    if put_on.why:
+        raise CheckpointError(f"{put_on.words}. Without it {base} can be opened by itself.")
+    info = replace(examined.info, reference=reference, name=found.name, shipped=False, adapter=put_on)
+    return replace(examined, info=info)
+
+
+def _adapter_of(folder: Path, info: CheckpointInfo) -> AdapterInfo:
+    try:
+        found = read_adapter(folder)
+    except CheckpointError as error:
+        return AdapterInfo(title_of(folder), str(folder), "adapter", why=summary(error).rstrip("."))
+    if not found.why and info.family == "vision":
+        return replace(found, why="adapters of models of text alone are read here")
+    return found
 
 
 def _examine_header(reference: str, path: Path, listing: HubListing) -> Examined:

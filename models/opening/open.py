@@ -28,6 +28,7 @@ from models.forward.first_run import check_first_run
 from models.forward.model import Model
 from models.forward.recurrent_model import MODEL_TYPE, open_recurrent
 from models.forward.vision import open_vision
+from models.opening.adapters import merge
 from models.opening.examination import Examination
 from models.opening.examine import Examined, check_opens, examine, find, incomplete, misfit
 from models.protocol.errors import CheckpointError
@@ -81,7 +82,11 @@ def _open(examination: Examination, placement: Placement) -> Model:
     if examined.info.family == "vision":
         return open_vision(examined.info, _weights(examined, where, number), examined.folder)
     tokenizer, info = examination.tokenizer
-    model = Model(info, _weights(replace(examined, info=info), where, number), tokenizer)
+    module = _weights(replace(examined, info=info), where, number)
+    adapter = info.adapter if info.adapter is not None and not info.adapter.why else None
+    merged = merge(module, adapter) if adapter is not None else None
+    model = Model(info, module, tokenizer)
+    model.adapter = merged
     check_first_run(model)
     return model
 

@@ -133,7 +133,14 @@ class Positions:
             raise ValueError(f"Positions can be shifted by 0 or more, not by {self.by}: none is negative.")
 
 
-Intervention = Scale | Mask | Positions
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """Takes the LoRA adapter that the model was opened with out of its weights: the model before it was tuned."""
+
+    on: bool = False
+
+
+Intervention = Scale | Mask | Positions | Adapter
 
 
 def describe(intervention: Intervention) -> str:
@@ -143,6 +150,8 @@ def describe(intervention: Intervention) -> str:
             what = f"scores × {factor:.3g}"
         case Mask(window=window, cells=cells):
             what = intervention.definition.describe(window, cells or ())
+        case Adapter(on=on):
+            return f"adapter {'on' if on else 'off'}"
         case Positions(mode="off"):
             return "positions off"
         case Positions(by=by):
@@ -189,7 +198,7 @@ def same_slot(a: Intervention, b: Intervention) -> bool:
     """Whether one replaces the other in a list: the same knob turned further."""
     if type(a) is not type(b):
         return False
-    if isinstance(a, Positions) or isinstance(b, Positions):
+    if isinstance(a, (Positions, Adapter)) or isinstance(b, (Positions, Adapter)):
         return True
     painted = isinstance(a, Mask) and isinstance(b, Mask) and a.paints != b.paints
     return not painted and (a.site, a.head) == (b.site, b.head)
@@ -204,6 +213,8 @@ def is_neutral(intervention: Intervention) -> bool:
             return not intervention.definition.changes
         case Positions(mode=mode, by=by):
             return mode == "shift" and by == 0
+        case Adapter(on=on):
+            return on
 
 
 def parse_mask(text: str) -> Mask:
@@ -236,7 +247,7 @@ def check(interventions: Iterable[Intervention], sites: Iterable[Site]) -> None:
     known = {site.ref: site for site in sites}
     most = max((site.heads for site in known.values()), default=0)
     for item in interventions:
-        if isinstance(item, Positions):
+        if isinstance(item, (Positions, Adapter)):
             continue
         if item.site is not None and item.site not in known:
             raise ValueError(f"“{describe(item)}”: this model has no such layer.")

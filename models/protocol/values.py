@@ -136,6 +136,34 @@ class ClassHead:
 
 
 @dataclass(frozen=True, slots=True)
+class AdapterInfo:
+    """A LoRA adapter beside a checkpoint's weights, or one whose checkpoint was found: Hu et al. 2021."""
+
+    name: str
+    folder: str
+    kind: str  # "LORA", as its config has it
+    base: str = ""  # the checkpoint that it was made for, as its config names it
+    rank: int = 0
+    alpha: float = 0.0
+    scale: float = 0.0  # what the product of its two matrices is multiplied by: alpha / rank, or alpha / sqrt(rank)
+    modules: tuple[str, ...] = ()  # whose weights it tunes
+    why: str = ""  # why it is not put on its model; "" where it is
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """What these modules are called in a layer, each once: "c_attn", "q_proj"."""
+        return tuple(sorted({module.rpartition(".")[2] for module in self.modules}))
+
+    @property
+    def words(self) -> str:
+        """ "LoRA of rank 8, alpha 16 (scale 2), on c_attn"; or why it is not put on."""
+        if self.why:
+            return f"{self.name} is not put on: {self.why}"
+        on = f"on {', '.join(self.targets)} ({len(self.modules):,} matrices)"
+        return f"LoRA of rank {self.rank}, alpha {self.alpha:g} (scale {self.scale:.3g}), {on}"
+
+
+@dataclass(frozen=True, slots=True)
 class CheckpointInfo:
     """What can be said of a checkpoint from its config and the headers of its files, before loading it."""
 
@@ -167,6 +195,7 @@ class CheckpointInfo:
     pairs: bool = False  # it reads two texts together: its tokenizer has a template for pairs
     chat: bool = False  # it writes after a conversation too: its tokenizer has a chat template
     wordless: str = ""  # why it says no words, where its class has an output head: a tensor that is not in the file
+    adapter: AdapterInfo | None = None  # beside its weights, put on or not
     class_head: ClassHead | None = None  # of a classifier, whose family is then "encoder": it says no words
 
 

@@ -12,6 +12,7 @@ from torch import Tensor
 from models.attention import attention
 from models.attention.inputs import AttentionInputs, Part
 from models.attention.numbers import copied
+from models.forward.adapter import adapter_as
 from models.forward.classes import classes_at
 from models.forward.context import Context
 from models.forward.model import Model
@@ -32,7 +33,8 @@ def answer(request: CellRequest, context: Context) -> CellView:
     run = context.run(request.run)
     if run.model.info.weights_only:
         raise InputError(run.model.info.weights_only)
-    return cell_view(request, run.model, run.trace)
+    with adapter_as(run.model, run.trace.interventions):
+        return cell_view(request, run.model, run.trace)
 
 
 @torch.no_grad()

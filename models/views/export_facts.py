@@ -11,7 +11,7 @@ from typing import Any
 from models.files.content_hash import content_hash, revision_of
 from models.forward.origin import Origin
 from models.forward.trace import Trace
-from models.protocol.interventions import Intervention, Mask, Positions, Scale
+from models.protocol.interventions import Adapter, Intervention, Mask, Positions, Scale
 from models.protocol.values import SeenPicture, Site, SiteRef, Token
 from models.protocol.words import site_words
 from models.protocol.work import never
@@ -20,7 +20,12 @@ FORMAT = 1
 """Raised when a reader of the last format would misread a file."""
 
 _PACKAGES = ("attention-explorer", "torch", "transformers", "tokenizers", "numpy")
-_INTERVENTIONS: dict[str, type[Intervention]] = {"scale": Scale, "mask": Mask, "positions": Positions}
+_INTERVENTIONS: dict[str, type[Intervention]] = {
+    "scale": Scale,
+    "mask": Mask,
+    "positions": Positions,
+    "adapter": Adapter,
+}
 
 
 def facts(
@@ -106,6 +111,7 @@ def _checkpoint(origin: Origin, should_stop: Callable[[], bool]) -> dict[str, An
     info = origin.info
     return {
         **{name: getattr(info, name) for name in ("reference", "name", "model_type", "architecture", "family")},
+        "adapter": None if info.adapter is None else asdict(info.adapter),
         "revision": revision_of(info),
         "sha256": content_hash(info, should_stop),
     }

@@ -1,0 +1,100 @@
+"""A LoRA adapter that was merged into a model's weights, and how it is taken out and put in again.
+
+Merged, every weight of the model is an ordinary one, and what reads it (the steps of a cell, say) reads the tuned one.
+The untuned ones are kept beside, so that the model without the adapter is its base to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from safetensors import safe_open
+from torch import Tensor, nn
+from transformers.pytorch_utils import Conv1D
+
+from models.files.adapter_files import TENSORS
+from models.protocol.interventions import Adapter, Intervention
+from models.protocol.values import AdapterInfo
+
+if TYPE_CHECKING:
+    from models.forward.model import Model
+
+
+@dataclass(slots=True, eq=False)
+class MergedAdapter:
+    """The weights that an adapter tuned. `base` are those before, by the name of their module."""
+
+    info: AdapterInfo
+    base: dict[str, Tensor]
+    is_off: bool = field(default=False)
+
+    @contextmanager
+    def off(self, module: nn.Module) -> Iterator[None]:
+        """While it lasts, `module` is its base."""
+        self.is_off = True
+        try:
+            with _holding(module, self.base):
+                yield
+        finally:
+            self.is_off = False
+
+    @contextmanager
+    def computed_again(self, module: nn.Module) -> Iterator[None]:
+        """While it lasts, the tuned weights are those of the formula, W + scale * B A, read from the adapter's file.
+
+        Nothing of it goes through peft: whatever was run is held against this. A weight that is off by no more than two
+        roundings of its format stays: adding in another order, as peft may, is no fault.
+        """
+        found = {name: weight for name, weight in self.from_file(module).items() if _is_apart(module, name, weight)}
+        with _holding(module, found):
+            yield
+
+    def from_file(self, module: nn.Module) -> dict[str, Tensor]:
+        """The tuned weights, by module. Hu et al. 2021, equation 3."""
+        tuned = {}
+        with safe_open(Path(self.info.folder) / TENSORS, framework="pt") as file:
+            for name, weight in self.base.items():
+                a, b = (
+                    file.get_tensor(f"base_model.model.{name}.lora_{part}.weight").to(weight.device, torch.float32)
+                    for part in "AB"
+                )
+                delta = (b @ a) * self.info.scale  # (out, in)
+                if isinstance(module.get_submodule(name), Conv1D):
+                    delta = delta.mT  # they hold their weights as (in, out)
+                tuned[name] = (weight.float() + delta).to(weight.dtype)
+        return tuned
+
+
+@contextmanager
+def adapter_as(model: Model, interventions: Sequence[Intervention]) -> Iterator[None]:
+    """While it lasts, the model's adapter is on or off, as `interventions` say."""
+    if model.adapter is not None and any(isinstance(item, Adapter) and not item.on for item in interventions):
+        with model.adapter.off(model.module):
+            yield
+        return
+    yield
+
+
+def _is_apart(module: nn.Module, name: str, weight: Tensor) -> bool:
+    now = module.get_parameter(f"{name}.weight")
+    room = 2 * torch.finfo(weight.dtype).eps * float(weight.abs().max())
+    return not float((now.float() - weight.float()).abs().max()) <= room
+
+
+@contextmanager
+def _holding(module: nn.Module, weights: dict[str, Tensor]) -> Iterator[None]:
+    """While it lasts, some modules hold other weights: no tensor is copied."""
+    parameters = {name: module.get_parameter(f"{name}.weight") for name in weights}
+    before = {name: parameter.data for name, parameter in parameters.items()}
+    try:
+        for name, parameter in parameters.items():
+            parameter.data = weights[name]
+        yield
+    finally:
+        for name, parameter in parameters.items():
+            parameter.data = before[name]

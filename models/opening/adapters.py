@@ -1,0 +1,79 @@
+"""Merges a LoRA adapter into the model that it was made for, by peft. Nothing but its safetensors file is read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file
+from torch import Tensor, nn
+from transformers.pytorch_utils import Conv1D
+
+from models.files.adapter_files import TENSORS
+from models.files.weight_files import summary
+from models.forward.adapter import MergedAdapter
+from models.protocol.errors import CheckpointError
+from models.protocol.values import AdapterInfo
+
+_NAME = "default"
+
+
+def merge(module: nn.Module, info: AdapterInfo) -> MergedAdapter:
+    """Put the adapter on `module`, whose modules stay the ones that they are.
+
+    Raises:
+        CheckpointError: it does not fit, or holds what is no number.
+    """
+    from peft import LoraConfig, inject_adapter_in_model, set_peft_model_state_dict
+    from peft.tuners.lora import LoraLayer
+
+    named = dict(module.named_modules())
+    lost = [name for name in info.modules if not hasattr(named.get(name), "weight")]
+    if lost:
+        raise _unfit(info, f"there is no {lost[0]}")
+    base: dict[str, Tensor] = {name: named[name].weight.detach().clone() for name in info.modules}
+    config = LoraConfig(
+        r=info.rank,
+        lora_alpha=info.scale * info.rank,  # type: ignore[arg-type]
+        target_modules=list(info.modules),
+        fan_in_fan_out=any(isinstance(named[name], Conv1D) for name in info.modules),
+        inference_mode=True,
+    )
+    try:
+        tensors = load_file(Path(info.folder) / TENSORS, device=str(next(module.parameters()).device))
+        broken = next((name for name, tensor in tensors.items() if not bool(torch.isfinite(tensor).all())), None)
+        if broken is not None:
+            raise CheckpointError(
+                f"The adapter {info.name} is broken: {broken} holds values that are no numbers. Fetch it again."
+            )
+        inject_adapter_in_model(config, module, _NAME)
+        tensors = {name.removeprefix("base_model.model."): tensor for name, tensor in tensors.items()}
+        loaded: Any = set_peft_model_state_dict(module, tensors, _NAME)
+        if loaded.unexpected_keys:
+            raise _unfit(info, f"there is no place for {loaded.unexpected_keys[0]}")
+        _merge_layers(module, LoraLayer)
+    except CheckpointError:
+        raise
+    except Exception as cause:  # whatever peft runs into
+        raise _unfit(info, summary(cause)) from cause
+    for left in ("peft_config", "_hf_peft_config_loaded"):
+        vars(module).pop(left, None)
+    module.eval().requires_grad_(False)
+    return MergedAdapter(info, base)
+
+
+def _merge_layers(module: nn.Module, kind: type) -> None:
+    """Each layer of peft's, merged, makes room for the one that it stands around."""
+    layers: list[tuple[str, Any]] = [(name, child) for name, child in module.named_modules() if isinstance(child, kind)]
+    for name, layer in layers:
+        layer.merge(safe_merge=True)
+        parent, _, last = name.rpartition(".")
+        setattr(module.get_submodule(parent), last, layer.get_base_layer())
+
+
+def _unfit(info: AdapterInfo, why: str) -> CheckpointError:
+    return CheckpointError(
+        f"The adapter {info.name} does not fit the model that it lies beside or names: {why}. Take its two files out "
+        "of the folder to open the model alone."
+    )
