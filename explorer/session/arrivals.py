@@ -91,6 +91,9 @@ def _(result: Loaded, state: State) -> State:
             sentence = f"{result.info.name} reads no pairs of texts: the second text was taken out."
             state = replace(state, notice=Notice("info", sentence))
         document = replace(document, second=None)
+    if result.info.adapter is not None and result.info.adapter.why and state.notice is None:
+        sentence = f"An adapter lies beside the weights. {result.info.adapter.words}. The model runs without it."
+        state = replace(state, notice=Notice("info", sentence))
     selection = document.selection
     if not state.restored and before is not None:
         document = replace(document, target=None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QFrame, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
 from explorer.panels.base import Panel
 from explorer.panels.mask_scale.effect import EffectView
@@ -30,6 +30,7 @@ from explorer.widgets.card import Card
 from explorer.widgets.page import wrapped
 from models.protocol.comparison import CompareView
 from models.protocol.interventions import (
+    Adapter,
     Intervention,
     Mask,
     Scale,
@@ -70,6 +71,9 @@ class MaskScalePanel(Panel):
         self.mask_knobs.brush_chosen.connect(lambda brush: self.dispatch(SetView("painting", brush)))
         self.scale_knobs = ScaleKnobs()
         self.scale_knobs.chosen.connect(self._put_scale)
+        self.adapter = QCheckBox("Adapter")
+        self.adapter.setAccessibleName("Adapter")
+        self.adapter.clicked.connect(lambda on: self.dispatch(PutIntervention(Adapter(on))))
         self.list = InterventionList()
         self.list.set_empty_text(_UNCHANGED)
         self.list.switched.connect(lambda index, on: self.dispatch(SwitchIntervention(index, on)))
@@ -88,6 +92,7 @@ class MaskScalePanel(Panel):
             self.scope_chooser,
             self.mask_knobs,
             self.scale_knobs,
+            self.adapter,
             heading("Interventions"),
             self.list,
             self.effect,
@@ -134,6 +139,7 @@ class MaskScalePanel(Panel):
         self.pages.setCurrentIndex(1 if loaded is not None and loaded.info.textbook else 0)
         self.card.set_subtitle("" if state.site is None else head_name(state))
         self._render_knobs(state)
+        self._render_adapter(state)
         if old is None or state.document.interventions != old.document.interventions:
             self.list.set_rows([ListedText(describe(i.value), i.on) for i in state.document.interventions])
         self._render_effect(state)
@@ -150,6 +156,15 @@ class MaskScalePanel(Panel):
             self.scale_knobs.show_trained(comparison.scale, comparison.head_dim)
         if not self.scale_knobs.is_dragging:
             self.scale_knobs.show_factor(scale.factor if isinstance(scale, Scale) else 1.0, _factor_elsewhere(state))
+
+    def _render_adapter(self, state: State) -> None:
+        loaded = state.results.loaded
+        adapter = loaded.info.adapter if loaded is not None else None
+        self.adapter.setVisible(adapter is not None and not adapter.why)
+        if adapter is not None:
+            self.adapter.setText(f"Adapter {adapter.name} (scale {adapter.scale:.3g})".replace("&", "&&"))
+            self.adapter.setToolTip(f"{adapter.words}. Off, the model is the one that it was made for.")
+        self.adapter.setChecked(_in_slot(state, Adapter()) is None)
 
     def _render_effect(self, state: State) -> None:
         view, ran, site, selection = state.results.of(CompareView), state.ran, state.site, state.selection

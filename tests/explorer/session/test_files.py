@@ -19,7 +19,7 @@ from explorer.session.view_options import Normalisation, ViewOptions
 from explorer.theme import SEQUENTIAL_MAPS
 from models.protocol.chat import MOST_TURNS, ROLES, Turn
 from models.protocol.decoding_settings import MOST_SEED, DecodeSettings, Strategy
-from models.protocol.interventions import Mask, Positions, Scale
+from models.protocol.interventions import Adapter, Mask, Positions, Scale
 from models.protocol.mask_kinds import MASK_KINDS
 from models.protocol.values import SiteRef
 
@@ -262,8 +262,8 @@ def one(**record: Any) -> bytes:
         (b"[1, 2]", "expected `object`"),
         (b'{"version": 1}', "missing required field"),
         (b"[" * 100_000, "truncated|recursion|expected `object`"),
-        (broken(version=6), "it is of version 6, and this program reads versions 1 to 5"),
-        (broken(version=0), "it is of version 0, and this program reads versions 1 to 5"),
+        (broken(version=7), "it is of version 7, and this program reads versions 1 to 6"),
+        (broken(version=0), "it is of version 0, and this program reads versions 1 to 6"),
         (broken(chat=True), "it is of a conversation, and has no turn of it"),
         (broken(turns=[{"role": "tool", "text": ""}]), r"Invalid enum value 'tool' - at `\$\.turns"),
         (broken(turns=[{"role": "user", "text": ""}] * (MOST_TURNS + 1)), "array"),
@@ -371,3 +371,10 @@ def test_json_is_spelled_as_it_is_in_sentences(tmp_path):
     with pytest.raises(ValueError, match=r"broken\.json is no session.*: [^j]") as error:
         files.load(path)
     assert "jSON" not in str(error.value)
+
+
+def test_an_adapter_that_was_taken_out_is_held_and_of_the_sixth_version():
+    for on in (True, False):
+        without = replace(DOCUMENT, interventions=(InterventionItem(Adapter(on=False), on),))
+        assert json.loads(files.encode(without))["version"] == 6
+        assert files.decode(files.encode(without)) == without

@@ -9,6 +9,7 @@ import pytest
 from explorer.session.effects import effects
 from explorer.session.intents import (
     ClearInterventions,
+    OpenCheckpoint,
     PaintCells,
     PutIntervention,
     RemoveIntervention,
@@ -19,10 +20,11 @@ from explorer.session.intents import (
 )
 from explorer.session.session import Session
 from explorer.session.state import InterventionItem, State
-from models.protocol.interventions import Intervention, Mask, Positions, Scale
+from models.protocol.interventions import Adapter, Intervention, Mask, Positions, Scale
+from models.protocol.loading import Loaded
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest, RerunRequest
-from models.protocol.values import SiteRef
+from models.protocol.values import AdapterInfo, SiteRef
 from tests.explorer.session import answers
 
 SITE = SiteRef("decoder", 5)
@@ -162,3 +164,34 @@ def test_another_model_keeps_what_means_the_same_there(state):
     for item in (HALF, WINDOW, painted, Positions("off")):
         state = answers.after(state, PutIntervention(item))
     assert values(answers.after(state, replace(answers.loaded("story-gpt"), seconds=2.0))) == [WINDOW, Positions("off")]
+
+
+def with_adapter(reference: str, why: str = "") -> Loaded:
+    found = answers.loaded(reference)
+    adapter = AdapterInfo("tuned", "", "LORA", rank=8, alpha=16, scale=2, modules=("h.0.attn.c_attn",), why=why)
+    return replace(found, info=replace(found.info, adapter=adapter))
+
+
+def test_an_adapter_is_taken_out_and_put_back(state):
+    off = answers.after(state, PutIntervention(Adapter(on=False)))
+    assert values(off) == [Adapter(on=False)]
+    assert effects(state, off) == (
+        RerunRequest(inputs=RunInputs("Tom and Anna went", interventions=(Adapter(on=False),))),
+    )
+    assert values(answers.after(off, PutIntervention(Adapter(on=True)))) == []
+
+
+def test_an_adapter_stays_out_of_models_that_have_one_and_is_forgotten_for_others(state):
+    off = answers.after(state, PutIntervention(Adapter(on=False)))
+    other = answers.after(off, OpenCheckpoint("tuned-too"), with_adapter("tuned-too"))
+    assert values(other) == [Adapter(on=False)]
+    assert values(answers.after(other, OpenCheckpoint("plain"), answers.loaded("plain"))) == []
+
+
+def test_an_adapter_that_is_not_put_on_is_said(state):
+    left = answers.after(state, OpenCheckpoint("b"), with_adapter("b", why="that needs peft"))
+    assert left.notice is not None
+    assert left.notice.text == (
+        "An adapter lies beside the weights. tuned is not put on: that needs peft. The model runs without it."
+    )
+    assert answers.after(state, OpenCheckpoint("b"), with_adapter("b")).notice is None

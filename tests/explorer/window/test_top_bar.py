@@ -12,10 +12,12 @@ from explorer.session.intents import Busy, Measure, OpenCheckpoint
 from explorer.session.state import State
 from explorer.window.top_bar import TopBar, facts
 from models.protocol.export import ExportRequest
+from models.protocol.interventions import Adapter
 from models.protocol.quality import QualityRequest
 from models.protocol.request import Lane
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest
+from models.protocol.values import AdapterInfo
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession
 
@@ -150,3 +152,13 @@ def test_work_that_ends_in_time_is_never_announced(bar, session, qtbot):
     session.dispatch(Busy(frozenset()))
     qtbot.wait(400)
     assert not bar.progress.isVisible()
+
+
+def test_an_adapter_is_named_with_its_scale_and_whether_it_ran(bar, session):
+    loaded = answers.loaded()
+    adapter = AdapterInfo("tuned", "", "LORA", rank=8, alpha=16, scale=2)
+    session.arrive(replace(loaded, info=replace(loaded.info, adapter=adapter)))
+    session.arrive(answers.ran())
+    assert "LoRA tuned, scale 2  ·" in facts(session.state)
+    session.arrive(answers.changed(answers.ran(run=2), interventions=(Adapter(on=False),)))
+    assert "LoRA tuned, scale 2: off  ·" in facts(session.state)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from peft import LoraConfig, PeftModel, get_peft_model
+from peft import PeftModel
 from safetensors.torch import load_file, save_file
 
 from models import Adapter, decode, open_checkpoint, run
@@ -27,17 +27,11 @@ from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest, Ran
 from models.protocol.trust import TrustReport, TrustRequest
 from models.views.residual import output_weight
-from tests.models import tiny
+from tests.models import lora, tiny
 from tests.models.asking import never, silent
 from tests.models.eager import TARGET
 from tests.models.tiny import TinyFolder
 
-TARGETS = {
-    "gpt2": ["c_attn", "c_proj"],
-    "llama": ["q_proj", "v_proj", "o_proj"],
-    "bert": ["query", "value"],
-    "t5": ["q", "v"],
-}
 Trained = Callable[..., Path]
 
 # peft asks transformers for it
@@ -49,18 +43,7 @@ def adapter(tiny_folder: TinyFolder, tmp_path: Path) -> Trained:
     """The folder of an adapter of random numbers, as peft saves it, for a tiny checkpoint."""
 
     def make(kind: str, **settings: Any) -> Path:
-        base = tiny_folder(kind)
-        module = tiny.eager(open_checkpoint(base))
-        options = {"r": 4, "lora_alpha": 6, "target_modules": TARGETS[kind], "fan_in_fan_out": kind == "gpt2"}
-        tuned = get_peft_model(module, LoraConfig(**{**options, **settings}))
-        torch.manual_seed(3)
-        with torch.no_grad():
-            for name, parameter in tuned.named_parameters():
-                if "lora_" in name:
-                    parameter.copy_(torch.randn_like(parameter) * 0.1)
-        tuned.peft_config["default"].base_model_name_or_path = str(base)
-        tuned.save_pretrained(str(tmp_path / f"{kind}-tuned"))
-        return tmp_path / f"{kind}-tuned"
+        return lora.save(kind, tiny_folder(kind), tmp_path / f"{kind}-tuned", **settings)
 
     return make
 
@@ -95,7 +78,7 @@ def theirs(model: Model, base: Path, adapter: Path, on: bool) -> Any:
 
 
 @pytest.mark.parametrize("on", [True, False])
-@pytest.mark.parametrize("kind", TARGETS)
+@pytest.mark.parametrize("kind", lora.TARGETS)
 def test_equals_peft_on_eager(tiny_folder: TinyFolder, adapter: Trained, kind: str, on: bool) -> None:
     folder = adapter(kind)
     model = open_checkpoint(folder)
@@ -116,7 +99,7 @@ def test_equals_peft_on_eager(tiny_folder: TinyFolder, adapter: Trained, kind: s
     np.testing.assert_allclose(trace.logits, out.logits[0].numpy(), atol=1e-4 if on else 1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("kind", TARGETS)
+@pytest.mark.parametrize("kind", lora.TARGETS)
 def test_equals_peft_merged_to_the_last_digits(tiny_folder: TinyFolder, adapter: Trained, kind: str) -> None:
     folder = adapter(kind)
     model = open_checkpoint(folder)
@@ -133,7 +116,7 @@ def test_equals_peft_merged_to_the_last_digits(tiny_folder: TinyFolder, adapter:
         assert torch.equal(mine[name], parameter)
 
 
-@pytest.mark.parametrize("kind", TARGETS)
+@pytest.mark.parametrize("kind", lora.TARGETS)
 def test_off_is_the_base_to_the_last_bit_and_on_again_the_tuned(
     tiny_folder: TinyFolder, adapter: Trained, kind: str
 ) -> None:

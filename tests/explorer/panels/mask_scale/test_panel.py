@@ -29,7 +29,7 @@ from explorer.session.state import Document, InterventionItem, Selection
 from explorer.widgets.number_text import value_text
 from models.protocol.comparison import CompareRequest, CompareView, TokenChange
 from models.protocol.head import HeadView
-from models.protocol.interventions import Mask, Scale
+from models.protocol.interventions import Adapter, Mask, Scale
 from models.protocol.running import Ran
 from models.protocol.values import SiteRef
 from tests.explorer.panels.masks_host import Host, opened_host
@@ -414,3 +414,27 @@ def test_the_sentence_about_the_loss_is_honest(before, after, peeks, begins):
 def test_many_dead_rows_are_counted():
     sentence = dead_sentence(made_up(3.0, 3.0, dead=(0, 1, 2, 3, 4, 5)), list("abcdef"))
     assert sentence.startswith("Rows “a”, “b”, “c”, “d” and 2 more may look at nothing: their weights are all 0")
+
+
+@pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing. is deprecated:FutureWarning")
+def test_an_adapter_is_taken_out_by_its_box(qapp, tmp_path):
+    from tests.models import lora, tiny
+
+    base = tiny.save("gpt2", tmp_path / "base")
+    folder = lora.save("gpt2", base, tmp_path / "tuned")
+    with opened_host(Document(str(folder), "Tom and Anna")) as host:
+        assert host.masks.adapter.isVisibleTo(host.masks)
+        assert host.masks.adapter.text() == "Adapter tuned (scale 1.5)"
+        assert host.masks.adapter.isChecked()
+        host.masks.adapter.click()
+        host.settle()
+        assert [line.box.accessibleName() for line in host.masks.list.lines] == ["adapter off"]
+        assert host.state.ran is not None
+        assert host.state.ran.inputs.interventions == (Adapter(on=False),)
+        host.session.undo()
+        host.settle()
+        assert host.masks.adapter.isChecked()
+
+
+def test_a_model_without_an_adapter_has_no_box_for_it(host):
+    assert not host.masks.adapter.isVisibleTo(host.masks)
