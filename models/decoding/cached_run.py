@@ -15,7 +15,6 @@ from torch import Tensor
 from transformers import DynamicCache, EncoderDecoderCache
 from transformers.cache_utils import DynamicLayer
 
-from models.forward.adapter import adapter_as
 from models.forward.capture import Recorder, recording
 from models.forward.finite import check_finite
 from models.forward.logits import last_only
@@ -90,7 +89,7 @@ class CachedRun:
             inputs = {k: v for k, v in encoded.inputs.items() if not k.startswith("decoder_")}
             recorder = Recorder(model.module_names, True, never, self.interventions)
             edits = edited_positions(model, inputs, self.interventions)
-            with torch.no_grad(), recording(recorder), adapter_as(model, self.interventions), edits as inputs:
+            with torch.no_grad(), recording(recorder), model.adapter_as(self.interventions), edits as inputs:
                 self._fixed = {
                     "encoder_outputs": module.get_encoder()(**inputs),
                     "attention_mask": encoded.inputs.get("attention_mask"),
@@ -138,7 +137,7 @@ class CachedRun:
         }
         self._added = self.ids.shape[1] - past
         edits = edited_positions(self.model, inputs, self.interventions, past)
-        with recording(recorder), adapter_as(self.model, self.interventions), edits as inputs:
+        with recording(recorder), self.model.adapter_as(self.interventions), edits as inputs:
             out = self.model.module(**inputs, **options)
             if self.model.info.weights_only:
                 keep_output_weights(self.model, recorder, out, self.ids.shape[1])

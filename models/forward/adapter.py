@@ -6,11 +6,10 @@ The untuned ones are kept beside, so that the model without the adapter is its b
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
 from safetensors import safe_open
@@ -18,11 +17,7 @@ from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
 from models.files.adapter_files import TENSORS
-from models.protocol.interventions import Adapter, Intervention
 from models.protocol.values import AdapterInfo
-
-if TYPE_CHECKING:
-    from models.forward.model import Model
 
 
 @dataclass(slots=True, eq=False)
@@ -68,16 +63,6 @@ class MergedAdapter:
                     delta = delta.mT  # they hold their weights as (in, out)
                 tuned[name] = (weight.float() + delta).to(weight.dtype)
         return tuned
-
-
-@contextmanager
-def adapter_as(model: Model, interventions: Sequence[Intervention]) -> Iterator[None]:
-    """While it lasts, the model's adapter is on or off, as `interventions` say."""
-    if model.adapter is not None and any(isinstance(item, Adapter) and not item.on for item in interventions):
-        with model.adapter.off(model.module):
-            yield
-        return
-    yield
 
 
 def _is_apart(module: nn.Module, name: str, weight: Tensor) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import operator
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +24,7 @@ from models.forward.class_logits import spread_over_tokens
 from models.protocol.batch import Batch
 from models.protocol.chat import Chat, Pair, Prompt
 from models.protocol.errors import InputError
+from models.protocol.interventions import Adapter, Intervention
 from models.protocol.values import CheckpointInfo, SeenPicture, Token
 from models.text.pairs import FIRST, SECOND, call_with_pair
 from models.text.templates import Rendered, render, turn_end
@@ -117,6 +119,11 @@ class Model:
         # tokens that stand for no text; a mask or an unknown word does stand for some
         self._hidden_ids = frozenset(getattr(tokenizer, "all_special_ids", ())) - named
         self.hooks = watch_blocks(module, self.seq2seq, _is_causal(info))
+
+    def adapter_as(self, interventions: Iterable[Intervention]) -> AbstractContextManager[None]:
+        """While it lasts, the adapter is on or off, as `interventions` say."""
+        is_off = any(isinstance(item, Adapter) and not item.on for item in interventions)
+        return nullcontext() if self.adapter is None or not is_off else self.adapter.off(self.module)
 
     def accepts(self, name: str) -> bool:
         """Whether the module's forward takes an argument of this name."""

@@ -9,7 +9,6 @@ from typing import Any, overload
 import numpy as np
 import torch
 
-from models.forward.adapter import adapter_as
 from models.forward.batches import Targets, each, encode_batch, real_keys
 from models.forward.capture import Recorder, recording
 from models.forward.finite import check_finite
@@ -127,7 +126,7 @@ def _run(
     with (
         torch.no_grad(),
         recording(recorder),
-        adapter_as(model, interventions),
+        model.adapter_as(interventions),
         edited_positions(model, shared, interventions) as inputs,
         later_logits(model, inputs, len(encoded) * tokens) as later,
     ):

@@ -12,7 +12,6 @@ from torch import Tensor
 from models.attention import attention
 from models.attention.inputs import AttentionInputs, Part
 from models.attention.numbers import copied
-from models.forward.adapter import adapter_as
 from models.forward.classes import classes_at
 from models.forward.context import Context
 from models.forward.model import Model
@@ -33,7 +32,7 @@ def answer(request: CellRequest, context: Context) -> CellView:
     run = context.run(request.run)
     if run.model.info.weights_only:
         raise InputError(run.model.info.weights_only)
-    with adapter_as(run.model, run.trace.interventions):
+    with run.model.adapter_as(run.trace.interventions):
         return cell_view(request, run.model, run.trace)
 
 
