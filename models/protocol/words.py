@@ -77,7 +77,9 @@ def site_words(run: HasTokens, site: Site) -> tuple[Words, Words]:
 
 
 def word_text(pieces: Sequence[Token]) -> str:
-    """The text of the word that some pieces make up; of pieces without a text what is drawn."""
+    """The text of the word that some pieces make up; of bytes, and of pieces without a text, what is drawn."""
+    if pieces[0].part[1] > 1:  # each covers the whole character
+        return word_label(pieces)
     return "".join(piece.text for piece in pieces).strip() or word_label(pieces)
 
 
