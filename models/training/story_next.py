@@ -1,6 +1,6 @@
 """story-next: tells whether a sentence goes on with the one before, or comes from another story.
 
-python -m models.training.story_next --data english-text.json.xz --out story-next --steps 1300
+python -m models.training.story_next --data english-text.json.xz --out story-next --steps 800
 
 The body is the shipped story-bert, the task that of Devlin et al. 2019, section 3.1: half of the pairs are two
 sentences that follow one another in a text, in the other half the second one is of another text.
