@@ -75,13 +75,14 @@ class RowSums:
             self._most = torch.ones_like(self._most)
 
     def report(self, site: int = 0) -> RowReport:
-        """What was found so far. Waits for the device."""
-        error = float(self._worst)
-        places = self._empty.nonzero().tolist() if bool(self._empty.any()) else []
+        """What was found so far. Waits for the device once, and once more where a row is empty."""
+        found = torch.stack([self._worst, self._least, self._most, self._empty.any().float()])
+        error, least, most, is_empty = found.tolist()
+        places = self._empty.nonzero().tolist() if is_empty else []
         head, query = places[0] if places else (0, 0)
         return RowReport(
             error=math.inf if math.isnan(error) else error,
-            sinks=(float(self._least), float(self._most)) if self._x.sinks is not None and self._any else None,
+            sinks=(least, most) if self._x.sinks is not None and self._any else None,
             empty=len(places),
             first_empty=Row(site, head if self._heads is None else self._heads[head], query) if places else None,
         )

@@ -53,7 +53,8 @@ def _not_finite(tensors: Sequence[Tensor], with_logits: bool) -> int | None:
     ends: list[Tensor] = []
     for place, tensor in enumerate(tensors):
         low, high = torch.aminmax(tensor.detach())  # NaN where any is NaN
-        ends.append(torch.stack([high if with_logits and place == len(tensors) - 1 else low, high]).float().to(device))
+        end = torch.stack([high if with_logits and place == len(tensors) - 1 else low, high]).float()
+        ends.append(end if end.device == device else end.to(device))
     finite = torch.stack(ends).isfinite().all(dim=1).tolist()
     return next((place for place, fine in enumerate(finite) if not fine), None)
 
