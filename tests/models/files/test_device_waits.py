@@ -22,6 +22,7 @@ from models.protocol.head import HeadRequest, RowRequest, TilesRequest
 from models.protocol.interventions import Intervention, Mask, Scale
 from models.protocol.prediction import PredictionRequest
 from models.protocol.request import Failure, Request
+from models.protocol.run_inputs import RunInputs
 from models.protocol.values import Placement, SiteRef, Tile
 from models.views.alignment import likelihoods
 from tests import pretend_device
@@ -99,11 +100,11 @@ def test_what_is_looked_at_comes_in_few_copies():
     assert waits(engine, TilesRequest(**cell, tiles=(Tile(0, 0, 0),))) == 1
     assert waits(engine, AtlasRequest(run=2, size=64)) <= 3 * len(ran.sites)  # a block each: two pictures and a sum
     assert waits(engine, CellRequest(**cell, query=last, key=0)) <= 26
-    told: dict[str, Any] = {"text": tiny.SENTENCE, "steps": 3, "number": 1}
+    told: dict[str, Any] = {"inputs": RunInputs(tiny.SENTENCE), "steps": 3, "number": 1}
     for settings in (DecodeSettings(), EVERY_FILTER, DecodeSettings(strategy="beam", beams=3)):
-        assert waits(engine, DecodeStepRequest(**told, settings=settings)) <= 4
+        assert waits(engine, DecodeStepRequest(**told, settings=settings)) <= 5  # one to see that all are numbers
     samples = DecodeSamplesRequest(**told, settings=EVERY_FILTER, samples=(0, 1, 2), ids=((), (), ()))
-    assert waits(engine, samples) <= 3
+    assert waits(engine, samples) <= 4
 
 
 @pytest.mark.parametrize("case", ["bool mask", "float mask", "causal"])
