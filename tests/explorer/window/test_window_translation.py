@@ -122,7 +122,7 @@ def test_a_target_that_is_too_long_is_cut_by_the_notices_button(window):
     settle(window)
     notice = window.session.state.notice
     assert notice.text.startswith("The target is 201 tokens long")
-    window._on_notice_action()
+    window.notice_bar.action_triggered.emit()
     settle(window)
     assert window.session.state.notice is None
     assert len(window.session.state.ran.tokens) == 128
