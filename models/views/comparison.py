@@ -22,6 +22,7 @@ from models.protocol.comparison import CompareRequest, CompareView, TokenChange
 from models.protocol.interventions import Mask, applies
 from models.protocol.values import ClassHead, Prediction
 
+_NONE = -100  # in the place of an id: torch's own mark of what counts for nothing
 _MASK_BLOCK = 1 << 24  # cells of a mask held at once
 
 
@@ -146,7 +147,7 @@ def _class_changes(head: ClassHead, before: Trace, after: Trace, position: int, 
 
 
 def loss(model: Model, trace: Trace) -> float | None:
-    """Mean cross-entropy in nats of each next token of the text, given the tokens before it.
+    """Mean cross-entropy in nats of each next token of the text, given the tokens before it. Padding is no token of it.
 
     None for a model that does not predict the next token, and for a text of one token.
     """
@@ -160,7 +161,9 @@ class LossInParts(IncrementalWork):
 
     def __init__(self, model: Model, trace: Trace) -> None:
         self._trace: Trace | None = trace
-        has_loss = model.info.family == "causal" and trace.has_logits and len(trace.tokens) > 1
+        # after the last token stands none, and padding is neither said nor says anything
+        self._wanted = _next_ids(trace)
+        has_loss = model.info.family == "causal" and trace.has_logits and len(self._wanted) > 0
         self.value: float | None = math.nan if has_loss else None
         # a logit is a product over the model's width, as many times a score's as there are heads
         self._row = model.info.vocabulary * max((x.heads for x in trace.inputs), default=1)
@@ -172,16 +175,23 @@ class LossInParts(IncrementalWork):
         if self.value is None or trace is None:
             return
         if trace.output_logits is not None:
-            ids = torch.tensor([token.id for token in trace.tokens[1:]], device=trace.output_logits.device)
-            self.value = float(F.cross_entropy(trace.output_logits[:-1].float(), ids))
+            said = trace.output_logits[:-1] if len(self._wanted) + 1 == len(trace.tokens) else None
+            said = trace.output_logits[list(self._wanted)] if said is None else said  # a list copies
+            ids = torch.tensor(list(self._wanted.values()), device=said.device)
+            self.value = float(F.cross_entropy(said.float(), ids))
             return
         total = 0.0
         for rows, logits in trace.logit_blocks():
-            said = rows if rows[-1] + 1 < len(trace.tokens) else rows[:-1]  # after the last token stands none
-            ids = torch.tensor([trace.tokens[row + 1].id for row in said], device=logits.device)
-            total += float(F.cross_entropy(logits[: len(said)].float(), ids, reduction="sum"))
+            ids = torch.tensor([self._wanted.get(row, _NONE) for row in rows], device=logits.device)
+            total += float(F.cross_entropy(logits.float(), ids, ignore_index=_NONE, reduction="sum"))
             yield len(rows) * self._row
-        self.value = total / (len(trace.tokens) - 1)
+        self.value = total / len(self._wanted)
+
+
+def _next_ids(trace: Trace) -> dict[int, int]:
+    """The id of the token after each position that has one; padding has and is none."""
+    pairs = zip(trace.tokens, trace.tokens[1:], strict=False)
+    return {i: after.id for i, (token, after) in enumerate(pairs) if not (token.padding or after.padding)}
 
 
 def peeks(before: Trace, after: Trace) -> bool:

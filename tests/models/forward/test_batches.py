@@ -20,6 +20,7 @@ from models.protocol.interventions import Intervention
 from models.protocol.values import Token
 from models.trust.check import compare_with_eager
 from models.trust.inputs import report_on_input
+from models.views.comparison import loss
 from tests.models import tiny
 from tests.models.opening.test_families import ALL
 from tests.models.tiny import TinyFolder, TinyModel
@@ -256,3 +257,19 @@ def test_models_of_one_input_say_so(name: str) -> None:
         name = "recurrent-en-es-bahdanau"
     with pytest.raises(InputError, match="takes one input at a time"):
         run(open_checkpoint(name), ["a cat", "a dog"])
+
+
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("side", SIDES)
+def test_the_loss_is_that_of_the_text_without_its_padding(
+    story_gpt: Model, side: PaddingSide, kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not kept:
+        monkeypatch.setattr("models.forward.logits.KEPT_BYTES", 1)
+    traces = run(story_gpt, TEXTS, padding=side)
+    for trace, text in zip(traces, TEXTS, strict=True):
+        ids = story_gpt.encode(text).inputs["input_ids"]
+        with torch.no_grad():  # the labels as a training loop gives them
+            logits = torch.from_numpy(trace.logits)[[i for i, token in enumerate(trace.tokens) if not token.padding]]
+        expected = torch.nn.functional.cross_entropy(logits[:-1], ids[0, 1:])
+        assert loss(story_gpt, trace) == pytest.approx(float(expected), abs=1e-5)
