@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 WEIGHTS = ROOT / "models" / "weights"
 DATES = ("dates-bahdanau", "dates-bottleneck", "dates-luong")
 RECURRENT = ("recurrent-en-es-bahdanau", "recurrent-en-es-bottleneck")
-NAMES = (*DATES, "en-es", *RECURRENT, "story-bert", "story-gpt", "vit-cifar10", "vit-quickdraw")
+NAMES = (*DATES, "en-es", *RECURRENT, "story-bert", "story-gpt", "story-next", "vit-cifar10", "vit-quickdraw")
 
 SECTIONS = (
     "Architecture",
@@ -65,7 +65,8 @@ def test_card_is_complete(name: str) -> None:
 def test_menu_entry_is_complete(name: str) -> None:
     entry = json.loads((WEIGHTS / name / "explorer.json").read_text(encoding="utf-8"))
     reads = set() if name.startswith(("dates-", "vit-")) else {"reads"}  # a language, where it was made for one
-    assert set(entry) == {"title", "summary", "example", "prefix"} | reads
+    second = {"second"} if name == "story-next" else set()  # of a pair
+    assert set(entry) == {"title", "summary", "example", "prefix"} | reads | second
     assert entry.get("reads", "en") == "en"
     assert entry["title"] == name
     assert 20 < len(entry["summary"]) < 120

@@ -14,6 +14,8 @@ DEFAULT_HEADS: dict[str, tuple[SiteRef, int]] = {
     "story-gpt": (SiteRef("decoder", 5), 5),
     # From the first mask of the example back to "Anna", whom the model then guesses there.
     "story-bert": (SiteRef("encoder", 5), 6),
+    # From "He" of the second sentence of the example back to "Tom" of the first: 0.88.
+    "story-next": (SiteRef("encoder", 2), 4),
     # Finds the word that comes next in Spanish: the largest weight of eight of the example's nine words is on their own
     # English word, 0.82 on average.
     "en-es": (SiteRef("cross", 2), 4),
@@ -21,6 +23,7 @@ DEFAULT_HEADS: dict[str, tuple[SiteRef, int]] = {
 """The most telling (site, head) of a shipped checkpoint on its own example, by the name it is opened under."""
 
 DEFAULT_CELLS: dict[str, tuple[int, int]] = {
+    "story-next": (11, 1),
     # "El" attends to "cat", two words on, as the model writes "gato": the adjective has to wait.
     "en-es": (1, 2),
     # "libro" attends to "old" (0.65), two words back, as the model writes "viejo": English has the adjective first.

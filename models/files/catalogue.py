@@ -17,6 +17,7 @@ WEIGHTS = Path(__file__).parents[1] / "weights"
 SHIPPED = (
     "story-gpt",
     "story-bert",
+    "story-next",
     "en-es",
     "recurrent-en-es-bahdanau",
     "recurrent-en-es-bottleneck",

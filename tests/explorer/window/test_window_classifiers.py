@@ -9,14 +9,18 @@ import pytest
 from PySide6.QtWidgets import QLabel
 
 from explorer.panels.cell.panel import CellPanel
+from explorer.panels.decoding.panel import DecodingPanel
+from explorer.panels.decoding.sentences import CLASSIFIES
 from explorer.panels.mask_scale.panel import MaskScalePanel
 from explorer.panels.next_token.panel import NextTokenPanel
-from explorer.session.intents import OpenCheckpoint, PutIntervention
+from explorer.session.intents import OpenCheckpoint, PutIntervention, SetPair, SetSecond
 from explorer.widgets.number_text import value_text
 from explorer.window.window import MainWindow
 from models import open_checkpoint, run
+from models.files.catalogue import WEIGHTS, read_card
+from models.protocol.chat import Pair
 from models.protocol.interventions import Mask
-from tests.explorer.real_window import EXAMPLE, bars, opened_window, panel_of, settle, wait_until
+from tests.explorer.real_window import EXAMPLE, back_to_start, bars, opened_window, panel_of, settle, wait_until
 from tests.models import tiny
 
 
@@ -113,6 +117,24 @@ def test_masks_and_cell_follow_the_head(window: MainWindow, folders: Path) -> No
     wait_until(lambda: "LABEL_0" in masks.effect.bars.accessibleDescription())
     assert " to " in masks.effect.bars.accessibleDescription()
     assert masks.effect.next_title.text() == "What it says of the text"
+    window.dock_host.raise_panel("decoding")
+    settle(window)
+    assert CLASSIFIES in said(panel_of(window, DecodingPanel))
     window.dock_host.raise_panel("cell")
     settle(window)
     assert "rescales" in said(panel_of(window, CellPanel))
+
+
+def test_the_included_one_reads_its_pair(window: MainWindow) -> None:
+    back_to_start(window)  # without the mask of another test
+    window.session.dispatch(OpenCheckpoint("story-next"))
+    wait_until(lambda: _name(window) == "story-next" and window.session.state.ran is not None)
+    window.dock_host.raise_panel("next")
+    card = read_card(WEIGHTS / "story-next")
+    window.session.dispatch(SetPair(Pair(card.example, card.second)))
+    settle(window)
+    assert title(window) == "Classes"
+    assert bars(window).startswith("goes on ")
+    window.session.dispatch(SetSecond("A fox slept under the old bridge."))
+    settle(window)
+    assert bars(window).startswith("another story ")
