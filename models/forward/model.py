@@ -17,7 +17,6 @@ import torch
 from torch import Tensor, nn
 
 from models.files.memory import KEPT_BYTES, most_tokens
-from models.files.weight_files import summary
 from models.forward.adapter import MergedAdapter
 from models.forward.capture import watch_blocks
 from models.forward.class_logits import spread_over_tokens
@@ -26,12 +25,9 @@ from models.protocol.chat import Chat, Pair, Prompt
 from models.protocol.errors import InputError
 from models.protocol.interventions import Adapter, Intervention
 from models.protocol.values import CheckpointInfo, SeenPicture, Token
-from models.text.pairs import FIRST, SECOND, call_with_pair
+from models.text.reading import TextReader
 from models.text.templates import Rendered, render, turn_end
-from models.text.tokenizer_checks import panics_raised
-from models.text.tokens import label_tokens, piece_label, special_label, whole_characters
-
-_SURROGATES = re.compile("[\ud800-\udfff]")
+from models.text.tokens import label_tokens, piece_label, special_label
 
 _BYTE = re.compile("<0x[0-9A-F]{2}>")
 
@@ -51,27 +47,6 @@ class Encoded:
     source: tuple[Token, ...] = ()  # of the encoder, in an encoder-decoder model
     picture: SeenPicture | None = None  # what a vision model looks at
     row: int = 0  # which text of a batch this is
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What a tokenizer made of a text."""
-
-    ids: list[int]
-    spans: list[tuple[int, int]]  # the characters that each covers; start == end where it stands for none
-    added: list[bool]  # which the tokenizer put there of its own, a start token say
-    all_placed: bool  # whether it is known of every word which tokens stand for it
-    segments: Sequence[int] = ()  # of a pair: as `Token.segment`
-    segment_ids: Sequence[int] = ()  # as token_type_ids; empty where the tokenizer gives none
-    words: Sequence[int | None] = ()  # the number of the word that each is part of, where the tokenizer says so
-
-
-def _word_ids(encoding: Any) -> list[int | None]:
-    """The number of the word that each token of an encoding is part of; None where it says none."""
-    if getattr(encoding, "is_fast", False):
-        return list(encoding.word_ids())
-    found: list[int | None] = encoding.get("word_ids", [None] * len(encoding["input_ids"]))
-    return found
 
 
 def _as_ids(given: list[Any]) -> list[int]:
@@ -264,7 +239,7 @@ class Model:
             return self._tokenize_pair(text)
         if not text or (self.seq2seq and special and not text.strip()):  # after blanks alone a text can go on
             raise InputError("The input is empty. Type a sentence for the model to read.")
-        reading = self._read(text, special)
+        reading = self._reader.read(text, special)
         ids, spans = reading.ids, reading.spans
         if all(start == end for start, end in spans) and (not ids or reading.all_placed):
             raise InputError(
@@ -276,7 +251,7 @@ class Model:
             raise InputError(
                 f"This text is {len(ids):,} tokens long; {self.info.name} takes {limit:,}{self._why_no_more}. "
                 f"Nothing was cut. Shorten it, or keep the first {limit:,} tokens.",
-                cut_to=self._fitting(text, spans, limit, special),
+                cut_to=self._reader.fitting(text, spans, limit, special),
             )
         tokens = [
             self._token(id_, text[start:end], start, end, added)
@@ -293,7 +268,7 @@ class Model:
         for which, text in (("first", pair.first), ("second", pair.second)):
             if not text.strip():
                 raise InputError(f"The {which} text of the pair is empty. Type a sentence for the model to read.")
-        reading = self._read_pair(pair)
+        reading = self._reader.read_pair(pair)
         limit = self._limit(special=True)
         if limit is not None and len(reading.ids) > limit:
             raise InputError(
@@ -314,7 +289,7 @@ class Model:
         says is read as it stands: the name of a special token in it is that token, as for transformers.
         """
         rendered = self._render(chat)
-        reading = self._read(rendered.text, special=False)
+        reading = self._reader.read(rendered.text, special=False)
         ids, spans = reading.ids, reading.spans
         limit = self.info.context
         if limit is not None and len(ids) > limit:
@@ -401,75 +376,9 @@ class Model:
         if strange is not None:
             raise InputError(f"{self.info.name} has no token {strange}: its ids go from 0 to {vocabulary - 1:,}.")
 
-    def _read(self, text: str, special: bool) -> Reading:
-        # half of a surrogate pair (a broken paste) can't be encoded; its stand-in keeps every offset where it was
-        safe = _SURROGATES.sub("\ufffd", text)
-        try:
-            with panics_raised():
-                encoding = self.tokenizer(
-                    safe,
-                    return_offsets_mapping=True,
-                    return_special_tokens_mask=True,
-                    add_special_tokens=special,
-                    verbose=False,
-                )
-                written = self.info.prefix if special else ""
-                prefix = self.tokenizer(written, add_special_tokens=False)["input_ids"] if written else []
-        except InputError:
-            raise  # in its own words
-        except Exception as cause:  # whatever a tokenizer runs into: no [UNK] where it needs one, say
-            raise self._tokenizer_fails(cause) from cause
-        ids, spans = encoding["input_ids"], encoding["offset_mapping"]
-        spans = whole_characters(text, self._without_invented_space(ids, spans))
-        added = [
-            bool(mask) and start == end
-            for mask, (start, end) in zip(encoding["special_tokens_mask"], spans, strict=True)
-        ]
-        return Reading(
-            ids=[*prefix, *ids],
-            spans=[(0, 0)] * len(prefix) + spans,
-            added=[False] * len(prefix) + added,
-            all_placed=encoding.get("all_placed", True),
-            segment_ids=[*([0] * len(prefix)), *encoding.get("token_type_ids", ())],
-            words=[*[None] * len(prefix), *(_word_ids(encoding) if self._divides_words else [None] * len(ids))],
-        )
-
-    def _read_pair(self, pair: Pair) -> Reading:
-        safe = Pair(_SURROGATES.sub("\ufffd", pair.first), _SURROGATES.sub("\ufffd", pair.second))
-        try:
-            called = call_with_pair(self.tokenizer, safe)
-        except Exception as cause:  # as in `_read`
-            raise self._tokenizer_fails(cause) from cause
-        spans = [(0, 0)] * len(called.ids)  # each of its own text
-        for segment in (FIRST, SECOND):
-            own = [i for i, of in enumerate(called.texts) if of == segment]
-            found = self._without_invented_space([called.ids[i] for i in own], [called.spans[i] for i in own])
-            for i, span in zip(own, whole_characters(pair.text(segment), found), strict=True):
-                spans[i] = span
-        added = [text is None for text in called.texts]
-        words = called.words if self._divides_words else ()
-        return Reading(called.ids, spans, added, True, called.segments, called.segment_ids, words)
-
-    def _tokenizer_fails(self, cause: Exception) -> InputError:
-        return InputError(
-            f"{self.info.name}'s tokenizer fails on this text ({summary(cause)}). Change the text, or open another "
-            "checkpoint."
-        )
-
     @cached_property
-    def _divides_words(self) -> bool:
-        """Whether the tokenizer divides a text into words first: for some of SentencePiece's kind all of it is one."""
-        try:
-            return len(set(_word_ids(self.tokenizer("one two", add_special_tokens=False))) - {None}) > 1
-        except Exception:  # a person's own code, or one that does not know these letters
-            return False
-
-    def _without_invented_space(self, ids: list[int], spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """A lone "▁" that SentencePiece put before the text claims its first character; it stands for none."""
-        return [
-            (start, start) if nxt[0] == start < min(end, nxt[1]) and self.piece(id_) == "▁" else (start, end)
-            for id_, (start, end), nxt in zip(ids, spans, [*spans, (0, 0)][1:], strict=True)
-        ]
+    def _reader(self) -> TextReader:
+        return TextReader(self.tokenizer, self.info.name, self.info.prefix, self.piece)
 
     def _token(self, id_: int, text: str = "", start: int = 0, end: int = 0, added: bool = False) -> Token:
         return Token(id_, self.piece(id_), text, start, end, special=added or self.stands_for_no_text(id_))
@@ -487,14 +396,3 @@ class Model:
     def _named(self, name: str) -> str | None:
         value = getattr(self.tokenizer, name, None)
         return value if isinstance(value, str) else None
-
-    def _fitting(self, text: str, spans: list[tuple[int, int]], limit: int, special: bool) -> int:
-        """How many characters of `text` make at most `limit` tokens."""
-        read = [span for span in spans if span[0] < span[1]]
-        for count in range(limit - (len(spans) - len(read)), 0, -1):
-            # not through the middle of a character that several tokens share
-            cut = min(read[count - 1][1], read[count][0])
-            # a cut can split a word differently; then a token less is kept
-            if cut and len(self._read(text[:cut], special).ids) <= limit:
-                return cut
-        return 0

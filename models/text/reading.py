@@ -1,0 +1,138 @@
+"""What a tokenizer makes of a text or of two: ids, the characters that each covers, which of them it added."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from models.files.weight_files import summary
+from models.protocol.chat import Pair
+from models.protocol.errors import InputError
+from models.text.pairs import FIRST, SECOND, call_with_pair
+from models.text.tokenizer_checks import panics_raised
+from models.text.tokens import whole_characters
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a tokenizer made of a text."""
+
+    ids: list[int]
+    spans: list[tuple[int, int]]  # the characters that each covers; start == end where it stands for none
+    added: list[bool]  # which the tokenizer put there of its own, a start token say
+    all_placed: bool  # whether it is known of every word which tokens stand for it
+    segments: Sequence[int] = ()  # of a pair: as `Token.segment`
+    segment_ids: Sequence[int] = ()  # as token_type_ids; empty where the tokenizer gives none
+    words: Sequence[int | None] = ()  # the number of the word that each is part of, where the tokenizer says so
+
+
+def _word_ids(encoding: Any) -> list[int | None]:
+    """The number of the word that each token of an encoding is part of; None where it says none."""
+    if getattr(encoding, "is_fast", False):
+        return list(encoding.word_ids())
+    found: list[int | None] = encoding.get("word_ids", [None] * len(encoding["input_ids"]))
+    return found
+
+
+class TextReader:
+    """Calls a tokenizer, with offsets into the text as it was typed."""
+
+    def __init__(self, tokenizer: Any, name: str, prefix: str, piece: Callable[[int], str]) -> None:
+        """`name` is the model's, for sentences; `prefix` stands before every text; `piece` spells an id."""
+        self._tokenizer, self._name, self._prefix, self._piece = tokenizer, name, prefix, piece
+
+    def read(self, text: str, special: bool) -> Reading:
+        """One text, with the tokens that the tokenizer adds to it if `special`.
+
+        Raises:
+            InputError: the tokenizer fails.
+        """
+        # half of a surrogate pair (a broken paste) can't be encoded; its stand-in keeps every offset where it was
+        safe = _SURROGATES.sub("\ufffd", text)
+        try:
+            with panics_raised():
+                encoding = self._tokenizer(
+                    safe,
+                    return_offsets_mapping=True,
+                    return_special_tokens_mask=True,
+                    add_special_tokens=special,
+                    verbose=False,
+                )
+                written = self._prefix if special else ""
+                prefix = self._tokenizer(written, add_special_tokens=False)["input_ids"] if written else []
+        except InputError:
+            raise  # in its own words
+        except Exception as cause:  # whatever a tokenizer runs into: no [UNK] where it needs one, say
+            raise self._failure(cause) from cause
+        ids, spans = encoding["input_ids"], encoding["offset_mapping"]
+        spans = whole_characters(text, self._without_invented_space(ids, spans))
+        added = [
+            bool(mask) and start == end
+            for mask, (start, end) in zip(encoding["special_tokens_mask"], spans, strict=True)
+        ]
+        return Reading(
+            ids=[*prefix, *ids],
+            spans=[(0, 0)] * len(prefix) + spans,
+            added=[False] * len(prefix) + added,
+            all_placed=encoding.get("all_placed", True),
+            segment_ids=[*([0] * len(prefix)), *encoding.get("token_type_ids", ())],
+            words=[*[None] * len(prefix), *(_word_ids(encoding) if self._divides_words else [None] * len(ids))],
+        )
+
+    def read_pair(self, pair: Pair) -> Reading:
+        """Two texts as the tokenizer joins them; the characters that a token covers are of its own text.
+
+        Raises:
+            InputError: the tokenizer fails.
+        """
+        safe = Pair(_SURROGATES.sub("\ufffd", pair.first), _SURROGATES.sub("\ufffd", pair.second))
+        try:
+            called = call_with_pair(self._tokenizer, safe)
+        except Exception as cause:  # as in `read`
+            raise self._failure(cause) from cause
+        spans = [(0, 0)] * len(called.ids)  # each of its own text
+        for segment in (FIRST, SECOND):
+            own = [i for i, of in enumerate(called.texts) if of == segment]
+            found = self._without_invented_space([called.ids[i] for i in own], [called.spans[i] for i in own])
+            for i, span in zip(own, whole_characters(pair.text(segment), found), strict=True):
+                spans[i] = span
+        added = [text is None for text in called.texts]
+        words = called.words if self._divides_words else ()
+        return Reading(called.ids, spans, added, True, called.segments, called.segment_ids, words)
+
+    def _failure(self, cause: Exception) -> InputError:
+        return InputError(
+            f"{self._name}'s tokenizer fails on this text ({summary(cause)}). Change the text, or open another "
+            "checkpoint."
+        )
+
+    @cached_property
+    def _divides_words(self) -> bool:
+        """Whether the tokenizer divides a text into words first: for some of SentencePiece's kind all of it is one."""
+        try:
+            return len(set(_word_ids(self._tokenizer("one two", add_special_tokens=False))) - {None}) > 1
+        except Exception:  # a person's own code, or one that does not know these letters
+            return False
+
+    def _without_invented_space(self, ids: list[int], spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """A lone "▁" that SentencePiece put before the text claims its first character; it stands for none."""
+        return [
+            (start, start) if nxt[0] == start < min(end, nxt[1]) and self._piece(id_) == "▁" else (start, end)
+            for id_, (start, end), nxt in zip(ids, spans, [*spans, (0, 0)][1:], strict=True)
+        ]
+
+    def fitting(self, text: str, spans: list[tuple[int, int]], limit: int, special: bool) -> int:
+        """How many characters of `text` make at most `limit` tokens."""
+        read = [span for span in spans if span[0] < span[1]]
+        for count in range(limit - (len(spans) - len(read)), 0, -1):
+            # not through the middle of a character that several tokens share
+            cut = min(read[count - 1][1], read[count][0])
+            # a cut can split a word differently; then a token less is kept
+            if cut and len(self.read(text[:cut], special).ids) <= limit:
+                return cut
+        return 0
