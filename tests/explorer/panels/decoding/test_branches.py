@@ -99,8 +99,8 @@ def test_a_tree_from_a_file_shows_how_each_token_was_chosen(qtbot, engine, sessi
     session.answer()
     again = panel.player.shown_view()
     assert again is not before
-    assert (again.offers, again.stages, again.drawn, again.ids) == (
-        before.offers,
+    assert (again.candidates, again.stages, again.drawn, again.ids) == (
+        before.candidates,
         before.stages,
         before.drawn,
         before.ids,

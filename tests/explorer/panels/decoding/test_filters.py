@@ -16,7 +16,7 @@ def test_settings_cut_and_say_what(qtbot, session, panel):
     steps(qtbot, session, panel, 1)
     rows = panel.view.candidates.bars.rows
     assert [row.cut_by for row in rows[:4]] == ["", "", "", "top-k"]
-    logits = np.array([offer.logit for offer in panel.player.shown_view().offers[:3]]) / 2
+    logits = np.array([candidate.logit for candidate in panel.player.shown_view().candidates[:3]]) / 2
     expected = np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
     np.testing.assert_allclose([row.kept for row in rows[:3]], expected, atol=1e-6)
     assert (
@@ -36,7 +36,7 @@ def test_each_filter_can_be_looked_at_alone(qtbot, session, panel):
     stages, bars, view = panel.view.candidates.stages, panel.view.candidates.bars, panel.player.shown_view()
     names = [button.text() for button in map(stages.buttons.button, range(7)) if button.isVisible()]
     assert names == ["All filters", "Repetition penalty", "Temperature", "Top-k", "Top-p", "Min-p"]
-    before = [offer.probability for offer in view.offers]
+    before = [candidate.probability for candidate in view.candidates]
     for place, name in enumerate(names[1:]):
         index = next(i for i in range(7) if stages.buttons.button(i).text() == name)
         qtbot.mouseClick(stages.buttons.button(index), LEFT)
@@ -45,13 +45,13 @@ def test_each_filter_can_be_looked_at_alone(qtbot, session, panel):
         before = [row.kept for row in bars.rows]
         assert tuple(before) == stage.shares
         gone = {other.filter for other in view.stages[: place + 1]}
-        assert [bool(row.cut_by) for row in bars.rows] == [o.cut_by in gone for o in view.offers]
+        assert [bool(row.cut_by) for row in bars.rows] == [o.cut_by in gone for o in view.candidates]
         note = panel.view.candidates.note.text()
         assert note.startswith(f"{place + 1} of 5. ")
         assert f"{stage.left:,} token" in note
         if stage.tokens:
             assert f"It cut {stage.tokens:,} token" in note
-    assert bars.rows[0].kept == pytest.approx(view.offers[0].kept)
+    assert bars.rows[0].kept == pytest.approx(view.candidates[0].kept)
     steps(qtbot, session, panel, 1)  # the same filter of the next step
     assert stages.current == 4
     panel.view.knobs.set_number("min_p", "")
