@@ -68,6 +68,7 @@ def test_it_names_the_checkpoint_by_its_content(story_gpt: Model, tmp_path: Path
         "model_type": "gpt2",
         "architecture": "GPT2LMHeadModel",
         "family": "causal",
+        "adapter": None,
         "revision": None,
         "sha256": {"model.safetensors": hashlib.sha256(file.read_bytes()).hexdigest()},
     }
