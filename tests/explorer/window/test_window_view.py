@@ -291,13 +291,13 @@ def test_saving_weights_is_cancelled_with_a_button_and_leaves_no_file(window, tm
     path = tmp_path / "a.npz"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
 
-    def long_file(trace, path, should_stop, report):
+    def long_file(trace, path, should_stop, report, words):
         """As of a long text: it writes until it is called off."""
         for _ in range(3000):
             if should_stop():
                 break
             time.sleep(0.01)
-        return save_weights(trace, path, should_stop, report)
+        return save_weights(trace, path, should_stop, report, words=words)
 
     with monkeypatch.context() as patch:
         patch.setattr(export, "save_weights", long_file)

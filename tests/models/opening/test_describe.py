@@ -93,7 +93,7 @@ def test_weights_take_what_is_said(story_gpt: Model) -> None:
 def test_what_works() -> None:
     every = ["Attention", "Cell arithmetic", "Next token", "Writing text", "Masks and scale", "Alignment"]
     assert works(describe("story-gpt")) == {**dict.fromkeys(every, True), "Alignment": False}
-    assert works(describe("en-es")) == dict.fromkeys(every, True)
+    assert works(describe("en-es")) == dict.fromkeys([*every, "Pairs of texts"], True)
     assert works(describe("dates-luong")) == {**dict.fromkeys(every, True), "Masks and scale": False}
     bottleneck = works(describe("dates-bottleneck"))
     assert bottleneck == {**dict.fromkeys(every, False), "Next token": True, "Writing text": True}
