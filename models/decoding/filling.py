@@ -129,7 +129,10 @@ def most_confident(model: Model, trace: Trace) -> tuple[int, int]:
     """
     masks = [i for i, token in enumerate(trace.tokens) if token.piece == model.info.mask_token]
     if not masks or not trace.has_logits:
-        raise InputError(f"There is no {model.info.mask_token} to fill. Select a word in the input and press Mask.")
+        mask = model.info.mask_token
+        raise InputError(
+            f"There is no {mask} to fill. Write {mask} in the place of a word; in the window, select it and press Mask."
+        )
     best = trace.logits_at(masks).float().softmax(dim=-1).amax(dim=-1)  # (masks,)
     return masks[int(np.argmax(best.cpu().numpy()))], len(masks)
 
