@@ -118,7 +118,8 @@ def account(view: QualityView, measure: int) -> str:
 
 def _explained(view: QualityView, measure: int) -> str:
     if measure == BLEU:
-        return f"BLEU of all sentences of a length together, by sacrebleu ({view.signature})."
+        how = f" ({view.signature})" if view.signature else ""  # known once a length is measured
+        return f"BLEU of all sentences of a length together, by sacrebleu{how}."
     if measure == EXACT:
         return "Right: the same as a reference to the letter, capitals aside."
     several = " Models with other tokens have other figures: compare their shapes." if view.unit == "words" else ""

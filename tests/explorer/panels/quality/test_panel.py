@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QFileDialog, QScrollArea, QWidget
 
 from explorer.panels.quality.choices import DATES, FILE, OURS, TRANSLATION
 from explorer.panels.quality.panel import QualityPanel
-from explorer.panels.quality.words import BLEU, EXACT, LOG_P, conclusion, progress_text, table
+from explorer.panels.quality.words import BLEU, EXACT, LOG_P, account, conclusion, progress_text, table
 from explorer.session.state import Document, State
 from models.protocol.loading import Loaded
 from models.protocol.quality import (
@@ -167,6 +167,13 @@ def test_the_plot_grows_and_the_next_batch_is_asked_for(panel, session):
     assert "nrefs:1|case:lc" in panel.account.text()
     assert panel.run.isEnabled()
     assert not panel.progress.isVisible()
+
+
+def test_how_bleu_was_computed_is_said_once_it_is_known(panel, session):
+    press(panel.run)
+    request = begun(session)
+    assert "by sacrebleu (nrefs:1|case:lc)." in account(view(request), BLEU)
+    assert "by sacrebleu. " in account(view(request, measured=0, signature=""), BLEU)
 
 
 def test_stop_keeps_what_was_measured(panel, session):
