@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,7 +22,7 @@ from models.protocol.work import Cancelled
 from tests.models import hub_server
 from tests.models.asking import never, silent
 from tests.models.gguf_maker import gguf_of
-from tests.models.hub_server import COMMIT, REPOSITORY, Hub, reached
+from tests.models.hub_server import COMMIT, REPOSITORY, Hub
 from tests.models.tiny import TinyFolder
 from tests.real_disks import Disk
 
@@ -47,12 +46,6 @@ def source(made: Path, tmp_path: Path) -> Path:
     folder = Path(shutil.copytree(made, tmp_path / "on the hub"))
     (folder / "README.md").write_text("# Quantised")
     return folder
-
-
-@pytest.fixture
-def hub(source: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    with reached(source, monkeypatch) as hub:
-        yield hub
 
 
 @pytest.fixture

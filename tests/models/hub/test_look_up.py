@@ -28,7 +28,7 @@ from models.protocol.request import Failure, Request, Result
 from models.protocol.work import Cancelled
 from tests.models import hub_server
 from tests.models.asking import never, silent
-from tests.models.hub_server import COMMIT, REPOSITORY, Handler, Hub, reached
+from tests.models.hub_server import COMMIT, REPOSITORY, Handler, Hub
 from tests.models.tiny import TinyFolder
 
 
@@ -41,12 +41,6 @@ def source(tiny_folder: TinyFolder, tmp_path: Path) -> Path:
     (folder / "model.onnx").write_bytes(b"x" * 9000)
     (folder / "evil.py").write_text("raise SystemExit")
     return folder
-
-
-@pytest.fixture
-def hub(source: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    with reached(source, monkeypatch) as hub:
-        yield hub
 
 
 @pytest.fixture
