@@ -19,8 +19,8 @@ Part = Literal["attention", "cross", "feed_forward", "other"]
 """A sublayer of a block: self-attention, cross-attention, the feed-forward network, or one of another kind."""
 
 Placement = Literal["pre", "post", "both", "none", "unknown"]
-"""Where a sublayer's normalisation stands: before it ("pre"), after its sum ("post": Vaswani et al. 2017), before it and
-on what it writes ("both": Gemma 2), nowhere."""
+"""Where a sublayer's normalisation stands: before it ("pre"), after its sum ("post": Vaswani et al. 2017), before it
+and on what it writes ("both": Gemma 2), nowhere."""
 
 STREAM = -1
 """Among what a box reads: the residual stream as it enters the block."""
