@@ -8,6 +8,8 @@ from typing import TypeVar
 
 import msgspec
 
+from models.files.regular_files import open_regular
+
 T = TypeVar("T")
 
 
@@ -38,10 +40,10 @@ def read(path: Path, most: int) -> bytes:
     """The content of a file of at most `most` bytes.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: it cannot be read, or is no regular file, which is refused before anything is waited for.
         ValueError: it is larger; as a clause.
     """
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         content = stream.read(most + 1)
     check_size(content, most)
     return content

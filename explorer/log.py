@@ -8,6 +8,7 @@ import sys
 from logging.handlers import RotatingFileHandler
 
 from explorer.settings import folder
+from models.files.regular_files import require_regular
 
 
 class Log(RotatingFileHandler):
@@ -20,9 +21,12 @@ def log_to_file() -> None:
     handlers: list[logging.Handler] = []
     try:
         folder().mkdir(parents=True, exist_ok=True)
-        handlers.append(Log(folder() / "log.txt", maxBytes=1 << 20, backupCount=1, encoding="utf-8"))
+        path = folder() / "log.txt"
+        if path.exists():
+            require_regular(path.stat(), path)  # to open a pipe waits until somebody reads from it
+        handlers.append(Log(path, maxBytes=1 << 20, backupCount=1, encoding="utf-8"))
     except OSError:
-        pass  # a read-only home: the window works without a log
+        pass  # a read-only home, or no file: the window works without a log
     if sys.stderr is not None and os.environ.get("ATTENTION_EXPLORER_DEBUG"):
         handlers.append(logging.StreamHandler())
     logging.basicConfig(level=logging.INFO, handlers=handlers or [logging.NullHandler()])

@@ -9,12 +9,14 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from explorer.session.intents import OpenCheckpoint, RestoreDocument, SetPicture, Show
 from explorer.session.session import Session
 from explorer.session.state import Notice
+from explorer.widgets.save_dialog import Kind, ask_where_to_save
 from models.files.weights_path import weights_path
 from models.protocol.errors import ExplorerError
 from models.protocol.export import ExportRequest
 
-SESSION_FILTER = "Attention Explorer session (*.json)"
-WEIGHTS_FILTER = "NumPy (*.npz);;safetensors (*.safetensors)"
+SESSION = Kind("Attention Explorer session", ".json")
+PICTURES = (Kind("PNG", ".png"), Kind("JPEG", ".jpg", (".jpeg",)))
+WEIGHTS = (Kind("NumPy", ".npz"), Kind("safetensors", ".safetensors"))
 
 
 class FileDialogs:
@@ -48,14 +50,12 @@ class FileDialogs:
 
     def save_picture(self) -> None:
         """Let the person save the window as a picture."""
-        path, _ = QFileDialog.getSaveFileName(
-            self._window, "Save a picture of the window", "attention.png", "PNG (*.png)"
-        )
-        if not path:
+        path = ask_where_to_save(self._window, "Save a picture of the window", "attention.png", PICTURES)
+        if path is None:
             return
         from explorer.window.saving import save_picture
 
-        sentence = save_picture(self._window.grab(), Path(path))
+        sentence = save_picture(self._window.grab(), path)
         if sentence:
             self.session.dispatch(Show(Notice("error", sentence)))
 
@@ -64,29 +64,20 @@ class FileDialogs:
         ran = self.session.state.ran
         if ran is None:
             return
-        path, kind = QFileDialog.getSaveFileName(
-            self._window, "Save all attention weights", "attention.npz", WEIGHTS_FILTER
-        )
-        if not path:
-            return
-        typed = Path(path if Path(path).suffix or "safetensors" not in kind else f"{path}.safetensors")
+        title, words = "Save all attention weights", self.session.state.document.view.words
         try:
-            file = weights_path(typed)
+            path = ask_where_to_save(self._window, title, "attention.npz", WEIGHTS, _weights_path)
         except ExplorerError as error:
             self.session.dispatch(Show(Notice("error", str(error))))
             return
-        if file != Path(path) and file.exists():  # of which the dialog has not asked
-            sentence = f"{file} is there already. Save the weights under its whole name to replace it, or another."
-            self.session.dispatch(Show(Notice("error", sentence)))
-            return
-        self.session.request(ExportRequest(run=ran.run, path=str(file), words=self.session.state.document.view.words))
+        if path is not None:
+            self.session.request(ExportRequest(run=ran.run, path=str(path), words=words))
 
     def save_session(self) -> None:
         """Let the person save what they chose (not what was computed) as a session file."""
-        path, _ = QFileDialog.getSaveFileName(self._window, "Save the session", "attention.json", SESSION_FILTER)
-        if not path:
+        file = ask_where_to_save(self._window, "Save the session", "attention.json", (SESSION,))
+        if file is None:
             return
-        file = Path(path) if Path(path).suffix else Path(path).with_suffix(".json")
         from explorer.session import files
 
         try:
@@ -98,7 +89,7 @@ class FileDialogs:
 
     def open_session(self) -> None:
         """Let the person go back to a session that was saved. A file that is no session changes nothing."""
-        path, _ = QFileDialog.getOpenFileName(self._window, "Open a session", "", SESSION_FILTER)
+        path, _ = QFileDialog.getOpenFileName(self._window, "Open a session", "", SESSION.filter)
         if not path:
             return
         from explorer.session import files
@@ -110,3 +101,8 @@ class FileDialogs:
             return
         self.session.dispatch(Show(None))
         self.session.dispatch(RestoreDocument(document))
+
+
+def _weights_path(typed: Path, kind: Kind) -> Path:
+    """The name that weights are saved under; one without an ending gets that of the kind that was chosen."""
+    return weights_path(typed if typed.suffix else typed.with_name(f"{typed.name}{kind.ending}"))

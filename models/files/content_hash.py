@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from models.files.regular_files import open_regular
 from models.files.weight_files import weight_files
 from models.protocol.values import CheckpointInfo
 from models.protocol.work import Cancelled, never
@@ -44,7 +45,7 @@ def _hash(file: Path, should_stop: Callable[[], bool]) -> str:
     key = (whole, stat.st_mtime_ns, stat.st_size)
     if key not in _known:
         digest = hashlib.sha256()
-        with open(whole, "rb") as content:
+        with open_regular(whole) as content:
             while block := content.read(_BLOCK):
                 if should_stop():
                     raise Cancelled

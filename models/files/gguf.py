@@ -19,6 +19,7 @@ from typing import Any, Protocol
 
 from models.files.extras import GGUF, install_command, lacking
 from models.files.gguf_names import is_named_gguf
+from models.files.regular_files import open_regular
 from models.protocol.errors import CheckpointError
 from models.protocol.hub import Tensors
 
@@ -146,7 +147,7 @@ def read_gguf(path: Path) -> GgufHeader:
         CheckpointError: no GGUF file, one of a version or byte order that is not read, or a damaged one.
     """
     try:
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             return read_header(stream, path.name, path.stat().st_size)
     except OSError as cause:
         raise _damaged(path.name, cause) from cause

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from models.files.names import title_of
+from models.files.regular_files import NotAFile, open_regular
 from models.protocol.errors import CheckpointError
 from models.protocol.hub import Tensors
 
@@ -124,8 +125,11 @@ def adapter(title: str) -> CheckpointError:
 
 def _unread(title: str, file: Path) -> CheckpointError:
     """Of weights in `file` alone, by what its first bytes are."""
-    with file.open("rb") as stream:
-        start = stream.read(64)
+    try:
+        with open_regular(file) as stream:
+            start = stream.read(64)
+    except NotAFile:
+        start = b""
     if start.startswith((b"PK\x03\x04", b"\x80")):  # torch's archive, or a bare pickle
         return only_a_pickle(title, file.name)
     if re.fullmatch(rb"[\x01-\x20]\0\0\0.\0[A-Za-z0-9]+Spec\0.*", start, re.DOTALL):
@@ -155,7 +159,7 @@ def file_header(file: Path) -> dict[str, tuple[int, ...]]:
     size = file.stat().st_size
     damaged = f"{file} is damaged or was not fetched whole"
     try:
-        with file.open("rb") as stream:
+        with open_regular(file) as stream:
             length = header_length(stream.read(8), size)
             shapes, end = parse_header(stream.read(length))
     except OverflowError as cause:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
-from PySide6.QtWidgets import QFileDialog, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from explorer.panels.base import Panel
 from explorer.panels.quality.choices import DATES, TRANSLATION, QualityChoices
@@ -29,6 +27,7 @@ from explorer.widgets.card import Card
 from explorer.widgets.page import scrolling, wrapped
 from explorer.widgets.plot.figure import Figure
 from explorer.widgets.plot.plot import Plot
+from explorer.widgets.save_dialog import Kind, ask_where_to_save
 from explorer.widgets.segments import Segments
 from models.files.catalogue import DATE_MODELS, TRANSFORMER_TRANSLATOR
 from models.files.whole_files import not_written, write_whole
@@ -188,12 +187,12 @@ class QualityPanel(Panel):
         view = self._shown
         if view is None:
             return
-        path, _ = QFileDialog.getSaveFileName(self, "Save the table", "quality.csv", "Table (*.csv)")
-        if not path:
+        path = ask_where_to_save(self, "Save the table", "quality.csv", (Kind("Table", ".csv"),))
+        if path is None:
             return
         try:
-            write_whole(Path(path), table(view).encode())
+            write_whole(path, table(view).encode())
         except OSError as error:
-            self.dispatch(Show(Notice("error", not_written("The table", Path(path), error))))
+            self.dispatch(Show(Notice("error", not_written("The table", path, error))))
         else:
             self.dispatch(Show(Notice("info", f"The table is saved: {path}.")))

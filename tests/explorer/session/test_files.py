@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -378,3 +379,11 @@ def test_an_adapter_that_was_taken_out_is_held_and_of_the_sixth_version():
         without = replace(DOCUMENT, interventions=(InterventionItem(Adapter(on=False), on),))
         assert json.loads(files.encode(without))["version"] == 6
         assert files.decode(files.encode(without)) == without
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with a name")
+def test_a_pipe_or_a_device_is_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / "pipe.json")
+    for path, kind in ((tmp_path / "pipe.json", "pipe"), (Path("/dev/zero"), "device")):
+        with pytest.raises(ValueError, match=rf"could not be read \(it is a {kind}, not a file\)\."):
+            files.load(path)

@@ -22,6 +22,7 @@ from models.protocol.head import HeadRequest, HeadView
 from models.protocol.prediction import PredictionRequest, PredictionView
 from models.views import export
 from models.views.export import save_weights
+from tests.explorer.answering import answering, pressing
 from tests.explorer.real_window import (
     bars,
     click,
@@ -251,7 +252,7 @@ def test_about_names_the_versions_it_stands_on(window):
 def test_saving_a_picture_and_the_weights(window, tmp_path, monkeypatch):
     chosen = {"png": tmp_path / "a.png", "npz": tmp_path / "a.npz"}
     monkeypatch.setattr(
-        QFileDialog, "getSaveFileName", lambda _parent, _title, name, _filter: (str(chosen[name.rsplit(".")[-1]]), "")
+        QFileDialog, "getSaveFileName", lambda _parent, _title, name, *_: (str(chosen[name.rsplit(".")[-1]]), "")
     )
     window.menus["picture"].trigger()
     assert chosen["png"].stat().st_size > 10_000
@@ -277,12 +278,14 @@ def test_an_ending_typed_wrongly_is_mended(window, tmp_path, monkeypatch, typed,
     wait_until((tmp_path / file).exists)
     settle(window)
     assert file in window.notice_bar.text
-    if typed != file:  # nobody was asked whether it may be replaced
-        before = (tmp_path / file).read_bytes()
+    before = (tmp_path / file).stat()
+    leaves = iter([(str(tmp_path / typed), kind), ("", "")])
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: next(leaves))
+    with answering(pressing("Keep it")) as said:
         window.menus["weights"].trigger()
-        settle(window)
-        assert f"{file} is there already" in window.notice_bar.text
-        assert (tmp_path / file).read_bytes() == before
+    settle(window)
+    assert said == [f"{file} is there already."]
+    assert (tmp_path / file).stat() == before
     saved = load_weights(tmp_path / file)
     assert saved.text == window.session.state.ran.inputs.prompt
 

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from models import open_checkpoint, run
-from models.files.whole_files import not_written, replacing, write_whole
+from models.files.regular_files import open_regular
+from models.files.whole_files import UNFINISHED, not_written, replacing, write_whole
 from models.protocol.errors import ExplorerError
 from models.views.export import save_weights
 from tests.real_disks import Disk
+
+ROOT = Path(__file__).resolve().parents[3]
 
 FULL, READ_ONLY = "the disk is full. Make room", "the disk can only be read. Choose another folder."
 
@@ -37,7 +45,98 @@ def test_what_fails_on_the_way_leaves_the_older_file_and_nothing_else(tmp_path: 
     with pytest.raises(type(failure)):
         half()
     assert path.read_bytes() == b"older"
-    assert not list(tmp_path.glob("*.part"))
+    assert not list(tmp_path.glob(f".*{UNFINISHED}"))
+
+
+def test_what_else_is_there_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "a.part").write_bytes(b"a person's own")
+    write_whole(tmp_path / "a", b"new")
+    assert (tmp_path / "a.part").read_bytes() == b"a person's own"
+
+
+def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "far").mkdir()
+    real, link = tmp_path / "far" / "real", tmp_path / "link"
+    link.symlink_to(real)
+    for content in (b"new where nothing was", b"newer"):
+        write_whole(link, content)
+        assert link.is_symlink()
+        assert real.read_bytes() == content
+    assert [entry.name for entry in (tmp_path / "far").iterdir()] == ["real"]
+
+
+def test_a_link_that_leads_to_itself_is_a_sentence(tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(link)
+    with pytest.raises(OSError, match=r"loop|levels") as caught:
+        write_whole(link, b"")
+    assert "that is a link that leads to itself" in not_written("It", link, caught.value)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="modes are POSIX's")
+@pytest.mark.parametrize("mode", [0o600, 0o644, 0o664, 0o755])
+def test_the_mode_is_kept(tmp_path: Path, mode: int) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"older")
+    path.chmod(mode)
+    write_whole(path, b"newer")
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+def test_a_new_file_has_the_mode_of_any_other(tmp_path: Path) -> None:
+    (tmp_path / "other").write_bytes(b"")
+    write_whole(tmp_path / "a", b"")
+    assert (tmp_path / "a").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with a name")
+def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
+    pipe, place = tmp_path / "pipe", tmp_path / "socket"
+    os.mkfifo(pipe)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(place))
+        for path, words in (
+            (pipe, "it is a pipe, not a file. Choose another name."),
+            (place, "it is a socket, not a file. Choose another name."),
+            (Path("/dev/null"), "it is a device, not a file. Choose another name."),
+            (tmp_path, "a folder has that name. Choose another name."),
+        ):
+            before = path.stat()
+            with pytest.raises(OSError, match=r"not a file|directory") as caught:
+                write_whole(path, b"content")
+            assert not_written("It", path, caught.value) == f"It could not be written to {path}: {words}"
+            assert path.stat() == before
+            with pytest.raises(OSError, match=r"not a file|directory"):
+                open_regular(path)
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from models.files.whole_files import write_whole
+path, letter = Path(sys.argv[1]), sys.argv[2].encode()
+for _ in range(100):
+    write_whole(path, letter * 300_000)
+"""
+
+
+def test_of_two_programs_that_write_one_file_it_always_holds_one_whole(tmp_path: Path) -> None:
+    path = tmp_path / "shared"
+    write_whole(path, b"a" * 300_000)
+    writers = [
+        subprocess.Popen([sys.executable, "-c", WRITER, path, letter], cwd=ROOT, stderr=subprocess.PIPE)
+        for letter in "ab"
+    ]
+    reads = set()
+    while any(writer.poll() is None for writer in writers):
+        content = path.read_bytes()
+        reads.add((len(content), bytes(set(content))))
+    for writer in writers:
+        _, said = writer.communicate()
+        assert (writer.returncode, said) == (0, b"")
+    assert reads <= {(300_000, b"a"), (300_000, b"b")}
+    assert len(reads) == 2
+    assert [entry.name for entry in tmp_path.iterdir() if entry.is_file()] == ["shared"]
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from models.protocol.quality import (
     QualityView,
 )
 from models.protocol.request import Progress, Request
+from tests.explorer.answering import answering, pressing
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 
@@ -363,7 +364,8 @@ def test_a_disk_that_refuses_keeps_the_older_table(panel, session, monkeypatch, 
     else:
         small_disk.forbid_writing()
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *args: (str(path), ""))
-    press(panel.save)
+    with answering(pressing("Replace")):
+        press(panel.save)
     assert words in session.state.notice.text
     assert path.read_text() == "older"
     assert small_disk.names() == {"quality.csv"}
