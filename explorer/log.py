@@ -17,16 +17,21 @@ class Log(RotatingFileHandler):
 
 
 def log_to_file() -> None:
-    """Keep the last two logs. A windowed build has no standard error to write to."""
-    handlers: list[logging.Handler] = []
+    """Keep the last two logs."""
+    logging.basicConfig(level=logging.INFO, handlers=handlers())
+
+
+def handlers() -> list[logging.Handler]:
+    """What the log is written to. A windowed build has no standard error."""
+    found: list[logging.Handler] = []
     try:
         folder().mkdir(parents=True, exist_ok=True)
         path = folder() / "log.txt"
         if path.exists():
             require_regular(path.stat(), path)  # to open a pipe waits until somebody reads from it
-        handlers.append(Log(path, maxBytes=1 << 20, backupCount=1, encoding="utf-8"))
+        found.append(Log(path, maxBytes=1 << 20, backupCount=1, encoding="utf-8"))
     except OSError:
         pass  # a read-only home, or no file: the window works without a log
     if sys.stderr is not None and os.environ.get("ATTENTION_EXPLORER_DEBUG"):
-        handlers.append(logging.StreamHandler())
-    logging.basicConfig(level=logging.INFO, handlers=handlers or [logging.NullHandler()])
+        found.append(logging.StreamHandler())
+    return found or [logging.NullHandler()]
