@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from explorer.first_state import first_state, placement_of
 from explorer.session.intents import SetTarget, SetText
 from models.files.weights_path import weights_path
-from models.protocol.chat import plain_text
 from models.protocol.errors import ExplorerError, InputError
+from models.protocol.prompt import plain_text
 from models.protocol.request import Failure
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest
@@ -22,7 +22,7 @@ from models.protocol.running import ForwardRequest
 if TYPE_CHECKING:
     from models.decoding.decode import DecodedStep
     from models.forward.model import Model
-    from models.protocol.chat import Prompt
+    from models.protocol.prompt import Prompt
     from models.protocol.values import CheckpointInfo
 
 TIMEOUT_SECONDS = 300.0

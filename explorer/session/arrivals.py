@@ -23,16 +23,18 @@ from explorer.session.state import (
     site_tokens,
 )
 from explorer.session.talking import as_text
+from explorer.session.texts import alone, each_text, texts_of
 from explorer.session.writing import PendingStep
 from explorer.session.writing_rules import written
 from models.files.sample_pictures import default_picture
-from models.protocol.chat import Pair, Prompt, plain_text
+from models.protocol.chat import Pair
 from models.protocol.decoding import DecodeSamplesView, DecodeStepRequest, DecodeStepView
 from models.protocol.describing import Described, DescribeRequest
 from models.protocol.export import Exported, ExportRequest
 from models.protocol.head import HeadView
 from models.protocol.interventions import Adapter, Mask, Positions
 from models.protocol.loading import Loaded, LoadRequest
+from models.protocol.prompt import Prompt, plain_text, shown_of
 from models.protocol.quality import QualityRequest, QualityView
 from models.protocol.request import Failure, Lane, Progress, Result, RunRequest
 from models.protocol.run_inputs import InputsRequest
@@ -86,17 +88,22 @@ def _(result: Loaded, state: State) -> State:
     if result.info.example and _is_for_an_example(document, None if state.restored else before):
         second = (document.second if not document.text else None) or result.info.second or None
         document = replace(document, text=result.info.example, second=second)
-    if document.second is not None and not result.info.pairs:
-        if document.second.strip():
+    others = len(document.before) + len(document.after)
+    if others and result.info.textbook and result.info.family != "vision":  # beside a picture texts wait
+        them = "the other was" if others == 1 else f"the {others:,} others were"
+        state = replace(state, notice=Notice("info", f"{result.info.name} takes one text at a time: {them} taken out."))
+        document = alone(document)
+    if not result.info.pairs:
+        if any(isinstance(text.prompt, Pair) for text in texts_of(document)):
             sentence = f"{result.info.name} reads no pairs of texts: the second text was taken out."
             state = replace(state, notice=Notice("info", sentence))
-        document = replace(document, second=None)
+        document = each_text(document, second=None)
     if result.info.adapter is not None and result.info.adapter.why and state.notice is None:
         sentence = f"An adapter lies beside the weights. {result.info.adapter.words}. The model runs without it."
         state = replace(state, notice=Notice("info", sentence))
     selection = document.selection
     if not state.restored and before is not None:
-        document = replace(document, target=None)
+        document = each_text(document, target=None)
         selection = Selection()  # another model's heads mean something else: the first run chooses
         kept = tuple(i for i in document.interventions if _is_global(i) and _takes(result.info, i))
         document = replace(document, interventions=kept)
@@ -112,6 +119,8 @@ def _(result: Loaded, state: State) -> State:
 
 def _is_for_an_example(document: Document, before: Loaded | None) -> bool:
     """Whether nothing was typed: there is no text, or the example of the model that was open `before`."""
+    if document.before or document.after:
+        return False
     if before is None or not document.text:
         return not document.text
     return (document.text, document.second or None) == (before.info.example, before.info.second or None)
@@ -309,6 +318,7 @@ def _example(info: CheckpointInfo) -> Intent:
 
 def _says_nothing(prompt: Prompt) -> bool:
     """Whether there is no text, or only the second of two."""
+    prompt = shown_of(prompt)
     return not (prompt.first.strip() if isinstance(prompt, Pair) else prompt)
 
 

@@ -12,18 +12,21 @@ from msgspec import Meta
 from explorer import json_files
 from explorer.session.branches import MOST_NODES, ROOT, Branches, Node
 from explorer.session.decoding import Decoding
-from explorer.session.state import Document, InterventionItem, Selection
+from explorer.session.state import BatchText, Document, InterventionItem, Selection
 from explorer.session.view_options import ViewOptions
 from models.files.whole_files import not_written, write_whole
+from models.protocol.batch import MOST_TEXTS, PaddingSide
 from models.protocol.chat import MOST_TURNS, Role, Turn
 from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.interventions import MOST, Adapter, Intervention, Mask, PositionMode, Positions, Scale
 from models.protocol.mask_kinds import Cell
 from models.protocol.values import SiteRef
 
-VERSION = 6  # 1 had no branches, 2 no conversations, 3 not how the model is to write, 4 no second text, 5 no adapters
-WITHOUT_ADAPTER, WITHOUT_SECOND = 5, 4
-"""Written where there is no such change, and no second text, so that programs that know of none read the file too."""
+VERSION = 7
+"""1 had no branches, 2 no conversations, 3 not how to write, 4 no second text, 5 no adapters, 6 no other texts."""
+
+ONE_TEXT, WITHOUT_ADAPTER, WITHOUT_SECOND = 6, 5, 4
+"""Written where there is no such thing, so that programs that know of none read the file too."""
 
 LARGEST = 4 << 20
 """Bytes of the largest file that is written or read."""
@@ -81,6 +84,20 @@ class _Turn(msgspec.Struct, forbid_unknown_fields=True):
     text: str
 
 
+class _BatchText(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    text: str
+    second: str | None = None
+    target: str | None = None
+
+
+class _Others(msgspec.Struct, forbid_unknown_fields=True):
+    """Texts that are run together with the one that is shown."""
+
+    before: Annotated[list[_BatchText], Meta(max_length=MOST_TEXTS)] = []
+    after: Annotated[list[_BatchText], Meta(max_length=MOST_TEXTS)] = []
+    padding: PaddingSide = "right"
+
+
 class _Node(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     """A token of the tree. `chosen` says with which of the tree's settings."""
 
@@ -112,6 +129,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     checkpoint: Annotated[str, Meta(min_length=1, max_length=4096)]
     text: str
     second: str | msgspec.UnsetType = msgspec.UNSET
+    others: _Others | msgspec.UnsetType = msgspec.UNSET
     target: str | None = None
     picture: Annotated[str, Meta(max_length=4096)] = ""
     chat: bool = False
@@ -136,6 +154,7 @@ def encode(document: Document) -> bytes:
         checkpoint=document.checkpoint,
         text=document.text,
         second=msgspec.UNSET if document.second is None else document.second,
+        others=_to_others(document),
         target=document.target,
         picture=document.picture,
         chat=document.chat,
@@ -163,8 +182,10 @@ def encode(document: Document) -> bytes:
 
 
 def _version(document: Document) -> int:
-    if any(isinstance(listed.value, Adapter) for listed in document.interventions):
+    if isinstance(_to_others(document), _Others):
         return VERSION
+    if any(isinstance(listed.value, Adapter) for listed in document.interventions):
+        return ONE_TEXT
     return WITHOUT_SECOND if document.second is None else WITHOUT_ADAPTER
 
 
@@ -181,11 +202,18 @@ def decode(content: bytes) -> Document:
     file = json_files.decode(content, _File)
     if file.chat and not file.turns:
         raise ValueError("it is of a conversation, and has no turn of it")
+    others = _Others() if file.others is msgspec.UNSET else file.others
+    texts = len(others.before) + 1 + len(others.after)
+    if texts > MOST_TEXTS:
+        raise ValueError(f"it has {texts:,} texts, and {MOST_TEXTS} are run at once at most")
     document = Document(
         checkpoint=file.checkpoint,
         text=file.text,
         second=None if file.second is msgspec.UNSET else file.second,
         target=file.target,
+        before=_from_texts(others.before),
+        after=_from_texts(others.after),
+        padding=others.padding,
         picture=file.picture,
         chat=file.chat,
         turns=tuple(Turn(turn.role, turn.text) for turn in file.turns),
@@ -249,6 +277,20 @@ def _value(record: _Scale | _Mask | _Positions | _Adapter) -> Intervention:
             return Positions(record.mode, record.by)
         case _Adapter():
             return Adapter(record.adapter)
+
+
+def _to_others(document: Document) -> _Others | msgspec.UnsetType:
+    if not document.before and not document.after and document.padding == "right":
+        return msgspec.UNSET
+    return _Others(_to_texts(document.before), _to_texts(document.after), document.padding)
+
+
+def _to_texts(texts: tuple[BatchText, ...]) -> list[_BatchText]:
+    return [_BatchText(text.text, text.second, text.target) for text in texts]
+
+
+def _from_texts(texts: list[_BatchText]) -> tuple[BatchText, ...]:
+    return tuple(BatchText(text.text, text.second, text.target) for text in texts)
 
 
 def _to_branches(branches: Branches) -> _Branches:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from explorer.session.state import Document
@@ -98,9 +98,17 @@ class History:
             self._past.popleft()
 
     def _characters(self) -> int:
-        texts = (text for step in self._past for text in (step.document.text, *(t.text for t in step.document.turns)))
+        texts = (text for step in self._past for text in _texts(step.document))
         return sum({id(text): len(text) for text in texts}.values())
 
     def _nodes(self) -> int:
         trees = (writing.branches.nodes for step in self._past for writing in step.document.writings)
         return sum({id(nodes): len(nodes) for nodes in trees}.values())
+
+
+def _texts(document: Document) -> Iterator[str]:
+    yield document.text
+    for turn in document.turns:
+        yield turn.text
+    for other in (*document.before, *document.after):
+        yield from (text for text in (other.text, other.second, other.target) if text)

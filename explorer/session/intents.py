@@ -12,6 +12,7 @@ from typing import ClassVar
 from explorer.session.branches import ROOT
 from explorer.session.decoding import Decoding
 from explorer.session.state import Document, Notice
+from models.protocol.batch import PaddingSide
 from models.protocol.chat import Pair, Turn
 from models.protocol.decoding import DecodeSamplesRequest, DecodeStepRequest
 from models.protocol.decoding_settings import Strategy
@@ -65,6 +66,40 @@ class SetPair(Intent):
     """Two texts for the model to read together."""
 
     pair: Pair
+
+
+@dataclass(frozen=True, slots=True)
+class AddTexts(Intent):
+    """More texts, to be run together with those that there are; the first of them is shown. ValueError: too many."""
+
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShowText(Intent):
+    """Another of the texts that are run together. ValueError where there is none."""
+
+    merge: ClassVar[str] = "shown text"
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveText(Intent):
+    """One of the texts that are run together goes. ValueError where there is none, or it is the only one."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeepShownText(Intent):
+    """Only the text that is shown stays of those that are run together."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetPadding(Intent):
+    """Where texts that are run together are filled up."""
+
+    side: PaddingSide
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import singledispatch
 
-from explorer.session.state import State
+from explorer.session.state import Document, State
 from models.protocol.decoding import DecodeStepRequest
 from models.protocol.request import Lane
 from models.protocol.running import ForwardRequest
@@ -23,6 +23,13 @@ def rule(intent: object, state: State) -> State:
 def another_text(state: State) -> State:
     """What was said about the last text no longer matters."""
     return replace(without_notice(state, TEXT_LANES), refused=None)
+
+
+def with_prompt_of(state: State, document: Document) -> State:
+    """The state with a document that has something else for the model to read."""
+    if document == state.document:
+        return state
+    return replace(another_text(state), document=document, restored=False)
 
 
 def without_notice(state: State, lanes: frozenset[Lane] | set[Lane]) -> State:

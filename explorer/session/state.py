@@ -10,9 +10,11 @@ from explorer.session.decoding import Decoding
 from explorer.session.results import Results
 from explorer.session.view_options import ViewOptions
 from explorer.session.writing import Origin, PendingStep, Writing, with_tree
-from models.protocol.chat import Chat, Pair, Prompt, Turn
+from models.protocol.batch import Batch, PaddingSide
+from models.protocol.chat import Chat, Pair, Turn
 from models.protocol.interventions import Intervention, Mask, applies, precedence
 from models.protocol.mask_kinds import Cell
+from models.protocol.prompt import Prompt
 from models.protocol.quality import QualityRequest
 from models.protocol.request import Lane, Progress
 from models.protocol.run_inputs import RunInputs
@@ -39,6 +41,19 @@ class InterventionItem:
 
 
 @dataclass(frozen=True, slots=True)
+class BatchText:
+    """One of several texts that are run together, with what belongs to it alone. As the fields of `Document`."""
+
+    text: str
+    second: str | None = None
+    target: str | None = None
+
+    @property
+    def prompt(self) -> str | Pair:
+        return Pair(self.text, self.second) if self.second and self.second.strip() else self.text
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """What a person chose. Undo walks through these; a session file is one of these."""
 
@@ -49,6 +64,9 @@ class Document:
     interventions: tuple[InterventionItem, ...] = ()
     second: str | None = None  # read together with the text, as a pair; None: its field is not open
     target: str | None = None  # typed for the decoder of an encoder-decoder model; None: it writes itself
+    before: tuple[BatchText, ...] = ()  # texts that are run together with this one and stand before it in their list,
+    after: tuple[BatchText, ...] = ()  # and those that stand after it
+    padding: PaddingSide = "right"  # where texts that are run together are filled up to the length of the longest
     picture: str = ""  # what a vision model reads: the path of a file, or "sample:NAME"; models of text ignore it
     chat: bool = False  # the model reads the conversation, and not the text
     turns: tuple[Turn, ...] = ()  # of the conversation; kept while the model reads a text
@@ -60,7 +78,13 @@ class Document:
         """What a model of texts is given to read."""
         if self.chat:
             return Chat(self.turns)
-        return Pair(self.text, self.second) if self.second and self.second.strip() else self.text
+        texts = (*self.before, BatchText(self.text, self.second, self.target), *self.after)
+        shown = len(self.before)
+        if len(texts) == 1:
+            return texts[0].prompt
+        targets = tuple(one.target for one in texts)
+        typed = any(target is not None for target in targets)
+        return Batch(tuple(one.prompt for one in texts), self.padding, shown, targets if typed else ())
 
     @property
     def origin(self) -> Origin:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from explorer.session.state import Document
-from models.protocol.batch import Batch
-from models.protocol.chat import Chat, Pair, Prompt, Turn
+from models.protocol.chat import Chat, Pair, Turn
+from models.protocol.prompt import Prompt, shown_of
 
 
 def as_chat(document: Document) -> Document:
@@ -26,9 +26,13 @@ def as_text(document: Document) -> Document:
 
 
 def with_prompt(document: Document, prompt: Prompt) -> Document:
-    """The document with another text, pair or conversation for the model to read; beside a text, its second stays."""
+    """The document with another text, pair or conversation for the model to read; beside a text, its second stays.
+
+    Of a batch that which is shown: the other texts are those that the document has.
+    """
+    prompt = shown_of(prompt)
     if isinstance(prompt, Pair):
         return replace(document, chat=False, text=prompt.first, second=prompt.second)
     if isinstance(prompt, Chat):
         return replace(document, chat=True, turns=prompt.turns)
-    return replace(document, chat=False, text=prompt.text if isinstance(prompt, Batch) else prompt)
+    return replace(document, chat=False, text=prompt)

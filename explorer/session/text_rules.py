@@ -18,8 +18,8 @@ from explorer.session.intents import (
     SetText,
     SetTurns,
 )
-from explorer.session.rules import TEXT_LANES, another_text, broken_off, rule, without_notice
-from explorer.session.state import Document, Notice, State
+from explorer.session.rules import TEXT_LANES, another_text, broken_off, rule, with_prompt_of, without_notice
+from explorer.session.state import Notice, State
 from explorer.session.talking import as_chat, as_text, with_prompt
 from models.protocol.chat import MOST_TURNS, Chat
 from models.protocol.export import ExportRequest
@@ -50,7 +50,7 @@ def _(intent: Place, state: State) -> State:
 
 @rule.register
 def _(intent: SetText, state: State) -> State:
-    return _with_prompt(state, with_prompt(state.document, intent.text))
+    return with_prompt_of(state, with_prompt(state.document, intent.text))
 
 
 @rule.register
@@ -58,24 +58,24 @@ def _(intent: SetSecond, state: State) -> State:
     document = replace(state.document, second=intent.second)
     if document.prompt == state.document.prompt:  # its field is opened or closed, and nothing was said in it
         return state.with_document(second=intent.second)
-    return _with_prompt(state, document)
+    return with_prompt_of(state, document)
 
 
 @rule.register
 def _(intent: SetPair, state: State) -> State:
-    return _with_prompt(state, with_prompt(state.document, intent.pair))
+    return with_prompt_of(state, with_prompt(state.document, intent.pair))
 
 
 @rule.register
 def _(intent: SetChat, state: State) -> State:
-    return _with_prompt(state, as_chat(state.document) if intent.on else as_text(state.document))
+    return with_prompt_of(state, as_chat(state.document) if intent.on else as_text(state.document))
 
 
 @rule.register
 def _(intent: SetTurns, state: State) -> State:
     if not 1 <= len(intent.turns) <= MOST_TURNS:
         raise ValueError(f"A conversation of {len(intent.turns)} turns is not offered: 1 to {MOST_TURNS}.")
-    return _with_prompt(state, with_prompt(state.document, Chat(intent.turns)))
+    return with_prompt_of(state, with_prompt(state.document, Chat(intent.turns)))
 
 
 @rule.register
@@ -84,13 +84,7 @@ def _(intent: SayInTurn, state: State) -> State:
     if not 0 <= place < len(turns):
         raise ValueError(f"There is no turn {place}: the conversation has {len(turns)}.")
     said = replace(turns[place], text=intent.text)
-    return _with_prompt(state, with_prompt(state.document, Chat((*turns[:place], said, *turns[place + 1 :]))))
-
-
-def _with_prompt(state: State, document: Document) -> State:
-    if document == state.document:
-        return state
-    return replace(another_text(state), document=document, restored=False)
+    return with_prompt_of(state, with_prompt(state.document, Chat((*turns[:place], said, *turns[place + 1 :]))))
 
 
 @rule.register

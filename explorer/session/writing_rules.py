@@ -18,8 +18,8 @@ from explorer.session.rules import broken_off, rule
 from explorer.session.state import Document, State
 from explorer.session.talking import with_prompt
 from explorer.session.writing import Into, PendingStep
-from models.protocol.chat import plain_text
 from models.protocol.decoding import DecodeSamplesView, DecodeStepRequest, DecodeStepView
+from models.protocol.prompt import plain_text
 
 MOST_NAME = 80
 """Characters of the name of a branch."""

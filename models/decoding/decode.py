@@ -24,11 +24,12 @@ from models.decoding.filters import Filter, apply, filters
 from models.decoding.samples import Samples
 from models.forward.model import Model
 from models.protocol.batch import Batch
-from models.protocol.chat import Chat, Pair, Prompt, plain_text
+from models.protocol.chat import Chat, Pair
 from models.protocol.decoding import Beam, DecodeCandidate, DecodeStepRequest
 from models.protocol.decoding_settings import MOST_SAMPLES, DecodeSettings
 from models.protocol.errors import InputError
 from models.protocol.interventions import Intervention
+from models.protocol.prompt import Prompt, plain_text
 from models.protocol.run_inputs import RunInputs
 from models.protocol.work import Cancelled, never
 
@@ -123,6 +124,8 @@ def decode(
         text = Pair.of(text)
     if model.info.family not in _WRITERS:
         raise InputError(f"{model.info.name} writes nothing: there is nothing to decode.")
+    if isinstance(text, Batch):
+        text = text.prompt
     if model.info.family == "masked":
         words = _with_masks(model, text)
         asked = DecodeStepRequest(
@@ -133,7 +136,7 @@ def decode(
             top=top,
         )
         return _filled(model, words, asked, tuple(range(sample, sample + samples)), should_stop)
-    given: Any = text if isinstance(text, (str, Chat, Pair, Batch)) else list(text)
+    given: Any = text if isinstance(text, (str, Chat, Pair)) else list(text)
     run = start_run(model, model.encode(given), interventions)
     if settings.strategy == "beam":
         return _beam(model, run, settings, steps, should_stop)

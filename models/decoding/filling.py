@@ -14,10 +14,12 @@ from models.decoding.choosing import choose
 from models.forward.model import Model
 from models.forward.run import run
 from models.forward.trace import Trace
-from models.protocol.chat import Pair, Prompt, plain_text
+from models.protocol.batch import Batch
+from models.protocol.chat import Chat, Pair
 from models.protocol.decoding import DecodeRowsRequest, DecodeRowsView, DecodeStepRequest, DecodeStepView
 from models.protocol.errors import InputError
 from models.protocol.interventions import Intervention
+from models.protocol.prompt import Prompt, plain_text
 from models.protocol.values import Token
 from models.protocol.work import Cancelled
 
@@ -139,12 +141,18 @@ def most_confident(model: Model, trace: Trace) -> tuple[int, int]:
 
 def filled(model: Model, text: Prompt, mask: Token, id_: int) -> Prompt:
     """`text` with the vocabulary entry `id_` in the place of `mask`, one of its tokens."""
+    if isinstance(text, Batch):
+        return text.with_prompt(_filled(model, text.prompt, mask, id_))
+    return _filled(model, text, mask, id_)
+
+
+def _filled(model: Model, text: str | Pair | Chat, mask: Token, id_: int) -> str | Pair:
     if isinstance(text, Pair):
-        return text.with_text(mask.segment, _filled(model, text.text(mask.segment), mask, id_))
-    return _filled(model, plain_text(text), mask, id_)
+        return text.with_text(mask.segment, _text_filled(model, text.text(mask.segment), mask, id_))
+    return _text_filled(model, plain_text(text), mask, id_)
 
 
-def _filled(model: Model, text: str, mask: Token, id_: int) -> str:
+def _text_filled(model: Model, text: str, mask: Token, id_: int) -> str:
     before, after = text[: mask.start], text[mask.end :]
     piece = model.piece(id_)
     if piece.startswith("##"):  # WordPiece goes on with the word before it

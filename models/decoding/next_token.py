@@ -12,9 +12,9 @@ from models.decoding.filling import fill
 from models.forward.current_run import CurrentRun
 from models.forward.model import Model
 from models.forward.run import run as run_whole
-from models.protocol.chat import Prompt, plain_text, with_more
 from models.protocol.decoding import DecodeStepRequest, DecodeStepView
 from models.protocol.errors import InputError
+from models.protocol.prompt import Prompt, plain_text, with_more
 
 # a character of several byte tokens is written whole: UTF-8 has at most four
 _CHARACTER_TOKENS = 4

@@ -18,8 +18,6 @@ from models.forward.context import Context
 from models.forward.model import Model
 from models.forward.run import run as run_whole
 from models.forward.trace import Trace
-from models.protocol.batch import Batch
-from models.protocol.chat import with_more
 from models.protocol.decoding import (
     Beam,
     CacheLayer,
@@ -32,6 +30,7 @@ from models.protocol.decoding import (
     Ending,
 )
 from models.protocol.errors import InputError, StaleRunError
+from models.protocol.prompt import shown_of, with_more
 from models.protocol.run_inputs import RunInputs
 from models.protocol.work import Cancelled, ShouldStop
 
@@ -119,8 +118,7 @@ class Player:
         return self._writing
 
     def _filling_of(self, request: Asked) -> Filling:
-        filling, text = self._filling, request.inputs.prompt
-        text = text.text if isinstance(text, Batch) else text
+        filling, text = self._filling, shown_of(request.inputs.prompt)
         if filling is None or (filling.text, filling.interventions) != (text, request.inputs.interventions):
             filling = self._filling = Filling(self.model, text, request.inputs.interventions)
         return filling
@@ -135,9 +133,8 @@ class WrittenText:
 
     def __init__(self, model: Model, inputs: RunInputs) -> None:
         self.inputs = inputs
-        prompt = inputs.prompt
         self.model, self.interventions = model, inputs.interventions
-        self.text = prompt.text if isinstance(prompt, Batch) else prompt
+        self.text = shown_of(inputs.prompt)
         self._encoded = model.encode(self.text, inputs.target) if model.seq2seq else model.encode(self.text)
         self._given = [token.id for token in self._encoded.tokens]
         self._lead = written_text(model, self._given)

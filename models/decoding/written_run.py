@@ -11,10 +11,10 @@ from models.decoding.decode import DecodedStep
 from models.forward.model import Model
 from models.forward.run import run
 from models.forward.trace import Trace
-from models.protocol.chat import Prompt, plain_text, with_more
 from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.errors import InputError
 from models.protocol.interventions import Intervention
+from models.protocol.prompt import Prompt, plain_text, with_more
 from models.protocol.work import never
 
 

@@ -14,13 +14,14 @@ from torch import Tensor
 from models.files.memory import KEPT_BYTES
 from models.forward.model import Encoded, Given, Model, Target
 from models.protocol.batch import Batch, PaddingSide
+from models.protocol.chat import Chat, Pair
 from models.protocol.errors import InputError
 from models.protocol.values import Token
 
 MOST_TOKENS = 1 << 15
 """A batch comes to no more tokens than this, unless the model takes a text that is longer."""
 
-Targets = Target | Sequence[str] | Sequence[list[int]]
+Targets = Target | Sequence[Target]
 """What decoders have written: one for all texts of a batch, or one for each."""
 
 
@@ -40,8 +41,8 @@ def encode_batch(model: Model, batch: Batch, target: Targets = None) -> tuple[En
     if model.info.family == "vision" or model.info.textbook:
         raise InputError(f"{model.info.name} takes one input at a time.")
     alone = [
-        _alone(model, place, text, written)
-        for place, (text, written) in enumerate(zip(batch.texts, each(target, len(batch.texts)), strict=True), 1)
+        _alone(model, batch, place, text, written)
+        for place, (text, written) in enumerate(zip(batch.texts, targets_of(batch, target), strict=True), 1)
     ]
     if "attention_mask" not in alone[0].inputs:
         raise InputError(f"{model.info.name} takes no attention mask, so padding cannot be hidden: run one text alone.")
@@ -86,20 +87,24 @@ def pad_id(model: Model) -> int:
     raise InputError(f"{model.info.name}'s tokenizer has no token to fill texts up with. Give it a pad_token.")
 
 
-def _alone(model: Model, place: int, text: str, target: Target) -> Encoded:
+def _alone(model: Model, batch: Batch, place: int, text: str | Pair | Chat, target: Target) -> Encoded:
     try:
         return model.encode(text, target)
     except InputError as error:
-        raise InputError(f"Text {place}: {error}", error.cut_to, of_target=error.of_target) from error
+        cut_to = error.cut_to if place == batch.shown + 1 else None  # what is offered to be cut is the text shown
+        raise InputError(f"Text {place}: {error}", cut_to, of_target=error.of_target) from error
 
 
-def each(target: Targets, count: int) -> list[Target]:
-    """The target of each of `count` texts.
+def targets_of(batch: Batch, target: Targets = None) -> list[Target]:
+    """The target of each text: those of `target`, else those that were typed.
 
     Raises:
-        InputError: they are not as many.
+        InputError: they are not as many as the texts.
     """
-    if isinstance(target, Sequence) and target and not isinstance(target, str) and not isinstance(target[0], int):
+    count = len(batch.texts)
+    if target is None:
+        return list(batch.targets or (None,) * count)
+    if target and not isinstance(target, str) and not isinstance(target[0], int):
         if len(target) != count:
             raise InputError(f"There are {len(target)} targets for {count} texts. Give one for each, or one for all.")
         return list(target)  # type: ignore[arg-type]
@@ -124,10 +129,11 @@ def _check_size(model: Model, texts: int, longest: int) -> None:
 
 def _padded_inputs(model: Model, alone: Sequence[Mapping[str, Tensor]], side: PaddingSide) -> dict[str, Tensor]:
     fill = {"input_ids": pad_id(model), "token_type_ids": getattr(model.tokenizer, "pad_token_type_id", 0)}
+    names = dict.fromkeys(name for one in alone for name in one if name != "decoder_input_ids")
     inputs = {
-        name: pad([one[name] for one in alone], fill.get(name, 0), side)
-        for name in alone[0]
-        if name != "decoder_input_ids"
+        # beside a pair, a text alone is given the segments that are left out where all of them are 0
+        name: pad([one.get(name, torch.zeros_like(one["input_ids"])) for one in alone], fill.get(name, 0), side)
+        for name in names
     }
     if "decoder_input_ids" in alone[0]:
         written = [one["decoder_input_ids"] for one in alone]

@@ -6,7 +6,7 @@ from models.forward.kept import Kept
 from models.forward.model import Model
 from models.forward.run import run
 from models.forward.trace import Trace
-from models.protocol.chat import Prompt
+from models.protocol.prompt import Prompt
 from models.protocol.run_inputs import RunInputs
 from models.protocol.work import ShouldStop
 

@@ -21,9 +21,10 @@ from models.forward.adapter import MergedAdapter
 from models.forward.capture import watch_blocks
 from models.forward.class_logits import spread_over_tokens
 from models.protocol.batch import Batch
-from models.protocol.chat import Chat, Pair, Prompt
+from models.protocol.chat import Chat, Pair
 from models.protocol.errors import InputError
 from models.protocol.interventions import Adapter, Intervention
+from models.protocol.prompt import Prompt
 from models.protocol.values import CheckpointInfo, SeenPicture, Token
 from models.text.reading import TextReader
 from models.text.templates import Rendered, render, turn_end
@@ -174,7 +175,7 @@ class Model:
         if isinstance(text, tuple):
             text = Pair.of(text)
         if isinstance(text, Batch):
-            text = text.text
+            text = text.prompt
         if not isinstance(text, (str, list, Chat, Pair)):
             if isinstance(text, (Path, np.ndarray)):
                 raise InputError(f"{self.info.name} reads text. Open a vision model to look at a picture.")
@@ -228,7 +229,7 @@ class Model:
         if isinstance(text, list) and text and isinstance(text[0], Mapping):
             text = Chat.of(text)
         if isinstance(text, Batch):
-            text = text.text
+            text = text.prompt
         if isinstance(text, Chat):
             return self._tokenize_chat(text), ()
         if isinstance(text, list):

@@ -9,7 +9,7 @@ from typing import Any, overload
 import numpy as np
 import torch
 
-from models.forward.batches import Targets, each, encode_batch, real_keys
+from models.forward.batches import Targets, encode_batch, real_keys, targets_of
 from models.forward.capture import Recorder, recording
 from models.forward.finite import check_finite
 from models.forward.logits import later_logits
@@ -18,16 +18,17 @@ from models.forward.origin import origin_of
 from models.forward.output_weights import check_edits, keep_output_weights
 from models.forward.position_edits import edited_positions
 from models.forward.trace import Trace
-from models.protocol.batch import Batch, PaddingSide
-from models.protocol.chat import Pair, Prompt
+from models.protocol.batch import Batch, PaddingSide, is_batch
+from models.protocol.chat import Chat, Pair
 from models.protocol.interventions import Intervention, check
+from models.protocol.prompt import Prompt
 from models.protocol.work import never
 
 
 @overload
 def run(
     model: Model,
-    text: list[str],
+    text: list[str] | list[tuple[str, str]] | list[Pair] | list[Chat] | list[list[dict[str, str]]],
     *,
     target: Targets = None,
     padding: PaddingSide = "right",
@@ -62,9 +63,9 @@ def run(
         model: from `open_checkpoint`.
         text: the input, or token ids as they are (nothing is added to them), or a conversation: a `Chat` or
             `[{"role": "user", "content": "Good morning."}]`. Two texts, ("first", "second"), are read as a pair by the
-            tokenizer's own template, with its segment ids where the model has embeddings of them. Several texts in a
-            list, ["a text", "another"], are run at once. For a vision model a picture: its path, "sample:NAME", or an
-            array (height, width, 3).
+            tokenizer's own template, with its segment ids where the model has embeddings of them. Several texts, pairs
+            or conversations in a list, ["a text", "another"], are run at once. For a vision model a picture: its path,
+            "sample:NAME", or an array (height, width, 3).
         target: what the decoder of an encoder-decoder model has written so far, after its start token; of several
             texts one for all, or a list with one for each.
         padding: where several texts are filled up to the length of the longest, "right" or "left".
@@ -82,10 +83,9 @@ def run(
         NotFiniteError: the run gave NaN or infinity, which is said of the first layer where.
         Cancelled: `should_stop()` was true.
     """
-    if isinstance(text, list) and text and all(isinstance(one, str) for one in text):
-        return run_batch(
-            model, Batch(tuple(text), padding), target=target, interventions=interventions, should_stop=should_stop
-        )
+    if is_batch(text):
+        batch = Batch.of(text, padding)
+        return run_batch(model, batch, target=target, interventions=interventions, should_stop=should_stop)
     if isinstance(text, Batch):
         return run_batch(model, text, target=target, interventions=interventions, should_stop=should_stop)[text.shown]
     check_edits(model, interventions)
@@ -103,10 +103,13 @@ def run_batch(
     interventions: Sequence[Intervention] = (),
     should_stop: Callable[[], bool] = never,
 ) -> tuple[Trace, ...]:
-    """As `run`, for several texts at once; one `Trace` for each, views of the same tensors."""
+    """As `run`, for several texts at once; one `Trace` for each, views of the same tensors.
+
+    A `target` that is given goes before those of `batch`.
+    """
     check_edits(model, interventions)
-    encoded = encode_batch(model, batch, target)
-    targets = each(target, len(batch.texts))
+    targets = targets_of(batch, target)
+    encoded = encode_batch(model, batch, targets)
     return _run(model, encoded, batch.texts, targets, interventions, should_stop, batch)
 
 

@@ -1,4 +1,4 @@
-"""What a model of texts is given to read, as plain values: a text, a pair of texts, or a conversation. No torch.
+"""Conversations and pairs of texts, as plain values. No torch.
 
 A model that was trained to converse comes with a template, which makes one text of the turns (`models.text.templates`).
 """
@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from models.protocol.batch import Batch
 from models.protocol.errors import InputError
 
 Role = Literal["system", "user", "assistant"]
@@ -88,37 +87,6 @@ class Pair:
     def with_text(self, segment: int, text: str) -> Pair:
         """The pair with another text in the place of that of `segment`."""
         return Pair(self.first, text) if segment == 1 else Pair(text, self.second)
-
-
-Prompt = str | Chat | Pair | Batch
-"""What a model of texts is given to read."""
-
-
-def plain_text(prompt: Prompt) -> str:
-    return prompt if isinstance(prompt, str) else prompt.plain
-
-
-def with_more(prompt: Prompt, more: str) -> Prompt:
-    """`prompt` after a model wrote `more`."""
-    if isinstance(prompt, Pair):
-        return Pair(prompt.first, prompt.second + more)
-    if isinstance(prompt, Batch):
-        return prompt.with_text(prompt.text + more)
-    return prompt.said(more) if isinstance(prompt, Chat) else prompt + more
-
-
-def with_other_end(prompt: Prompt, old: str, new: str) -> Prompt:
-    """`prompt`, to which a model added `old`, with `new` in its place."""
-    if isinstance(prompt, Pair):
-        return Pair(prompt.first, prompt.second.removesuffix(old) + new)
-    if isinstance(prompt, Batch):
-        return prompt.with_text(prompt.text.removesuffix(old) + new)
-    if not isinstance(prompt, Chat):
-        return prompt.removesuffix(old) + new
-    if not old:
-        return prompt.said(new)
-    *before, last = prompt.turns
-    return Chat((*before, Turn(last.role, last.text.removesuffix(old) + new)))
 
 
 def _turn(place: int, message: Mapping[str, object]) -> Turn:

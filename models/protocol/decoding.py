@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from models.protocol.chat import Prompt
 from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.interventions import Intervention
+from models.protocol.prompt import Prompt
 from models.protocol.request import Lane, Result
 from models.protocol.run_inputs import InputsRequest, RunInputs
 from models.protocol.values import SiteRef

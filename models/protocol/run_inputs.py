@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from models.protocol.chat import Prompt
 from models.protocol.interventions import Intervention
+from models.protocol.prompt import Prompt
 from models.protocol.request import Request
 
 

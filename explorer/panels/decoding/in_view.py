@@ -20,9 +20,9 @@ from explorer.panels.decoding.sentences import (
 from explorer.panels.decoding.side_by_side import SampleSet, SideText, beam_texts
 from explorer.panels.decoding.situation import Situation
 from explorer.session.branches import MOST_NODES, ROOT, Branches, Node
-from models.protocol.chat import Prompt, with_other_end
 from models.protocol.decoding import Beam, DecodeStepRequest, DecodeStepView
 from models.protocol.decoding_settings import DecodeSettings
+from models.protocol.prompt import Prompt, with_other_end
 
 _FULL = f"The branches of this text hold {MOST_NODES:,} tokens, the most that are kept. Delete one to go on."
 

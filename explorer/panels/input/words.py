@@ -9,7 +9,7 @@ from explorer.language import foreign_remark
 from explorer.panels.input.chip_pictures import Chip
 from explorer.panels.input.turn_mark import FIRST, SECOND
 from explorer.widgets.token_text import byte_note, shortened
-from models.protocol.chat import Prompt, plain_text
+from models.protocol.prompt import Prompt, plain_text
 from models.protocol.running import Ran
 from models.protocol.values import CheckpointInfo, Token
 from models.protocol.words import MERGED, word_label

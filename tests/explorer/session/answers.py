@@ -12,7 +12,6 @@ from explorer.session.reduce import reduce
 from explorer.session.state import Document, State
 from models.protocol.alignment import AlignmentRequest, AlignmentView
 from models.protocol.atlas import AtlasRequest, AtlasView
-from models.protocol.chat import Prompt, plain_text
 from models.protocol.comparison import CompareRequest, CompareView
 from models.protocol.decoding import (
     DecodeCandidate,
@@ -29,6 +28,7 @@ from models.protocol.loading import Loaded, LoadRequest
 from models.protocol.order import Moved, ShuffleRequest, ShuffleView
 from models.protocol.positions import PositionScheme, PositionsRequest, PositionsView
 from models.protocol.prediction import PredictionRequest, PredictionView
+from models.protocol.prompt import Prompt, plain_text
 from models.protocol.quality import QualityPart, QualityRequest, QualityScore, QualityView
 from models.protocol.request import Failure, Progress, Request, Result
 from models.protocol.run_inputs import RunInputs

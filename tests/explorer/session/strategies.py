@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from explorer.session.branches import Branches
 from explorer.session.decoding import Decoding
 from explorer.session.intents import (
+    AddTexts,
     Arrived,
     AskSamples,
     AskStep,
@@ -18,12 +19,14 @@ from explorer.session.intents import (
     DeleteBranch,
     GoToNode,
     Intent,
+    KeepShownText,
     Measure,
     NameBranch,
     OpenCheckpoint,
     PaintCells,
     PutIntervention,
     RemoveIntervention,
+    RemoveText,
     RestoreDocument,
     SayInTurn,
     SelectCell,
@@ -32,6 +35,7 @@ from explorer.session.intents import (
     SelectQuery,
     SetChat,
     SetDecoding,
+    SetPadding,
     SetPair,
     SetSecond,
     SetStrategy,
@@ -39,9 +43,10 @@ from explorer.session.intents import (
     SetTurns,
     SetView,
     Show,
+    ShowText,
     SwitchIntervention,
 )
-from explorer.session.state import Document, Notice, Selection
+from explorer.session.state import BatchText, Document, Notice, Selection
 from explorer.session.writing import Origin, Writing
 from models.protocol.chat import ROLES, Pair, Turn
 from models.protocol.decoding import DecodeStepRequest
@@ -80,12 +85,15 @@ TURNS = st.lists(st.builds(Turn, st.sampled_from(ROLES), TEXTS), min_size=1, max
 DECODINGS = st.builds(
     Decoding, st.builds(DecodeSettings, seed=st.integers(0, 2)), st.integers(1, 30), st.integers(1, 3), st.booleans()
 )
+OTHERS = st.lists(st.builds(BatchText, TEXTS, st.none() | TEXTS), max_size=2).map(tuple)
 DOCUMENTS = st.builds(
     Document,
     CHECKPOINTS,
     TEXTS,
     SELECTIONS,
     second=st.none() | TEXTS,
+    before=OTHERS,
+    after=OTHERS,
     chat=st.booleans(),
     turns=TURNS,
     decoding=DECODINGS,
@@ -122,6 +130,11 @@ def steps() -> st.SearchStrategy[Intent]:
         st.builds(SetChat, st.booleans()),
         st.builds(SetSecond, st.none() | TEXTS),
         st.builds(SetPair, st.builds(Pair, TEXTS, TEXTS)),
+        st.builds(AddTexts, st.lists(TEXTS, max_size=3).map(tuple)),
+        st.builds(ShowText, st.integers(-1, 3)),
+        st.builds(RemoveText, st.integers(-1, 3)),
+        st.just(KeepShownText()),
+        st.builds(SetPadding, st.sampled_from(["right", "left"])),
         st.builds(SetTurns, TURNS),
         st.builds(SayInTurn, st.integers(-1, 3), TEXTS),
         st.builds(SelectHead, SITES, st.integers(-1, 8)),

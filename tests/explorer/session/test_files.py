@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from explorer.session import files
 from explorer.session.branches import MOST_NODES, Branches
 from explorer.session.decoding import Decoding
-from explorer.session.state import Document, InterventionItem, Selection
+from explorer.session.state import BatchText, Document, InterventionItem, Selection
 from explorer.session.view_options import Normalisation, ViewOptions
 from explorer.theme import SEQUENTIAL_MAPS
+from models.protocol.batch import MOST_TEXTS
 from models.protocol.chat import MOST_TURNS, ROLES, Turn
 from models.protocol.decoding_settings import MOST_SEED, DecodeSettings, Strategy
 from models.protocol.interventions import Adapter, Mask, Positions, Scale
@@ -83,10 +84,22 @@ VIEWS = st.builds(
     top=st.integers(1, 100),
     edit_scope=st.sampled_from(["head", "layer", "everywhere"]),
 )
+OTHERS = st.lists(
+    st.builds(
+        BatchText,
+        st.text(st.characters(codec="utf-8"), max_size=50),
+        st.none() | st.text(st.characters(codec="utf-8"), max_size=50),
+        st.none() | st.text(st.characters(codec="utf-8"), max_size=50),
+    ),
+    max_size=3,
+).map(tuple)
 DOCUMENTS = st.builds(
     Document,
     checkpoint=st.text(st.characters(codec="utf-8"), min_size=1, max_size=40),
     text=st.text(st.characters(codec="utf-8"), max_size=200),
+    before=OTHERS,
+    after=OTHERS,
+    padding=st.sampled_from(["right", "left"]),
     target=st.none() | st.text(st.characters(codec="utf-8"), max_size=50),
     chat=st.booleans(),
     turns=st.lists(
@@ -157,6 +170,23 @@ def test_only_a_file_with_a_second_text_is_of_the_fifth_version():
         paired = replace(DOCUMENT, second=second)
         assert json.loads(files.encode(paired))["version"] == 5
         assert files.decode(files.encode(paired)) == paired
+
+
+def test_only_a_file_with_other_texts_is_of_the_seventh_version():
+    assert b"others" not in files.encode(DOCUMENT)
+    several = replace(DOCUMENT, before=(BatchText("Anna went home."),), after=(BatchText("So", "did", "Tom."),))
+    for document in (several, replace(several, padding="left"), replace(DOCUMENT, padding="left")):
+        content = json.loads(files.encode(document))
+        assert content["version"] == 7
+        assert files.decode(json.dumps(content).encode()) == document
+    assert json.loads(files.encode(several))["others"]["before"] == [{"text": "Anna went home."}]
+
+
+def test_no_more_texts_are_read_than_are_run_at_once():
+    most = replace(DOCUMENT, before=(BatchText("a"),) * (MOST_TEXTS - 1))
+    assert files.decode(files.encode(most)) == most
+    with pytest.raises(ValueError, match="it has 257 texts, and 256 are run at once at most"):
+        files.decode(files.encode(replace(most, after=(BatchText("b"),))))
 
 
 def test_a_file_of_the_third_version_opens_with_the_first_settings_of_decoding():
@@ -263,8 +293,8 @@ def one(**record: Any) -> bytes:
         (b"[1, 2]", "expected `object`"),
         (b'{"version": 1}', "missing required field"),
         (b"[" * 100_000, "truncated|recursion|expected `object`"),
-        (broken(version=7), "it is of version 7, and this program reads versions 1 to 6"),
-        (broken(version=0), "it is of version 0, and this program reads versions 1 to 6"),
+        (broken(version=8), "it is of version 8, and this program reads versions 1 to 7"),
+        (broken(version=0), "it is of version 0, and this program reads versions 1 to 7"),
         (broken(chat=True), "it is of a conversation, and has no turn of it"),
         (broken(turns=[{"role": "tool", "text": ""}]), r"Invalid enum value 'tool' - at `\$\.turns"),
         (broken(turns=[{"role": "user", "text": ""}] * (MOST_TURNS + 1)), "array"),
@@ -338,8 +368,8 @@ def test_what_can_not_be_written_or_read_is_a_sentence(tmp_path):
     with pytest.raises(ValueError, match=r"The session .* could not be read \(.*\)\."):
         files.load(tmp_path / "missing.json")
     bad = tmp_path / "bad.json"
-    bad.write_bytes(broken(version=7))
-    with pytest.raises(ValueError, match=r"^bad\.json is no session that can be opened: it is of version 7, .*\.$"):
+    bad.write_bytes(broken(version=8))
+    with pytest.raises(ValueError, match=r"^bad\.json is no session that can be opened: it is of version 8, .*\.$"):
         files.load(bad)
 
 

@@ -16,6 +16,7 @@ from explorer.session.intents import (
     NameBranch,
     OpenCheckpoint,
     RemoveIntervention,
+    RemoveText,
     RestoreDocument,
     SayInTurn,
     SelectCell,
@@ -25,6 +26,7 @@ from explorer.session.intents import (
     SetText,
     SetView,
     Show,
+    ShowText,
     SwitchIntervention,
 )
 from explorer.session.reduce import reduce
@@ -235,8 +237,9 @@ def test_any_sequence_keeps_the_state_whole_and_every_older_one_as_it_was(sequen
             new = reduce(state, intent)
         except ValueError:
             refusable = SelectHead | SetView | SayInTurn | SwitchIntervention | RemoveIntervention
+            of_texts = ShowText | RemoveText
             of_branches = AskStep | AskSamples | GoToNode | NameBranch | DeleteBranch
-            assert isinstance(intent, refusable | of_branches)  # the only ones that may be refused
+            assert isinstance(intent, refusable | of_texts | of_branches)  # the only ones that may be refused
             new = state
         assert kept == (
             state.document,

@@ -8,7 +8,8 @@ from explorer.session.intents import Arrived, OpenCheckpoint, SayInTurn, SetChat
 from explorer.session.reduce import reduce
 from explorer.session.session import Session
 from explorer.session.state import Document, Notice, State
-from models.protocol.chat import MOST_TURNS, Chat, Prompt, Turn
+from models.protocol.chat import MOST_TURNS, Chat, Turn
+from models.protocol.prompt import Prompt
 from models.protocol.request import Failure
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest

@@ -14,8 +14,9 @@ from explorer.session import files
 from explorer.session.intents import OpenCheckpoint, RestoreDocument, SetTurns, Show
 from explorer.session.state import Document
 from explorer.window.window import MainWindow
-from models.protocol.chat import Chat, Prompt, Turn
+from models.protocol.chat import Chat, Turn
 from models.protocol.decoding import DecodeStepRequest
+from models.protocol.prompt import Prompt
 from tests.explorer.real_window import click, opened_window, panel_of, press, requests_of, settle, wait_until
 from tests.models.talking import save_talking
 

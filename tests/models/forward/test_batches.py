@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from models import Mask, Scale, open_checkpoint, run
+from models import Mask, Pair, Scale, open_checkpoint, run
 from models.attention.rounding import bounds
 from models.forward.batches import encode_batch
 from models.forward.model import Model
@@ -22,6 +23,7 @@ from models.trust.check import compare_with_eager
 from models.trust.inputs import report_on_input
 from models.views.comparison import loss
 from tests.models import tiny
+from tests.models.forward.test_pairs import SEGMENTED, SEPARATED
 from tests.models.opening.test_families import ALL
 from tests.models.tiny import TinyFolder, TinyModel
 
@@ -79,11 +81,13 @@ def queries_of(trace: Trace, stack: str) -> tuple[Token, ...]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_equals_eager_on_the_tokenizers_own_batch(tiny_model: TinyModel, kind: str, side: PaddingSide) -> None:
     model = with_padding(tiny_model(kind))
-    inputs = own_batch(model, side)
+    assert_as_eager(model, ran(model, side), own_batch(model, side))
+
+
+def assert_as_eager(model: Model, traces: tuple[Trace, ...], inputs: dict[str, torch.Tensor]) -> None:
     with torch.no_grad():
         out = tiny.eager(model)(**inputs, output_attentions=True)
-    traces = ran(model, side)
-    assert len(traces) == len(TEXTS)
+    assert len(traces) == len(inputs["input_ids"])
     for row, trace in enumerate(traces):
         read = trace.source or trace.tokens
         assert [token.id for token in read] == inputs["input_ids"][row].tolist()
@@ -104,6 +108,56 @@ def test_equals_eager_on_the_tokenizers_own_batch(tiny_model: TinyModel, kind: s
         if trace.has_logits and logits is not None and logits.shape[1] == len(trace.tokens):
             real = [i for i, token in enumerate(trace.tokens) if not token.padding]
             np.testing.assert_allclose(trace.logits[real], logits[row, real].numpy(), atol=1e-5, rtol=1e-5)
+
+
+FIRSTS = ["Tom and Anna went to the park.", "She sang", "The cat"]
+SECONDS = ["Anna gave the ball to Tom", "It was a very old song, and everybody knew it", "It ran"]
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("kind", SEGMENTED + SEPARATED)
+def test_pairs_equal_eager_on_the_tokenizers_own_batch(tiny_model: TinyModel, kind: str, side: PaddingSide) -> None:
+    model = with_padding(tiny_model(kind))
+    made = model.tokenizer(
+        FIRSTS, SECONDS, padding=True, padding_side=side, return_tensors="pt", return_token_type_ids=True
+    )
+    names = ["input_ids", "attention_mask"] + ["token_type_ids"] * (kind in SEGMENTED)
+    inputs = {name: made[name] for name in names}
+    if model.seq2seq:
+        inputs |= {name: part for name, part in own_batch(model, side).items() if name.startswith("decoder")}
+    pairs = list(zip(FIRSTS, SECONDS, strict=True))
+    traces = run(model, pairs, target=TARGETS if model.seq2seq else None, padding=side)
+    assert_as_eager(model, traces, inputs)
+    for first, second, trace in zip(FIRSTS, SECONDS, traces, strict=True):
+        report = report_on_input(model, Pair(first, second), trace)
+        assert report is not None
+        assert report.equal
+        for token in (t for t in trace.source or trace.tokens if t.start != t.end):
+            assert (second if token.segment else first)[token.start : token.end] == token.text
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_a_text_beside_a_pair_is_given_segments_of_zero(tiny_model: TinyModel, order: int) -> None:
+    model = with_padding(tiny_model("bert"))
+    texts: list[Any] = [(FIRSTS[0], SECONDS[0]), "She sang"]
+    call = partial(model.tokenizer, return_token_type_ids=True)
+    rows = [(call(*text) if isinstance(text, tuple) else call(text)).data for text in texts]
+    if order:
+        texts.reverse(), rows.reverse()
+    assert_as_eager(model, run(model, texts), dict(model.tokenizer.pad(rows, return_tensors="pt")))
+
+
+def test_conversations_need_a_template_and_ids_are_run_alone(tiny_model: TinyModel) -> None:
+    model = with_padding(tiny_model("llama"))
+    talk: list[Any] = [[{"role": "user", "content": "Good morning."}], [{"role": "user", "content": "Hello"}]]
+    with pytest.raises(InputError, match=r"Text 1: .*template"):
+        run(model, talk)
+    ids: list[Any] = [[5, 6], [7]]
+    with pytest.raises(InputError, match=r"Text 1: it is a list of token ids, which is run alone\."):
+        run(model, ids)
+    mixed: list[Any] = ["She sang", 5]
+    with pytest.raises(InputError, match=r"Text 2 of the list is no text \(int\)\."):
+        run(model, mixed)
 
 
 def room_of(x: Any, head: int, theirs: torch.Tensor) -> float:

@@ -15,12 +15,13 @@ from models.forward.model import Model
 from models.opening.capabilities import capabilities
 from models.opening.describe import description_of
 from models.opening.open import open_checkpoint
-from models.protocol.chat import MOST_TURNS, Chat, Prompt, Turn
+from models.protocol.chat import MOST_TURNS, Chat, Turn
 from models.protocol.decoding import DecodeStepRequest, DecodeStepView, into_input
 from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.describing import DescribeRequest
 from models.protocol.errors import InputError
 from models.protocol.loading import LoadRequest
+from models.protocol.prompt import Prompt
 from models.protocol.request import Failure
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest, Ran
@@ -29,7 +30,7 @@ from models.text.template_limits import Failed, Stopped
 from models.text.templates import render, turn_end
 from tests.models.asking import ask, never
 from tests.models.talking import TOKENIZERS, save_talking
-from tests.models.tiny import eager_run, rig
+from tests.models.tiny import eager, eager_run, rig
 
 Talking = Callable[..., Model]
 
@@ -190,6 +191,31 @@ def test_attention_of_a_conversation_equals_eager(talking: Talking) -> None:
     ours = torch.from_numpy(trace.weights(trace.sites[1], head=2))
 
     assert (ours - theirs.attentions[1][0, 2]).abs().max() < 1e-5
+
+
+@pytest.mark.parametrize("side", ["right", "left"])
+def test_conversations_run_at_once_equal_eager_on_the_templates_own_batch(talking: Talking, side: str) -> None:
+    from models.forward.run import run
+
+    model = talking("chatml")
+    chats = [[{"role": "user", "content": HI.text}], [{"role": "user", "content": "Why?"}]]
+    tokenizer = model.tokenizer
+    tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
+    inputs = tokenizer.apply_chat_template(
+        chats,
+        add_generation_prompt=True,
+        padding=True,
+        return_dict=True,
+        return_tensors="pt",
+        tokenizer_kwargs={"padding_side": side},
+    )
+    with torch.no_grad():
+        out = eager(model)(**inputs, output_attentions=True)
+    for row, trace in enumerate(run(model, chats, padding=side)):  # type: ignore[call-overload]
+        assert [token.id for token in trace.tokens] == inputs["input_ids"][row].tolist()
+        real = [i for i, token in enumerate(trace.tokens) if not token.padding]
+        theirs = out.attentions[1][row, 2]
+        assert (torch.from_numpy(trace.weights(trace.sites[1], head=2)) - theirs)[real].abs().max() < 1e-6
 
 
 def test_names_of_special_tokens_in_a_turn_are_these_tokens(talking: Talking) -> None:

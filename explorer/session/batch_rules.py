@@ -1,0 +1,51 @@
+"""Several texts that are run together: how an intent changes them. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from explorer.session.intents import AddTexts, KeepShownText, RemoveText, SetPadding, ShowText
+from explorer.session.rules import rule, with_prompt_of
+from explorer.session.state import State
+from explorer.session.texts import alone, showing, texts_of, with_more_texts, without_text
+from models.protocol.batch import MOST_TEXTS
+
+
+@rule.register
+def _(intent: AddTexts, state: State) -> State:
+    document = with_more_texts(state.document, intent.texts)
+    count = len(texts_of(document))
+    if count > MOST_TEXTS:
+        raise ValueError(f"These would be {count:,} texts; {MOST_TEXTS} are run at once at most.")
+    return with_prompt_of(state, document)
+
+
+@rule.register
+def _(intent: ShowText, state: State) -> State:
+    _check(intent.index, state)
+    return with_prompt_of(state, showing(state.document, intent.index))
+
+
+@rule.register
+def _(intent: RemoveText, state: State) -> State:
+    if _check(intent.index, state) == 1:
+        raise ValueError("It is the only text: there is none beside it.")
+    return with_prompt_of(state, without_text(state.document, intent.index))
+
+
+@rule.register
+def _(intent: KeepShownText, state: State) -> State:
+    return with_prompt_of(state, alone(state.document))
+
+
+@rule.register
+def _(intent: SetPadding, state: State) -> State:
+    return with_prompt_of(state, replace(state.document, padding=intent.side))
+
+
+def _check(index: int, state: State) -> int:
+    """How many texts there are. Raises ValueError where none is at `index`."""
+    count = len(texts_of(state.document))
+    if not 0 <= index < count:
+        raise ValueError(f"There is no text {index + 1}: there are {count}.")
+    return count
