@@ -143,7 +143,7 @@ def test_a_text_beside_a_pair_is_given_segments_of_zero(tiny_model: TinyModel, o
     call = partial(model.tokenizer, return_token_type_ids=True)
     rows = [(call(*text) if isinstance(text, tuple) else call(text)).data for text in texts]
     if order:
-        texts.reverse(), rows.reverse()
+        texts, rows = texts[::-1], rows[::-1]
     assert_as_eager(model, run(model, texts), dict(model.tokenizer.pad(rows, return_tensors="pt")))
 
 
