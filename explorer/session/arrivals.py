@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import singledispatch
 
 from explorer.session.defaults import END, default_selection, followed_query, last_token
-from explorer.session.intents import Intent, Place, SetPair, SetTarget, SetText
+from explorer.session.intents import Intent, Place, SetPair, SetTarget, SetText, UseWritten
 from explorer.session.results import Results
 from explorer.session.state import (
     Document,
@@ -154,7 +154,21 @@ def _(result: Ran, state: State) -> State:
     if state.restored and result.inputs != asked:
         return replace(state, results=results)  # the restored text runs next, and the selection is for that
     document = replace(state.document, selection=_selection_after(state, result))
-    return replace(state, document=document, results=results, restored=False)
+    read_otherwise = _read_otherwise(state.expected, result)
+    notice = Notice("warning", read_otherwise) if read_otherwise else state.notice
+    return replace(state, document=document, results=results, restored=False, expected=(), notice=notice)
+
+
+def _read_otherwise(expected: tuple[int, ...], ran: Ran) -> str:
+    """A sentence where the tokens that ran are not those that the model wrote; "" where they are."""
+    read = tuple(token.id for token in ran.tokens if not token.padding)
+    if not expected or read == expected:
+        return ""
+    place = next((i for i, (a, b) in enumerate(zip(read, expected, strict=False)) if a != b), len(read) - 1)
+    return (
+        f"The tokenizer reads this text as other tokens than the model wrote, from “{ran.tokens[place].word}” on "
+        f"(position {place}): {len(read)} instead of {len(expected)}. What is shown is of the tokens that it reads."
+    )
 
 
 def _selection_after(state: State, ran: Ran) -> Selection:
@@ -209,10 +223,17 @@ def _(result: DecodeStepView | DecodeSamplesView, state: State) -> State:
 
 
 def _into_input(state: State, pending: PendingStep, view: DecodeStepView) -> State:
-    if view.ending != "model":
-        return replace(state, document=written(state.document, pending, view), restored=False)
     chosen = view.chosen
     assert chosen is not None  # a beam search writes nothing into the input
+    if view.misread:
+        sentence = (
+            f"The model chose “{chosen.label}” ({100 * chosen.probability:.0f} %). With it written there the text "
+            f"{view.misread}, so it was left as it is."
+        )
+        anyway = UseWritten(view.whole)
+        return replace(state, notice=Notice("warning", sentence, "Write it anyway", anyway, view.request.lane))
+    if view.ending != "model":
+        return replace(state, document=written(state.document, pending, view), restored=False)
     sentence = (
         f"The model ends the text here: its likeliest next token is {chosen.label} ({100 * chosen.probability:.0f} %)."
     )

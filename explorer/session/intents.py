@@ -17,6 +17,7 @@ from models.protocol.chat import Pair, Turn
 from models.protocol.decoding import DecodeSamplesRequest, DecodeStepRequest
 from models.protocol.decoding_settings import Strategy
 from models.protocol.interventions import Intervention
+from models.protocol.prompt import Prompt
 from models.protocol.quality import QualityRequest
 from models.protocol.request import Lane, Result
 from models.protocol.values import Placement, SiteRef
@@ -131,6 +132,18 @@ class SetTarget(Intent):
 
     merge: ClassVar[str] = "target"
     target: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class UseWritten(Intent):
+    """What the model wrote becomes the input; the target, of an encoder-decoder model.
+
+    `ids` are all the tokens that it then should read: the person is told where its tokenizer makes others of it. Empty
+    where that does not matter.
+    """
+
+    whole: Prompt
+    ids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

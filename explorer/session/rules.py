@@ -22,7 +22,7 @@ def rule(intent: object, state: State) -> State:
 
 def another_text(state: State) -> State:
     """What was said about the last text no longer matters."""
-    return replace(without_notice(state, TEXT_LANES), refused=None)
+    return replace(without_notice(state, TEXT_LANES), refused=None, expected=())
 
 
 def with_prompt_of(state: State, document: Document) -> State:

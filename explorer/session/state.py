@@ -130,6 +130,7 @@ class State:
     placement: Placement = DEFAULT_PLACEMENT  # where checkpoints are opened, as asked for
     loading: str | None = None  # the checkpoint chosen since the last one that opened; no text runs meanwhile
     refused: RunInputs | None = None  # what the open model could not run: not tried again unless asked
+    expected: tuple[int, ...] = ()  # what the text that was put into the input was written as; not read yet
     pending_step: PendingStep | None = None  # the step of decoding that is under way
     passage: int = 0  # what is being written in one go, and undone at once; 0 when it was broken off
     passages: int = 0  # that there were

@@ -17,6 +17,7 @@ from explorer.session.intents import (
     SetTarget,
     SetText,
     SetTurns,
+    UseWritten,
 )
 from explorer.session.rules import TEXT_LANES, another_text, broken_off, rule, with_prompt_of, without_notice
 from explorer.session.state import Notice, State
@@ -24,6 +25,7 @@ from explorer.session.talking import as_chat, as_text, with_prompt
 from models.protocol.chat import MOST_TURNS, Chat
 from models.protocol.export import ExportRequest
 from models.protocol.loading import LoadRequest
+from models.protocol.prompt import plain_text
 
 
 @rule.register
@@ -92,6 +94,17 @@ def _(intent: SetTarget, state: State) -> State:
     if intent.target == state.document.target:
         return state
     return replace(another_text(state.with_document(target=intent.target)), restored=False)
+
+
+@rule.register
+def _(intent: UseWritten, state: State) -> State:
+    loaded = state.results.loaded
+    if loaded is not None and loaded.info.family == "seq2seq":
+        document = replace(state.document, target=plain_text(intent.whole))
+    else:
+        document = with_prompt(state.document, intent.whole)
+    used = with_prompt_of(state, document)
+    return used if used is state else replace(used, expected=intent.ids)
 
 
 @rule.register

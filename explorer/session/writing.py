@@ -55,7 +55,7 @@ class PendingStep:
             if step.chosen is None or parent not in branches:
                 continue
             settings, forced = step.request.settings, step.request.forced is not None
-            over = step.ending in ("model", "context", "masks")
+            over = step.ending in ("model", "context", "masks", "misread")
             branches = branches.go(parent).grow(
                 step.chosen.id, step.chosen.label, step.log_probability, over, settings, forced
             )

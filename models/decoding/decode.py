@@ -22,6 +22,7 @@ from models.decoding.choosing import end_ids
 from models.decoding.filling import Filling
 from models.decoding.filters import Filter, apply, filters
 from models.decoding.samples import Samples
+from models.decoding.spelling import Spelled
 from models.forward.model import Model
 from models.protocol.batch import Batch
 from models.protocol.chat import Chat, Pair
@@ -164,6 +165,9 @@ def _filled(
             settings = replace(asked.settings, sample=before.number)
             view = filling.step(replace(asked, settings=settings, number=number, ids=before.ids), should_stop)
             total = before.log_probability + view.log_probability
+            if view.misread:
+                label = model.piece_label(view.ids[-1])
+                raise InputError(Spelled(view.whole, view.misread).unwritable(f"“{label}”"))
             samples[place] = Sample(before.number, view.text, view.ids, total, view.ending == "masks")
             views.append(view)
         first, shown = samples[0], views[0]

@@ -11,16 +11,14 @@ import torch
 
 from models.attention.row_cache import most_rows
 from models.decoding.choosing import choose
+from models.decoding.spelling import in_place_of
 from models.forward.model import Model
 from models.forward.run import run
 from models.forward.trace import Trace
-from models.protocol.batch import Batch
-from models.protocol.chat import Chat, Pair
-from models.protocol.decoding import DecodeRowsRequest, DecodeRowsView, DecodeStepRequest, DecodeStepView
+from models.protocol.decoding import DecodeRowsRequest, DecodeRowsView, DecodeStepRequest, DecodeStepView, Ending
 from models.protocol.errors import InputError
 from models.protocol.interventions import Intervention
 from models.protocol.prompt import Prompt, plain_text
-from models.protocol.values import Token
 from models.protocol.work import Cancelled
 
 
@@ -90,7 +88,10 @@ class Filling:
                 raise Cancelled
             trace = self._read(should_stop)
             place, _ = most_confident(self.model, trace)
-            self._texts.append(filled(self.model, self._texts[-1], trace.tokens[place], id_))
+            spelled = in_place_of(self.model, self._texts[-1], trace.tokens, place, id_)
+            if spelled.misread:
+                raise InputError(spelled.unwritable(f"“{self.model.piece_label(id_)}”"))
+            self._texts.append(spelled.whole)
             self._ids = (*self._ids, id_)
 
 
@@ -104,18 +105,20 @@ def fill(model: Model, trace: Trace, text: Prompt, request: DecodeStepRequest) -
     ids = torch.tensor([[token.id for token in trace.tokens]])
     logits = trace.logits_at([place]).float()
     choice = choose(model, logits, ids, request.settings, request.number, request.top, request.forced)
-    whole = filled(model, text, trace.tokens[place], choice.token)
+    spelled = in_place_of(model, text, trace.tokens, place, choice.token)
+    is_done: Ending = "masks" if left == 1 else "steps" if request.number >= request.steps else ""
     return DecodeStepView(
         request=request,
-        text=plain_text(whole),
-        whole=whole,
+        text=plain_text(spelled.whole),
+        whole=spelled.whole,
+        misread=spelled.misread,
         ids=(*request.ids, choice.token),
         candidates=choice.candidates,
         stages=choice.stages,
         chosen=choice.chosen,
         drawn=choice.drawn,
         log_probability=choice.log_probability,
-        ending="masks" if left == 1 else "steps" if request.number >= request.steps else "",
+        ending="misread" if spelled.misread else is_done,
         cache=(),
         cache_bytes=0,
         place=place,
@@ -137,27 +140,3 @@ def most_confident(model: Model, trace: Trace) -> tuple[int, int]:
         )
     best = trace.logits_at(masks).float().softmax(dim=-1).amax(dim=-1)  # (masks,)
     return masks[int(np.argmax(best.cpu().numpy()))], len(masks)
-
-
-def filled(model: Model, text: Prompt, mask: Token, id_: int) -> Prompt:
-    """`text` with the vocabulary entry `id_` in the place of `mask`, one of its tokens."""
-    if isinstance(text, Batch):
-        return text.with_prompt(_filled(model, text.prompt, mask, id_))
-    return _filled(model, text, mask, id_)
-
-
-def _filled(model: Model, text: str | Pair | Chat, mask: Token, id_: int) -> str | Pair:
-    if isinstance(text, Pair):
-        return text.with_text(mask.segment, _text_filled(model, text.text(mask.segment), mask, id_))
-    return _text_filled(model, plain_text(text), mask, id_)
-
-
-def _text_filled(model: Model, text: str, mask: Token, id_: int) -> str:
-    before, after = text[: mask.start], text[mask.end :]
-    piece = model.piece(id_)
-    if piece.startswith("##"):  # WordPiece goes on with the word before it
-        return before.rstrip() + piece.removeprefix("##") + after
-    # RoBERTa's mask takes the space before it along
-    space = mask.text[: len(mask.text) - len(mask.text.lstrip())]
-    word: str = model.tokenizer.decode([id_], skip_special_tokens=False, clean_up_tokenization_spaces=False)
-    return before + space + word.strip() + after

@@ -9,12 +9,13 @@ import torch
 
 from models.decoding.choosing import choose
 from models.decoding.filling import fill
+from models.decoding.spelling import Spelled, at_the_end, decoded, in_target
 from models.forward.current_run import CurrentRun
-from models.forward.model import Model
 from models.forward.run import run as run_whole
+from models.forward.trace import Trace
 from models.protocol.decoding import DecodeStepRequest, DecodeStepView
 from models.protocol.errors import InputError
-from models.protocol.prompt import Prompt, plain_text, with_more
+from models.protocol.prompt import Prompt, plain_text
 
 # a character of several byte tokens is written whole: UTF-8 has at most four
 _CHARACTER_TOKENS = 4
@@ -25,7 +26,8 @@ def write_into_input(request: DecodeStepRequest, run: CurrentRun) -> DecodeStepV
 
     In a conversation it is the assistant who goes on. An encoder-decoder model goes on with the target. Where the model
     chooses to end the text (by a token that stands for no text), the answer's `ending` is "model" and `whole` is the
-    input as it was. Nothing is run again but to complete a character.
+    input as it was. Where no spelling of the token is read back as that token, `misread` says what it would be. Nothing
+    is run again but to complete a character.
 
     Raises:
         InputError: the context is full, there is no mask to fill, or the model writes nothing.
@@ -50,18 +52,19 @@ def write_into_input(request: DecodeStepRequest, run: CurrentRun) -> DecodeStepV
     logits = trace.logits_at([trace.last]).float()  # (1, vocabulary)
     choice = choose(model, logits, torch.tensor([given]), request.settings, request.number, request.top, request.forced)
     ends = model.stands_for_no_text(choice.token) or choice.token in model.turn_end_ids
-    ids, whole = ((choice.token,), _input(run)) if ends else _written(run, given, choice.token)
+    ids, spelled = ((choice.token,), Spelled(_input(run))) if ends else _written(run, given, choice.token)
     return DecodeStepView(
         request=request,
-        text=plain_text(whole)[len(plain_text(_input(run))) :],
-        whole=whole,
+        text=plain_text(spelled.whole)[len(plain_text(_input(run))) :],
+        whole=spelled.whole,
+        misread=spelled.misread,
         ids=ids,
         candidates=choice.candidates,
         stages=choice.stages,
         chosen=choice.chosen,
         drawn=choice.drawn,
         log_probability=choice.log_probability,
-        ending="model" if ends else "steps",
+        ending="model" if ends else "misread" if spelled.misread else "steps",
         cache=(),
         cache_bytes=0,
         seconds=time.perf_counter() - started,
@@ -73,22 +76,19 @@ def _input(run: CurrentRun) -> Prompt:
     return run.inputs.target or "" if run.model.seq2seq else run.inputs.prompt
 
 
-def _written(run: CurrentRun, given: list[int], first: int) -> tuple[tuple[int, ...], Prompt]:
+def _written(run: CurrentRun, given: list[int], first: int) -> tuple[tuple[int, ...], Spelled]:
     """The token `first`, with those that complete its character, and the input with what they add to it."""
-    model = run.model
-    if model.seq2seq:
-        return (first,), _decode(model, [*given[1:], first])  # after the start token
-    before = _decode(model, given)
-    ids = [*given, first]
+    model, inputs = run.model, run.inputs
+    before, ids = len(decoded(model, given)), [*given, first]
     most = min(len(given) + _CHARACTER_TOKENS, model.info.context or sys.maxsize)
-    while True:
-        added = _decode(model, ids)[len(before) :]
-        if (added and not added.endswith("\ufffd")) or len(ids) >= most:
-            return tuple(ids[len(given) :]), with_more(run.inputs.prompt, added)
-        longer = run_whole(model, ids, interventions=run.inputs.interventions)
+    while len(ids) < most:
+        added = decoded(model, ids)[before:]
+        if added and not added.endswith("\ufffd"):
+            break
+        prompt, target = (inputs.prompt, ids[1:]) if model.seq2seq else (ids, None)  # after the start token
+        longer: Trace = run_whole(model, prompt, target=target, interventions=inputs.interventions)
         ids.append(int(longer.logits_at([len(ids) - 1])[0].argmax()))
-
-
-def _decode(model: Model, ids: list[int]) -> str:
-    text: str = model.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
-    return text
+    written = tuple(ids[len(given) :])
+    if model.seq2seq:
+        return written, in_target(model, inputs.target or "", given[1:], written)
+    return written, at_the_end(model, inputs.prompt, run.trace.tokens, written)

@@ -15,8 +15,9 @@ from models.protocol.values import SiteRef
 if TYPE_CHECKING:
     import numpy as np
 
-Ending = Literal["", "model", "steps", "context", "masks"]
-"""Why nothing follows: the model ended the text, the steps are used up, the context is full, no mask is left."""
+Ending = Literal["", "model", "steps", "context", "masks", "misread"]
+"""Why nothing follows: the model ended the text, the steps are used up, the context is full, no mask is left, or the
+text with the chosen token in it would be read as other tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +175,7 @@ class DecodeStepView(Result):
     beams: tuple[Beam, ...] = ()  # every continuation considered in this step, the best first
     place: int | None = None  # the position of the mask that was filled
     masks: int = 0  # that are left to fill
+    misread: str = ""  # of a step into the input, or of a mask: as what `whole` would be read instead
     prevents_caching: Intervention | None = None  # the mask under which nothing can be kept from one step to the next
     seconds: float = 0.0
 

@@ -19,16 +19,13 @@ from explorer.session.intents import (
     GoToNode,
     NameBranch,
     SetDecoding,
-    SetPair,
     SetStrategy,
-    SetTarget,
-    SetText,
-    SetTurns,
+    Show,
+    UseWritten,
 )
 from explorer.session.session import Session
-from explorer.session.state import State
+from explorer.session.state import Notice, State
 from explorer.widgets.card import Card
-from models.protocol.chat import Chat, Pair
 from models.protocol.decoding import (
     DecodeRowsRequest,
     DecodeRowsView,
@@ -207,13 +204,23 @@ class DecodingPanel(Panel):
     # what a person does
 
     def _use_text(self) -> None:
-        whole, loaded = self.player.shown_whole(), self.session.state.results.loaded
-        if isinstance(whole, Chat):
-            self.dispatch(SetTurns(whole.turns))
-        elif isinstance(whole, Pair):
-            self.dispatch(SetPair(whole))
-        elif loaded is not None and isinstance(whole, str):
-            self.dispatch(SetTarget(whole) if loaded.info.family == "seq2seq" else SetText(whole))
+        step, ids = self.player.shown_view(), self._ids_written()
+        self.dispatch(UseWritten(self.player.shown_whole(), ids))
+        if step is not None and step.misread:
+            self.dispatch(Show(Notice("warning", f"The text {step.misread}: what is shown is of the tokens it reads.")))
+
+    def _ids_written(self) -> tuple[int, ...]:
+        """All tokens of the text in view, the prompt's too, as they were written; empty where masks are filled."""
+        state, view, beam = self.session.state, self.player.shown_view(), self.player.shown_beam
+        loaded, ran = state.results.loaded, state.ran
+        if loaded is None or ran is None or view is None or not state.up_to_date or loaded.info.family == "masked":
+            return ()
+        given = tuple(token.id for token in ran.tokens if not token.padding)
+        if loaded.info.family == "seq2seq" and ran.inputs.target is None:
+            given = given[:1]  # the rest it wrote itself
+        is_ended = beam.finished if self.player.is_beam and beam is not None else view.ending == "model"
+        ids = self.player.shown_ids()
+        return (*given, *(ids[:-1] if is_ended else ids))
 
     def _sample_again(self) -> None:
         knobs = self.view.knobs

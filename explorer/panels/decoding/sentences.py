@@ -46,6 +46,11 @@ def search_is_over(search: SearchAnswers) -> str:
 
 def text_is_over(view: DecodeStepView, steps: int) -> str:
     """Why no token follows what `view` chose; "" where one can."""
+    if view.ending == "misread":
+        return (
+            f"Nothing follows this token: with it written there, the text {view.misread}. Choose another candidate, or "
+            "go back."
+        )
     if view.ending in ENDINGS:
         return ENDINGS[view.ending]
     return _USED_UP.format(steps) if view.request.number >= steps else ""

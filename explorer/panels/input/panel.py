@@ -44,6 +44,7 @@ from explorer.session.intents import (
     SetText,
     SetTurns,
     Show,
+    UseWritten,
 )
 from explorer.session.session import Session
 from explorer.session.state import Notice, State
@@ -151,7 +152,10 @@ class InputPanel(Panel):
     def let_write(self, on: bool) -> None:
         """Let the model write the target itself, or hold on to what it wrote as what it is made to say."""
         ran = self.session.state.ran
-        self.dispatch(SetTarget(None if on else ran.written if ran is not None else ""))
+        if on or ran is None:
+            self.dispatch(SetTarget(None if on else ""))
+        else:
+            self.dispatch(UseWritten(ran.written, tuple(token.id for token in ran.tokens if not token.padding)))
 
     def run_model(self) -> None:
         """Run the model on the text, whether it ran before or not."""

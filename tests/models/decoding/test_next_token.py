@@ -187,7 +187,7 @@ def test_piece_joins_the_word_before_it(tiny_folder: TinyFolder, text: str, piec
     [
         ("Tom <mask> Anna", "Ġand", "Tom and Anna"),
         ("Tom<mask> Anna", "ing", "Toming Anna"),
-        ("<mask> and Anna", "Ġthe", "the and Anna"),
+        ("<mask> and Anna", "Ġthe", " the and Anna"),  # without the space it would be the piece "the"
     ],
 )
 def test_word_is_written_and_not_its_spelling(tiny_folder: TinyFolder, text: str, piece: str, expected: str) -> None:
