@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from explorer.version import __version__
 from models.protocol.decoding_settings import DecodeSettings, Strategy
-from models.protocol.interventions import Intervention, Scale, is_neutral, mask_spellings, parse_mask
+from models.protocol.interventions import Intervention, Scale, is_neutral, mask_spellings, parse_mask, parse_skip
 from models.protocol.values import BEST, UNIT_ROUNDOFFS
 
 
@@ -70,6 +70,14 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         help=f"mask every head: {', '.join(mask_spellings())}; may be given again",
     )
+    parser.add_argument(
+        "--skip",
+        metavar="LAYER.PART",
+        action="append",
+        default=[],
+        help="switch a part of a block off, as 5.mlp, 5.attention, encoder.2.mlp, or a norm's gain, 5.norm1; may be "
+        "given again",
+    )
     parser.add_argument("--device", default=BEST, help="cpu, cuda:0, mps, xpu:0, or auto to spread over all")
     parser.add_argument("--dtype", default="float32", choices=tuple(UNIT_ROUNDOFFS), help="the number format to run in")
     parser.add_argument("--theme", choices=("system", "light", "dark"), help="for this start")
@@ -110,7 +118,7 @@ def _as_typed(text: str) -> str:
 
 
 def interventions_of(args: argparse.Namespace) -> tuple[Intervention, ...]:
-    """What `--scale` and `--mask` ask for.
+    """What `--scale`, `--mask` and `--skip` ask for.
 
     Raises:
         ValueError: the sentence says which of them is wrong, and why.
@@ -123,6 +131,7 @@ def interventions_of(args: argparse.Namespace) -> tuple[Intervention, ...]:
             raise ValueError(f"--scale takes a number, as in --scale 0.5, not “{args.scale}”.") from cause
         listed.append(Scale(factor))
     listed += [parse_mask(text) for text in args.mask]
+    listed += [parse_skip(text) for text in args.skip]
     return tuple(item for item in listed if not is_neutral(item))
 
 

@@ -32,7 +32,7 @@ from models.protocol.decoding import DecodeSamplesView, DecodeStepRequest, Decod
 from models.protocol.describing import Described, DescribeRequest
 from models.protocol.export import Exported, ExportRequest
 from models.protocol.head import HeadView
-from models.protocol.interventions import Adapter, Mask, Positions
+from models.protocol.interventions import Adapter, Mask, Positions, Skip
 from models.protocol.loading import Loaded, LoadRequest
 from models.protocol.prompt import Prompt, plain_text, shown_of
 from models.protocol.quality import QualityRequest, QualityView
@@ -109,6 +109,7 @@ def _(result: Loaded, state: State) -> State:
         document = replace(document, interventions=kept)
         normalisation = "none" if document.view.normalisation == "difference" else document.view.normalisation
         document = replace(document, view=replace(document.view, painting="off", normalisation=normalisation))
+    document = replace(document, interventions=tuple(_named(i, result.info) for i in document.interventions))
     picture = document.picture
     if result.info.family == "vision" and (not picture or (not state.restored and _came_along(picture))):
         picture = default_picture(result.info.channels)
@@ -135,14 +136,23 @@ def _takes(info: CheckpointInfo, listed: InterventionItem) -> bool:
     """Whether the model can be run with this change: a textbook model takes none, some take no other scores."""
     if isinstance(listed.value, Adapter):
         return info.adapter is not None and not info.adapter.why
-    return not info.textbook and (not info.weights_only or isinstance(listed.value, Positions))
+    return not info.textbook and (not info.weights_only or isinstance(listed.value, (Positions, Skip)))
+
+
+def _named(listed: InterventionItem, info: CheckpointInfo) -> InterventionItem:
+    """With the stack that a command left out."""
+    value = listed.value
+    return replace(listed, value=value.of_stack(info.predicting_stack)) if isinstance(value, Skip) else listed
 
 
 def _is_global(listed: InterventionItem) -> bool:
     """Whether it means the same in any model: it names no layer and no head, and paints no cell."""
     value = listed.value
     return isinstance(value, (Positions, Adapter)) or (
-        value.site is None and value.head is None and not (isinstance(value, Mask) and value.paints)
+        not isinstance(value, Skip)
+        and value.site is None
+        and value.head is None
+        and not (isinstance(value, Mask) and value.paints)
     )
 
 

@@ -18,14 +18,15 @@ from models.files.whole_files import not_written, write_whole
 from models.protocol.batch import MOST_TEXTS, PaddingSide
 from models.protocol.chat import MOST_TURNS, Role, Turn
 from models.protocol.decoding_settings import DecodeSettings
-from models.protocol.interventions import MOST, Adapter, Intervention, Mask, PositionMode, Positions, Scale
+from models.protocol.interventions import MOST, Adapter, Intervention, Mask, PositionMode, Positions, Scale, Skip
 from models.protocol.mask_kinds import Cell
 from models.protocol.values import SiteRef
 
-VERSION = 7
-"""1 had no branches, 2 no conversations, 3 not how to write, 4 no second text, 5 no adapters, 6 no other texts."""
+VERSION = 8
+"""1 had no branches, 2 no conversations, 3 not how to write, 4 no second text, 5 no adapters, 6 no other texts, 7 no
+parts of blocks that are switched off."""
 
-ONE_TEXT, WITHOUT_ADAPTER, WITHOUT_SECOND = 6, 5, 4
+WITHOUT_SKIP, ONE_TEXT, WITHOUT_ADAPTER, WITHOUT_SECOND = 7, 6, 5, 4
 """Written where there is no such thing, so that programs that know of none read the file too."""
 
 LARGEST = 4 << 20
@@ -70,6 +71,16 @@ class _Positions(msgspec.Struct, tag_field="kind", tag="positions", forbid_unkno
 class _Adapter(msgspec.Struct, tag_field="kind", tag="adapter", forbid_unknown_fields=True):
     adapter: bool  # whether it is put on
     on: bool = True
+
+
+class _Skip(msgspec.Struct, tag_field="kind", tag="skip", forbid_unknown_fields=True):
+    part: str  # `Skip` refuses a part that there is not
+    stack: Literal["", "decoder", "encoder"]
+    layer: Place
+    on: bool = True
+
+
+_Intervention = _Scale | _Mask | _Positions | _Adapter | _Skip
 
 
 class _Selection(msgspec.Struct, forbid_unknown_fields=True):
@@ -136,7 +147,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     turns: Annotated[list[_Turn], Meta(max_length=MOST_TURNS)] = []
     selection: _Selection = msgspec.field(default_factory=_Selection)
     view: ViewOptions = ViewOptions()
-    interventions: Annotated[list[_Scale | _Mask | _Positions | _Adapter], Meta(max_length=_MOST_LISTED)] = []
+    interventions: Annotated[list[_Intervention], Meta(max_length=_MOST_LISTED)] = []
     decoding: Decoding = Decoding()
     branches: _Branches = msgspec.field(default_factory=_Branches)
 
@@ -182,8 +193,10 @@ def encode(document: Document) -> bytes:
 
 
 def _version(document: Document) -> int:
-    if isinstance(_to_others(document), _Others):
+    if any(isinstance(listed.value, Skip) for listed in document.interventions):
         return VERSION
+    if isinstance(_to_others(document), _Others):
+        return WITHOUT_SKIP
     if any(isinstance(listed.value, Adapter) for listed in document.interventions):
         return ONE_TEXT
     return WITHOUT_SECOND if document.second is None else WITHOUT_ADAPTER
@@ -252,7 +265,7 @@ class _Version(msgspec.Struct):
     version: int
 
 
-def _record(listed: InterventionItem) -> _Scale | _Mask | _Positions | _Adapter:
+def _record(listed: InterventionItem) -> _Intervention:
     match listed.value:
         case Scale() as scale:
             return _Scale(scale.factor, _to_site(scale.site), scale.head, listed.on)
@@ -263,9 +276,11 @@ def _record(listed: InterventionItem) -> _Scale | _Mask | _Positions | _Adapter:
             return _Positions(positions.mode, positions.by, listed.on)
         case Adapter() as adapter:
             return _Adapter(adapter.on, listed.on)
+        case Skip() as skip:
+            return _Skip(skip.part, skip.site.stack, skip.site.layer, listed.on)  # type: ignore[arg-type]
 
 
-def _value(record: _Scale | _Mask | _Positions | _Adapter) -> Intervention:
+def _value(record: _Intervention) -> Intervention:
     """Raises ValueError where the intervention itself refuses what the record says."""
     match record:
         case _Scale():
@@ -277,6 +292,8 @@ def _value(record: _Scale | _Mask | _Positions | _Adapter) -> Intervention:
             return Positions(record.mode, record.by)
         case _Adapter():
             return Adapter(record.adapter)
+        case _Skip():
+            return Skip(record.part, SiteRef(record.stack, record.layer))
 
 
 def _to_others(document: Document) -> _Others | msgspec.UnsetType:

@@ -11,7 +11,7 @@ from torch import Tensor
 from models.attention import attention
 from models.attention.inputs import AttentionInputs, Part
 from models.attention.masks import MaskFunction, Places, RowMask, places
-from models.protocol.interventions import Adapter, Intervention, Mask, Positions, Scale, applies, effective_masks
+from models.protocol.interventions import Adapter, Intervention, Mask, Positions, Scale, Skip, applies, effective_masks
 from models.protocol.values import Site, is_long
 
 MaskFunctions = dict[tuple[Hashable, ...], MaskFunction]
@@ -36,8 +36,8 @@ def edited(
         if isinstance(item, Positions):
             if item.mode == "off" and x.bias is not None:
                 x = replace(x, bias=None)  # a learned bias by distance is a sense of order too
-        elif isinstance(item, Adapter):
-            continue  # it changes weights of the model, before attention is reached
+        elif isinstance(item, (Adapter, Skip)):
+            continue  # they change weights of the model, and what is made of attention's output
         elif not applies(item, site) or (item.head is not None and item.head >= x.heads):
             continue
         elif isinstance(item, Scale):

@@ -8,6 +8,7 @@ reads the whole text again (`prevents_caching`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import torch
@@ -21,6 +22,7 @@ from models.forward.logits import last_only
 from models.forward.model import Encoded, Model
 from models.forward.output_weights import check_edits, keep_output_weights
 from models.forward.position_edits import edited_positions
+from models.forward.skipping import skipped
 from models.protocol.decoding import CacheLayer
 from models.protocol.errors import InputError
 from models.protocol.interventions import Intervention, Mask, check
@@ -78,6 +80,7 @@ class CachedRun:
         self.model = model
         self.interventions = tuple(interventions)
         self.encoder_tokens = encoded.source
+        self._inputs = encoded.inputs
         try:
             check_edits(model, self.interventions)
         except ValueError as error:
@@ -89,7 +92,13 @@ class CachedRun:
             inputs = {k: v for k, v in encoded.inputs.items() if not k.startswith("decoder_")}
             recorder = Recorder(model.module_names, True, never, self.interventions)
             edits = edited_positions(model, inputs, self.interventions)
-            with torch.no_grad(), recording(recorder), model.adapter_as(self.interventions), edits as inputs:
+            with (
+                torch.no_grad(),
+                recording(recorder),
+                model.adapter_as(self.interventions),
+                self._skipped(),
+                edits as inputs,
+            ):
                 self._fixed = {
                     "encoder_outputs": module.get_encoder()(**inputs),
                     "attention_mask": encoded.inputs.get("attention_mask"),
@@ -137,7 +146,7 @@ class CachedRun:
         }
         self._added = self.ids.shape[1] - past
         edits = edited_positions(self.model, inputs, self.interventions, past)
-        with recording(recorder), self.model.adapter_as(self.interventions), edits as inputs:
+        with recording(recorder), self.model.adapter_as(self.interventions), self._skipped(), edits as inputs:
             out = self.model.module(**inputs, **options)
             if self.model.info.weights_only:
                 keep_output_weights(self.model, recorder, out, self.ids.shape[1])
@@ -212,6 +221,9 @@ class CachedRun:
                     )
                 )
         return tuple(found)
+
+    def _skipped(self) -> AbstractContextManager[None]:
+        return skipped(self.model, self._inputs, self.interventions)
 
     def _check(self, sites: list[Site]) -> None:
         """Raises InputError where an intervention names a layer or a head that the model does not have."""

@@ -8,7 +8,7 @@ residual stream after each block. Without one the function only computes.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -160,20 +160,23 @@ def stack_of(name: str, seq2seq: bool, causal: bool) -> str:
     return "decoder" if causal else "encoder"
 
 
-def watch_blocks(module: nn.Module, seq2seq: bool, causal: bool) -> list[RemovableHandle]:
-    """Hook every block (element of an outermost ModuleList), so that an active recorder keeps the residual stream.
-
-    Between blocks it is also asked whether to go on. The handles take the hooks off again.
-    """
-    outer, handles = "", []
-    time_first = getattr(getattr(module, "config", None), "model_type", "") == "xlnet"  # (tokens, batch, width)
+def blocks_of(module: nn.Module, seq2seq: bool, causal: bool) -> Iterator[tuple[str, nn.Module]]:
+    """Every block (element of an outermost ModuleList), with the stack that it belongs to."""
+    outer = ""
     for name, child in module.named_modules():
         if isinstance(child, nn.ModuleList) and not (outer and name.startswith(outer + ".")):
             outer = name
-            stack = stack_of(name, seq2seq, causal)
             for block in child:
-                handles.append(block.register_forward_hook(_residual_hook(stack, time_first), with_kwargs=True))
-    return handles
+                yield stack_of(name, seq2seq, causal), block
+
+
+def watch_blocks(module: nn.Module, blocks: Iterable[tuple[str, nn.Module]]) -> list[RemovableHandle]:
+    """Hook every block of `module`, so that an active recorder keeps the residual stream.
+
+    Between blocks it is also asked whether to go on. The handles take the hooks off again.
+    """
+    time_first = getattr(getattr(module, "config", None), "model_type", "") == "xlnet"  # (tokens, batch, width)
+    return [block.register_forward_hook(_residual_hook(stack, time_first), with_kwargs=True) for stack, block in blocks]
 
 
 def _residual_hook(stack: str, time_first: bool) -> Callable[..., None]:

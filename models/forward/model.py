@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from models.files.memory import KEPT_BYTES, most_tokens
 from models.forward.adapter import MergedAdapter
-from models.forward.capture import watch_blocks
+from models.forward.capture import blocks_of, watch_blocks
 from models.forward.class_logits import spread_over_tokens
 from models.protocol.batch import Batch
 from models.protocol.chat import Chat, Pair
@@ -92,9 +92,11 @@ class Model:
         self._rendered: tuple[Chat, Rendered] | None = None
         self.adapter: MergedAdapter | None = None  # that is merged into the weights
         self.position_scheme: object | None = None  # recognised once: see `models.forward.position_schemes`
+        self.sublayers: object | None = None  # found once: see `models.forward.sublayers`
         # tokens that stand for no text; a mask or an unknown word does stand for some
         self._hidden_ids = frozenset(getattr(tokenizer, "all_special_ids", ())) - named
-        self.hooks = watch_blocks(module, self.seq2seq, _is_causal(info))
+        self.blocks = tuple(blocks_of(module, self.seq2seq, _is_causal(info)))  # (stack, block)
+        self.hooks = watch_blocks(module, self.blocks)
 
     def adapter_as(self, interventions: Iterable[Intervention]) -> AbstractContextManager[None]:
         """While it lasts, the adapter is on or off, as `interventions` say."""

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from models.attention.inputs import AttentionInputs
 from models.protocol.errors import InputError
-from models.protocol.interventions import Adapter, Intervention, Positions
+from models.protocol.interventions import Adapter, Intervention, Positions, Skip
 from models.protocol.values import Site
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def check_edits(model: Model, interventions: Iterable[Intervention]) -> None:
     """Raises ValueError where an intervention would have to change what this model does not show."""
     if model.adapter is None and any(isinstance(item, Adapter) for item in interventions):
         raise ValueError(f"{model.info.name} was opened without an adapter: there is none to take out.")
-    if model.info.weights_only and not all(isinstance(item, (Positions, Adapter)) for item in interventions):
+    if model.info.weights_only and not all(isinstance(item, (Positions, Adapter, Skip)) for item in interventions):
         raise ValueError(f"{model.info.weights_only} So masks and scales cannot be changed.")
 
 

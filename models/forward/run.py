@@ -17,6 +17,7 @@ from models.forward.model import Encoded, Model, Target
 from models.forward.origin import origin_of
 from models.forward.output_weights import check_edits, keep_output_weights
 from models.forward.position_edits import edited_positions
+from models.forward.skipping import skipped
 from models.forward.trace import Trace
 from models.protocol.batch import Batch, PaddingSide, is_batch
 from models.protocol.chat import Chat, Pair
@@ -130,6 +131,7 @@ def _run(
         torch.no_grad(),
         recording(recorder),
         model.adapter_as(interventions),
+        skipped(model, shared, interventions),
         edited_positions(model, shared, interventions) as inputs,
         later_logits(model, inputs, len(encoded) * tokens) as later,
     ):

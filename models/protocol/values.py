@@ -198,6 +198,12 @@ class CheckpointInfo:
     adapter: AdapterInfo | None = None  # beside its weights, put on or not
     class_head: ClassHead | None = None  # of a classifier, whose family is then "encoder": it says no words
 
+    @property
+    def predicting_stack(self) -> str:
+        """The stack whose states say what comes: "decoder" where there is one, else "encoder"."""
+        is_decoder = self.family in ("causal", "seq2seq") or any(stack.stack == "decoder" for stack in self.stacks)
+        return "decoder" if is_decoder else "encoder"
+
 
 @dataclass(frozen=True, slots=True)
 class Capability:

@@ -19,10 +19,12 @@ from models.forward.recurrent_model import RecurrentModel
 from models.forward.trace import Trace
 from models.protocol.cell import CellRequest, CellView
 from models.protocol.errors import InputError
-from models.protocol.interventions import Mask, Positions, applies, precedence
+from models.protocol.interventions import Mask, Positions, applies, precedence, skipped_part
 from models.protocol.values import Candidate, Site
 from models.views.recurrent import NO_STREAM, score_of
 from models.views.residual import logit_direction, output_weight
+
+_OFF = "The attention of this layer is switched off, so nothing of it reaches the residual stream."
 
 CANDIDATES = 10
 """How many of the likeliest next tokens a view names."""
@@ -60,14 +62,17 @@ def cell_view(request: CellRequest, model: Model, trace: Trace) -> CellView:
     softmax = _Softmax(row_scores, masked, None if x.sinks is None else float(x.sinks[head]))
     mixed = weights[key] * values[key]
     head_output = weights @ values
-    write = _written(model, site, head, mixed)
-    head_write = _written(model, site, head, head_output)
+    is_off = skipped_part(trace.interventions, site.ref, model.info.predicting_stack) is not None
+    write = _written(model, site, head, mixed * (not is_off))
+    head_write = _written(model, site, head, head_output * (not is_off))
     candidates = _candidates(model, trace, site, query)
     target = request.target if request.target is not None else candidates[0].id if candidates else None
     logit, direction = None, None
     note = "The output projection of this layer was not found."
     if write is not None:
         direction, note = logit_direction(model, trace, site, query, 0 if target is None else target)
+    if is_off:
+        direction, note = None, _OFF
     if target is not None and trace.has_logits:
         logit = float(trace.logits_at([query])[0, target])
     factor = 1.0 if x.factors is None else float(x.factors[head])

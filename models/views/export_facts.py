@@ -11,7 +11,7 @@ from typing import Any
 from models.files.content_hash import content_hash, revision_of
 from models.forward.origin import Origin
 from models.forward.trace import Trace
-from models.protocol.interventions import Adapter, Intervention, Mask, Positions, Scale
+from models.protocol.interventions import Adapter, Intervention, Mask, Positions, Scale, Skip
 from models.protocol.values import SeenPicture, Site, SiteRef, Token
 from models.protocol.words import site_words
 from models.protocol.work import never
@@ -25,6 +25,7 @@ _INTERVENTIONS: dict[str, type[Intervention]] = {
     "mask": Mask,
     "positions": Positions,
     "adapter": Adapter,
+    "skip": Skip,
 }
 
 

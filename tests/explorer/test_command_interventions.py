@@ -1,4 +1,4 @@
-"""`--scale` and `--mask` on the command line."""
+"""`--scale`, `--mask` and `--skip` on the command line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from explorer.arguments import _parser, interventions_of
 from explorer.first_state import first_state
 from explorer.session.state import InterventionItem
 from explorer.session.view_options import ViewOptions
-from models.protocol.interventions import Mask, Scale
+from models.protocol.interventions import Mask, Scale, Skip
+from models.protocol.values import SiteRef
 
 TEXT = "Tom and Anna went to the park."
 
@@ -27,6 +28,10 @@ TEXT = "Tom and Anna went to the park."
             (Scale(0), Mask("full"), Mask("padding", window=2)),
         ),
         (["--scale", "1", "--mask", "trained"], ()),
+        (
+            ["--skip", "5.mlp", "--skip", "encoder.2.norm1"],
+            (Skip("mlp", SiteRef("", 5)), Skip("norm1", SiteRef("encoder", 2))),
+        ),
     ],
 )
 def test_what_they_ask_for(arguments, expected):
@@ -46,6 +51,11 @@ def test_what_they_ask_for(arguments, expected):
         (["--mask", "window"], "A “window” mask needs a number from 1 to "),
         (["--mask", "window:x"], "“window:x” is no mask: after the colon comes a number"),
         (["--mask", "diagonal"], "There is no mask “diagonal”: choose one of "),
+        (["--skip", "mlp"], "“mlp” names no part of a block: write the layer and the part, as in 5.mlp"),
+        (["--skip", "5.head"], "A block has no part “head” that could be switched off"),
+        (["--skip", "8.mlp"], "“feed-forward network off, decoder layer 8”: story-gpt has no such layer"),
+        (["--skip", "encoder.2.mlp"], "cannot be done in story-gpt: its only stack is the decoder."),
+        (["--skip", "5.cross"], "this block of story-gpt has no cross-attention"),
         (["--mask", "causal", "--mask", "painted"], "A painted mask cannot be written here"),
     ],
 )
@@ -74,3 +84,21 @@ def test_what_is_written_is_what_the_edited_model_writes(capsys):
     assert capsys.readouterr().out == f"{expected}\n"
     assert main(["--text", TEXT, "--decode", "6"]) == 0
     assert capsys.readouterr().out != f"{expected}\n"
+
+
+def test_a_part_that_is_off_is_off_in_weights_and_in_what_is_written(tmp_path, capsys):
+    out, model = tmp_path / "w.npz", models.open_checkpoint("story-gpt")
+    skip = Skip("mlp", SiteRef("decoder", 5))
+    assert main(["--text", TEXT, "--skip", "5.mlp", "--weights", str(out)]) == 0
+    trace = models.run(model, TEXT, interventions=[skip])
+    saved = models.load_weights(out)
+    np.testing.assert_array_equal(saved.weights("decoder", 7), np.stack([trace.weights(7, h) for h in range(8)]))
+    assert saved.interventions == (Skip("mlp", SiteRef("", 5)),)
+    capsys.readouterr()
+    assert main(["--text", TEXT, "--decode", "6", "--skip", "5.mlp", "--skip", "0.attention"]) == 0
+    skips = [skip, Skip("attention", SiteRef("decoder", 0))]
+    assert capsys.readouterr().out == f"{list(models.decode(model, TEXT, 6, interventions=skips))[-1].text}\n"
+    assert main(["--checkpoint", "en-es", "--text", "Good morning.", "--decode", "6", "--skip", "encoder.0.mlp"]) == 0
+    english, off = models.open_checkpoint("en-es"), Skip("mlp", SiteRef("encoder", 0))
+    expected = list(models.decode(english, "Good morning.", 6, interventions=[off]))[-1].text
+    assert capsys.readouterr().out == f"{expected}\n"

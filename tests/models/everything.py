@@ -27,7 +27,7 @@ from models.protocol.decoding import (
 from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.export import Exported, ExportRequest
 from models.protocol.head import HeadRequest, RowRequest, TilesRequest
-from models.protocol.interventions import Intervention, Mask, Positions, Scale
+from models.protocol.interventions import Intervention, Mask, Positions, Scale, Skip
 from models.protocol.loading import Loaded, LoadRequest
 from models.protocol.order import ShuffleRequest
 from models.protocol.positions import PositionsRequest
@@ -97,6 +97,7 @@ def edits(site: SiteRef) -> list[tuple[Intervention, ...]]:
         (Mask("painted", cells=((3, 1, False), (3, 2, False), (4, 5, True))), Scale(0.3)),
         (Positions("off"),),
         (Positions("shift", 2),),
+        (Skip("mlp", SiteRef("", 0)), Skip("norm2", SiteRef("", 1))),
     ]
 
 

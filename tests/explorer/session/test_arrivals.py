@@ -20,13 +20,13 @@ from explorer.session.intents import (
     SetSecond,
     SetText,
 )
-from explorer.session.state import Document, Notice, Selection, State
+from explorer.session.state import Document, InterventionItem, Notice, Selection, State
 from models.protocol.atlas import AtlasView
 from models.protocol.chat import Pair
 from models.protocol.decoding import DecodeStepRequest
 from models.protocol.describing import Described, DescribeRequest
 from models.protocol.head import HeadView
-from models.protocol.interventions import Positions, Scale
+from models.protocol.interventions import Positions, Scale, Skip
 from models.protocol.loading import Loaded, LoadRequest
 from models.protocol.prediction import PredictionRequest, PredictionView
 from models.protocol.recurrent import RecurrentRequest, RecurrentView
@@ -355,6 +355,31 @@ def test_a_model_that_gives_its_weights_alone_takes_positions_along():
     result = answers.loaded("b")
     given = replace(result, info=replace(result.info, weights_only="Only the weights."))
     assert [listed.value for listed in answers.after(state, given).document.interventions] == [Positions("off")]
+
+
+def test_the_stack_that_a_command_left_out_is_named_once_the_model_is_there():
+    document = Document("a", interventions=(InterventionItem(Skip("mlp", SiteRef("", 5)), on=False),))
+    state = answers.after(State(document), answers.loaded("a"))
+    assert state.document.interventions == (InterventionItem(Skip("mlp", SiteRef("decoder", 5)), on=False),)
+    encoder = answers.loaded("a")
+    encoder = replace(encoder, info=replace(encoder.info, family="masked", stacks=()))
+    state = answers.after(State(document), encoder)
+    assert state.document.interventions == (InterventionItem(Skip("mlp", SiteRef("encoder", 5)), on=False),)
+
+
+def test_a_part_of_a_block_is_not_taken_to_another_model():
+    skip = PutIntervention(Skip("mlp", SiteRef("decoder", 1)))
+    state = answers.after(State(), answers.loaded(), answers.ran(), skip, OpenCheckpoint("b"))
+    assert len(state.document.interventions) == 1
+    assert answers.after(state, answers.loaded("b")).document.interventions == ()
+
+
+def test_a_part_is_switched_off_and_on_again(running):
+    skip = Skip("mlp", SiteRef("decoder", 1))
+    state = answers.after(running, PutIntervention(skip), PutIntervention(skip))
+    assert [listed.value for listed in state.document.interventions] == [skip]
+    state = answers.after(state, PutIntervention(replace(skip, on=True)))
+    assert state.document.interventions == ()
 
 
 def test_hidden_states_of_another_run_are_dropped():

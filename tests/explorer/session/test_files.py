@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any, get_args
 
@@ -21,7 +22,7 @@ from explorer.theme import SEQUENTIAL_MAPS
 from models.protocol.batch import MOST_TEXTS
 from models.protocol.chat import MOST_TURNS, ROLES, Turn
 from models.protocol.decoding_settings import MOST_SEED, DecodeSettings, Strategy
-from models.protocol.interventions import Adapter, Mask, Positions, Scale
+from models.protocol.interventions import Adapter, Mask, Positions, Scale, Skip
 from models.protocol.mask_kinds import MASK_KINDS
 from models.protocol.values import SiteRef
 
@@ -293,8 +294,8 @@ def one(**record: Any) -> bytes:
         (b"[1, 2]", "expected `object`"),
         (b'{"version": 1}', "missing required field"),
         (b"[" * 100_000, "truncated|recursion|expected `object`"),
-        (broken(version=8), "it is of version 8, and this program reads versions 1 to 7"),
-        (broken(version=0), "it is of version 0, and this program reads versions 1 to 7"),
+        (broken(version=9), "it is of version 9, and this program reads versions 1 to 8"),
+        (broken(version=0), "it is of version 0, and this program reads versions 1 to 8"),
         (broken(chat=True), "it is of a conversation, and has no turn of it"),
         (broken(turns=[{"role": "tool", "text": ""}]), r"Invalid enum value 'tool' - at `\$\.turns"),
         (broken(turns=[{"role": "user", "text": ""}] * (MOST_TURNS + 1)), "array"),
@@ -368,8 +369,8 @@ def test_what_can_not_be_written_or_read_is_a_sentence(tmp_path):
     with pytest.raises(ValueError, match=r"The session .* could not be read \(.*\)\."):
         files.load(tmp_path / "missing.json")
     bad = tmp_path / "bad.json"
-    bad.write_bytes(broken(version=8))
-    with pytest.raises(ValueError, match=r"^bad\.json is no session that can be opened: it is of version 8, .*\.$"):
+    bad.write_bytes(broken(version=9))
+    with pytest.raises(ValueError, match=r"^bad\.json is no session that can be opened: it is of version 9, .*\.$"):
         files.load(bad)
 
 
@@ -417,3 +418,24 @@ def test_a_pipe_or_a_device_is_refused_at_once(tmp_path):
     for path, kind in ((tmp_path / "pipe.json", "pipe"), (Path("/dev/zero"), "device")):
         with pytest.raises(ValueError, match=rf"could not be read \(it is a {kind}, not a file\)\."):
             files.load(path)
+
+
+def test_a_part_that_is_off_is_held_and_of_the_eighth_version():
+    skips = Skip("mlp", SiteRef("decoder", 5)), Skip("norm2", SiteRef("encoder", 0)), Skip("cross", SiteRef("", 1))
+    for on, skip in product((True, False), skips):
+        document = replace(DOCUMENT, interventions=(InterventionItem(skip, on),))
+        assert json.loads(files.encode(document))["version"] == 8
+        assert files.decode(files.encode(document)) == document
+
+
+@pytest.mark.parametrize(
+    ("record", "sentence"),
+    [
+        ({"part": "heart", "stack": "decoder", "layer": 1}, "A block has no part “heart”"),
+        ({"part": "mlp", "stack": "cross", "layer": 1}, r"invalid enum value 'cross' - at `\$\.interventions"),
+        ({"part": "mlp", "stack": "decoder", "layer": -1}, ">= 0"),
+    ],
+)
+def test_a_part_that_there_is_not_is_refused(record, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        files.decode(broken(interventions=[{"kind": "skip", **record}]))

@@ -21,6 +21,7 @@ from models.protocol.interventions import (
     Mask,
     Positions,
     Scale,
+    Skip,
     applies,
     check,
     describe,
@@ -28,8 +29,10 @@ from models.protocol.interventions import (
     factor_at,
     is_neutral,
     parse_mask,
+    parse_skip,
     precedence,
     same_slot,
+    skipped_part,
 )
 from models.protocol.values import Site, SiteRef
 from tests.models.tiny import SENTENCE, eager
@@ -346,6 +349,61 @@ def test_a_mask_as_it_is_written(text, mask):
 
 
 @pytest.mark.parametrize(
+    ("text", "skip"),
+    [
+        ("5.mlp", Skip("mlp", SiteRef("", 5))),
+        ("5.attention", Skip("attention", SiteRef("", 5))),
+        ("encoder.2.mlp", Skip("mlp", SiteRef("encoder", 2))),
+        ("decoder.0.cross", Skip("cross", SiteRef("decoder", 0))),
+        ("5.norm1", Skip("norm1", SiteRef("", 5))),
+    ],
+)
+def test_a_part_of_a_block_as_it_is_written(text, skip):
+    assert parse_skip(text) == skip
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("mlp", "“mlp” names no part of a block: write the layer and the part, as in 5.mlp"),
+        ("-1.mlp", "“-1.mlp” names no part"),
+        ("5", "“5” names no part"),
+        ("", "“” names no part"),
+        ("5.ffn", "A block has no part “ffn” that could be switched off: choose attention, cross, mlp, or norm1 to"),
+        ("5.norm", "no part “norm”"),
+        ("5.norm0", "no part “norm0”"),
+        ("5.norm12", "no part “norm12”"),
+        ("cross.2.mlp", "“cross” is no stack of blocks: choose decoder or encoder. Cross-attention is a part"),
+        ("99999999.mlp", "There is no block 99999999"),
+    ],
+)
+def test_what_names_no_part_of_a_block_is_a_sentence(text, sentence):
+    with pytest.raises(ValueError, match=r"\.$") as error:
+        parse_skip(text)
+    assert sentence in str(error.value)
+
+
+def test_a_block_may_be_named_in_several_ways():
+    named: Any = Skip
+    whole = Skip("mlp", SiteRef("decoder", 2))
+    assert named("mlp", ("decoder", 2)) == named("mlp", DECODER) == whole
+    assert named("mlp", 2) == Skip("mlp", SiteRef("", 2)) != whole
+    assert named("mlp", 2).of_stack("decoder") == whole == whole.of_stack("encoder")
+
+
+def test_which_attention_is_switched_off():
+    skips = [Skip("attention", SiteRef("", 1)), Skip("cross", SiteRef("decoder", 2)), Skip("mlp", DECODER.ref)]
+    off = [
+        (stack, layer)
+        for stack in ("encoder", "decoder", "cross")
+        for layer in range(4)
+        if skipped_part(skips, SiteRef(stack, layer), "decoder")
+    ]
+    assert off == [("decoder", 1), ("cross", 2)]
+    assert skipped_part([Skip("attention", SiteRef("decoder", 1), on=True)], SiteRef("decoder", 1), "decoder") is None
+
+
+@pytest.mark.parametrize(
     ("item", "words"),
     [
         (Scale(0.5), "scores × 0.5, everywhere"),
@@ -357,6 +415,10 @@ def test_a_mask_as_it_is_written(text, mask):
         (loose("painted", cells=((0, 0), (1, 0))), "2 painted cells, everywhere"),
         (Positions("off"), "positions off"),
         (Positions("shift", by=4), "positions from 4"),
+        (Skip("mlp", SiteRef("decoder", 5)), "feed-forward network off, decoder layer 5"),
+        (Skip("cross", SiteRef("decoder", 0)), "cross-attention off, decoder layer 0"),
+        (Skip("norm2", SiteRef("encoder", 1)), "gain of norm 2 off, encoder layer 1"),
+        (Skip("attention", SiteRef("", 3)), "attention off, layer 3"),
     ],
 )
 def test_each_says_what_it_does(item, words):
@@ -373,11 +435,15 @@ def test_a_slot_is_a_knob_in_a_scope():
     assert not same_slot(loose("none"), loose("painted", cells=((0, 0),)))
     assert same_slot(loose("painted", cells=((0, 0),)), loose("painted", cells=((1, 0),)))
     assert same_slot(Positions("off"), Positions("shift", by=3))
+    assert same_slot(Skip("mlp", layer), Skip("mlp", layer, on=True))
+    assert not same_slot(Skip("mlp", layer), Skip("attention", layer))
+    assert not same_slot(Skip("mlp", layer), Skip("mlp", SiteRef("decoder", 2)))
 
 
 def test_as_trained_is_neutral():
-    neutral: list[Intervention] = [Scale(1), Mask("trained"), Positions("shift")]
+    neutral: list[Intervention] = [Scale(1), Mask("trained"), Positions("shift"), Skip("mlp", DECODER.ref, on=True)]
     assert all(is_neutral(item) for item in neutral)
+    assert not is_neutral(Skip("mlp", DECODER.ref))
     assert not any(is_neutral(item) for item in (Scale(0), Mask("none"), Positions("off"), Positions("shift", by=1)))
 
 

@@ -15,8 +15,8 @@ from models.forward.model import Model
 from models.forward.predictions import predict
 from models.forward.trace import Trace
 from models.protocol.cell import CellRequest, CellView
-from models.protocol.interventions import Intervention, Mask, Positions, Scale
-from models.protocol.values import Site
+from models.protocol.interventions import Intervention, Mask, Positions, Scale, Skip
+from models.protocol.values import Site, SiteRef
 from models.views.cell import cell_view
 from models.views.residual import IN_BETWEEN, logit_direction, output_projection, output_weight
 from tests.models.tiny import SENTENCE
@@ -387,3 +387,19 @@ def test_arrays_are_read_only(story_gpt):
     view = view_of(story_gpt, traced(story_gpt), "decoder", 5, 5, 13, 1)
     arrays = [getattr(view, field.name) for field in fields(view)]
     assert not any(array.flags.writeable for array in arrays if isinstance(array, np.ndarray))
+
+
+@pytest.mark.parametrize("part", ["attention", "mlp"])
+def test_a_layer_that_is_switched_off_writes_nothing(story_gpt: Model, part: str) -> None:
+    site = SiteRef("decoder", 5)
+    trace = run(story_gpt, SENTENCE, interventions=[Skip(part, SiteRef("", 5))])
+    last = len(trace.tokens) - 1
+    view = cell_view(CellRequest(run=1, site=site, head=5, query=last, key=0), story_gpt, trace)
+    plain = cell_view(CellRequest(run=1, site=site, head=5, query=last, key=0), story_gpt, run(story_gpt, SENTENCE))
+    assert (view.weight, view.raw) == (plain.weight, plain.raw)
+    if part == "mlp":
+        assert view.write_norm == plain.write_norm
+        return
+    assert view.write_norm == view.head_write_norm == 0
+    assert view.effect is view.head_effect is None
+    assert view.effect_note.startswith("The attention of this layer is switched off")
