@@ -147,7 +147,7 @@ def without_part(model: Model, kind: str, part: str, encoder: bool = False) -> n
     if encoder:
         fill(theirs, f"{names.encoder}.{names.encoder_mlp}", 0.0)
     elif part.startswith("norm"):
-        norm = theirs.get_submodule(f"{names.block}.{names.norms[int(part[4:]) - 1]}")
+        norm: Any = theirs.get_submodule(f"{names.block}.{names.norms[int(part[4:]) - 1]}")
         with torch.no_grad():
             norm.weight.fill_(0.0 if kind.startswith("gemma") else 1.0)  # Gemma stores g - 1
             if getattr(norm, "bias", None) is not None:
