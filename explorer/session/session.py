@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal
 
@@ -106,24 +107,27 @@ class Session(QObject):
 
     def _apply(self, intent: Intent) -> None:
         old, new = self._state, reduce(self._state, intent)
-        if new.document != old.document:
-            self._record(intent, old)
-            self._history.settle(new.document)
+        before, after = without_brush(old.document), without_brush(new.document)
+        if after != before:
+            self._record(intent, old, before)
+            self._history.settle(after)
         self._replace(new)
 
-    def _record(self, intent: Intent, old: State) -> None:
+    def _record(self, intent: Intent, old: State, before: Document) -> None:
         result = intent.result if isinstance(intent, Arrived) else None
         pending = old.pending_step
         if isinstance(result, (DecodeStepView, DecodeSamplesView)) and pending is not None:
-            self._history.record_passage(old.document, old.passage, lambda document: written(document, pending, result))
+            self._history.record_passage(before, old.passage, lambda document: written(document, pending, result))
         elif result is None:  # what a person did
-            self._history.record(old.document, intent.merge)
+            self._history.record(before, intent.merge)
 
     def _restore(self, walk: Callable[[Document], Document | None]) -> None:
-        document = walk(self._state.document)
+        present = self._state.document
+        document = walk(without_brush(present))
         if document is None:
             return
         self._history.settle(document)
+        document = replace(document, view=replace(document.view, painting=present.view.painting))
         self._replace(reduce(self._state, RestoreDocument(document)))
 
     def _replace(self, new: State) -> None:
@@ -138,3 +142,10 @@ class Session(QObject):
         if history != self._known_history:
             self._known_history = history
             self.history_changed.emit()
+
+
+def without_brush(document: Document) -> Document:
+    """What undo goes back to: a brush is picked up and put down by hand alone."""
+    if document.view.painting == "off":
+        return document
+    return replace(document, view=replace(document.view, painting="off"))

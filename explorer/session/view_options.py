@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from explorer.theme import SEQUENTIAL_MAPS
@@ -31,6 +31,12 @@ class ViewOptions:
     top: int = 10  # candidates listed in the next-token bars
     edit_scope: Literal["head", "layer", "everywhere"] = "head"  # where a mask or scale that is set now applies
     painting: Literal["off", "block", "allow"] = "off"  # what a drag over the head map does to cells
+
+    @property
+    def lasting(self) -> ViewOptions:
+        """Those that hold at the next start: how a person likes it, without what they were doing."""
+        scaling = "none" if self.normalisation == "difference" else self.normalisation
+        return replace(self, normalisation=scaling, block="all", edit_scope="head", painting="off")
 
     def __post_init__(self) -> None:
         """Raise ValueError for an option that there is not."""

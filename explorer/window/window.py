@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal
@@ -181,7 +180,7 @@ class MainWindow(Shell):
             layout = self.contents.remembered_layout()
             if layout is not None:
                 self.settings.layout, self.settings.layout_version = layout, LAYOUT_VERSION
-            self.settings.view = replace(self.session.state.document.view, painting="off", block="all")
+            self.settings.view = self.session.state.document.view.lasting
         remembered.save(self.settings)
 
     def closeEvent(self, event: QCloseEvent) -> None:

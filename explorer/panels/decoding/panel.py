@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from PySide6.QtGui import QHideEvent
 from PySide6.QtWidgets import QWidget
 
 from explorer.panels.base import Panel
@@ -81,6 +82,11 @@ class DecodingPanel(Panel):
         view.use.clicked.connect(self._use_text)
         view.again.clicked.connect(self._sample_again)
         self._on_pace()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        if self.player.playing and not event.spontaneous():
+            self.player.play(False)  # nobody sees it; it would go on by itself when one comes back
 
     def _now(self) -> Situation:
         """What the player goes by now: asked for many times a step, and made once a state."""

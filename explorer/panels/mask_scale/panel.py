@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QHideEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QCheckBox, QFrame, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
 from explorer.panels.base import Panel
@@ -69,6 +70,9 @@ class MaskScalePanel(Panel):
         self.mask_knobs = MaskKnobs()
         self.mask_knobs.chosen.connect(self._put_mask)
         self.mask_knobs.brush_chosen.connect(lambda brush: self.dispatch(SetView("painting", brush)))
+        self.brush_ends = QShortcut(QKeySequence(Qt.Key.Key_Escape), self, self._lay_down_brush)
+        self.brush_ends.setContext(Qt.ShortcutContext.ApplicationShortcut)  # wherever the keyboard is by then
+        self.brush_ends.setEnabled(False)
         self.scale_knobs = ScaleKnobs()
         self.scale_knobs.chosen.connect(self._put_scale)
         self.adapter = QCheckBox("Adapter")
@@ -116,6 +120,16 @@ class MaskScalePanel(Panel):
     def wants(self, state: State) -> Request | None:
         return wanted_comparison(state)
 
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        if not event.spontaneous():  # the window is not merely minimised
+            self._lay_down_brush()
+
+    def _lay_down_brush(self) -> None:
+        """Painting ends with the panel that has its buttons: elsewhere a click selects."""
+        if self.session.state.document.view.painting != "off":
+            self.dispatch(SetView("painting", "off"))
+
     # what the knobs do
 
     def _put_mask(self, kind: str, window: int | None) -> None:
@@ -148,6 +162,7 @@ class MaskScalePanel(Panel):
         view = state.document.view
         site, head = state.edit_scope
         self.scope_chooser.show_scope(view.edit_scope)
+        self.brush_ends.setEnabled(view.painting != "off")
         mask = _in_slot(state, Mask("trained", site=site, head=head))
         scale = _in_slot(state, Scale(1, site=site, head=head))
         self.mask_knobs.show_mask(mask if isinstance(mask, Mask) else None, view.painting, _elsewhere(state))

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Signal
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
@@ -418,6 +418,15 @@ class HeatMap(ThemedWidget):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         self._take(event, self._gestures.key)
+
+    def event(self, event: QEvent) -> bool:
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride and self._drops_stroke(event):
+            event.accept()  # where Esc is a shortcut too, that waits for the next one
+            return True
+        return super().event(event)
+
+    def _drops_stroke(self, event: QKeyEvent) -> bool:
+        return event.key() == Qt.Key.Key_Escape and bool(self._brush.stroke)
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
