@@ -12,6 +12,7 @@ from explorer.panels.mask_scale.effect_sentences import prediction_title
 from explorer.panels.mask_scale.intervention_list import InterventionList, ListedText
 from explorer.panels.mask_scale.labels import heading
 from explorer.panels.mask_scale.mask_knobs import MaskKnobs
+from explorer.panels.mask_scale.part_switches import PartSwitches
 from explorer.panels.mask_scale.scale_knobs import ScaleKnobs
 from explorer.panels.mask_scale.scope_chooser import ScopeChooser
 from explorer.panels.selected_head import head_name, site_words, wanted_comparison
@@ -35,17 +36,21 @@ from models.protocol.interventions import (
     Intervention,
     Mask,
     Scale,
+    Skip,
     applies,
     describe,
     effective_masks,
     factor_at,
     same_slot,
 )
+from models.protocol.parts import PartsRequest, PartsView
 from models.protocol.request import Request
 from models.protocol.running import Ran
-from models.protocol.values import CheckpointInfo
+from models.protocol.values import CheckpointInfo, SiteRef
 
-_UNCHANGED = "Nothing is changed: this is the model as trained. Choose a mask, paint cells or drag the scale."
+_UNCHANGED = (
+    "Nothing is changed: this is the model as trained. Choose a mask, paint cells, drag the scale or switch a part off."
+)
 _TEXTBOOK = (
     "Masks and scales are for transformers. A recurrent model looks at the whole source, or through a window of its "
     "own, and its scores are not scaled. Open story\N{NON-BREAKING HYPHEN}gpt to change what a head may look at."
@@ -75,6 +80,8 @@ class MaskScalePanel(Panel):
         self.brush_ends.setEnabled(False)
         self.scale_knobs = ScaleKnobs()
         self.scale_knobs.chosen.connect(self._put_scale)
+        self.part_switches = PartSwitches()
+        self.part_switches.switched.connect(self._switch_part)
         self.adapter = QCheckBox("Adapter")
         self.adapter.setAccessibleName("Adapter")
         self.adapter.clicked.connect(lambda on: self.dispatch(PutIntervention(Adapter(on))))
@@ -96,6 +103,7 @@ class MaskScalePanel(Panel):
             self.scope_chooser,
             self.mask_knobs,
             self.scale_knobs,
+            self.part_switches,
             self.adapter,
             heading("Interventions"),
             self.list,
@@ -118,7 +126,7 @@ class MaskScalePanel(Panel):
         self.fill(self.card)
 
     def wants(self, state: State) -> Request | None:
-        return wanted_comparison(state)
+        return wanted_comparison(state) or _wanted_parts(state)
 
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
@@ -146,6 +154,11 @@ class MaskScalePanel(Panel):
         site, head = self.session.state.edit_scope
         self.dispatch(PutIntervention(Scale(factor, site=site, head=head)))
 
+    def _switch_part(self, part: str, off: bool) -> None:
+        block = _block(self.session.state)
+        if block is not None:
+            self.dispatch(PutIntervention(Skip(part, block, on=not off)))
+
     # what it shows
 
     def render_state(self, state: State, old: State | None) -> None:
@@ -153,6 +166,7 @@ class MaskScalePanel(Panel):
         self.pages.setCurrentIndex(1 if loaded is not None and loaded.info.textbook else 0)
         self.card.set_subtitle("" if state.site is None else head_name(state))
         self._render_knobs(state)
+        self._render_parts(state)
         self._render_adapter(state)
         if old is None or state.document.interventions != old.document.interventions:
             self.list.set_rows([ListedText(describe(i.value), i.on) for i in state.document.interventions])
@@ -171,6 +185,14 @@ class MaskScalePanel(Panel):
             self.scale_knobs.show_trained(comparison.scale, comparison.head_dim)
         if not self.scale_knobs.is_dragging:
             self.scale_knobs.show_factor(scale.factor if isinstance(scale, Scale) else 1.0, _factor_elsewhere(state))
+
+    def _render_parts(self, state: State) -> None:
+        view, ref = state.results.of(PartsView), _block(state)
+        block = None if view is None or ref is None else view.at(ref)
+        several = state.ran is not None and len({site.stack for site in state.ran.sites}) > 1
+        where = "" if ref is None else f"{ref.stack} layer {ref.layer}" if several else f"layer {ref.layer}"
+        skips = [i.value for i in state.document.interventions if i.on and isinstance(i.value, Skip)]
+        self.part_switches.show_block(block, where, {skip.part for skip in skips if skip.site == ref})
 
     def _render_adapter(self, state: State) -> None:
         loaded = state.results.loaded
@@ -201,6 +223,17 @@ class MaskScalePanel(Panel):
 
     def render_hover(self, pointed: Pointed) -> None:
         self.effect.show_hover(pointed.query, pointed.key)
+
+
+def _block(state: State) -> SiteRef | None:
+    """The block that the selected head is in."""
+    ref = state.selection.site
+    return SiteRef("decoder", ref.layer) if ref is not None and ref.stack == "cross" else ref
+
+
+def _wanted_parts(state: State) -> PartsRequest | None:
+    """The parts of the blocks, which are those of the model, whatever ran."""
+    return None if state.ran is None or state.results.of(PartsView) is not None else PartsRequest(run=state.ran.run)
 
 
 def _in_slot(state: State, probe: Intervention) -> Intervention | None:

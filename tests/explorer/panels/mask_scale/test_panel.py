@@ -29,9 +29,10 @@ from explorer.session.state import Document, InterventionItem, Selection
 from explorer.widgets.number_text import value_text
 from models.protocol.comparison import CompareRequest, CompareView, TokenChange
 from models.protocol.head import HeadView
-from models.protocol.interventions import Adapter, Mask, Scale
+from models.protocol.interventions import Adapter, Mask, Scale, Skip
 from models.protocol.running import Ran
 from models.protocol.values import SiteRef
+from models.views.comparison import loss
 from tests.explorer.panels.masks_host import Host, opened_host
 from tests.explorer.real_window import EXAMPLE, wait_until
 from tests.explorer.session import answers
@@ -84,6 +85,10 @@ def comparison(host: Host) -> CompareView:
 
 def texts(host: Host) -> str:
     return "\n".join(label.text() for label in host.masks.findChildren(QLabel) if label.isVisibleTo(host.masks))
+
+
+def listed(host: Host) -> list[str]:
+    return [line.box.accessibleName() for line in host.masks.list.lines]
 
 
 def numbers(host: Host) -> list[tuple[str, ...]]:
@@ -428,7 +433,7 @@ def test_an_adapter_is_taken_out_by_its_box(qapp, tmp_path):
         assert host.masks.adapter.isChecked()
         host.masks.adapter.click()
         host.settle()
-        assert [line.box.accessibleName() for line in host.masks.list.lines] == ["adapter off"]
+        assert listed(host) == ["adapter off"]
         assert host.state.ran is not None
         assert host.state.ran.inputs.interventions == (Adapter(on=False),)
         host.session.undo()
@@ -438,3 +443,61 @@ def test_an_adapter_is_taken_out_by_its_box(qapp, tmp_path):
 
 def test_a_model_without_an_adapter_has_no_box_for_it(host):
     assert not host.masks.adapter.isVisibleTo(host.masks)
+
+
+def test_a_part_of_the_selected_block_is_switched_off_and_on_again(host):
+    switches = host.masks.part_switches
+    assert switches.title.text() == "Switch off in layer 5"
+    assert [b.text() for b in switches.buttons.values() if not b.isHidden()] == [
+        "Attention",
+        "Feed-forward network",
+        "Gain of norm 1",
+        "Gain of norm 2",
+    ]
+    plain = comparison(host)
+    click(switches.buttons["mlp"])
+    host.settle()
+    skip = Skip("mlp", SITE)
+    assert interventions(host) == [skip]
+    assert listed(host) == ["feed-forward network off, decoder layer 5"]
+    model = models.open_checkpoint("story-gpt")
+    trace, found = models.run(model, EXAMPLE, interventions=[skip]), comparison(host)
+    assert found.loss_before == plain.loss_after
+    assert found.loss_after == pytest.approx(loss(model, trace), abs=1e-6)
+    likeliest = found.prediction_after
+    assert likeliest is not None
+    assert likeliest.candidates[0].id == int(trace.logits[LAST].argmax())
+    np.testing.assert_allclose(found.after, trace.weights(SITE, HEAD), atol=1e-6)
+    assert switches.buttons["mlp"].isChecked()
+    host.session.undo()
+    host.settle()
+    assert not switches.buttons["mlp"].isChecked()
+    host.session.redo()
+    host.settle()
+    click(switches.buttons["norm1"])
+    host.settle()
+    assert interventions(host) == [skip, Skip("norm1", SITE)]
+    host.session.dispatch(SelectHead(SiteRef("decoder", 2), 0))
+    host.settle()
+    assert switches.title.text() == "Switch off in layer 2"
+    assert not any(button.isChecked() for button in switches.buttons.values())
+    host.session.dispatch(SelectHead(SITE, HEAD))
+    click(switches.buttons["mlp"])
+    host.settle()
+    assert interventions(host) == [Skip("norm1", SITE)]
+
+
+def test_the_blocks_of_both_stacks_have_their_own_parts(qapp):
+    document = Document("en-es", "Good morning.", Selection(SiteRef("cross", 1), 0, 0, 0), target="Buenos")
+    with opened_host(document) as host:
+        switches = host.masks.part_switches
+        assert switches.title.text() == "Switch off in decoder layer 1"
+        assert not switches.buttons["cross"].isHidden()
+        click(switches.buttons["cross"])
+        host.settle()
+        assert interventions(host) == [Skip("cross", SiteRef("decoder", 1))]
+        host.session.dispatch(SelectHead(SiteRef("encoder", 1), 0))
+        host.settle()
+        assert switches.title.text() == "Switch off in encoder layer 1"
+        assert switches.buttons["cross"].isHidden()
+        assert not any(button.isChecked() for button in switches.buttons.values())

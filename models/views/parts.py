@@ -1,0 +1,16 @@
+"""What can be switched off in each block of the open model."""
+
+from __future__ import annotations
+
+from models.forward.context import Context
+from models.forward.sublayers import sublayers_of
+from models.protocol.parts import Block, PartsRequest, PartsView
+
+
+def answer(request: PartsRequest, context: Context) -> PartsView:
+    run = context.run(request.run)
+    if run.model.info.textbook:
+        return PartsView(request=request, blocks=())
+    inputs = run.model.encode(run.text, run.written).inputs
+    blocks = sublayers_of(run.model, inputs)
+    return PartsView(request=request, blocks=tuple(Block(ref, found.names, found.why) for ref, found in blocks.items()))
