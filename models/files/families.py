@@ -6,8 +6,9 @@ fill in what is masked, or look at pictures.
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
-from typing import Any
+from typing import Any, TypeGuard
 
 import transformers
 from transformers import PreTrainedConfig, PreTrainedModel
@@ -28,6 +29,17 @@ _CLASSIFIERS = {
     "span": ("AutoModelForQuestionAnswering", tables.MODEL_FOR_QUESTION_ANSWERING_MAPPING_NAMES),
 }
 _SENSES = {"input_features": "listens to sound", "input_values": "listens to sound", "pixel_values": "reads pictures"}
+
+
+def settings_of(kind: type[PreTrainedConfig]) -> frozenset[str]:
+    """The names of all that a config of this kind, or one of its parts, may set."""
+    names = {field.name for field in dataclasses.fields(kind)} | set(kind.attribute_map) | {"num_labels"}
+    parts = [settings_of(part) for part in kind.sub_configs.values() if _is_config(part) and part is not kind]
+    return frozenset(names.union(*parts))
+
+
+def _is_config(kind: Any) -> TypeGuard[type[PreTrainedConfig]]:
+    return isinstance(kind, type) and issubclass(kind, PreTrainedConfig) and kind is not PreTrainedConfig
 
 
 def shown_part(architecture: str, config: Any) -> tuple[str, Any]:

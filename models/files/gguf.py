@@ -5,14 +5,9 @@ The layout is that of version 2 and 3 of https://github.com/ggml-org/ggml/blob/m
 
 from __future__ import annotations
 
-import gc
 import re
 import struct
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
@@ -27,17 +22,23 @@ _HEADER_BYTES = 200 << 20  # the vocabulary stands in it
 _MOST_ENTRIES = 1 << 16  # settings, and tensors
 _MOST_TEXT = 1 << 20
 _MOST_DIMENSIONS = 8
+_MOST_IN_ARRAY = 1 << 21  # the largest vocabularies have a quarter of a million pieces, and half a million merges
 _STRING, _ARRAY = 8, 9
+_LENGTH = struct.Struct("<Q")
 _NUMBERS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
 
 
 @dataclass(frozen=True, slots=True)
 class GgufHeader:
-    """`settings` holds the scalars and the texts. Arrays (the vocabulary, for one) are checked and left out."""
+    """`settings` holds the scalars and the texts. Arrays (the vocabulary, for one) are checked and left out.
+
+    `texts` says how many there are in each array of texts.
+    """
 
     settings: dict[str, Any]
     tensors: Tensors
     length: int  # bytes before the weights
+    texts: dict[str, int]
 
     @property
     def is_part(self) -> bool:
@@ -76,68 +77,6 @@ def missing_packages() -> str:
         f"GGUF files need {' and '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} not installed. "
         f"Install {'it' if len(missing) == 1 else 'them'} with: {install_command(missing)}"
     )
-
-
-@contextmanager
-def gc_deferred() -> Iterator[None]:
-    """Pause Python's cyclic garbage collector, in all threads, until the last block that asked for it has ended.
-
-    Reading a GGUF file makes some hundred thousand objects. The collector would traverse all of them again and again,
-    and stop every other thread meanwhile, the window's included.
-    """
-    global _deferring, _collects
-    with _lock:
-        _collects = gc.isenabled() if _deferring == 0 else _collects
-        _deferring += 1
-        gc.disable()
-    try:
-        yield
-    finally:
-        with _lock:
-            _deferring -= 1
-            if _deferring == 0 and _collects:
-                gc.enable()
-
-
-_lock = threading.Lock()
-_deferring = 0  # how many blocks of `gc_deferred` are entered
-_collects = True  # whether the collector was on before the first of them
-
-
-@contextmanager
-def reading_once() -> Iterator[None]:
-    """Let transformers share one reader of a GGUF file, and one table of its tensors' names.
-
-    It makes a new reader for the config, the tokenizer and the weights, each of which takes seconds over a large
-    vocabulary, and a new table for each of a model's modules.
-    """
-    if find_spec("gguf") is None:
-        yield
-        return
-    import gguf
-
-    names, shared = vars(gguf), ("GGUFReader", "get_tensor_name_map")
-    own = {name: names[name] for name in shared}
-    with gc_deferred():
-        names |= {name: cache(function) for name, function in own.items()}
-        try:
-            yield
-        finally:
-            names |= own  # the reader is gone before the collector runs again
-
-
-@contextmanager
-def quiet_unpacking() -> Iterator[None]:
-    """Keep transformers from drawing a progress bar: a windowed build has no standard error to draw it on."""
-    from transformers import modeling_gguf_pytorch_utils as unpacking
-
-    names = vars(unpacking)
-    drawn = names["tqdm"]
-    names["tqdm"] = partial(drawn, disable=True)
-    try:
-        yield
-    finally:
-        names["tqdm"] = drawn
 
 
 def read_gguf(path: Path) -> GgufHeader:
@@ -179,7 +118,12 @@ def _header(name: str, reader: _Reader, size: int) -> GgufHeader:
             "and 3 in the usual order are read. Convert it again."
         )
     tensors, settings = reader.count("<Q"), reader.count("<Q")
-    values = {reader.text(): reader.value(reader.number("<I")) for _ in range(settings)}
+    values, texts = dict[str, Any](), dict[str, int]()
+    for _ in range(settings):
+        key = reader.text()
+        values[key] = reader.value(reader.number("<I"), key)
+        if reader.texts:
+            texts[key] = reader.texts
     shapes: dict[str, tuple[int, ...]] = {}
     end = 0
     for _ in range(tensors):
@@ -198,7 +142,7 @@ def _header(name: str, reader: _Reader, size: int) -> GgufHeader:
     if start + end > size:
         raise ValueError(f"its header describes {start + end:,} bytes and it has {size:,}")
     known = {key: value for key, value in values.items() if value is not None}
-    return GgufHeader(known, Tensors(shapes, size), min(start, size))
+    return GgufHeader(known, Tensors(shapes, size), min(start, size), texts)
 
 
 def _bytes(kind: int, shape: tuple[int, ...]) -> int:
@@ -229,6 +173,7 @@ class _Reader:
         self._stream = stream
         self._limit = limit
         self.position = 0
+        self.texts = 0  # in the array that was read last
 
     def take(self, count: int) -> bytes:
         if count > self._limit - self.position:
@@ -254,8 +199,9 @@ class _Reader:
             raise ValueError(f"its header claims a text of {length:,} bytes")
         return self.take(length).decode("utf-8", "replace")
 
-    def value(self, kind: int) -> Any:
-        """A scalar or a text; None for an array, which is only walked through."""
+    def value(self, kind: int, name: str = "") -> Any:
+        """A scalar or a text; None for an array, which is only walked through: `texts` says how many it has."""
+        self.texts = 0
         if kind in _NUMBERS:
             return self.number(_NUMBERS[kind])
         if kind == _STRING:
@@ -263,11 +209,20 @@ class _Reader:
         if kind != _ARRAY:
             raise ValueError(f"its header has a value of the unknown kind {kind}")
         of, length = self.number("<I"), self.number("<Q")
+        if length > _MOST_IN_ARRAY:
+            raise ValueError(f"{name[:80]} in its header has {length:,} entries, more than {_MOST_IN_ARRAY:,}")
         if of in _NUMBERS:
             self.take(length * struct.calcsize(_NUMBERS[of]))
         elif of == _STRING:
             for _ in range(length):
-                self.text()
+                self.skip_text()
+            self.texts = length
         else:
             raise ValueError("its header nests arrays")
         return None
+
+    def skip_text(self) -> None:
+        (length,) = _LENGTH.unpack(self.take(8))
+        if length > _MOST_TEXT:
+            raise ValueError(f"its header claims a text of {length:,} bytes")
+        self.take(length)

@@ -8,10 +8,12 @@ from __future__ import annotations
 import json
 import math
 import re
+import stat
 import struct
 from pathlib import Path
 from typing import Any
 
+from models.files.bounds import too_many_values
 from models.files.names import title_of
 from models.files.regular_files import NotAFile, open_regular
 from models.protocol.errors import CheckpointError
@@ -42,8 +44,6 @@ _COUNTS = (
 )
 _HALVES = ("text_config", "encoder", "decoder")
 
-_MOST = {"num_labels": 1 << 20, "head_dim": 1 << 16}  # what transformers makes room for at once
-
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 _CLASS = re.compile(r"^[A-Za-z]+(Error|Exception): ")
 
@@ -54,12 +54,17 @@ def read_json(path: Path, advice: str) -> dict[str, Any]:
     Raises:
         CheckpointError: no file, too large, or no JSON table.
     """
+    check_regular(path)
     if not path.is_file():
         raise CheckpointError(f"{title_of(path.parent)} has no {path.name}. {advice}")
     if path.stat().st_size > JSON_BYTES:
         raise CheckpointError(f"{path} is larger than {JSON_BYTES >> 20} MB; no such file is. It was not read.")
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        content = path.read_bytes()
+        many = too_many_values(content)
+        if many:
+            raise CheckpointError(f"{path} is no table of settings: {many}. It was not read. Fetch the file again.")
+        value = json.loads(content.decode())
     except (OSError, ValueError, RecursionError) as cause:
         raise CheckpointError(f"{path} cannot be read as JSON: {summary(cause)}. Fetch the file again.") from cause
     if not isinstance(value, dict):
@@ -220,30 +225,44 @@ def wrong_count(config: dict[str, Any]) -> str:
                 value = json.dumps(found)
                 shown = value if len(value) <= 40 else f"{value[:39]}…"
                 return f"{name} is {shown} and should be a whole number above 0"
-    return _too_many(config)
-
-
-def _too_many(config: dict[str, Any]) -> str:
-    tables = [config]  # parts of a model have configs of their own, and these parts again
-    for table in tables:
-        for name, found in table.items():
-            if isinstance(found, dict):
-                tables.append(found)
-            elif name in _MOST and isinstance(found, int) and found > _MOST[name]:
-                return f"{name} is {found:,}, and no model has more than {_MOST[name]:,}"
     return ""
 
 
-def check_sizes(folder: Path) -> None:
-    """Raise CheckpointError where a text file beside the weights is larger than any valid one."""
-    beside = (*folder.iterdir(), *folder.glob("additional_chat_templates/*"))
-    read = (path for path in beside if path.suffix in _TEXTS and path.name != _UNREAD)
-    for path in sorted(path for path in read if path.is_file()):
+def check_texts(folder: Path, rows: int) -> None:
+    """Check the files beside the weights before a library reads them.
+
+    Args:
+        rows: the largest dimension of a tensor: a vocabulary has no more entries.
+
+    Raises:
+        CheckpointError: one is larger than any valid one, holds more values, or is no regular file.
+    """
+    for path in sorted((*folder.iterdir(), *folder.glob("additional_chat_templates/*"))):
+        check_regular(path)
+        if path.suffix not in _TEXTS or path.name == _UNREAD or not path.is_file():
+            continue
         most = JSON_BYTES if path.name in _SETTINGS or path.suffix == ".jinja" else _TEXT_BYTES
         if path.stat().st_size > most:
             raise CheckpointError(
                 f"{path} is larger than {most >> 20} MB; no such file is. It was not read. Fetch it again."
             )
+        many = too_many_values(path.read_bytes(), rows) if path.suffix == ".json" else ""
+        if many:
+            raise CheckpointError(f"{path} is no file that a program writes: {many}. It was not read. Fetch it again.")
+
+
+def check_regular(path: Path) -> None:
+    """Refuse what would be waited for or read without end.
+
+    Raises:
+        CheckpointError: a pipe, a device or a socket lies at `path`.
+    """
+    try:
+        mode = path.stat().st_mode
+    except OSError:  # nothing, or links in a ring
+        return
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise CheckpointError(f"{path} is a pipe or a device, and no file. It was not read. Put the file in its place.")
 
 
 def summary(cause: BaseException) -> str:

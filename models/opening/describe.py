@@ -10,8 +10,9 @@ from models.forward.context import Context
 from models.forward.vision import open_processor
 from models.opening.capabilities import capabilities
 from models.opening.examination import Examination
-from models.opening.examine import check_opens, no_tokenizer, room
+from models.opening.examined import check_opens, room
 from models.opening.open import open_textbook
+from models.opening.tokenizer import no_tokenizer
 from models.protocol.describing import Described, DescribeRequest
 from models.protocol.errors import CheckpointError
 from models.protocol.values import CheckpointInfo

@@ -5,7 +5,10 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from models.opening.examine import Examined, examine, find, open_tokenizer
+from models.files.gguf_reading import reading_once
+from models.opening.examine import examine, find
+from models.opening.examined import Examined
+from models.opening.tokenizer import open_tokenizer
 from models.protocol.errors import CheckpointError
 from models.protocol.hub import HubListing
 from models.protocol.values import CheckpointInfo
@@ -33,7 +36,8 @@ class Examination:
     @cached_property
     def tokenizer(self) -> tuple[Any, CheckpointInfo]:
         """The tokenizer, and the info with what it adds."""
-        return open_tokenizer(self.examined)
+        with reading_once():
+            return open_tokenizer(self.examined)
 
     def holds_for(self, reference: str) -> bool:
         """Whether it is of this checkpoint, and no file of it was changed, added or taken away since."""

@@ -21,7 +21,7 @@ from transformers.utils import logging as transformers_logging
 
 from models.files import devices
 from models.files.families import auto_class
-from models.files.gguf import quiet_unpacking, reading_once
+from models.files.gguf_reading import quiet_unpacking, reading_once
 from models.files.weight_files import read_headers, read_json, summary
 from models.forward.capture import IMPLEMENTATION
 from models.forward.first_run import check_first_run
@@ -30,7 +30,8 @@ from models.forward.recurrent_model import MODEL_TYPE, open_recurrent
 from models.forward.vision import open_vision
 from models.opening.adapters import merge
 from models.opening.examination import Examination
-from models.opening.examine import Examined, check_opens, examine, find, incomplete, misfit
+from models.opening.examine import examine, find
+from models.opening.examined import Examined, check_opens, incomplete, misfit
 from models.protocol.errors import CheckpointError
 from models.protocol.values import BEST, CheckpointInfo, Placement
 

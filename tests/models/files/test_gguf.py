@@ -14,6 +14,7 @@ import torch
 
 from models import open_checkpoint, run
 from models.files import gguf as gguf_files
+from models.files import gguf_reading
 from models.files.gguf import read_gguf
 from models.opening.describe import description_of
 from models.protocol.describing import DescribeRequest
@@ -119,7 +120,7 @@ def test_no_other_thread_waits_for_cycles_to_be_looked_for(sound: Path, monkeypa
 
 
 def test_cycles_are_looked_for_again_when_the_last_thread_is_done() -> None:
-    first, second = gguf_files.gc_deferred(), gguf_files.gc_deferred()
+    first, second = gguf_reading.gc_deferred(), gguf_reading.gc_deferred()
     first.__enter__()
     second.__enter__()
     first.__exit__(None, None, None)
@@ -128,7 +129,7 @@ def test_cycles_are_looked_for_again_when_the_last_thread_is_done() -> None:
     assert gc.isenabled()
     gc.disable()
     try:
-        with gguf_files.gc_deferred():
+        with gguf_reading.gc_deferred():
             pass
         assert not gc.isenabled()  # as it was found
     finally:

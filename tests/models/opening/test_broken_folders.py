@@ -49,7 +49,10 @@ BROKEN: dict[str, tuple[Break, tuple[str, ...]]] = {
     "model type no text": (lambda f: change_config(f, model_type=["gpt2"]), (NAME, "model type", "Check")),
     "code": (lambda f: change_config(f, auto_map={"AutoModel": "evil.M"}), (NAME, "never run", "use a checkpoint")),
     "layers no number": (lambda f: change_config(f, n_layer="eight"), (NAME, "config.json", "n_layer")),
-    "layers many": (lambda f: change_config(f, n_layer=10**9), (NAME, "1,000,000,000 layers", "belong together")),
+    "layers many": (
+        lambda f: change_config(f, n_layer=10**9),
+        (NAME, "n_layer is 1,000,000,000", "Correct it in config.json"),
+    ),
     "layers negative": (lambda f: change_config(f, n_layer=-5), (NAME, "n_layer is -5", "above 0", "Correct it")),
     "layers none": (lambda f: change_config(f, n_layer=0), (NAME, "n_layer is 0", "above 0", "Correct it")),
     "layers a yes": (lambda f: change_config(f, n_layer=True), (NAME, "n_layer is true", "above 0")),
@@ -67,11 +70,12 @@ BROKEN: dict[str, tuple[Break, tuple[str, ...]]] = {
     ),
     "layers too few": (lambda f: change_config(f, n_layer=2), (NAME, "more layers", "h.2.", "belong together")),
     "layers too many": (lambda f: change_config(f, n_layer=4), (NAME, "not in its files", "h.3.", "not opened")),
-    "width large": (lambda f: change_config(f, n_embd=10**6), (NAME, "parameters", "belong together")),
+    "width large": (lambda f: change_config(f, n_embd=2000), (NAME, "parameters", "belong together")),
+    "width beyond the weights": (lambda f: change_config(f, n_embd=10**6), (NAME, "n_embd is 1,000,000", "330")),
     "width beyond counting": (lambda f: change_config(f, n_embd=10**9), (NAME, "config.json")),
     "width other": (lambda f: change_config(f, n_embd=64), (NAME, "another shape", "should be", "belong together")),
     "positions other": (lambda f: change_config(f, n_positions=99), (NAME, "(64, 32)", "should be (99, 32)")),
-    "vocabulary large": (lambda f: change_config(f, vocab_size=10**12), (NAME, "parameters", "belong together")),
+    "vocabulary large": (lambda f: change_config(f, vocab_size=10**12), (NAME, "vocab_size is 1,000,000,000,000")),
     "heads do not divide": (lambda f: change_config(f, n_head=5), (NAME, "config.json", "num_heads")),
     "no weights": (lambda f: (f / "model.safetensors").unlink(), (NAME, "no model.safetensors", "Fetch")),
     "weights empty": (lambda f: (f / "model.safetensors").write_bytes(b""), (NAME, "model.safetensors", "Fetch")),
@@ -234,6 +238,6 @@ def test_lie_is_found_before_memory_is_taken(
     monkeypatch.setattr(checkpoints, "_weights", None)  # never reached
     change_config(folder, **changes)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with pytest.raises(CheckpointError, match="belong together"):
+    with pytest.raises(CheckpointError, match="its weights are"):
         open_checkpoint(folder)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # kB

@@ -1,0 +1,100 @@
+"""What weights account for: real configs keep within it, and what sizes a loop beyond it is named."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from transformers import AutoModel
+
+from models.files.bounds import Accounted, out_of_bounds, too_many_values
+from models.files.families import settings_of
+from models.protocol.hub import Tensors
+
+REAL = (
+    *("albert", "bart", "bert", "bloom", "clip", "deberta-v2", "deepseek_v3", "dinov2", "distilbert", "electra"),
+    *("gemma2", "gemma3_text", "gpt2", "gpt_bigcode", "gpt_neo", "gpt_neox", "gpt_oss", "jamba", "llama", "longformer"),
+    *(
+        "longt5",
+        "m2m_100",
+        "mamba",
+        "marian",
+        "mbart",
+        "mistral",
+        "mixtral",
+        "modernbert",
+        "mpt",
+        "mt5",
+        "olmo2",
+        "opt",
+    ),
+    *(
+        "phi3",
+        "qwen2",
+        "qwen3",
+        "qwen3_moe",
+        "roberta",
+        "siglip",
+        "swin",
+        "t5",
+        "vit",
+        "whisper",
+        "xlm-roberta",
+        "xlnet",
+    ),
+)
+"""Families whose default settings are those of a published checkpoint."""
+
+FEW = Accounted(tensors=28, largest=330)
+NAMES = {"num_experts", "attention_types", "max_position_embeddings", "rope_theta"}
+
+
+@pytest.mark.parametrize("kind", REAL)
+def test_settings_of_published_checkpoints_are_within_bounds(kind: str) -> None:
+    config = transformers.CONFIG_MAPPING[kind]()
+    with torch.device("meta"):
+        state = AutoModel.from_config(config).state_dict()
+    tensors = Tensors({name: tuple(tensor.shape) for name, tensor in state.items()}, 0)
+    written = json.loads(config.to_json_string(use_diff=False))
+    assert out_of_bounds(written, settings_of(type(config)), Accounted.by(tensors)) == ""
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (
+            {"num_experts": 10**6},
+            "num_experts is 1,000,000, and its weights are 28 tensors, with no dimension",
+        ),
+        ({"num_experts": -(10**6)}, "num_experts is -1,000,000"),
+        ({"num_experts": 10**400}, "num_experts is a number of 401 digits"),
+        ({"attention_types": [[["global"], 10**6]]}, "attention_types is 1,000,000"),
+        ({"part": {"num_experts": 10**6}}, "part.num_experts is 1,000,000"),
+        ({"id2label": {str(i): "x" for i in range(5000)}}, "id2label has 5,000 entries"),
+        ({"a": [[1] * 5000]}, "a has 5,000 entries"),
+        ({"max_position_embeddings": 10**7}, ""),  # positions that are turned have no table
+        ({"max_position_embeddings": 10**10}, "max_position_embeddings is 10,000,000,000"),
+        ({"rope_theta": 5_000_000}, ""),
+        ({"number_of_parameters": 10**9}, ""),  # which no code reads
+        ({"num_experts": True}, ""),
+    ],
+)
+def test_what_is_beyond(settings: dict[str, Any], said: str) -> None:
+    found = out_of_bounds(settings, NAMES, FEW)
+    assert found.startswith(said) if said else found == ""
+
+
+def test_depth() -> None:
+    nested: Any = 1
+    for _ in range(100):
+        nested = [nested]
+    assert out_of_bounds({"a": nested}, (), FEW) == "a is nested more than 64 levels deep"
+
+
+def test_values_are_counted_before_they_are_parsed() -> None:
+    assert too_many_values(b'{"a": [1, 2]}') == ""
+    assert too_many_values(b"[" * 1_000_001) == "it holds 1,000,001 values, more than 1,000,000"
+    assert too_many_values(b"[]," * 600_000, rows=50_000) == ""  # a vocabulary
