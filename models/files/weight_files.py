@@ -28,7 +28,7 @@ _SETTINGS = (
 )
 """Files with the bound of a config: Python makes a gigabyte of 50 MB of empty lists."""
 _TEXTS = (".json", ".txt", ".model", ".jinja")
-_UNREAD = "trainer_state.json"  # transformers writes a line of it for every step of training
+_UNREAD = ("trainer_state.json", "explorer.json")  # a line for every step of training; a card, which is not relied on
 _NAME = 255  # bytes of a file's name on common disks
 _BITS = {
     **dict.fromkeys(("BOOL", "U8", "I8", "F8_E5M2", "F8_E4M3", "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ"), 8),
@@ -238,8 +238,10 @@ def check_texts(folder: Path, rows: int) -> None:
         CheckpointError: one is larger than any valid one, holds more values, or is no regular file.
     """
     for path in sorted((*folder.iterdir(), *folder.glob("additional_chat_templates/*"))):
+        if path.name in _UNREAD:
+            continue
         check_regular(path)
-        if path.suffix not in _TEXTS or path.name == _UNREAD or not path.is_file():
+        if path.suffix not in _TEXTS or not path.is_file():
             continue
         most = JSON_BYTES if path.name in _SETTINGS or path.suffix == ".jinja" else _TEXT_BYTES
         if path.stat().st_size > most:
