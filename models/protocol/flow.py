@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 Part = Literal["attention", "cross", "feed_forward", "other"]
 """A sublayer of a block: self-attention, cross-attention, the feed-forward network, or one of another kind."""
 
-Placement = Literal["pre", "post", "both", "none", "unknown"]
+Placement = Literal["pre", "post", "both", "write", "none", "unknown"]
 """Where a sublayer's normalisation stands: before it ("pre"), after its sum ("post": Vaswani et al. 2017), before it
-and on what it writes ("both": Gemma 2), nowhere."""
+and on what it writes ("both": Gemma 2), on what it writes alone ("write": OLMo 2), nowhere."""
 
 STREAM = -1
 """Among what a box reads: the residual stream as it enters the block."""
@@ -125,8 +125,8 @@ class Box:
         kind: the class of the module, "LlamaRMSNorm".
         part: the sublayer it belongs to.
         reads: which boxes its input is the sum of, as indices into `BlockView.boxes`, or `STREAM`.
-        before: its input, None where it is no single vector.
-        after: what it gives.
+        before: its input, None where it is no single vector of this position.
+        after: what it gives; empty where that is no vector of this position (keys and values of the other stack).
         parameters: how many numbers it learned.
     """
 

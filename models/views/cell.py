@@ -12,7 +12,6 @@ from torch import Tensor
 from models.attention import attention
 from models.attention.inputs import AttentionInputs, Part
 from models.attention.numbers import copied
-from models.forward.classes import classes_at
 from models.forward.context import Context
 from models.forward.model import Model
 from models.forward.recurrent_model import RecurrentModel
@@ -21,13 +20,11 @@ from models.protocol.cell import CellRequest, CellView
 from models.protocol.errors import InputError
 from models.protocol.interventions import Mask, Positions, applies, precedence, skipped_part
 from models.protocol.values import Candidate, Site
+from models.views.candidates import label_of, likeliest
 from models.views.recurrent import NO_STREAM, score_of
 from models.views.residual import logit_direction, output_weight
 
 _OFF = "The attention of this layer is switched off, so nothing of it reaches the residual stream."
-
-CANDIDATES = 10
-"""How many of the likeliest next tokens a view names."""
 
 
 def answer(request: CellRequest, context: Context) -> CellView:
@@ -70,7 +67,7 @@ def cell_view(request: CellRequest, model: Model, trace: Trace) -> CellView:
     logit, direction = None, None
     note = "The output projection of this layer was not found."
     if write is not None:
-        direction, note = logit_direction(model, trace, site, query, 0 if target is None else target)
+        direction, note = logit_direction(model, trace, site.stack, query, 0 if target is None else target)
     if is_off:
         direction, note = None, _OFF
     if target is not None and trace.has_logits:
@@ -115,7 +112,7 @@ def cell_view(request: CellRequest, model: Model, trace: Trace) -> CellView:
         stream_norm=_stream_norm(trace, site, query),
         candidates=candidates,
         target=target,
-        target_label=_target_label(model, target),
+        target_label=label_of(model, target),
         logit=logit,
         effect=None if direction is None or write is None else float(write @ direction),
         head_effect=None if direction is None or head_write is None else float(head_write @ direction),
@@ -197,34 +194,9 @@ def is_rotated(model: Model, trace: Trace, site: Site) -> bool:
 
 
 def _candidates(model: Model, trace: Trace, site: Site, query: int) -> tuple[Candidate, ...]:
-    """The likeliest next tokens at `query`, as `predictions` has them, or classes; none where it says neither."""
-    if trace.has_logits and model.info.class_head is not None:
-        return classes_at(model, trace, query)[:CANDIDATES]
-    if not trace.has_logits or model.info.family not in ("causal", "seq2seq") or site.stack == "encoder":
-        return ()
-    logits = trace.logits_at([query])[0].float().cpu()  # (vocabulary,)
-    best = torch.topk(logits, min(CANDIDATES, len(logits)))
-    row = logits.numpy().astype(np.float64)
-    largest = row.max()
-    total = np.exp(row - largest).sum()
-    return tuple(
-        Candidate(
-            id=int(id_),
-            label=model.piece_label(int(id_)),
-            piece=model.piece(int(id_)),
-            probability=float(np.exp(row[int(id_)] - largest) / total),
-            logit=float(logit),
-            rank=1 + sum(float(other) > float(logit) for other in best.values),
-        )
-        for logit, id_ in zip(best.values, best.indices, strict=True)
-    )
-
-
-def _target_label(model: Model, target: int | None) -> str:
-    if target is None:
-        return ""
-    head = model.info.class_head
-    return model.piece_label(target) if head is None else head.labels[target]
+    """What a write at `query` may change the logit of: next tokens or classes."""
+    says = model.info.class_head is not None or model.info.family in ("causal", "seq2seq")
+    return likeliest(model, trace, site.stack, query) if says else ()
 
 
 def _written(model: Model, site: Site, head: int, mixed: Tensor) -> Tensor | None:

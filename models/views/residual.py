@@ -72,13 +72,14 @@ def last_norm(model: Model) -> nn.Module | None:
     return None
 
 
-def logit_direction(model: Model, trace: Trace, site: Site, position: int, token: int) -> tuple[Tensor | None, str]:
+def logit_direction(model: Model, trace: Trace, stack: str, position: int, token: int) -> tuple[Tensor | None, str]:
     """The direction (width,) along which the residual stream at `position` moves the logit of `token` (or a class).
 
-    What a site writes there changes the logit directly by `write @ direction`: the last normalisation's mean is
-    linear and taken along, its divisor is held at the value of this run. Where there is none: None and the reason.
+    What is written into `stack` there changes the logit directly by `write @ direction`: the last normalisation's
+    mean is linear and taken along, its divisor is held at the value of this run. Where there is none: None and the
+    reason.
     """
-    reason = _unreachable(model, trace, site) or _read_elsewhere(model, trace, position)
+    reason = _unreachable(model, trace, stack) or _read_elsewhere(model, trace, position)
     if reason:
         return None, reason
     is_classifier = model.info.class_head is not None
@@ -105,13 +106,13 @@ def logit_direction(model: Model, trace: Trace, site: Site, position: int, token
     return factor * row * gain / torch.sqrt(final.square().mean() + eps), ""
 
 
-def _unreachable(model: Model, trace: Trace, site: Site) -> str:
-    """Why nothing written at `site` can reach a logit by addition, "" where it may."""
+def _unreachable(model: Model, trace: Trace, stack: str) -> str:
+    """Why nothing written into `stack` can reach a logit by addition, "" where it may."""
     if not trace.has_logits:
         return "This model has no output head: there is no logit that a write could change."
-    if model.info.family == "seq2seq" and site.stack == "encoder":
+    if model.info.family == "seq2seq" and stack == "encoder":
         return "What the encoder writes reaches a logit only through the decoder's cross-attention."
-    is_causal = model.info.class_head is not None and site.stack == "decoder"
+    is_causal = model.info.class_head is not None and stack == "decoder"
     if is_causal or model.info.family in ("causal", "seq2seq"):
         return ""
     return _RESCALED if last_norm(model) is None else IN_BETWEEN

@@ -198,7 +198,7 @@ def test_all_direct_effects_sum_to_the_logit(story_gpt):
             handle.remove()
     query = len(trace.tokens) - 1
     token = predict(story_gpt, trace, [query])[0].candidates[1].id
-    direction, _ = logit_direction(story_gpt, trace, trace.sites[0], query, token)
+    direction, _ = logit_direction(story_gpt, trace, "decoder", query, token)
     assert direction is not None
     norm = story_gpt.module.get_submodule("transformer.ln_f")
     total = float(trace.residual["decoder"][0][query] @ direction)
@@ -237,8 +237,7 @@ def test_a_stream_under_an_rms_norm_is_the_logit(model_of, name, stack):
     """No mean and no bias is taken off there, so that the direction gives the whole logit (T5 shrinks its own)."""
     model = model_of(name)
     trace = traced(model)
-    site = trace.sites[trace.index((stack, 0))]
-    direction, note = logit_direction(model, trace, site, 2, 7)
+    direction, note = logit_direction(model, trace, stack, 2, 7)
     assert direction is not None
     assert note == ""
     assert float(trace.residual["decoder"][-1][2] @ direction) == pytest.approx(float(trace.logits[2, 7]), abs=1e-4)
@@ -296,7 +295,7 @@ def test_no_effect_has_a_reason(model_of, name, stack, said):
 def test_layers_between_the_stream_and_the_classes_are_named(model_of):
     model = model_of("modernbert_classifier")
     trace = traced(model)
-    assert logit_direction(model, trace, trace.sites[0], 0, 1) == (None, IN_BETWEEN)
+    assert logit_direction(model, trace, "encoder", 0, 1) == (None, IN_BETWEEN)
 
 
 def test_candidates_are_those_of_the_prediction(story_gpt):

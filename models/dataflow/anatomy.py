@@ -1,0 +1,296 @@
+"""How a block comes from the stream as it enters to the stream as it leaves, read off the graph of its operations.
+
+The residual stream is climbed from the end: a sum of which one operand leads down to the entry by sums and
+normalisations alone is a step of the stream, its other operand is what a sublayer wrote. Where no such way leads down,
+the block is of a kind that is not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+from models.dataflow.blocks import BlockCall, SiteNodes
+from models.dataflow.graph import Graph, Term
+from models.dataflow.norms import Norm, norm_of
+from models.dataflow.watch import Unit, Watch
+from models.protocol.flow import Part, Placement
+
+
+@dataclass(slots=True, eq=False)
+class NormCall:
+    """A normalisation as it ran."""
+
+    unit: Unit
+    norm: Norm
+
+
+@dataclass(slots=True, eq=False)
+class Sublayer:
+    """What wrote into the stream: all summands of one sublayer.
+
+    Attributes:
+        terms: the nodes whose sum was added, each with its factor.
+        reads: the nodes of the stream that it is made of, in the order in which they came about.
+        before: the normalisation of the stream that it reads, if any.
+        on_write: modules that its output went through on the way to the sum (a normalisation, a learned scale).
+        units: every call of a module that it is made of, in the order in which they ran.
+    """
+
+    part: Part
+    terms: list[Term]
+    reads: list[int]
+    units: list[Unit]
+    sites: list[SiteNodes] = field(default_factory=list)
+    before: NormCall | None = None
+    on_write: list[NormCall] = field(default_factory=list)
+    module: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class SumStep:
+    """The stream after an addition: the node of the sum, and which sublayers were added."""
+
+    node: int
+    terms: list[Term]
+    carried: float = 1.0  # what the stream itself was multiplied by
+    sublayers: list[Sublayer] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class NormStep:
+    """A normalisation of the stream itself."""
+
+    call: NormCall
+
+
+Step = SumStep | NormStep
+
+
+@dataclass(slots=True, eq=False)
+class Anatomy:
+    """The steps of a block's stream from its entry to its end; `known` is False where they were not found."""
+
+    steps: list[Step]
+    known: bool
+    placement: Placement
+    parallel: bool
+
+    @property
+    def sublayers(self) -> list[Sublayer]:
+        return [sublayer for step in self.steps if isinstance(step, SumStep) for sublayer in step.sublayers]
+
+
+class Reader:
+    """Reads one call of a block. Its units must still hold their tensors."""
+
+    def __init__(self, watch: Watch, call: BlockCall, sites: Sequence[SiteNodes]) -> None:
+        self.watch, self.call, self.sites = watch, call, sites
+        self.graph: Graph = watch.graph
+        self._norms: dict[int, NormCall | None] = {}
+
+    def anatomy(self) -> Anatomy:
+        steps = self.climb(self.call.end) if self.call.end >= 0 and self.call.start >= 0 else None
+        if not steps:
+            return Anatomy([], False, "unknown", False)
+        states = [self.call.start, *(self._node(step) for step in steps)]
+        terms = {term.node for step in steps if isinstance(step, SumStep) for term in step.terms}
+        for step in steps:
+            if isinstance(step, SumStep):
+                step.sublayers = self._sublayers(step, states, terms)
+        sublayers = [sublayer for step in steps if isinstance(step, SumStep) for sublayer in step.sublayers]
+        for sublayer in sublayers:
+            others = [name for other in sublayers if other is not sublayer for name in self._names(other)]
+            sublayer.module = self._module_of(sublayer, others)
+        return Anatomy(steps, True, _placement(steps, sublayers), _is_parallel(sublayers))
+
+    # ----------------------------------------------------------------- the stream
+
+    def climb(self, number: int) -> list[Step] | None:
+        """The steps from the block's entry to `number`; None where the stream does not lead there."""
+        origin = self.graph.origin(number)
+        number = origin.node
+        if number == self.call.start or number == self.graph.origin(self.call.start).node:
+            return [] if origin.factor == 1.0 else None
+        if number < self.call.first_node:
+            return None
+        if self.graph.is_sum(number):
+            operands = self.graph.summands(number)
+            for stream, other in (operands, operands[::-1]):
+                steps = self.climb(stream.node)
+                if steps is not None and stream.factor == 1.0:
+                    return [*steps, SumStep(number, self.graph.terms(other.node, (), other.factor))]
+            return None
+        norm = self.norm_at(number)
+        if norm is None:
+            return None
+        steps = self.climb(norm.unit.reads[0])
+        return None if steps is None else [*steps, NormStep(norm)]
+
+    def norm_at(self, number: int) -> NormCall | None:
+        """The normalisation that gave node `number`, if one did."""
+        unit = self.watch.unit_of(number)
+        if unit is None:
+            return None
+        if unit.number not in self._norms:
+            norm = norm_of(unit.module, unit.given[0], unit.gave[0]) if unit.given and unit.gave else None
+            self._norms[unit.number] = None if norm is None else NormCall(unit, norm)
+        return self._norms[unit.number]
+
+    def _node(self, step: Step) -> int:
+        return step.node if isinstance(step, SumStep) else step.call.unit.gives[0]
+
+    # ----------------------------------------------------------------- what writes into it
+
+    def _sublayers(self, step: SumStep, states: list[int], terms: set[int]) -> list[Sublayer]:
+        """The summands of one step, those of one sublayer together, in the order in which they came about."""
+        found: list[Sublayer] = []
+        for term in sorted(step.terms, key=lambda term: term.node):
+            sublayer = self._sublayer(term, states, terms)
+            same = next((other for other in found if _belongs(sublayer, other, self.call.name)), None)
+            if same is None:
+                found.append(sublayer)
+                continue
+            same.terms += sublayer.terms
+            same.units = sorted({u.number: u for u in (*same.units, *sublayer.units)}.values(), key=lambda u: u.number)
+        return found
+
+    def _sublayer(self, term: Term, states: list[int], terms: set[int]) -> Sublayer:
+        stops = frozenset((*states, *(terms - {term.node})))
+        inside, reads = self.cone(term.node, stops)
+        units = sorted({u for n in inside if (u := self.graph.nodes[n].unit) >= 0})
+        calls = [self.watch.units[u] for u in units]
+        sites = [site for site in self.sites if site.value in inside or site.query in inside]
+        sublayer = Sublayer("other", [term], sorted(reads), calls, sites)
+        if sites:
+            sublayer.part = "cross" if any(site.site.stack == "cross" for site in sites) else "attention"
+        elif any(self.graph.nodes[n].op in ("_softmax", "softmax") and self._mixes(n, inside) for n in inside):
+            sublayer.part = "attention"
+        elif self._has_router(calls, inside) or not any(self.graph.nodes[n].op in _MIXES for n in inside):
+            sublayer.part = "feed_forward"
+        number = term.node
+        while (norm := self.norm_at(number)) is not None and number not in states:
+            sublayer.on_write.append(norm)
+            number = self.graph.origin(norm.unit.reads[0]).node
+        for call in calls:
+            norm = self.norm_at(call.gives[0])
+            if norm is not None and self.graph.origin(call.reads[0]).node in stops and norm not in sublayer.on_write:
+                sublayer.before = norm
+                break
+        return sublayer
+
+    def cone(self, number: int, stops: frozenset[int]) -> tuple[set[int], set[int]]:
+        """The nodes of this block that `number` is made of, and those among `stops` where that ended."""
+        reached: set[int] = set()
+
+        def after(here: int) -> tuple[int, ...]:
+            if here != number and (here in stops or here == self.call.start):
+                reached.add(here)
+                return ()
+            if here < self.call.first_node:
+                return ()
+            unit = self.watch.unit_of(here)
+            reads = self.graph.nodes[here].reads if unit is None else unit.reads
+            return tuple(reads)
+
+        walked = set(self.graph.walk(number, after))
+        return {n for n in walked - reached if n >= self.call.first_node}, reached
+
+    def _mixes(self, softmax: int, inside: set[int]) -> bool:
+        """Whether a softmax mixes positions: some product of matrices is made of it."""
+        shape = self.graph.nodes[softmax].shape
+        return len(shape) >= 3 and any(self.graph.nodes[n].op in ("bmm", "baddbmm") for n in inside)
+
+    def _has_router(self, calls: list[Unit], inside: set[int]) -> bool:
+        """Whether the largest few of some numbers are chosen: experts."""
+        own = (n for call in calls for n in range(call.first, max(call.gives) + 1))
+        return any(self.graph.nodes[n].op in ("topk", "sort") for n in (*inside, *own))
+
+    def _names(self, sublayer: Sublayer) -> list[str]:
+        """The modules that a sublayer is made of, but for its normalisations."""
+        norms = {call.unit.number for call in (sublayer.before, *sublayer.on_write) if call is not None}
+        names = [unit.name for unit in sublayer.units if unit.number not in norms]
+        return names + [site.site.module for site in sublayer.sites if site.site.module]
+
+    def _module_of(self, sublayer: Sublayer, others: list[str]) -> str:
+        """The innermost module that holds all of a sublayer and nothing else; where there is none, its last one."""
+        names = self._names(sublayer)
+        if not names:
+            return self.call.name
+        shared = common(names)
+        if len(shared) > len(self.call.name) and not any(f"{name}.".startswith(f"{shared}.") for name in others):
+            return shared
+        return sublayer.sites[-1].site.module if sublayer.sites else names[-1]
+
+
+def common(names: Iterable[str]) -> str:
+    """The innermost module that all of `names` are in, or the one that they name."""
+    split = [name.split(".") for name in names]
+    shared = []
+    for parts in zip(*split, strict=False):
+        if len(set(parts)) > 1:
+            break
+        shared.append(parts[0])
+    return ".".join(shared)
+
+
+# operations that may carry something from one position to another
+_MIXES = frozenset(("bmm", "baddbmm", "convolution", "cumsum", "_scaled_dot_product_flash_attention_for_cpu"))
+
+
+def _belongs(one: Sublayer, other: Sublayer, block: str) -> bool:
+    """Whether two summands are of one sublayer: experts that are shared and experts that are chosen."""
+    if one.part != other.part or one.sites or other.sites or one.before is not other.before:
+        return False
+    shared = common([*(unit.name for unit in one.units[-1:]), *(unit.name for unit in other.units[-1:])])
+    return one.reads == other.reads and len(shared) > len(block)
+
+
+def _placement(steps: list[Step], sublayers: list[Sublayer]) -> Placement:
+    """Where normalisations stand, where all sublayers agree on it."""
+    found: set[Placement] = set()
+    for i, step in enumerate(steps):
+        if not isinstance(step, SumStep):
+            continue
+        after = i + 1 < len(steps) and isinstance(steps[i + 1], NormStep)
+        for sublayer in step.sublayers:
+            wrote = bool(sublayer.on_write)
+            if after:
+                found.add("post" if sublayer.before is None and not wrote else "unknown")
+            elif sublayer.before is not None:
+                found.add("both" if wrote else "pre")
+            else:
+                found.add("write" if wrote else "none")
+    if len(found) > 1:
+        found.discard("none")  # ModernBERT's first block reads what the embeddings' own normalisation gave
+    return found.pop() if len(found) == 1 else "unknown"
+
+
+def _is_parallel(sublayers: list[Sublayer]) -> bool:
+    """Whether attention and the feed-forward network read the same stream."""
+    attention = [s for s in sublayers if s.part == "attention"]
+    networks = [s for s in sublayers if s.part == "feed_forward"]
+    return any(a.reads == n.reads for a in attention for n in networks)
+
+
+def written(sublayer: Sublayer, watch: Watch) -> Tensor | None:
+    """What it added to the stream, in the stream's layout; None where a summand's tensor is not held."""
+    total: Tensor | None = None
+    for term in sublayer.terms:
+        value = value_of(term.node, watch)
+        if value is None:
+            return None
+        part = value if term.factor == 1.0 else value * term.factor
+        total = part if total is None else total + part.reshape(total.shape)
+    return total
+
+
+def value_of(number: int, watch: Watch) -> Tensor | None:
+    """The tensor of a node, where its unit or the graph holds it."""
+    node = watch.graph.nodes[number]
+    if node.unit < 0:
+        return node.value
+    unit = watch.units[node.unit]
+    return unit.gave[unit.gives.index(number)] if unit.gave else None

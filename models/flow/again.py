@@ -1,0 +1,103 @@
+"""One block of a run, computed again and watched: everything that its boxes show, at every position."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from models.dataflow.anatomy import Anatomy, Reader
+from models.dataflow.blocks import BlockCall, WatchedRecorder
+from models.dataflow.watch import Watch
+from models.flow.drafts import Draft
+from models.flow.layout import Layout
+from models.flow.model import Watched, watched_run
+from models.forward.capture import recording
+from models.forward.context import Context
+from models.forward.current_run import CurrentRun
+from models.forward.position_edits import edited_positions
+from models.protocol.errors import InputError
+from models.protocol.work import ShouldStop
+
+
+@dataclass(slots=True, eq=False)
+class Again:
+    """One block that ran again. `reader` holds the tensors of every module in it."""
+
+    stack: str
+    layer: int
+    call: BlockCall
+    reader: Reader
+    anatomy: Anatomy
+    layout: Layout
+    before: Tensor  # (tokens, width)
+    after: Tensor
+    drafts: list[Draft] | None = None
+    _made: dict[Hashable, Any] = field(default_factory=dict)
+
+    def once(self, key: Hashable, make: Callable[[], Tensor]) -> Tensor:
+        """What is the same at every position, made when it is first needed."""
+        if key not in self._made:
+            self._made[key] = make()
+        made: Tensor = self._made[key]
+        return made
+
+
+def block_of(run: CurrentRun, stack: str, layer: int, context: Context) -> Again:
+    """The block, from what is kept of the run or computed again.
+
+    Raises:
+        IndexError: the run has no such block.
+    """
+    kept = run.kept.get(Again)
+    if kept is not None and (kept.stack, kept.layer) == (stack, layer):
+        return kept
+    watched = watched_run(run, context.should_stop, context.report)
+    if (stack, layer) not in watched.calls:
+        raise IndexError(f"This run has no block {layer} in its {stack}.")
+    run.kept.drop(Again)  # the one before makes room
+    return run.kept.put(compute(run, watched, stack, layer, context.should_stop))
+
+
+@torch.no_grad()
+def compute(run: CurrentRun, watched: Watched, stack: str, layer: int, should_stop: ShouldStop) -> Again:
+    """Call the block's module with what it was called with, under the same interventions."""
+    model, trace, call = run.model, run.trace, watched.calls[stack, layer]
+    stream = trace.residual[stack]
+    hidden = watched.layout.hidden(stream[layer])
+    args, kwargs = call.called_with(hidden)
+    watch = Watch(model.module_names)
+    recorder = WatchedRecorder(
+        model.module_names, model.seq2seq, should_stop, trace.interventions, real=watched.real, watch=watch
+    )
+    recorder.take_layers(call.layers)
+    again = BlockCall(stack, layer, call.name, call.module, args, kwargs, call.layers)
+    given = args[0] if args else kwargs["hidden_states"]
+    with (
+        recording(recorder),
+        model.adapter_as(trace.interventions),
+        edited_positions(model, watched.inputs, trace.interventions),
+        watch.watching(call.module.modules()),
+    ):
+        again.start = watch.node(given)
+        again.first_node = len(watch.graph.nodes)
+        watch.held_size = given.numel()
+        out = call.module(*args, **kwargs)
+        after = out[0] if isinstance(out, (tuple, list)) else out
+        if not isinstance(after, Tensor):
+            raise InputError(f"Block {layer} gives no tensor, so nothing can be said of what it does.")
+        again.end = watch.node(after)
+    reader = Reader(watch, again, recorder.seen)
+    return Again(
+        stack,
+        layer,
+        again,
+        reader,
+        reader.anatomy(),
+        watched.layout,
+        watched.layout.rows(given),
+        watched.layout.rows(after),
+    )

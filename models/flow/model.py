@@ -1,0 +1,196 @@
+"""What every block writes into the residual stream of a run: the model run once more, and watched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from models.attention.numbers import copied
+from models.dataflow.anatomy import Anatomy, Reader, written
+from models.dataflow.blocks import BlockCall, WatchedRecorder, on_blocks
+from models.dataflow.norms import norm_of
+from models.dataflow.watch import Watch
+from models.flow.embedding import embedding_of
+from models.flow.layout import Layout, norms
+from models.forward.batches import encode, real_keys
+from models.forward.capture import recording
+from models.forward.context import Context
+from models.forward.current_run import CurrentRun
+from models.forward.logits import last_only
+from models.forward.model import Model
+from models.forward.position_edits import edited_positions
+from models.forward.trace import Trace
+from models.protocol.flow import BlockFlow, FlowRequest, FlowView, StackFlow, Written
+from models.protocol.values import SiteRef
+from models.protocol.work import Report, ShouldStop
+
+
+@dataclass(slots=True, eq=False)
+class Watched:
+    """A run that was watched: its flow, and of every block what it was called with."""
+
+    stacks: tuple[StackFlow, ...]
+    deviation: float
+    calls: dict[tuple[str, int], BlockCall]
+    inputs: dict[str, Tensor]
+    layout: Layout
+    real: dict[str, Tensor]
+
+
+def answer(request: FlowRequest, context: Context) -> FlowView:
+    run = context.run(request.run)
+    watched = watched_run(run, context.should_stop, context.report)
+    return FlowView(request=request, stacks=watched.stacks, deviation=watched.deviation)
+
+
+def watched_run(run: CurrentRun, should_stop: ShouldStop, report: Report) -> Watched:
+    """The run, watched: once, then kept with it."""
+    return run.kept.once(Watched, lambda: watch(run.model, run.trace, run.text, run.written, should_stop, report))
+
+
+@torch.no_grad()
+def watch(model: Model, trace: Trace, text: Any, target: Any, should_stop: ShouldStop, report: Report) -> Watched:
+    """Run `model` again on what `trace` is of, with the same interventions, and read every block as it runs.
+
+    Raises:
+        Cancelled: `should_stop()` was true between two blocks.
+    """
+    report("Reading what each block writes", 0.0)
+    encoded = encode(model, text, target)
+    shared = encoded.inputs
+    batch = next(iter(shared.values())).shape[0]
+    real = real_keys(model, shared) if batch > 1 else {}
+    graph = Watch(model.module_names)
+    recorder = WatchedRecorder(
+        model.module_names, model.seq2seq, should_stop, trace.interventions, real=real, watch=graph
+    )
+    graph.holds_all = True  # until the first block: what is embedded
+    reading = _Reading(model, trace, graph, recorder, encoded.row, batch, report)
+    with (
+        recording(recorder),
+        model.adapter_as(trace.interventions),
+        edited_positions(model, shared, trace.interventions) as inputs,
+        on_blocks(model, graph, recorder, reading.enter, reading.leave),
+        graph.watching(model.module.modules()),
+    ):
+        asked: dict[str, Any] = {**inputs, **last_only(model, batch * len(encoded.tokens))}
+        model.forward(asked)
+        reading.close()
+    return Watched(reading.stacks(), reading.deviation, reading.calls, shared, reading.layout, real)
+
+
+class _Reading:
+    """Collects what is read of each block while the model runs."""
+
+    def __init__(
+        self,
+        model: Model,
+        trace: Trace,
+        watch: Watch,
+        recorder: WatchedRecorder,
+        row: int,
+        batch: int,
+        report: Report,
+    ) -> None:
+        self.model, self.trace, self.watch, self.recorder = model, trace, watch, recorder
+        self.batch = batch
+        self.layout = Layout(model, row, batch)
+        self.report = report
+        self.embedding: dict[str, tuple[Written, ...]] = {}
+        self.entering: dict[str, np.ndarray] = {}
+        self.blocks: dict[str, list[BlockFlow]] = {}
+        self.calls: dict[tuple[str, int], BlockCall] = {}
+        self.last_norm: dict[str, str] = {}
+        self.latest: BlockCall | None = None
+        self.after_latest = 0
+        self.first_layer: dict[tuple[str, int], int] = {}
+        self.deviation = 0.0
+
+    def enter(self, call: BlockCall) -> None:
+        if call.layer == 0:
+            self.close()
+        if call.layer == 0 and call.before is not None:
+            self.embedding[call.stack] = embedding_of(self.watch, call, self.layout, self.model)
+            self.entering[call.stack] = self.norms(call.before)
+            self.watch.holds_all = False
+            self.watch.forget(0, 0)
+
+    def leave(self, call: BlockCall) -> None:
+        sites = self.recorder.seen[call.first_site :]
+        anatomy = Reader(self.watch, call, sites).anatomy()
+        self.blocks.setdefault(call.stack, []).append(self._flow(call, anatomy))
+        self.deviation = max(self.deviation, self._deviation(call))
+        call.let_go(self.batch)
+        self.calls[call.stack, call.layer] = call
+        self.watch.forget(call.first_unit, call.first_node)
+        self.latest = call
+        self.after_latest = len(self.watch.units)
+        of_stack = len(self.trace.residual.get(call.stack, ())) - 1
+        self.watch.holds_all = call.stack == "encoder" and self.model.seq2seq and call.layer + 1 == of_stack
+        done, of = sum(map(len, self.blocks.values())), sum(len(s) - 1 for s in self.trace.residual.values())
+        self.report("Reading what each block writes", done / of if of else None)
+
+    def close(self) -> None:
+        """After the last block of a stack: the normalisation that reads what leaves it."""
+        if self.latest is None:
+            return
+        end = self.watch.graph.origin(self.latest.end).node
+        for unit in self.watch.units[self.after_latest :]:
+            reads = unit.given and unit.gave and self.watch.graph.origin(unit.reads[0]).node == end
+            if reads and norm_of(unit.module, unit.given[0], unit.gave[0]) is not None:
+                self.last_norm[self.latest.stack] = unit.name
+                return
+
+    def _flow(self, call: BlockCall, anatomy: Anatomy) -> BlockFlow:
+        before, after = call.before, call.after
+        parts, left = [], None
+        if before is not None and after is not None:
+            left = self.layout.rows(after).float() - self.layout.rows(before).float()
+        for sublayer in anatomy.sublayers:
+            wrote = written(sublayer, self.watch)
+            if wrote is None:
+                continue
+            rows = self.layout.rows(wrote).float()
+            left = None if left is None else left - rows
+            parts.append(Written(part=sublayer.part, module=sublayer.module, norms=copied(norms(rows))))
+        key = (call.stack, id(call.module))
+        first = self.first_layer.setdefault(key, call.layer)
+        sites = self.recorder.seen[call.first_site :]
+        return BlockFlow(
+            ref=SiteRef(call.stack, call.layer),
+            module=call.name,
+            placement=anatomy.placement,
+            parallel=anatomy.parallel,
+            written=tuple(parts),
+            norms=np.zeros(0, np.float32) if after is None else self.norms(after),
+            remainder=np.zeros(0, np.float32) if left is None else copied(norms(left)),
+            sites=tuple(site.site.ref for site in sites),
+            shared_with=None if first == call.layer else first,
+        )
+
+    def _deviation(self, call: BlockCall) -> float:
+        stream = self.trace.residual.get(call.stack, ())
+        if call.after is None or call.layer + 1 >= len(stream):
+            return 0.0
+        off = self.layout.rows(call.after).float() - stream[call.layer + 1].float()
+        return float(off.abs().max()) if off.numel() else 0.0
+
+    def norms(self, t: Tensor) -> np.ndarray:
+        return copied(norms(self.layout.rows(t)))
+
+    def stacks(self) -> tuple[StackFlow, ...]:
+        order = [stack for stack in ("encoder", "decoder") if stack in self.blocks]
+        return tuple(
+            StackFlow(
+                stack=stack,
+                embedding=self.embedding.get(stack, ()),
+                norms=self.entering.get(stack, np.zeros(0, np.float32)),
+                blocks=tuple(self.blocks[stack]),
+                last_norm=self.last_norm.get(stack, ""),
+            )
+            for stack in order
+        )

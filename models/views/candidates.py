@@ -1,0 +1,46 @@
+"""What a model says at a position, likeliest first: next tokens, the token behind a mask, or classes."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from models.forward.classes import classes_at
+from models.forward.model import Model
+from models.forward.trace import Trace
+from models.protocol.values import Candidate
+
+CANDIDATES = 10
+"""How many of the likeliest a view names."""
+
+
+def likeliest(model: Model, trace: Trace, stack: str, position: int) -> tuple[Candidate, ...]:
+    """At most `CANDIDATES` of what it says; none where it says nothing there."""
+    if not trace.has_logits or (model.info.family == "seq2seq" and stack == "encoder"):
+        return ()
+    if model.info.class_head is not None:
+        return classes_at(model, trace, position)[:CANDIDATES]
+    logits = trace.logits_at([position])[0].float().cpu()  # (vocabulary,)
+    best = torch.topk(logits, min(CANDIDATES, len(logits)))
+    row = logits.numpy().astype(np.float64)
+    largest = row.max()
+    total = np.exp(row - largest).sum()
+    return tuple(
+        Candidate(
+            id=int(id_),
+            label=model.piece_label(int(id_)),
+            piece=model.piece(int(id_)),
+            probability=float(np.exp(row[int(id_)] - largest) / total),
+            logit=float(logit),
+            rank=1 + sum(float(other) > float(logit) for other in best.values),
+        )
+        for logit, id_ in zip(best.values, best.indices, strict=True)
+    )
+
+
+def label_of(model: Model, answer: int | None) -> str:
+    """What to call a vocabulary id or a class; "" for None."""
+    if answer is None:
+        return ""
+    head = model.info.class_head
+    return model.piece_label(answer) if head is None else head.labels[answer]

@@ -1,0 +1,83 @@
+"""What every block writes: against hooks on transformers' own modules, of every family."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from models import run
+from models.flow.model import Watched, watch
+from models.forward.model import Model
+from models.protocol.flow import BlockFlow
+from models.protocol.work import Cancelled, never
+from tests.models import tiny
+from tests.models.eager import target_for
+from tests.models.flow.families import FAMILIES, Blocks
+from tests.models.flow.hooked import hooked, of
+
+
+def silent(_label: str, _fraction: float | None) -> None: ...
+
+
+def flow_of(model: Model, text: str = tiny.SENTENCE) -> Watched:
+    target = target_for(model)
+    return watch(model, run(model, text, target=target), text, target, never, silent)
+
+
+def close(found: np.ndarray, wanted: np.ndarray) -> None:
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5 * max(1.0, float(np.abs(wanted).max())))
+
+
+def modules_of(blocks: Blocks, layer: int) -> dict[str, str]:
+    """By part: the module of a block whose output is added to the stream."""
+    block = blocks.block.format(layer)
+    parts = {"attention": blocks.attention, "cross": blocks.cross, "feed_forward": blocks.network}
+    return {part: f"{block}.{name}" for part, name in parts.items() if name}
+
+
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_what_each_block_writes_is_what_hooks_saw(tiny_model, kind):
+    model = tiny_model(kind)
+    seen, found = hooked(model), flow_of(model)
+    assert found.deviation == 0.0
+    assert [stack.stack for stack in found.stacks] == list(FAMILIES[kind])
+    for stack in found.stacks:
+        blocks = FAMILIES[kind][stack.stack]
+        assert len(stack.blocks) >= 2
+        assert stack.last_norm == blocks.norm
+        for layer, block in enumerate(stack.blocks):
+            assert (block.placement, block.parallel) == (blocks.placement, blocks.parallel)
+            _check(block, blocks, layer, seen)
+            before = stack.norms if layer == 0 else stack.blocks[layer - 1].norms
+            given, _ = of(seen, blocks.block.format(layer), layer)
+            if given is not None:
+                close(before, given[0].norm(dim=-1).numpy())
+
+
+def _check(block: BlockFlow, blocks: Blocks, layer: int, seen) -> None:
+    modules = modules_of(blocks, layer)
+    assert block.module == blocks.block.format(layer)
+    assert [written.part for written in block.written] == list(modules)
+    given, gave = of(seen, block.module, layer)
+    close(block.norms, gave[0].norm(dim=-1).numpy())
+    total = torch.zeros(gave.shape[1:], dtype=torch.float64)
+    for written in block.written:
+        _, wrote = of(seen, modules[written.part], layer)
+        wrote = wrote.reshape(gave.shape)[0].double()
+        close(written.norms, wrote.norm(dim=-1).numpy())
+        total = total + wrote
+    if given is not None:
+        left = gave[0].double() - given[0].double() - total
+        np.testing.assert_allclose(block.remainder, left.norm(dim=-1).numpy(), atol=1e-4)
+    if blocks.placement in ("pre", "both"):  # all that is added: nothing is left but rounding
+        assert block.remainder.max() < 1e-5 * max(1.0, block.norms.max())
+    else:
+        assert block.remainder.max() > 0.1
+
+
+def test_a_run_is_called_off_between_blocks(story_gpt):
+    trace = run(story_gpt, tiny.SENTENCE)
+    polls = iter([False, False, True])
+    with pytest.raises(Cancelled):
+        watch(story_gpt, trace, tiny.SENTENCE, None, lambda: next(polls), silent)
