@@ -7,12 +7,13 @@ explorer.open(model, tokenizer)       # a model that you have as an object; also
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
 from explorer.version import __version__
 
+TYPE_CHECKING = False  # typing's own takes longer to import than all of this, and Ctrl+C shows its traceback meanwhile
+
 if TYPE_CHECKING:
+    from typing import Any
+
     from explorer.embedded import open as open
 
 __all__ = ["__version__", "open"]
@@ -20,5 +21,7 @@ __all__ = ["__version__", "open"]
 
 def __getattr__(name: str) -> Any:
     if name == "open":  # loaded on first use: Qt is not needed to ask for the version
-        return import_module("explorer.embedded").open
+        from explorer import embedded
+
+        return embedded.open
     raise AttributeError(f"module 'explorer' has no attribute {name!r}")

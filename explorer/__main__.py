@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from pathlib import Path
 
 
 def _drop_current_folder() -> None:
-    """Take the current folder off the path, unless it is our own source tree.
+    """Take the current folder off the path, where `python -m` puts it first.
 
-    `python -m` puts it first; in a folder that has a `models` of its own (every machine-learning project) ours would
-    be shadowed.
+    In a folder that has a `models` of its own (every machine-learning project) ours would be shadowed, and a folder
+    called `gguf` or `peft`, full of files, would pass for the package of that name.
     """
-    here, ours = Path.cwd().resolve(), Path(__file__).resolve().parent.parent
-    if here != ours:
-        sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != here]
+    here, ours = os.path.realpath(os.getcwd()), os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+    if here == ours:
+        import models  # noqa: F401  (in a source tree it is found by that entry alone)
+    sys.path[:] = [entry for entry in sys.path if os.path.realpath(entry or ".") != here]
 
 
 if __name__ == "__main__":

@@ -1,36 +1,61 @@
-"""The command: opens the window, or works without one (`--png`, `--weights`, `--decode`)."""
+"""The command: opens the window, or works without one (`--png`, `--weights`, `--decode`).
+
+It imports little at its top, so that Ctrl+C finds `main` running.
+"""
 
 from __future__ import annotations
 
-import argparse
-import gc
-import logging
-import os
 import sys
-from collections.abc import Sequence
-from importlib import import_module
-from typing import TYPE_CHECKING
 
-from explorer.arguments import parse
-from models.text.template_limits import ARGUMENT, serve
+TYPE_CHECKING = False  # typing's own would take as long to import as all else here
 
 if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from explorer.window.faults import Faults
     from explorer.window.window import MainWindow
 
 
-log = logging.getLogger(__name__)
-
-
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the program; the exit code is 0, or 1 after a sentence on standard error."""
-    given = sys.argv[1:] if argv is None else list(argv)
+    """Run the program; the exit code is 0, or 1 after a sentence on standard error.
+
+    A signal closes the window as a person would, with exit code 0; a command that one breaks off ends by that signal
+    (`console.run`).
+    """
+    try:
+        from explorer import console
+    except KeyboardInterrupt:
+        return 130
+    return console.run(lambda: _run(sys.argv[1:] if argv is None else list(argv)))
+
+
+def _run(given: list[str]) -> int:
+    from explorer import console
+    from explorer.missing_libraries import missing_library
+
+    try:
+        return _do(given)
+    except ImportError as error:
+        sentence = missing_library(str(error))
+        if not sentence:
+            raise
+        console.complain(sentence)
+        return 1
+
+
+def _do(given: list[str]) -> int:
+    from explorer import console
+    from explorer.arguments import parse
+    from models.text.template_limits import ARGUMENT, serve
+
     if given == [ARGUMENT]:  # the program has started itself
         serve()
         return 0
     try:
         args = parse(given)
     except ValueError as error:
-        print(error, file=sys.stderr)
+        console.complain(str(error))
         return 1
     if args.png or args.weights or args.decode is not None:
         from explorer.headless import run_without_window
@@ -41,45 +66,71 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run_window(args: argparse.Namespace) -> int:
     if sys.platform == "win32":
+        from importlib import import_module
+
         # torch's libraries fail to load after Qt's (WinError 1114), so there the window waits for it
         import_module("torch")
+    from explorer.window.display import qt_messages_logged
+
+    with qt_messages_logged():
+        return _run_loop(args)
+
+
+def _run_loop(args: argparse.Namespace) -> int:
+    import gc
+    import logging
+    import os
+
     from PySide6.QtWidgets import QApplication
 
+    from explorer import console
     from explorer import settings as remembered
+    from explorer.window.display import why_unreadable
+    from explorer.window.ending import closing_on_signals
+    from explorer.window.faults import Faults
     from explorer.window.window import MainWindow
 
     gc.disable()  # what is made until the window has its contents stays
     app = QApplication(sys.argv[:1])
     app.setApplicationName("Attention Explorer")
     app.setDesktopFileName("attention-explorer")
+    if unreadable := why_unreadable():
+        console.complain(unreadable)
     settings, sentence = remembered.load()
     window = MainWindow(None, settings, theme_now=args.theme)
-    window.once_painted(lambda: _fill(window, args, sentence))
+    faults = Faults(window)
+    window.once_painted(lambda: _fill(window, faults, args, sentence))
     window.show()
-    code = app.exec()
+    with faults.caught(), closing_on_signals(window):
+        code = app.exec()
     if not window.stopped:
         logging.shutdown()
         os._exit(code)  # the interpreter's end aborts the process while a thread is inside torch
     return code
 
 
-def _fill(window: MainWindow, args: argparse.Namespace, sentence: str) -> None:
+def _fill(window: MainWindow, faults: Faults, args: argparse.Namespace, sentence: str) -> None:
     """Put into the window on screen what the options ask for. `sentence` says what is wrong with the settings."""
+    import gc
+    import logging
+
     from PySide6.QtWidgets import QApplication
 
     from explorer.first_state import first_state
     from explorer.log import log_to_file
+    from explorer.session.intents import Show
     from explorer.session.state import Notice
 
     log_to_file()
     if sentence:
-        log.warning(sentence)
+        logging.getLogger(__name__).warning(sentence)
     notice = Notice("warning", sentence) if sentence else None
     try:
         window.fill(first_state(args, window.settings.view, notice))
     except Exception:
         QApplication.exit(1)  # nobody is left with an empty window
         raise
+    faults.found.connect(lambda fault: window.session.dispatch(Show(Notice("error", fault))))
     gc.freeze()
     gc.enable()
     window.start()

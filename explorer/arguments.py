@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Sequence
-from typing import Any, get_args
+from typing import IO, Any, get_args
 
+from explorer.console import complain, say
 from explorer.version import __version__
 from models.protocol.decoding_settings import DecodeSettings, Strategy
 from models.protocol.interventions import Intervention, Scale, is_neutral, mask_spellings, parse_mask, parse_skip
 from models.protocol.values import BEST, UNIT_ROUNDOFFS
+
+_NEVER_EMPTY = ("checkpoint", "picture", "scale", "mask", "device", "png", "size", "weights")
+"""Options that mean nothing without a word; an empty text is a text."""
 
 
 def parse(given: Sequence[str]) -> argparse.Namespace:
@@ -21,6 +26,9 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
         SystemExit: `--help`, `--version`, or an option that there is none of.
     """
     args = _parser().parse_args(given)
+    for name in _NEVER_EMPTY:
+        if getattr(args, name) == "" or (name == "mask" and "" in args.mask):
+            raise ValueError(f"{_option(name)} is given nothing (“”). Give it a value, or leave it out.")
     args.interventions = interventions_of(args)
     args.decode_settings = decode_settings_of(args)
     if args.chat and args.pair is not None:
@@ -32,8 +40,14 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
     return args
 
 
+class _Parser(argparse.ArgumentParser):
+    def _print_message(self, message: str, file: IO[str] | None = None) -> None:
+        """As every line of the command: argparse would say nothing of a disk that is full."""
+        (say if file is sys.stdout else complain)(message.rstrip("\n"))
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="attention-explorer", description="See where a transformer looks, with the numbers it computed."
     )
     parser.add_argument(

@@ -10,7 +10,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from explorer.console import complain, say, signals_raised
 from explorer.first_state import first_state, placement_of
+from explorer.log import log_to_file
 from explorer.session.intents import SetTarget, SetText
 from models.files.weights_path import weights_path
 from models.protocol.errors import ExplorerError, InputError
@@ -31,6 +33,7 @@ _CUT = " --cut keeps what fits."
 
 def run_without_window(args: argparse.Namespace) -> int:
     """Do what `--weights`, `--png` and `--decode` ask; 0, or 1 after a sentence on standard error."""
+    log_to_file()
     if args.text == "":
         return _refuse("The text is empty. Give --text a sentence for the model to read, or leave it out.")
     if args.weights:
@@ -39,7 +42,7 @@ def run_without_window(args: argparse.Namespace) -> int:
         except ExplorerError as error:
             return _refuse(str(error))
         if path != Path(args.weights):
-            print(f"The weights are written to {path}.", file=sys.stderr)
+            complain(f"The weights are written to {path}.")
             args.weights = str(path)
     if args.weights and args.decode is None:
         sentence = _write_weights(args)
@@ -57,7 +60,7 @@ def run_without_window(args: argparse.Namespace) -> int:
 
 
 def _refuse(sentence: str) -> int:
-    print(sentence, file=sys.stderr)
+    complain(sentence)
     return 1
 
 
@@ -84,7 +87,9 @@ def _write_weights(args: argparse.Namespace) -> str:
     if isinstance(result, Failure) and result.cut_to is not None and args.cut:
         result = engine.run(ForwardRequest(inputs=_cut(inputs, result), ticket=2), _never, _silent)
     if not isinstance(result, Failure):
-        result = engine.run(ExportRequest(run=2, path=args.weights, words=args.words, ticket=3), _never, _silent)
+        export = ExportRequest(run=2, path=args.weights, words=args.words, ticket=3)
+        with signals_raised():
+            result = engine.run(export, _never, _silent)
     return _sentence(result) if isinstance(result, Failure) else ""
 
 
@@ -150,17 +155,18 @@ def _write_text(args: argparse.Namespace) -> str:
         for step in steps:
             last = step
         if args.weights:
-            _write_both(args, model, prompt, last)
+            with signals_raised():
+                _write_both(args, model, prompt, last)
     except Exception as error:
         if is_out_of_memory(error):
             return NO_MEMORY
         if not isinstance(error, ExplorerError):
             raise
         return str(error)
-    print(last.text if last is not None else "")
+    say(last.text if last is not None else "")
     remarks = (foreign_remark(plain_text(prompt), model.info), _unended(model, last, args.decode))
     for remark in filter(None, remarks):
-        print(remark, file=sys.stderr)
+        complain(remark)
     return ""
 
 
@@ -201,19 +207,29 @@ def _write_picture(args: argparse.Namespace) -> str:
     if not path.parent.is_dir():
         return f"There is no folder {path.parent} to write {path.name} into."
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
-    from PySide6.QtCore import QDeadlineTimer, QEventLoop, QTimer, qInstallMessageHandler
+    from explorer.window.display import qt_messages_logged
+    from explorer.window.shell import SMALLEST
+
+    if width < SMALLEST.width() or height < SMALLEST.height():
+        return f"The window does not fit into {args.size}. It needs {SMALLEST.width()}x{SMALLEST.height()} at least."
+    with qt_messages_logged():
+        return _write_picture_of(args, width, height, path)
+
+
+def _write_picture_of(args: argparse.Namespace, width: int, height: int, path: Path) -> str:
+    """Wait for a window that is on no screen to show what `args` ask for. Returns a sentence where it does not."""
+    from PySide6.QtCore import QDeadlineTimer, QEventLoop, QTimer
     from PySide6.QtWidgets import QApplication
 
     from explorer.session.view_options import ViewOptions
     from explorer.settings import Settings
+    from explorer.window.display import why_unreadable
     from explorer.window.saving import save_picture
-    from explorer.window.shell import SMALLEST
     from explorer.window.window import MainWindow
 
-    if width < SMALLEST.width() or height < SMALLEST.height():
-        return f"The window does not fit into {args.size}. It needs {SMALLEST.width()}x{SMALLEST.height()} at least."
     app = QApplication.instance() or QApplication(sys.argv[:1])
-    before = qInstallMessageHandler(_say)
+    if unreadable := why_unreadable():
+        return unreadable
     first = first_state(args, ViewOptions(words=args.words))
     window = MainWindow(first, Settings(theme=args.theme or "light"), remembers=False)
     window.resize(width, height)
@@ -240,14 +256,8 @@ def _write_picture(args: argparse.Namespace) -> str:
     sentence = sentence or (_unsuited(args, loaded.info) if loaded is not None else "")
     if not sentence and not window.is_settled():
         sentence = f"The model did not answer within {TIMEOUT_SECONDS:.0f} seconds."
-    sentence = sentence or save_picture(window.grab(), path)
+    with signals_raised():
+        sentence = sentence or save_picture(window.grab(), path)
     window.close()
     app.processEvents()
-    qInstallMessageHandler(before)
     return sentence
-
-
-def _say(_kind: object, _context: object, message: str) -> None:
-    """What Qt has to say, less what the offscreen platform says of every window."""
-    if not message.startswith("This plugin does not support") and sys.stderr is not None:
-        print(message, file=sys.stderr)

@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 from logging.handlers import RotatingFileHandler
+from pathlib import Path
 
 from explorer.settings import folder
 from models.files.regular_files import require_regular
@@ -14,6 +15,11 @@ from models.files.regular_files import require_regular
 class Log(RotatingFileHandler):
     def handleError(self, record: logging.LogRecord) -> None:
         """A full disk: the window works without a log, and says nothing of it on standard error."""
+
+
+def log_path() -> Path:
+    """Where the log lies; the one before it has the ending .1 besides."""
+    return folder() / "log.txt"
 
 
 def log_to_file() -> None:
@@ -26,7 +32,7 @@ def handlers() -> list[logging.Handler]:
     found: list[logging.Handler] = []
     try:
         folder().mkdir(parents=True, exist_ok=True)
-        path = folder() / "log.txt"
+        path = log_path()
         if path.exists():
             require_regular(path.stat(), path)  # to open a pipe waits until somebody reads from it
         found.append(Log(path, maxBytes=1 << 20, backupCount=1, encoding="utf-8"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from PySide6.QtWidgets import QMenu
 from explorer import settings as remembered
 from explorer.settings import LAYOUT_VERSION, Settings
 from explorer.theme import ThemeName
+from explorer.window.ending import close_dialogs
 from explorer.window.shell import Shell
 
 if TYPE_CHECKING:
@@ -30,7 +32,8 @@ if TYPE_CHECKING:
     from explorer.window.docks import DockHost
     from explorer.window.top_bar import TopBar
 
-STOP_SECONDS = 5.0
+STOP_SECONDS = 3.0
+"""How long a closed window waits for its threads: an import of torch cannot be called off."""
 
 
 class MainWindow(Shell):
@@ -184,13 +187,23 @@ class MainWindow(Shell):
         remembered.save(self.settings)
 
     def closeEvent(self, event: QCloseEvent) -> None:
+        close_dialogs(self)
         if self._remembers:
             self._remember()
-        self.hide()  # the thread may need a moment to stop: an import of torch cannot be called off
-        fetched = self._chooser is None or self._chooser.stop(STOP_SECONDS)
-        self.stopped = (not self._is_filled or self.contents.stop(STOP_SECONDS)) and fetched
+        self.hide()  # the threads may need a moment to stop
+        self.stopped = self._stop_threads(time.monotonic() + STOP_SECONDS)
         super().closeEvent(event)
         self.closed.emit()
+
+    def _stop_threads(self, deadline: float) -> bool:
+        """End the engine's thread and the chooser's; whether both ended by `deadline`, a time of `time.monotonic`."""
+        running: list[Contents | Chooser] = [self.contents] if self._is_filled else []
+        if self._chooser is not None:
+            running.append(self._chooser)
+        for one in running:
+            one.stop(0)  # all are told before any is waited for
+        ended = [one.stop(max(0.0, deadline - time.monotonic())) for one in running]
+        return all(ended)
 
     # a folder or a file dropped on the window
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -80,6 +81,38 @@ def assert_ended_well(done: subprocess.CompletedProcess[str]) -> None:
 )
 def test_the_program_ends_with_code_0(condition):
     assert_ended_well(closed_when(condition))
+
+
+DIALOGS = {
+    "a dialog that is modal": "QFileDialog.getSaveFileName(self, 'a')",
+    "one that is not": "self.menus['help'].trigger()",
+    "the chooser": "self.choose_checkpoint()",
+    "the chooser's own dialog": "(self.choose_checkpoint(), self.chooser.dialog.browse_folder())",
+    "a message": "QMessageBox.critical(self, 'a', 'b')",
+    "a menu": "self.top_bar.devices.choices.exec()",
+    "a list of choices": "self.top_bar.menu.showPopup()",
+    "a panel in a window of its own": "self.dock_host.docks['map'].setFloating(True)",
+}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a signal comes from outside")
+@pytest.mark.parametrize("way", ["self.close()", "os.kill(os.getpid(), signal.SIGTERM)"], ids=["by itself", "a signal"])
+@pytest.mark.parametrize("dialog", DIALOGS)
+def test_what_is_open_over_the_window_does_not_hold_the_program(dialog, way):
+    opens = "self.timer.stop(), QTimer.singleShot(300, self.end), " + DIALOGS[dialog]
+    program = DRIVER.format(condition="self.session.state.ran is not None", engine="open_engine", patience=60)
+    program = program.replace("self.close() if", f"({opens}) if")
+    program = program.replace("    def start(self):", f"    def end(self):\n        {way}\n\n    def start(self):")
+    program = f"import os, signal\nfrom PySide6.QtWidgets import QFileDialog, QMessageBox\n{program}"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert_ended_well(done)
 
 
 def test_a_thread_that_does_not_stop_does_not_keep_the_program():
