@@ -6,13 +6,16 @@ import argparse
 import re
 import sys
 from collections.abc import Sequence
-from typing import IO, Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from explorer.console import complain, say
 from explorer.version import __version__
 from models.protocol.decoding_settings import DecodeSettings, Strategy
 from models.protocol.interventions import Intervention, Scale, is_neutral, mask_spellings, parse_mask, parse_skip
 from models.protocol.values import BEST, UNIT_ROUNDOFFS
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 _NEVER_EMPTY = ("checkpoint", "picture", "scale", "mask", "device", "png", "size", "weights")
 """Options that mean nothing without a word; an empty text is a text."""
@@ -41,7 +44,7 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
 
 
 class _Parser(argparse.ArgumentParser):
-    def _print_message(self, message: str, file: IO[str] | None = None) -> None:
+    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
         """As every line of the command: argparse would say nothing of a disk that is full."""
         (say if file is sys.stdout else complain)(message.rstrip("\n"))
 

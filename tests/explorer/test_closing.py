@@ -10,7 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication, QFileDialog, QMessageBox, QWidget
 
 from explorer.session.intents import OpenCheckpoint, SetText
 from explorer.session.state import Document, State
@@ -95,9 +96,13 @@ DIALOGS = {
 }
 
 
+CLOSES, SIGNAL = "self.close()", "os.kill(os.getpid(), signal.SIGTERM)"
+
+
 @pytest.mark.skipif(os.name != "posix", reason="a signal comes from outside")
-@pytest.mark.parametrize("way", ["self.close()", "os.kill(os.getpid(), signal.SIGTERM)"], ids=["by itself", "a signal"])
-@pytest.mark.parametrize("dialog", DIALOGS)
+@pytest.mark.parametrize(
+    ("dialog", "way"), [*((dialog, SIGNAL) for dialog in DIALOGS), *((dialog, CLOSES) for dialog in list(DIALOGS)[:2])]
+)
 def test_what_is_open_over_the_window_does_not_hold_the_program(dialog, way):
     opens = "self.timer.stop(), QTimer.singleShot(300, self.end), " + DIALOGS[dialog]
     program = DRIVER.format(condition="self.session.state.ran is not None", engine="open_engine", patience=60)
@@ -162,6 +167,38 @@ def test_closing_before_the_engine_was_started(qapp):
         assert window.stopped
         QApplication.processEvents()
         destroy(window)
+
+
+@pytest.mark.parametrize(
+    "opens",
+    [
+        lambda window: QFileDialog.getSaveFileName(window, "a"),
+        lambda window: QMessageBox.critical(window, "a", "b"),
+        lambda window: (window.choose_checkpoint(), window.chooser.dialog.browse_folder()),
+        lambda window: window.top_bar.devices.choices.exec(),
+    ],
+    ids=["file", "message", "folder over chooser", "menu"],
+)
+@pytest.mark.qt_log_ignore("This plugin does not support", extend=True)  # an offscreen menu takes no keyboard
+def test_dialogs_end_with_their_window_where_the_program_goes_on(qapp, opens):
+    """As in a notebook: no end of the event loop takes them away."""
+    still: list[QWidget] = []
+
+    def give_up() -> None:
+        still.extend(widget for widget in QApplication.topLevelWidgets() if widget.isVisible())
+        for widget in still:
+            widget.close()
+
+    with opened_window() as window:
+        late = QTimer(window)
+        late.setSingleShot(True)
+        late.timeout.connect(give_up)
+        late.start(20_000)
+        QTimer.singleShot(200, window.close)
+        opens(window)
+        late.stop()
+        assert still == []
+        assert not any(widget.isVisible() for widget in QApplication.topLevelWidgets())
 
 
 def test_after_closing_nothing_arrives(qapp):
