@@ -26,6 +26,7 @@ from explorer.session.talking import as_text
 from explorer.session.texts import alone, each_text, texts_of
 from explorer.session.writing import PendingStep
 from explorer.session.writing_rules import written
+from models.files.memory import in_bytes
 from models.files.sample_pictures import default_picture
 from models.protocol.chat import Pair
 from models.protocol.decoding import DecodeSamplesView, DecodeStepRequest, DecodeStepView
@@ -261,7 +262,7 @@ def _(result: QualityView, state: State) -> State:
 
 @_arrive.register
 def _(result: Exported, state: State) -> State:
-    sentence = f"The weights are written: {result.request.path} ({result.size / 1e6:.1f} MB)."
+    sentence = f"The weights are written: {result.request.path} ({in_bytes(result.size)})."
     return replace(_without_progress(state, result), notice=Notice("info", sentence, lane=result.request.lane))
 
 

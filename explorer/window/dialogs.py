@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from explorer.session.intents import OpenCheckpoint, RestoreDocument, SetPicture, Show
@@ -55,9 +56,11 @@ class FileDialogs:
             return
         from explorer.window.saving import save_picture
 
-        sentence = save_picture(self._window.grab(), path)
-        if sentence:
-            self.session.dispatch(Show(Notice("error", sentence)))
+        self.session.dispatch(Show(None))  # what was said before is no part of the picture
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)  # the panels take its room first
+        problem = save_picture(self._window.grab(), path)
+        said = Notice("error", problem) if problem else Notice("info", f"The picture is saved: {path}.")
+        self.session.dispatch(Show(said))
 
     def save_weights(self) -> None:
         """Let the person save the weights of every head."""

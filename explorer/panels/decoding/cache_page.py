@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QWidget
 from explorer.panels.decoding.cache_view import CacheBar, CacheView
 from explorer.panels.decoding.layout import column, count, say
 from explorer.widgets.page import wrapped
+from models.files.memory import in_bytes
 from models.protocol.decoding import DecodeStepView
 
 
@@ -36,7 +37,7 @@ class CachePage(QWidget):
                     reused=layer.reused,
                     computed=layer.computed,
                     stored=layer.stored,
-                    text=bytes_text(layer.bytes),
+                    text=in_bytes(layer.bytes),
                     heads=layer.heads,
                     key_heads=layer.key_heads,
                 )
@@ -61,11 +62,11 @@ def _empty_text(view: DecodeStepView | None) -> str:
 
 def cache_text(view: DecodeStepView) -> str:
     if not view.cache:
-        return f"{bytes_text(view.cache_bytes)} are kept for the next step." if view.cache_bytes else ""
+        return f"{in_bytes(view.cache_bytes)} are kept for the next step." if view.cache_bytes else ""
     own = [layer for layer in view.cache if layer.stack != "cross"] or list(view.cache)
     first, layers = own[0], count(len(own), "layer")
     several = f", of {first.texts} texts side by side" if first.texts > 1 else ""
-    stored = f"{bytes_text(view.cache_bytes)} of keys and values are stored{several}. This step "
+    stored = f"{in_bytes(view.cache_bytes)} of keys and values are stored{several}. This step "
     reused = Counter(layer.reused for layer in own)
     if len(reused) == 1:
         said = f"reused those of {count(first.reused, 'token')} and computed those of"
@@ -95,11 +96,3 @@ def sharing_text(view: DecodeStepView) -> str:
         f"Blue: reused, orange: computed now. {layer.heads} query heads share {count(layer.key_heads, 'stored head')} "
         f"(squares that touch): the cache is {layer.heads / layer.key_heads:g} times smaller."
     )
-
-
-def bytes_text(count: int) -> str:
-    """45.1 kB, in powers of a thousand."""
-    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= size:
-            return f"{count / size:.1f} {unit}"
-    return f"{count} bytes"

@@ -7,13 +7,15 @@ import time
 import numpy as np
 import pytest
 from PySide6.QtCore import QEvent, QPoint, Qt
-from PySide6.QtGui import QColor
+from PySide6.QtGui import QColor, QImage
 from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QTextBrowser
 
 from explorer.colour_maps import sequential
 from explorer.panels.head_atlas.panel import HeadAtlasPanel
 from explorer.panels.head_map.panel import HeadMapPanel
 from explorer.panels.next_token.panel import NextTokenPanel
+from explorer.session.intents import SetText, Show
+from explorer.session.state import Notice
 from explorer.theme import DARK, LIGHT
 from explorer.window.window import MainWindow
 from models import load_weights
@@ -257,11 +259,42 @@ def test_saving_a_picture_and_the_weights(window, tmp_path, monkeypatch):
     window.menus["picture"].trigger()
     assert chosen["png"].stat().st_size > 10_000
     window.menus["weights"].trigger()
-    wait_until(lambda: window.notice_bar.isVisible())
+    wait_until(lambda: str(chosen["npz"]) in window.notice_bar.text)
     settle(window)
-    assert str(chosen["npz"]) in window.notice_bar.text
     with np.load(chosen["npz"]) as written:
         np.testing.assert_array_equal(written["decoder.5"][5], window.session.state.results.of(HeadView).weights)
+
+
+def test_a_saved_picture_is_said_and_has_no_older_sentence_in_it(window, tmp_path, monkeypatch):
+    window.dock_host.setFocus()  # a cursor would blink
+    QApplication.processEvents()
+    without = window.grab().toImage()
+    window.session.dispatch(Show(Notice("warning", "An older sentence")))
+    QApplication.processEvents()
+    assert window.grab().toImage() != without
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "mypic"), "PNG (*.png)"))
+    window.menus["picture"].trigger()
+    assert window.notice_bar.text == f"The picture is saved: {tmp_path / 'mypic.png'}."
+    saved = QImage(str(tmp_path / "mypic.png"))
+    assert saved.convertToFormat(without.format()) == without
+
+
+@pytest.mark.parametrize(("typed", "file"), [("mypic", "mypic.jpg"), ("my.pic", "my.pic.jpg"), ("a.png", "a.png")])
+def test_a_picture_gets_the_ending_of_its_kind(window, tmp_path, monkeypatch, typed, file):
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / typed), "JPEG (*.jpg *.jpeg)"))
+    window.menus["picture"].trigger()
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == [file]
+    assert not QImage(str(tmp_path / file)).isNull()
+
+
+def test_a_small_file_is_not_of_no_bytes(window, tmp_path, monkeypatch):
+    window.session.dispatch(SetText("Tom"))
+    settle(window)
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "few"), "NumPy (*.npz)"))
+    window.menus["weights"].trigger()
+    wait_until((tmp_path / "few.npz").exists)
+    settle(window)
+    assert window.notice_bar.text.endswith(f"({(tmp_path / 'few.npz').stat().st_size / 1000:.1f} kB).")
 
 
 @pytest.mark.parametrize(
