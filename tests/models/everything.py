@@ -29,6 +29,7 @@ from models.protocol.export import Exported, ExportRequest
 from models.protocol.head import HeadRequest, RowRequest, TilesRequest
 from models.protocol.interventions import Intervention, Mask, Positions, Scale, Skip
 from models.protocol.loading import Loaded, LoadRequest
+from models.protocol.matrices import MatricesRequest
 from models.protocol.order import ShuffleRequest
 from models.protocol.positions import PositionsRequest
 from models.protocol.prediction import PredictionRequest
@@ -124,6 +125,7 @@ def views(engine: Engine, ran: Ran, folder: Path) -> Asked:
         TilesRequest(**cell, tiles=(Tile(0, 0, 0), Tile(1, 0, 0)), pooling="mean"),
         AtlasRequest(**about, size=64),
         CellRequest(**cell, query=query, key=key),
+        MatricesRequest(**cell),
         CompareRequest(**cell, position=last),
         PositionsRequest(**cell, query=query, key=key),
     ]
