@@ -5,7 +5,8 @@ Positions are left to the model: what its own forward makes of ids and attention
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 import torch
@@ -88,8 +89,15 @@ def pad_id(model: Model) -> int:
 
 
 def _alone(model: Model, batch: Batch, place: int, text: str | Pair | Chat, target: Target) -> Encoded:
-    try:
+    with of_text(batch, place):
         return model.encode(text, target)
+
+
+@contextmanager
+def of_text(batch: Batch, place: int) -> Iterator[None]:
+    """Around what is done with the text at `place`, from 1: what is wrong is said of it."""
+    try:
+        yield
     except InputError as error:
         cut_to = error.cut_to if place == batch.shown + 1 else None  # what is offered to be cut is the text shown
         raise InputError(f"Text {place}: {error}", cut_to, of_target=error.of_target) from error

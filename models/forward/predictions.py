@@ -60,7 +60,8 @@ def _at(model: Model, trace: Trace, position: int, top: int) -> Prediction:
     there = position if model.info.family == "masked" else position + 1
     reads = model.info.family != "vision"  # a class stands nowhere in a picture
     token = trace.tokens[there] if reads and there < len(trace.tokens) else None
-    shown = token is not None and not (model.info.mask_token and token.piece == model.info.mask_token)
+    is_mask = token is not None and bool(model.info.mask_token) and token.piece == model.info.mask_token
+    shown = token is not None and not token.padding and not is_mask
     entropy = max(0.0, -float((log_p.exp() * log_p).nan_to_num(0.0).sum()) / math.log(2))  # never -0.0
     return Prediction(
         position=position,

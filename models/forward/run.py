@@ -114,6 +114,19 @@ def run_batch(
     return _run(model, encoded, batch.texts, targets, interventions, should_stop, batch)
 
 
+def run_each(
+    model: Model,
+    text: Prompt,
+    target: Targets,
+    interventions: Sequence[Intervention] = (),
+    should_stop: Callable[[], bool] = never,
+) -> tuple[Trace, ...]:
+    """As `run`; of a batch every trace."""
+    if isinstance(text, Batch):
+        return run_batch(model, text, target=target, interventions=interventions, should_stop=should_stop)
+    return (run(model, text, target=target, interventions=interventions, should_stop=should_stop),)
+
+
 def _run(
     model: Model,
     encoded: Sequence[Encoded],

@@ -41,7 +41,7 @@ def answer(request: CompareRequest, context: Context) -> CompareView:
         begun = run.kept.once(
             LongComparison, lambda: LongComparison(run.model, before, run.trace, run.kept_of_text.get(LossInParts))
         )
-        run.kept_of_text.put(before)  # the runs that follow are compared with it too
+        run.keep_untouched()  # the runs that follow are compared with it too
         run.kept_of_text.put(begun.loss_before)
         return begun.answer(request, run.work_per_answer, should_stop)
 

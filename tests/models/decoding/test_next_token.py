@@ -22,7 +22,7 @@ from tests.models.tiny import TinyFolder
 def step(model: Model, text: str, target: str | None = None) -> DecodeStepView:
     inputs = RunInputs(text, target)
     return write_into_input(
-        into_input(inputs), CurrentRun(model, run(model, text, target=target), inputs, target, ticket=1)
+        into_input(inputs), CurrentRun(model, (run(model, text, target=target),), inputs, target, ticket=1)
     )
 
 

@@ -266,7 +266,7 @@ def out_of_memory(*_: Any, **__: Any) -> Any:
 @pytest.mark.parametrize("shortage", [too_large, out_of_memory])
 def test_not_enough_memory(gpt: Engine, monkeypatch: pytest.MonkeyPatch, shortage: Callable[..., Any]) -> None:
     forward(gpt, tiny.SENTENCE, ticket=90)
-    monkeypatch.setattr("models.engine.running.run", shortage)
+    monkeypatch.setattr("models.engine.running.run_each", shortage)
     failure = failure_of(gpt, ForwardRequest(inputs=RunInputs("Tom"), ticket=91))
     assert "not enough memory" in failure.sentence
     assert "Shorten the text" in failure.sentence
@@ -288,7 +288,7 @@ def test_fault_of_the_program_is_not_dressed_up(gpt: Engine, monkeypatch: pytest
     def broken(*_: Any, **__: Any) -> Any:
         raise RuntimeError("sizes differ")
 
-    monkeypatch.setattr("models.engine.running.run", broken)
+    monkeypatch.setattr("models.engine.running.run_each", broken)
     with pytest.raises(RuntimeError, match="sizes differ"):
         ask(gpt, ForwardRequest(inputs=RunInputs("Tom"), ticket=1))
 

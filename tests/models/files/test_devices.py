@@ -285,7 +285,7 @@ def test_what_did_not_fit_is_let_go(monkeypatch):
         raise MemoryError(f"{id(big)}")
 
     freed: list[int] = []
-    monkeypatch.setattr("models.engine.running.run", full)
+    monkeypatch.setattr("models.engine.running.run_each", full)
     monkeypatch.setattr("models.files.devices.free", lambda: freed.append(len(held)))
     failure = failure_of(engine, ForwardRequest(inputs=RunInputs("Tom"), ticket=2))
     assert "not enough memory" in failure.sentence

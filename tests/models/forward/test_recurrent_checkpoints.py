@@ -188,7 +188,7 @@ def test_the_local_kinds_say_where_they_look(model):
     torch.manual_seed(0)
     other = RecurrentModel(model.info, RecurrentSeq2Seq(config), model.tokenizer)
     engine = Engine()
-    engine.workspace.run = CurrentRun(other, run(other, TEXT, target=DAY), RunInputs(TEXT, DAY), DAY, 2)
+    engine.workspace.run = CurrentRun(other, (run(other, TEXT, target=DAY),), RunInputs(TEXT, DAY), DAY, 2)
     states = ask(engine, RecurrentRequest(run=2))
     assert isinstance(states, RecurrentView)
     assert states.masked is not None

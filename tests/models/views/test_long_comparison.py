@@ -172,7 +172,7 @@ def test_the_engine_answers_in_moments_and_keeps_the_run_that_nothing_changed(
 
     assert isinstance(ask(gpt, ForwardRequest(inputs=RunInputs(text), ticket=81)), Ran)
     plain = whole(81)
-    monkeypatch.setattr(current_run, "run", lambda *_, **__: pytest.fail("the untouched run is known"))
+    monkeypatch.setattr(current_run, "run_each", lambda *_, **__: pytest.fail("the untouched run is known"))
     for ticket, factor in ((82, 0.5), (83, 0.25)):
         edited = ForwardRequest(
             inputs=RunInputs(text, interventions=(Scale(factor, site=SITE, head=HEAD),)), ticket=ticket
