@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from models.forward.batches import encode
 from models.forward.context import Context
 from models.forward.sublayers import sublayers_of
 from models.protocol.parts import Block, PartsRequest, PartsView
@@ -11,6 +12,6 @@ def answer(request: PartsRequest, context: Context) -> PartsView:
     run = context.run(request.run)
     if run.model.info.textbook:
         return PartsView(request=request, blocks=())
-    inputs = run.model.encode(run.text, run.written).inputs
+    inputs = encode(run.model, run.text, run.written).inputs
     blocks = sublayers_of(run.model, inputs)
     return PartsView(request=request, blocks=tuple(Block(ref, found.names, found.why) for ref, found in blocks.items()))

@@ -31,7 +31,7 @@ def own_ids(model: Model, text: str, **more: object) -> list[int]:
 
 def step(model: Model, text: str, forced: int | None = None, target: str | None = None) -> DecodeStepView:
     inputs = RunInputs(text, target)
-    ran = CurrentRun(model, run(model, text, target=target), inputs, target, ticket=1)
+    ran = CurrentRun(model, (run(model, text, target=target),), inputs, target, ticket=1)
     return write_into_input(replace(into_input(inputs), forced=forced), ran)
 
 

@@ -171,13 +171,13 @@ def test_each_text_is_translated_as_alone_and_equals_eager(spanish: Engine, padd
             decoder_attention_mask=torch.tensor(visible),
             output_attentions=True,
         )
-    for row, trace in enumerate(spanish.workspace.run.traces):
-        assert [token.id for token in trace.tokens] == decoded[row]
+    for place, trace in enumerate(spanish.workspace.run.traces):
+        assert [token.id for token in trace.tokens] == decoded[place]
         real = [i for i, token in enumerate(trace.tokens) if not token.padding]
         for layer, theirs in enumerate(out.cross_attentions):
             ours = np.stack([trace.weights(("cross", layer), head) for head in range(8)])
-            np.testing.assert_allclose(ours[:, real], theirs[row][:, real].numpy(), atol=1e-6)
-        np.testing.assert_allclose(trace.logits[real], out.logits[row, real].numpy(), atol=1e-5, rtol=1e-5)
+            np.testing.assert_allclose(ours[:, real], theirs[place][:, real].numpy(), atol=1e-6)
+        np.testing.assert_allclose(trace.logits[real], out.logits[place, real].numpy(), atol=1e-5, rtol=1e-5)
 
 
 def test_one_target_may_be_typed_and_the_others_written(spanish: Engine) -> None:
