@@ -7,10 +7,11 @@ from pathlib import Path
 from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from explorer.session.intents import OpenCheckpoint, RestoreDocument, SetPicture, Show
+from explorer.session.intents import AddTexts, OpenCheckpoint, RestoreDocument, SetPicture, Show
 from explorer.session.session import Session
 from explorer.session.state import Notice
 from explorer.widgets.save_dialog import Kind, ask_where_to_save
+from models.files.text_lines import read_lines
 from models.files.weights_path import weights_path
 from models.protocol.errors import ExplorerError
 from models.protocol.export import ExportRequest
@@ -37,6 +38,16 @@ class FileDialogs:
         path, _ = QFileDialog.getOpenFileName(self._window, "Open a picture", folder, f"Pictures ({endings})")
         if path:
             self.look_at(path)
+
+    def open_texts(self) -> None:
+        """Let the person choose a file whose lines are run together."""
+        path, _ = QFileDialog.getOpenFileName(self._window, "Open a file of lines", "", "Text (*.txt);;All files (*)")
+        if not path:
+            return
+        try:
+            self.session.dispatch(AddTexts(read_lines(path)))
+        except (ExplorerError, ValueError) as error:
+            self.session.dispatch(Show(Notice("error", str(error))))
 
     def look_at(self, path: str) -> None:
         """Give a picture to the model, or say that it reads text."""

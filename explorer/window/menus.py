@@ -108,6 +108,12 @@ def _edit(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
     _add(menu, actions, "focus", "Edit the &input", "Ctrl+L", window.input.focus_text)
     told = "Read together with the input, for models that read pairs"
     _add(menu, actions, "second", "Edit the &second text", "Ctrl+Shift+B", window.input.second_text, told)
+    menu.addSeparator()
+    batch, told = window.input.batch, "Run several texts at once, padded to one length"
+    _add(menu, actions, "add_text", "Add a &text", "Ctrl+Shift+A", batch.add_text, told)
+    told = "Of those that are run at once"
+    _add(menu, actions, "next_text", "&Next text", "Ctrl+PgDown", batch.show_next, told)
+    _add(menu, actions, "previous_text", "&Previous text", "Ctrl+PgUp", batch.show_previous, told)
 
     def enable() -> None:
         undo.setEnabled(session.can_undo)

@@ -92,6 +92,7 @@ class MainWindow(Shell):
         self.panel_menus = QMenu(self), QMenu(self)
         self.top_bar.open_asked.connect(self.choose_checkpoint)
         self.input.picture_asked.connect(self.dialogs.open_picture)
+        self.input.texts_asked.connect(self.dialogs.open_texts)
         self.menus = build_menus(self)
         contents.panel_put_away.connect(self._on_panel_put_away)
         contents.panels_opened.connect(lambda: fill_panel_menus(self, self.menus))

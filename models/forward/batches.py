@@ -100,7 +100,7 @@ def of_text(batch: Batch, place: int) -> Iterator[None]:
         yield
     except InputError as error:
         cut_to = error.cut_to if place == batch.shown + 1 else None  # what is offered to be cut is the text shown
-        raise InputError(f"Text {place}: {error}", cut_to, of_target=error.of_target) from error
+        raise InputError(f"Text {place}: {error}", cut_to, of_target=error.of_target) from None
 
 
 def targets_of(batch: Batch, target: Targets = None) -> list[Target]:

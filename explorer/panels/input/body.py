@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
+from explorer.panels.input.batch import BatchParts
 from explorer.panels.input.chat import ChatParts
 from explorer.panels.input.pair import PairParts
 from explorer.panels.input.target import TargetParts
@@ -20,6 +21,7 @@ class InputBody(QWidget):
         heading: QWidget,
         text: QWidget,
         chat: ChatParts,
+        batch: BatchParts,
         pair: PairParts,
         picture: QWidget,
         buttons: Sequence[QWidget],
@@ -34,22 +36,25 @@ class InputBody(QWidget):
         texts.setHorizontalSpacing(10)
         texts.setVerticalSpacing(4)
         texts.setColumnStretch(1, 1)
-        texts.addWidget(heading, 0, 0, top)
-        texts.addWidget(text, 0, 1)
-        texts.addWidget(chat.side, 0, 0, top)
-        texts.addWidget(chat.turns, 0, 1)
-        texts.addWidget(picture, 0, 0, 1, 2)  # in the place of the text
+        middle = Qt.AlignmentFlag.AlignVCenter
+        for place, part in enumerate(batch.row):
+            texts.addWidget(part, 0, place, *((Qt.AlignmentFlag.AlignRight | middle,) if place == 2 else ()))
+        texts.addWidget(heading, 1, 0, top)
+        texts.addWidget(text, 1, 1)
+        texts.addWidget(chat.side, 1, 0, top)
+        texts.addWidget(chat.turns, 1, 1)
+        texts.addWidget(picture, 1, 0, 1, 2)  # in the place of the text
         line = QHBoxLayout()
         line.setSpacing(10)
         for part in buttons:
             line.addWidget(part, 0, top)
-        texts.addLayout(line, 0, 2)
+        texts.addLayout(line, 1, 2)
         for place, part in enumerate(pair.row):
-            texts.addWidget(part, 1, place, top | Qt.AlignmentFlag.AlignRight if place == 2 else top)
-        texts.addWidget(tokens, 2, 0, 1, 3)
+            texts.addWidget(part, 2, place, top | Qt.AlignmentFlag.AlignRight if place == 2 else top)
+        texts.addWidget(tokens, 3, 0, 1, 3)
         for place, part in enumerate(target.row):
-            texts.addWidget(part, 3, place, top)
-        texts.addWidget(target.area, 4, 0, 1, 3)
+            texts.addWidget(part, 4, place, top)
+        texts.addWidget(target.area, 5, 0, 1, 3)
         below = QHBoxLayout()
         below.setSpacing(10)
         below.addWidget(chat.legend)

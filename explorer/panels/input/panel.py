@@ -6,9 +6,9 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
 from explorer.panels.base import EDITED, Panel
+from explorer.panels.input.batch import BatchParts
 from explorer.panels.input.body import InputBody
 from explorer.panels.input.chat import ChatParts
-from explorer.panels.input.chip_pictures import Chip
 from explorer.panels.input.facts import info_of, mask_token, remark, remedy, sees_pictures
 from explorer.panels.input.labels import button, dim, mark, title
 from explorer.panels.input.pair import PairParts
@@ -21,22 +21,26 @@ from explorer.panels.input.token_strip import TokenStrip
 from explorer.panels.input.token_strip_area import TokenStripArea
 from explorer.panels.input.words import (
     can_step,
+    chips_of,
     step_tooltip,
     typed_padding,
     typed_separators,
-    word_chip,
     word_span,
 )
 from explorer.panels.selected_head import by_words, wanted_head
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import (
+    AddTexts,
     AskStep,
     Intent,
+    KeepShownText,
     PutIntervention,
+    RemoveText,
     SayInTurn,
     SelectKey,
     SelectQuery,
     SetChat,
+    SetPadding,
     SetPair,
     SetPicture,
     SetSecond,
@@ -44,18 +48,20 @@ from explorer.session.intents import (
     SetText,
     SetTurns,
     Show,
+    ShowText,
     UseWritten,
 )
 from explorer.session.session import Session
 from explorer.session.state import Notice, State
+from explorer.session.texts import texts_of
 from explorer.widgets.card import Card
 from explorer.widgets.page import wrapped
 from models.protocol.chat import Pair
 from models.protocol.decoding import into_input
 from models.protocol.interventions import Mask
+from models.protocol.prompt import shown_of
 from models.protocol.request import Request
 from models.protocol.running import ForwardRequest, Ran
-from models.protocol.values import Token
 from models.protocol.words import Words
 
 
@@ -66,6 +72,9 @@ class InputPanel(Panel):
 
     picture_asked = Signal()
     """The person wants to choose a picture among their files."""
+
+    texts_asked = Signal()
+    """The person wants to choose a file of texts, one a line."""
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)
@@ -92,6 +101,14 @@ class InputPanel(Panel):
         self.pair.changed.connect(lambda second: self.dispatch(SetSecond(second)))
         self.pair.text.submitted.connect(self.run_model)
         self.pair.text.refused.connect(self._refuse)
+        self.batch = BatchParts(self)
+        self.batch.added.connect(self.add_texts)
+        self.batch.file_asked.connect(self.texts_asked)
+        self.batch.chosen.connect(lambda index: self.dispatch(ShowText(index)))
+        self.batch.removed.connect(lambda: self.dispatch(RemoveText(len(self.session.state.document.before))))
+        self.batch.kept_alone.connect(lambda: self.dispatch(KeepShownText()))
+        self.batch.side_chosen.connect(lambda side: self.dispatch(SetPadding(side)))
+        self.batch.refused.connect(self._refuse)
         self.strip_area = TokenStripArea()
         self.strip = self.strip_area.strip
         self.strip.set_empty_text("The text's tokens appear here.")
@@ -117,9 +134,10 @@ class InputPanel(Panel):
             heading=self.text_title,
             text=self.text,
             chat=self.chat,
+            batch=self.batch,
             pair=self.pair,
             picture=self.picture,
-            buttons=(self.pair.add, self.mask_button, self.run_button, self.step_button),
+            buttons=(self.batch.add, self.pair.add, self.mask_button, self.run_button, self.step_button),
             tokens=self.strip_area,
             target=self.target,
             said=(self.remark, self.mend_button, self.mark, self.caption),
@@ -147,6 +165,15 @@ class InputPanel(Panel):
         if self.text.isHidden():
             self.chat.turns.focus_turn(len(self.chat.turns.rows) - 1)
         else:
+            self.text.setFocus()
+
+    def add_texts(self, texts: tuple[str, ...]) -> None:
+        """Run these together with those that there are. Says so where they would be too many."""
+        try:
+            self.dispatch(AddTexts(texts))
+        except ValueError as error:
+            self._refuse(str(error))
+        if texts == ("",):
             self.text.setFocus()
 
     def let_write(self, on: bool) -> None:
@@ -250,7 +277,7 @@ class InputPanel(Panel):
                 tags = state.ran.tags if state.ran is not None and area is self.strip_area else ()
                 words = Words.of(tokens) if by_words(state) else Words.alone(len(tokens))
                 self._chips[area.strip] = words
-                area.set_tokens(_chips(tokens, words, tags))
+                area.set_tokens(chips_of(tokens, words, tags))
         self._render_target(state)
         self._render_picture(state)
         selection = state.selection
@@ -288,7 +315,11 @@ class InputPanel(Panel):
         self.chat.show_turns(document.turns if is_chat else None, can_converse, has_roles)
         self.text.setVisible(not sees and not is_chat)
         can_pair = info is not None and info.pairs and not is_chat
-        self.pair.show_pair(document.second, can_pair, ran is not None and isinstance(ran.inputs.prompt, Pair))
+        shown = None if ran is None else shown_of(ran.inputs.prompt)
+        self.pair.show_pair(document.second, can_pair, isinstance(shown, Pair))
+        takes_several = info is not None and not (sees or is_chat or info.textbook)
+        texts = tuple(text.text for text in texts_of(document))
+        self.batch.show_batch(texts, len(document.before), document.padding, takes_several)
         self.text_title.setVisible(not sees and self.chat.side.isHidden())
         self.step_button.setVisible(not sees)
         self.strip_area.set_most_lines(2 if is_chat else 3)  # the turns take the third
@@ -361,13 +392,3 @@ class InputPanel(Panel):
             self.caption.setText("")
         elif row is not None:
             self.caption.setText(caption(state, row, shaded))
-
-
-def _chips(tokens: tuple[Token, ...], words: Words, tags: tuple[str, ...]) -> list[Chip]:
-    in_chat, in_pair = any(token.role for token in tokens), any(token.segment for token in tokens)
-    return [
-        word_chip(
-            tokens[pieces.start : pieces.stop], pieces.start, in_chat, tags[pieces.start] if tags else "", in_pair
-        )
-        for pieces in map(words.tokens, range(len(words)))
-    ]

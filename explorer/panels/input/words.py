@@ -12,7 +12,7 @@ from explorer.widgets.token_text import byte_note, shortened
 from models.protocol.prompt import Prompt, plain_text
 from models.protocol.running import Ran
 from models.protocol.values import CheckpointInfo, Token
-from models.protocol.words import MERGED, word_label
+from models.protocol.words import MERGED, Words, word_label
 
 
 def word_span(tokens: tuple[Token, ...], position: int) -> tuple[int, int]:
@@ -65,6 +65,17 @@ def word_chip(
     listed = ", ".join(f"“{shortened(piece.piece)}”" for piece in pieces)
     tooltip = f"positions {position} to {position + len(pieces) - 1}: the pieces {listed} in the vocabulary; {MERGED}"
     return replace(first, label=word_label(pieces), tooltip=tooltip)
+
+
+def chips_of(tokens: tuple[Token, ...], words: Words, tags: tuple[str, ...]) -> list[Chip]:
+    """The words of a strip as chips; `tags` are of tokens, empty where the model labels none."""
+    in_chat, in_pair = any(token.role for token in tokens), any(token.segment for token in tokens)
+    return [
+        word_chip(
+            tokens[pieces.start : pieces.stop], pieces.start, in_chat, tags[pieces.start] if tags else "", in_pair
+        )
+        for pieces in map(words.tokens, range(len(words)))
+    ]
 
 
 def language_remark(prompt: Prompt, info: CheckpointInfo) -> str:

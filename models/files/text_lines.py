@@ -1,0 +1,51 @@
+"""Several texts, one a line: from a file, or from what was copied."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from models.protocol.batch import MOST_TEXTS
+from models.protocol.errors import ExplorerError
+
+MOST_BYTES = 8 << 20
+
+
+def read_lines(path: str | Path) -> tuple[str, ...]:
+    """The lines of a UTF-8 file that say something.
+
+    Raises:
+        ExplorerError: no such file, one that is no text, or one with no line or too many.
+    """
+    path = Path(path)
+    try:
+        with open(path, "rb") as file:
+            content = file.read(MOST_BYTES + 1)
+    except OSError as cause:
+        raise ExplorerError(f"{path.name} could not be read ({cause.strerror}).") from cause
+    if len(content) > MOST_BYTES:
+        raise ExplorerError(f"{path.name} is larger than {MOST_BYTES >> 20} MB. Give a file of fewer lines.")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as cause:
+        raise ExplorerError(
+            f"{path.name} is not text in UTF-8 (byte {cause.start:,}). Save it as UTF-8, one text a line."
+        ) from cause
+    if "\0" in text:
+        raise ExplorerError(f"{path.name} is no text: it holds zero bytes. Give a file with one text a line.")
+    return lines_of(text, path.name)
+
+
+def lines_of(text: str, what: str) -> tuple[str, ...]:
+    """The lines of `text` that say something, without white space around them. `what` is what an error calls it.
+
+    Raises:
+        ExplorerError: there is none, or more than are run at once.
+    """
+    lines = tuple(line.strip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n") if line.strip())
+    if not lines:
+        raise ExplorerError(f"{what} has no line that says anything. Give one text a line.")
+    if len(lines) > MOST_TEXTS:
+        raise ExplorerError(
+            f"{what} has {len(lines):,} lines with text, and {MOST_TEXTS} texts are run at once at most. Give fewer."
+        )
+    return lines
