@@ -8,12 +8,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from explorer.session.state import State, site_tokens
+from explorer.session.state import State
 from explorer.widgets.token_text import shortened
 from models.protocol.comparison import CompareRequest, CompareView
 from models.protocol.head import HeadRequest, HeadView, RowRequest, RowView
 from models.protocol.running import Ran
-from models.protocol.values import Site, Token
+from models.protocol.values import Site, Token, site_tokens
 from models.protocol.words import Words, word_label
 from models.protocol.words import site_words as words_of_site
 
@@ -97,6 +97,19 @@ def _site_words(ran: Ran, site: Site) -> tuple[tuple[str, ...], tuple[str, ...]]
     sides = zip(site_tokens(ran, site), (site.queries, site.keys), strict=True)
     queries, keys = (
         tuple(shortened(token.word) for token in tokens) if len(tokens) == count else tuple(map(str, range(count)))
+        for tokens, count in sides
+    )
+    return queries, keys
+
+
+@lru_cache(maxsize=8)
+def padding_of(ran: Ran | None, site: Site | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Which queries and keys of `site` fill up a text of a batch."""
+    if ran is None or site is None:
+        return (), ()
+    sides = zip(site_tokens(ran, site), (site.queries, site.keys), strict=True)
+    queries, keys = (
+        tuple(i for i, token in enumerate(tokens) if token.padding) if len(tokens) == count else ()
         for tokens, count in sides
     )
     return queries, keys

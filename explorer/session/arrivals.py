@@ -20,7 +20,6 @@ from explorer.session.state import (
     State,
     clamped,
     site_of,
-    site_tokens,
 )
 from explorer.session.talking import as_text
 from explorer.session.texts import alone, each_text, texts_of
@@ -41,7 +40,7 @@ from models.protocol.request import Failure, Lane, Progress, Result, RunRequest
 from models.protocol.run_inputs import InputsRequest
 from models.protocol.running import ForwardRequest, Ran
 from models.protocol.trust import TrustReport
-from models.protocol.values import CheckpointInfo, Placement
+from models.protocol.values import CheckpointInfo, Placement, site_tokens
 from models.protocol.variance import VarianceView
 
 

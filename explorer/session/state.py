@@ -19,7 +19,7 @@ from models.protocol.quality import QualityRequest
 from models.protocol.request import Lane, Progress
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import Ran
-from models.protocol.values import DEFAULT_PLACEMENT, Placement, Site, SiteRef, Token
+from models.protocol.values import DEFAULT_PLACEMENT, Placement, Site, SiteRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,14 +186,6 @@ class State:
 def site_of(ran: Ran | None, ref: SiteRef | None) -> Site | None:
     """The site named `ref` as it ran, None where it did not."""
     return None if ran is None or ref is None else ran.site(ref)
-
-
-def site_tokens(ran: Ran, site: Site) -> tuple[tuple[Token, ...], tuple[Token, ...]]:
-    """The tokens that attend at `site` (its queries), and those that are attended to (its keys)."""
-    if not ran.source:
-        return ran.tokens, ran.tokens
-    queries = ran.source if site.stack == "encoder" else ran.tokens
-    return queries, ran.tokens if site.stack == "decoder" else ran.source
 
 
 def clamped(selection: Selection, ran: Ran | None) -> Selection:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,7 +28,14 @@ class Atlas:
 class IncrementalAtlas(IncrementalWork):
     """The atlas of some sites. `advance` computes more of it, `picture` shows how far it is."""
 
-    def __init__(self, inputs: Sequence[AttentionInputs], size: int, how: Pooling = "max") -> None:
+    def __init__(
+        self,
+        inputs: Sequence[AttentionInputs],
+        size: int,
+        how: Pooling = "max",
+        padding: Sequence[Collection[int]] = (),
+    ) -> None:
+        """`padding` are the queries of each site that fill up a text; none of any where it is empty."""
         if size < 1:
             raise ValueError(f"A picture of {size} pixels has no room for any weight; ask for 1 or more.")
         cells = [max(1, -(-max(x.queries, x.keys) // size)) for x in inputs]
@@ -40,7 +47,7 @@ class IncrementalAtlas(IncrementalWork):
         self._cell = max(cells, default=1)
         self._rows: dict[int, RowReport] = {}  # by site
         self._begun: tuple[int, PooledHeads] | None = None  # the site that is computed, and how far it is
-        self._inputs, self._size, self._how = inputs, size, how
+        self._inputs, self._size, self._how, self._padding = inputs, size, how, padding
         super().__init__(sum(_work(x) for x in inputs))
         self._ended = not inputs
 
@@ -73,7 +80,7 @@ class IncrementalAtlas(IncrementalWork):
         heads, _, across = part.images.shape
         self._images[i, :heads, : part.whole, :across] = to_numpy(part.images[:, : part.whole])
         self._mean[i, : part.whole, :across] = to_numpy(part.mean[: part.whole])
-        self._rows[i] = part.sums.report(i)
+        self._rows[i] = part.sums.report(i, self._padding[i] if self._padding else ())
 
 
 def _work(x: AttentionInputs, first: int = 0, last: int | None = None) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -28,6 +29,7 @@ class RowReport:
     error: float = 0.0  # largest |sum of weights + share of the sink - 1|, over rows to which something is visible
     sinks: tuple[float, float] | None = None  # the least and the most that a sink takes of a row; None without sinks
     empty: int = 0  # rows to which nothing is visible: they sum to 0
+    padding: int = 0  # rows of padding to which nothing is visible: nobody reads what they give
     first_empty: Row | None = None
 
     def __add__(self, other: RowReport) -> RowReport:
@@ -36,6 +38,7 @@ class RowReport:
             error=max(self.error, other.error),
             sinks=(min(low for low, _ in pairs), max(high for _, high in pairs)) if pairs else None,
             empty=self.empty + other.empty,
+            padding=self.padding + other.padding,
             first_empty=self.first_empty or other.first_empty,
         )
 
@@ -74,15 +77,20 @@ class RowSums:
         if self._x.sinks is not None:
             self._most = torch.ones_like(self._most)
 
-    def report(self, site: int = 0) -> RowReport:
-        """What was found so far. Waits for the device once, and once more where a row is empty."""
+    def report(self, site: int = 0, padding: Collection[int] = ()) -> RowReport:
+        """What was found so far. Waits for the device once, and once more where a row is empty.
+
+        `padding` are queries that fill up a text: they are counted apart.
+        """
         found = torch.stack([self._worst, self._least, self._most, self._empty.any().float()])
         error, least, most, is_empty = found.tolist()
-        places = self._empty.nonzero().tolist() if is_empty else []
+        found_empty = self._empty.nonzero().tolist() if is_empty else []
+        places = [place for place in found_empty if place[1] not in padding]
         head, query = places[0] if places else (0, 0)
         return RowReport(
             error=math.inf if math.isnan(error) else error,
             sinks=(least, most) if self._x.sinks is not None and self._any else None,
             empty=len(places),
+            padding=len(found_empty) - len(places),
             first_empty=Row(site, head if self._heads is None else self._heads[head], query) if places else None,
         )

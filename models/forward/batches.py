@@ -167,7 +167,7 @@ def _decoder_pad_id(model: Model) -> int:
 
 
 def _filler(model: Model, id_: int) -> Token:
-    return Token(id_, model.piece(id_), "", 0, 0, special=True, label=model.piece_label(id_), padding=True)
+    return Token(id_, model.piece(id_), "", 0, 0, special=True, label="⟨pad⟩", padding=True)
 
 
 def _filled(tokens: tuple[Token, ...], length: int, filler: Token, side: PaddingSide) -> tuple[Token, ...]:

@@ -46,6 +46,7 @@ class AtlasView(Result):
     sink_shares: tuple[float, float] | None = None  # the least and the most that sinks take of a row; None without
     empty_rows: int = 0  # rows to which nothing is visible: their weights are all 0
     first_empty: EmptyRow | None = None
+    padding_rows: int = 0  # rows of padding to which nothing is visible: all 0 too, and no fault
     cell: int  # each pixel pools cell x cell weights
     seconds: float
     done: float = 1.0  # the share of all weights that is in it; what is not yet computed is NaN

@@ -38,6 +38,7 @@ class HeadView(Result):
     weights: np.ndarray  # (queries, keys) float32, rows sum to 1 (less a sink's share), masked cells exactly 0
     masked: np.ndarray | None  # (queries, keys) bool, True where the key is masked; None where none is
     by_word: WordWeights | None = None  # where the request asks for words
+    sinks: np.ndarray | None = None  # (queries,) float32, what the sink takes of each row; None without sinks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

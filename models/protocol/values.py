@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
@@ -80,6 +80,23 @@ class Site:
 class SiteRef:
     stack: str
     layer: int
+
+
+class HasTokens(Protocol):
+    """A run, as the engine or the window keeps it."""
+
+    @property
+    def tokens(self) -> tuple[Token, ...]: ...
+    @property
+    def source(self) -> tuple[Token, ...]: ...
+
+
+def site_tokens(run: HasTokens, site: Site) -> tuple[tuple[Token, ...], tuple[Token, ...]]:
+    """The tokens that attend at `site` (its queries), and those that are attended to (its keys)."""
+    if not run.source:
+        return run.tokens, run.tokens
+    queries = run.source if site.stack == "encoder" else run.tokens
+    return queries, run.tokens if site.stack == "decoder" else run.source
 
 
 TILE = 256

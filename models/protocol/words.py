@@ -5,9 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
-from models.protocol.values import Site, Token
+from models.protocol.values import HasTokens, Site, Token, site_tokens
 
 MERGED = "words: from averaged, to summed"
 """How weights between words are made of weights between pieces."""
@@ -60,19 +59,9 @@ class Words:
         return Words(tuple(start - begin for start in self.starts[first:last]), end - begin)
 
 
-class HasTokens(Protocol):
-    """A run, as the engine or the window keeps it."""
-
-    @property
-    def tokens(self) -> tuple[Token, ...]: ...
-    @property
-    def source(self) -> tuple[Token, ...]: ...
-
-
 def site_words(run: HasTokens, site: Site) -> tuple[Words, Words]:
     """The words of the queries and of the keys of `site`; where they are no tokens of a text, each is alone."""
-    queries = run.source if run.source and site.stack == "encoder" else run.tokens
-    keys = run.source if run.source and site.stack != "decoder" else run.tokens
+    queries, keys = site_tokens(run, site)
     return _words(queries, site.queries), _words(keys, site.keys)
 
 

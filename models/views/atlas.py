@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from models.attention.atlas import IncrementalAtlas
 from models.forward.context import Context
+from models.forward.trace import Trace
 from models.protocol.arrays import read_only
 from models.protocol.atlas import AtlasRequest, AtlasView, EmptyRow
-from models.protocol.values import Pooling
+from models.protocol.values import Pooling, site_tokens
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,7 +28,7 @@ def answer(request: AtlasRequest, context: Context) -> AtlasView:
     run = context.run(request.run)
     begun = run.kept.get(Begun)
     if begun is None or (begun.size, begun.pooling) != (request.size, request.pooling):
-        atlas = IncrementalAtlas(run.trace.inputs, request.size, request.pooling)
+        atlas = IncrementalAtlas(run.trace.inputs, request.size, request.pooling, _padding(run.trace))
         begun = run.kept.put(Begun(request.size, request.pooling, atlas))
     context.report("Drawing all heads", begun.atlas.done or None)
     with run.kept.unless_it_fails(Begun):
@@ -41,8 +42,16 @@ def answer(request: AtlasRequest, context: Context) -> AtlasView:
         row_error=picture.rows.error,
         sink_shares=picture.rows.sinks,
         empty_rows=picture.rows.empty,
+        padding_rows=picture.rows.padding,
         first_empty=None if empty is None else EmptyRow(run.trace.sites[empty.site].ref, empty.head, empty.query),
         cell=picture.cell,
         seconds=time.perf_counter() - started,
         done=picture.done,
     )
+
+
+def _padding(trace: Trace) -> list[frozenset[int]]:
+    """The queries of each site that fill up a text of a batch."""
+    return [
+        frozenset(i for i, token in enumerate(site_tokens(trace, site)[0]) if token.padding) for site in trace.sites
+    ]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from models.attention import attention
+from models.attention.inputs import Part
+from models.attention.numbers import to_numpy
 from models.attention.words import merged_mask, merged_weights
 from models.forward.context import Context
 from models.forward.trace import Trace
@@ -13,12 +16,13 @@ from models.protocol.words import site_words
 
 def answer(request: HeadRequest, context: Context) -> HeadView:
     trace = context.run(request.run).trace
-    masked = trace.masked(request.site, request.head)
+    masked, x = trace.masked(request.site, request.head), trace.at(request.site, request.head)
     return HeadView(
         request=request,
         weights=read_only(trace.weights(request.site, request.head)),
         masked=None if masked is None else read_only(masked),
         by_word=word_weights(trace, request.site, request.head) if request.words else None,
+        sinks=None if x.sinks is None else read_only(to_numpy(attention.sink_shares(x, Part([request.head]))[0, 0])),
     )
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 
 from explorer.panels.head_map.choice_box import ChoiceBox
-from explorer.session.state import site_tokens
 from explorer.session.view_options import Block
 from explorer.widgets.heat_map.bands import Band, Bands, caption
 from models.protocol.running import Ran
-from models.protocol.values import Site, Token
+from models.protocol.values import Site, Token, site_tokens
 from models.protocol.words import Words
 
 NAMES = "AB"

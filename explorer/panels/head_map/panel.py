@@ -20,6 +20,7 @@ from explorer.panels.head_map.word_cells import WordCells
 from explorer.panels.selected_head import (
     NO_HEADS,
     head_name,
+    padding_of,
     site_texts,
     site_word_labels,
     site_words,
@@ -36,6 +37,7 @@ from explorer.widgets.card import Card
 from explorer.widgets.colour_bar import ColourBar
 from explorer.widgets.heat_map.bands import Bands
 from explorer.widgets.heat_map.heat_map import HeatMap
+from explorer.widgets.number_text import value_text
 from models.protocol.atlas import AtlasView
 from models.protocol.comparison import CompareView
 from models.protocol.head import HeadView, TilesRequest, TilesView, WordWeights
@@ -138,6 +140,8 @@ class HeadMapPanel(Panel):
         self._taken: TilesView | None = None
         self._renders = False
         self._bands = Bands()  # of what is shown
+        self._padding: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())  # queries and keys that fill up a text
+        self._sinks: np.ndarray | None = None  # (queries,) what the sink takes of each row
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -198,6 +202,8 @@ class HeadMapPanel(Panel):
         block = state.document.view.block
         rows, columns = self.map.view.rows.count, self.map.view.columns.count
         self.map.set_bands(self._bands)
+        self._padding = padding_of(state.ran, state.site)
+        self.map.set_faded(*(self._padding if self._cells is None else self._cells.words_of(*self._padding)))
         self.map.show_block(cells_of(self._bands, block, rows, columns))
         self.blocks.show_blocks(self._bands, block)
         self._fit_controls()
@@ -230,6 +236,7 @@ class HeadMapPanel(Panel):
         self._shown, self._table, self._map_name = (view, how), table, None
         self._cells = None
         rows, columns = site_words(ran, site)
+        self._sinks = view.sinks if isinstance(view, HeadView) else None
         if isinstance(view, CompareView):
             self._values, masked, high = view.difference, None, view.largest_difference or 1.0
         else:
@@ -299,7 +306,7 @@ class HeadMapPanel(Panel):
             if shows_something and thumbnail is None and not self.map.cache.has(name, top):
                 return  # the last picture stays until there is one of the new head
             self._map_name, self._shown, self._values = name, (None, "none"), None
-            self._cells, self.map.key_note = None, ""
+            self._cells, self.map.key_note, self._sinks = None, "", None
             rows, columns = site_words(ran, site)
             self.map.value_name = "weight / max" if name.scale_rows else ""
             self.map.set_map(name, rows, columns, name.pooling)
@@ -344,7 +351,14 @@ class HeadMapPanel(Panel):
         self.dispatch(SelectCell(*cell))
 
     def _note_of(self, query: int, key: int) -> str:
-        return "" if self._cells is None else self._cells.note(query, key)
+        note = "" if self._cells is None else self._cells.note(query, key)
+        if self._cells is not None:
+            query, key = self._cells.strongest(query, key)
+        if query in self._padding[0] or key in self._padding[1]:
+            note += ", of padding"
+        if self._sinks is not None:
+            note += f", beside a sink of {value_text(float(self._sinks[query]))}"
+        return note
 
     def _on_stroke(self, cells: tuple[tuple[int, int], ...]) -> None:
         if self._cells is not None:

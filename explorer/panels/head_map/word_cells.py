@@ -33,6 +33,11 @@ class WordCells:
         row, column = np.unravel_index(int(block.argmax()), block.shape)
         return rows[int(row)], columns[int(column)]
 
+    def words_of(self, queries: Sequence[int], keys: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The words that some pieces are in, rising."""
+        rows = dict.fromkeys(self.queries.word(query) for query in queries)
+        return tuple(rows), tuple(dict.fromkeys(self.keys.word(key) for key in keys))
+
     def note(self, query: int, key: int) -> str:
         """ ", most from “un” to “able”": which pieces are selected; "" where both words are one piece."""
         if len(self.queries.tokens(query)) == len(self.keys.tokens(key)) == 1:

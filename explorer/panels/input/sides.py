@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from explorer.session.state import site_tokens
 from models.protocol.running import Ran
-from models.protocol.values import Site
+from models.protocol.values import Site, site_tokens
 
 
 @dataclass(frozen=True, slots=True)

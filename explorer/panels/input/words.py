@@ -43,6 +43,7 @@ def chip(token: Token, position: int, in_chat: bool = False, tag: str = "", in_p
     covers = f"; covers “{shortened(token.text)}”" if token.text else "; covers no text" if token.special else ""
     part = f", piece {token.part[0]} of {token.part[1]} of it" if token.part[1] > 1 else ""
     whose = f"; said by the {token.role}" if token.role else "; written by the template" if in_chat else ""
+    whose += "; fills this text up to the longest of the batch, masked for all of its tokens" if token.padding else ""
     whose += f"; {'of text' if token.text else 'in the segment of text'} {text}" if text else ""
     return Chip(
         label=token.label,

@@ -44,6 +44,8 @@ def on_rows(loaded: Loaded | None, ran: Ran | None, atlas: AtlasView | None) -> 
     story = f"Largest deviation of a row's {counted} from 1, over every row of every head: {atlas.row_error:.1e}."
     if atlas.sink_shares is not None:
         story += f" {_of_sinks(*atlas.sink_shares)}"
+    if atlas.padding_rows:
+        story += f" {_of_padding(atlas.padding_rows)}"
     if not atlas.row_error <= ROW_TOLERANCE:
         return Verdict("error", f"rows miss 1 by {atlas.row_error:.0e}", story)
     if atlas.first_empty is not None:
@@ -59,6 +61,14 @@ def _of_sinks(least: float, most: float) -> str:
         "Every head here has a sink, a score beside those of the keys that takes a share of each row and gives no "
         f"value: {least:.1%} to {most:.1%} of a row. The weights that are drawn sum to the rest; the Cell panel says "
         "of each row how much."
+    )
+
+
+def _of_padding(count: int) -> str:
+    rows, they = ("1 row", "It is") if count == 1 else (f"{count:,} rows", "They are")
+    return (
+        f"{rows} of padding may attend to nothing, and no token of the text attends to padding. {they} 0 here; "
+        "transformers' eager attention spreads such a row evenly over all keys, since its softmax has to sum to 1."
     )
 
 

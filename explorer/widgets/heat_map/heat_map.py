@@ -72,6 +72,7 @@ class HeatMap(ThemedWidget):
         self._hover = NOWHERE
         self._bands = Bands()
         self._block: tuple[range, range] | None = None
+        self._faded: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
         self._brush = Brush()
         self._gestures = Gestures(self, self._brush)
         self._picture = MapPicture()
@@ -160,6 +161,13 @@ class HeatMap(ThemedWidget):
         """Mark the blocks of tokens of two texts."""
         if bands != self._bands:
             self._bands = bands
+            self.update()
+
+    def set_faded(self, rows: Sequence[int], columns: Sequence[int]) -> None:
+        """Draw these queries and keys faint: they fill up a text, and say nothing of it."""
+        faded = (tuple(rows), tuple(columns))
+        if faded != self._faded:
+            self._faded = faded
             self.update()
 
     def show_block(self, block: tuple[range, range] | None) -> None:
@@ -341,6 +349,7 @@ class HeatMap(ThemedWidget):
     def _draw_map(self, painter: QPainter, source: Source) -> None:
         artist = MapPainter(self._theme, self._frame, self._view, self.devicePixelRatioF(), self.key_note)
         self._picture.draw_cells(painter, artist, source, self._table, self.size())
+        artist.draw_faded(painter, *self._faded)
         self._brush.draw(painter, artist)
         self._bands.draw(painter, artist)
         self._picture.draw_labels(painter, artist, *self._shown.names, self._selection, self._hover)

@@ -21,7 +21,7 @@ def context_of(model: Model, text: str = tiny.SENTENCE, *interventions: Interven
     target = target_for(model)
     trace = run(model, text, target=target, interventions=interventions)
     inputs = RunInputs(text, target=target or "", interventions=interventions)
-    workspace = Workspace(model=model, run=CurrentRun(model, trace, inputs, target, 1))
+    workspace = Workspace(model=model, run=CurrentRun(model, (trace,), inputs, target, 1))
     return Context(workspace, never, lambda _label, _fraction: None)
 
 
