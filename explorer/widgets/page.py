@@ -21,9 +21,24 @@ class _Wrapped(QLabel):
         return QSize(40, super().minimumSizeHint().height())
 
 
-def scrolling(page: QWidget) -> QScrollArea:
-    """An area as wide as `page`, which scrolls where the page is too tall."""
-    area = QScrollArea()
+class _KeepingWidth(QScrollArea):
+    """Reserves the room of its scrollbar, so that nothing moves aside when one comes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.verticalScrollBar().rangeChanged.connect(self._keep_width)
+        self._keep_width(0, 0)
+
+    def _keep_width(self, low: int, high: int) -> None:
+        self.setViewportMargins(0, 0, 0 if high > low else self.verticalScrollBar().sizeHint().width(), 0)
+
+
+def scrolling(page: QWidget, keeps_width: bool = False) -> QScrollArea:
+    """An area as wide as `page`, which scrolls where the page is too tall.
+
+    It `keeps_width` where what is in it must not move while a person presses it.
+    """
+    area = _KeepingWidth() if keeps_width else QScrollArea()
     area.setWidget(page)
     area.setWidgetResizable(True)
     area.setFrameShape(QFrame.Shape.NoFrame)

@@ -53,6 +53,10 @@ _READING = (
     "A reading of the weights: where the model looked most as it wrote a word, not why it chose it. The weights that "
     "wrote a word are those of the row before it, since each position predicts the next word."
 )
+_READING_TYPED = (
+    "This target was typed: the model is made to say it, and gives each word a probability. The weights are where it "
+    "looked most when that word was due, those of the row before it, since each position predicts the next word."
+)
 _LISTED = 3  # source words named in the sentence
 _LEAST = 0.05
 
@@ -84,7 +88,7 @@ class AlignmentPanel(Panel):
         self.ribbons.hovered.connect(self._on_hovered)
         self.heading = QLabel("Word by word")
         self.heading.setProperty("role", "title")
-        self.table = WeightTable(("likely · weight",), "written", "looked most at")
+        self.table = WeightTable(("likely · weight",), "target", "looked most at")
         self.table.row_selected.connect(self._on_row)
         self.reading = wrapped(_READING, "dim")
         parts = (self.modes, self.note, self.sentence, self.ribbons, self.heading, self.table, self.reading)
@@ -142,7 +146,10 @@ class AlignmentPanel(Panel):
         source = sources.word(state.selection.key) if across else -1
         self.ribbons.set_selection(target, source)
         self.table.set_row(target)
-        self.sentence.setText(sentence(view.weights, *self._names, target) + _chance(view.likelihoods, target))
+        is_typed = ran.inputs.target is not None
+        said = sentence(view.weights, *self._names, target, is_typed)
+        self.sentence.setText(said + _chance(view.likelihoods, target))
+        self.reading.setText(_READING_TYPED if is_typed else _READING)
         self.sentence.setVisible(bool(self.sentence.text()))
 
     def _show_nothing(self) -> None:
@@ -166,7 +173,8 @@ class AlignmentPanel(Panel):
                     name=target,
                     value=f"← {sources[source]}",
                     cells=(WeightCell(float(weights[source]), f"{weights[source]:.2f}", _likely(likelihood)),),
-                    tooltip=f"“{target}” was written with {weights[source]:.6f} of the weight on “{sources[source]}”"
+                    tooltip=f"“{target}” {_came(target, ran)} {weights[source]:.6f} of the weight on "
+                    + f"“{sources[source]}”"
                     + (f"; the model gave it {_likely(likelihood)}" if _likely(likelihood) else ""),
                 )
                 for target, source, weights, likelihood in zip(
@@ -251,17 +259,26 @@ def words(ran: Ran, merged: bool = False) -> tuple[list[str], list[str]]:
     return sources, [*targets[1:], NEXT]
 
 
-def sentence(weights: np.ndarray, sources: list[str], targets: list[str], target: int) -> str:
-    """ "The weights with which the model wrote “gato”: 81 % on “cat”, 7 % on “is”."; "" for no target word."""
+def _came(target: str, ran: Ran) -> str:
+    if target == NEXT:
+        return "will be written with"
+    return "was written with" if ran.inputs.target is None else "was due with"
+
+
+def sentence(weights: np.ndarray, sources: list[str], targets: list[str], target: int, is_typed: bool = False) -> str:
+    """ "The weights with which the model wrote “gato”: 81 % on “cat”, 7 % on “is”."; "" for no target word.
+
+    Of a target that `is_typed` the model wrote nothing.
+    """
     if not 0 <= target < len(targets):
         return ""
     row = weights[target]
     named = [int(i) for i in np.argsort(-row, kind="stable")[:_LISTED] if row[i] >= _LEAST]
     if not named:
         largest = float(row.max())
-        return f"{_begins(targets[target])} are spread thin: {100 * largest:.0f} % on one word at most."
+        return f"{_begins(targets[target], is_typed)} are spread thin: {100 * largest:.0f} % on one word at most."
     listed = ", ".join(f"{100 * row[i]:.0f} % on “{shortened(sources[i])}”" for i in named)
-    return f"{_begins(targets[target])}: {listed}."
+    return f"{_begins(targets[target], is_typed)}: {listed}."
 
 
 def _chance(likelihoods: np.ndarray, target: int) -> str:
@@ -274,7 +291,9 @@ def _likely(likelihood: float) -> str:
     return "" if math.isnan(likelihood) else percent_text(likelihood)
 
 
-def _begins(target: str) -> str:
+def _begins(target: str, is_typed: bool) -> str:
     if target == NEXT:
         return "The weights with which the model writes what comes next"
+    if is_typed:
+        return f"The weights when “{target}”, which was typed, was due"
     return f"The weights with which the model wrote “{target}”"

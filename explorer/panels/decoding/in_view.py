@@ -153,12 +153,26 @@ class InView(QObject):
             return CLASSIFIES
         return SILENT.get(family, "") if family else "No model is open yet."
 
+    @property
+    def begins_anew(self) -> bool:
+        """Whether the next step is one after the prompt: the text in view is over, and was written otherwise.
+
+        By another strategy, say, or with another seed than the knobs say.
+        """
+        path = self.branches.path()
+        if self.is_beam or not path or (self.samples_in_view is not None and self.is_as_set(self.samples_in_view)):
+            return False
+        as_set = (replace(path[-1].settings, sample=self.settings.sample), self._drawn_beside()) == (
+            self.settings,
+            self.count,
+        )
+        return not as_set and bool(self._over(path))
+
     def why_not(self) -> str:
-        """Why no step follows on what is in view; "" where one can."""
+        """Why no step follows on what is in view, nor after the prompt; "" where one can."""
         silence = self.silence()
         if silence:
             return silence
-        view = self.shown_view()
         if self.is_beam:
             search = self.work.search
             return search_is_over(search) if search is not None and self.is_as_set(search) else ""
@@ -166,10 +180,18 @@ class InView(QObject):
             return _FULL
         if self.samples_in_view is not None and self.is_as_set(self.samples_in_view):
             return self._why_no_sample(self.samples_in_view)
-        path = self.branches.path()
+        return "" if self.begins_anew else self._over(self.branches.path())
+
+    def _over(self, path: tuple[Node, ...]) -> str:
+        """Why no token follows the last of `path`, which is in view; "" where one can."""
+        view = self.shown_view()
         if view is None:
             return token_is_over(path[-1], len(path), self.steps) if path else ""
         return text_is_over(view, self.steps)
+
+    def _drawn_beside(self) -> int:
+        """How many texts were drawn at once when that in view was."""
+        return len(self.samples_in_view.ways) if self.samples_in_view is not None else 1
 
     def _why_no_sample(self, drawn: SampleSet) -> str:
         branches = self.branches

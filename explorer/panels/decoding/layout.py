@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QVBoxLa
 
 from explorer.widgets.heat_map.heat_map import HeatMap
 from explorer.widgets.number_text import MINUS
+from models.protocol.decoding_settings import DecodeSettings
 
 
 def column(parent: QWidget, *widgets: QWidget) -> None:
@@ -44,6 +45,20 @@ def count(number: int, what: str) -> str:
 
 def plain(text: str) -> str:
     return text.replace("␣", " ").strip() or "␣"
+
+
+def ranked_text(log_probability: float, length: int, settings: DecodeSettings) -> str:
+    """A text's log-probability, and what a beam search makes of it to rank by: "−4.05 / 5 = −0.81"."""
+    power = settings.length_penalty
+    if power == 0:
+        return log_text(log_probability)
+    over = f"{length}" if power == 1 else f"{length}^{power:g}".replace("-", MINUS)
+    return f"{log_text(log_probability)} / {over} = {log_text(score(log_probability, length, settings))}"
+
+
+def score(log_probability: float, length: int, settings: DecodeSettings) -> float:
+    """What a beam search ranks by: the log-probability, divided by the length to the power of the length penalty."""
+    return log_probability / float(length**settings.length_penalty)
 
 
 def log_text(value: float) -> str:

@@ -6,9 +6,10 @@ from PySide6.QtGui import QHideEvent
 from PySide6.QtWidgets import QWidget
 
 from explorer.panels.base import Panel
+from explorer.panels.decoding.layout import count
 from explorer.panels.decoding.player import DecodePlayer
 from explorer.panels.decoding.player_view import ATTENTION, BRANCHES, CACHE, PlayerView
-from explorer.panels.decoding.sentences import READY, step_words, uncached_because
+from explorer.panels.decoding.sentences import ANEW, READY, step_words, uncached_because
 from explorer.panels.decoding.situation import Situation
 from explorer.panels.selected_head import head_name
 from explorer.session.decoding import strategy_of
@@ -150,7 +151,7 @@ class DecodingPanel(Panel):
         view.texts.show_texts(player.side_by_side(), search_settings, player.other_settings())
         why_not = player.why_not()
         can_step = not why_not and player.pending is None and not view.knobs.problem
-        view.transport.show_state(player.playing, at > 0, can_step)
+        view.transport.show_state(player.playing, at > 0, can_step, player.steps)
         view.status.setText(self._status(state, step, why_not))
         view.use.setEnabled(step is not None)
         view.again.setVisible(view.knobs.strategy == "sample")
@@ -194,9 +195,11 @@ class DecodingPanel(Panel):
             elif not player.said:
                 parts.append(problem)  # it could not be
         elif not player.said:
-            parts.append(READY)
+            parts.append(READY.format(count(player.steps, "token")))
         if why_not and step is not None:
             parts.append(why_not)
+        elif player.begins_anew:
+            parts.append(ANEW)
         if step is not None and step.prevents_caching is not None:
             parts.append(uncached_because(step.prevents_caching))
         return " ".join(parts)

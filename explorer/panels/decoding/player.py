@@ -121,12 +121,13 @@ class DecodePlayer(InView):
             if self.playing:
                 self._timer.start(self.pause_ms)
             return
+        start = ROOT if self.begins_anew else self.branches.current
         if found is not None and self.is_as_set(found[1]):
             self._step_samples(*found, goes_on)
         elif self.count > 1:
-            self._draw_from(self.branches.current, goes_on)
+            self._draw_from(start, goes_on)
         else:
-            self._ask(self.branches.current, goes_on=goes_on)
+            self._ask(start, goes_on=goes_on)
 
     def _step_samples(self, place: int, drawn: SampleSet, goes_on: bool) -> None:
         """A token more of each sample, or the step that is known already."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from PySide6.QtCore import QTimer, Signal
-from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
+from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
 from explorer.panels.decoding.attention_page import AttentionPage
 from explorer.panels.decoding.branches_page import BranchesPage
@@ -18,12 +18,15 @@ from explorer.panels.decoding.step_timeline_area import StepTimelineArea
 from explorer.panels.decoding.text_list import TextList
 from explorer.panels.decoding.transport import Transport
 from explorer.session.branches import Node
-from explorer.widgets.page import bring, scrolling, wrapped
+from explorer.widgets.page import bring, scrolling
 from explorer.widgets.segments import Segments
 from explorer.widgets.token_text import byte_note, shortened
 from models.protocol.decoding import DecodeStepView
 
 CANDIDATES, BRANCHES, ATTENTION, CACHE = range(4)
+
+_STATUS_LINES, _TIMELINE_LINES = 3, 2
+"""Reserved from the start, so that nothing below moves while a text grows."""
 
 
 class PlayerView(QWidget):
@@ -35,8 +38,8 @@ class PlayerView(QWidget):
         super().__init__()
         self.transport = Transport()
         self.knobs = DecodeKnobs()
-        self.status = wrapped()
-        self.timeline_area = StepTimelineArea()
+        self.status = _Reserving(_STATUS_LINES)
+        self.timeline_area = StepTimelineArea(_TIMELINE_LINES)
         self.timeline = self.timeline_area.timeline
         self.texts = TextList()
         self.use = QPushButton("Use this text")
@@ -70,7 +73,7 @@ class PlayerView(QWidget):
         whole.setContentsMargins(0, 2, 0, 0)
         whole.setSpacing(6)
         whole.addWidget(self.transport)  # what stops the player never scrolls away
-        self.area = scrolling(page)
+        self.area = scrolling(page, keeps_width=True)
         whole.addWidget(self.area, 1)
         self._bring = QTimer(self)  # when it has been laid out
         self._bring.setSingleShot(True)
@@ -138,3 +141,23 @@ class PlayerView(QWidget):
         if awaits and self.page == CANDIDATES:
             return self.timeline_area, self.candidates, self.candidates.head
         return self.tabs, self.pages[self.page], None
+
+
+class _Reserving(QLabel):
+    """A sentence that breaks its lines, in the room of so many lines also where it is shorter."""
+
+    def __init__(self, lines: int) -> None:
+        super().__init__()
+        self._lines = lines
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setWordWrap(True)
+        self.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(40, self._reserved())
+
+    def heightForWidth(self, width: int) -> int:
+        return max(super().heightForWidth(width), self._reserved())
+
+    def _reserved(self) -> int:
+        return self.fontMetrics().lineSpacing() * self._lines

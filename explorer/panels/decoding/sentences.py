@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from explorer.panels.decoding.answers import SearchAnswers
-from explorer.panels.decoding.layout import log_text
+from explorer.panels.decoding.layout import log_text, ranked_text
 from explorer.session.branches import Branches, Node
 from explorer.widgets.number_text import MINUS, percent_text
 from explorer.widgets.token_text import shortened
@@ -11,7 +11,10 @@ from models.protocol.decoding import DecodeStepView
 from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.interventions import Intervention, describe
 
-READY = "Press Step to let the model write one token, or Play."
+READY = "Press Step to let the model write one token, or Play for up to {}."
+ANEW = (
+    "This text is over. Step and Play write another from the prompt, with what is set now; this one stays in Branches."
+)
 ENDINGS = {
     "model": "The model ended the text.",
     "context": "The context is full: the model takes no more tokens.",
@@ -92,8 +95,8 @@ def _number(value: float) -> str:
 
 def step_words(view: DecodeStepView, branches: Branches) -> str:
     if view.chosen is None:
-        best = f"best so far “{view.text.strip()}”, log-probability {log_text(view.log_probability)}"
-        return f"Step {view.request.number}: {best}."
+        ranked = ranked_text(view.log_probability, len(view.ids), view.request.settings)
+        return f"Step {view.request.number}: best so far “{view.text.strip()}”, log-probability {ranked}."
     how = "you chose" if view.request.forced is not None else "drew" if view.drawn is not None else "took"
     place = f" in position {view.place}" if view.place is not None else ""
     chance = percent_text(view.chosen.probability)

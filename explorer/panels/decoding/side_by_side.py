@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
+from explorer.panels.decoding.layout import score
 from explorer.session.branches import ROOT, Branches
 from models.protocol.decoding import Beam, DecodeSamplesView, DecodeStepView
 from models.protocol.decoding_settings import DecodeSettings
@@ -21,6 +22,7 @@ class SideText:
     ended: bool
     is_shown: bool
     is_best: bool
+    length: int  # tokens
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,7 @@ class SampleSet:
                     ended=bool(written) and written[-1].ended,
                     is_shown=sample == shown,
                     is_best=False,
+                    length=len(written),
                 )
             )
         return found
@@ -102,16 +105,13 @@ def alive(views: Sequence[DecodeStepView]) -> list[Beam]:
     if not views:
         return []
     settings, last = views[-1].request.settings, views[-1]
-    finished = sorted(
-        (beam for view in views for beam in view.beams if beam.finished), key=lambda beam: -score(beam, settings)
-    )[: settings.beams]
+
+    def rank(beam: Beam) -> float:
+        return -score(beam.log_probability, len(beam.ids), settings)
+
+    finished = sorted((beam for view in views for beam in view.beams if beam.finished), key=rank)[: settings.beams]
     running = [] if last.ending else [beam for beam in last.beams if beam.kept]
-    return sorted([*finished, *running], key=lambda beam: -score(beam, settings))
-
-
-def score(beam: Beam, settings: DecodeSettings) -> float:
-    """What the search ranks by: the log-probability, divided by the length to the power of the length penalty."""
-    return beam.log_probability / float(len(beam.ids) ** settings.length_penalty)
+    return sorted([*finished, *running], key=rank)
 
 
 def best_of(views: Sequence[DecodeStepView]) -> Beam | None:
@@ -142,6 +142,7 @@ def beam_texts(views: Sequence[DecodeStepView], shown: Beam | None) -> list[Side
             beam.finished,
             shown is not None and beam.node == shown.node,
             best is not None and beam.node == best.node,
+            len(beam.ids),
         )
         for beam in alive(views)
     ]

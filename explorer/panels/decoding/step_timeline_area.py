@@ -13,15 +13,15 @@ from explorer.widgets.bounded_area import BoundedArea
 
 
 class StepTimelineArea(BoundedArea):
-    """Holds a `timeline`, as high as its steps need up to `most_lines` lines; beyond them it follows the current one.
+    """Holds a `timeline`, always as high as `lines` lines of steps; of more it follows the current one.
 
     So what stands below stays where it is, however long the text becomes.
     """
 
-    def __init__(self, most_lines: int = 3, parent: QWidget | None = None) -> None:
+    def __init__(self, lines: int, parent: QWidget | None = None) -> None:
         self.timeline = StepTimeline()
         super().__init__(self.timeline, parent)
-        self._most_lines = most_lines
+        self._lines = lines
         self.fit_height()
 
     def set_steps(self, steps: Sequence[TimelineStep], current: int) -> None:
@@ -42,7 +42,7 @@ class StepTimelineArea(BoundedArea):
             self._follow()
 
     def wanted_height(self) -> int:
-        return min(self.timeline.heightForWidth(self.viewport().width()), self.timeline.height_of(self._most_lines))
+        return self.timeline.height_of(self._lines)
 
     def _follow(self) -> None:
         """Scroll, if need be, until the current step shows."""

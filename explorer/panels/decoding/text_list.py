@@ -8,13 +8,13 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from explorer.panels.decoding.branch_list import BranchList, BranchRow
-from explorer.panels.decoding.layout import column, log_text, plain, say
+from explorer.panels.decoding.layout import column, log_text, plain, ranked_text, say, score
 from explorer.panels.decoding.side_by_side import SideText
 from explorer.widgets.number_text import MINUS
 from explorer.widgets.page import wrapped
 from models.protocol.decoding_settings import DecodeSettings
 
-_BEAMS = "Beams, the best first{}. Pick one to look at:"
+_BEAMS = "Beams, the best first{}, the number beside each. Pick one to look at:"
 _SAMPLES = "Samples, each with its own draws. Pick one to look at:"
 _OTHER_SEARCH = "Made with {}. Step begins another search, with what is set now."
 _OTHER_SAMPLES = "Made with {}. Step goes on from here with what is set now."
@@ -47,21 +47,35 @@ class TextList(QWidget):
                 BranchRow(
                     text=_words(text, beams),
                     depth=0,
-                    value=log_text(text.log_probability),
+                    value=_number(text, search),
                     on_path=text.is_shown,
                     current=text.is_shown,
-                    tooltip=f"“{plain(text.text)}”: log-probability {text.log_probability:.4f}".replace("-", "−")
-                    + (". Ended" if text.ended else ""),
+                    tooltip=_tooltip(text, search),
                 )
                 for text in texts
             ]
         )
 
 
+def _number(text: SideText, search: DecodeSettings | None) -> str:
+    """What beams are ranked by; of samples, which are not, the log-probability."""
+    if search is None or not text.length:
+        return log_text(text.log_probability)
+    return log_text(score(text.log_probability, text.length, search))
+
+
+def _tooltip(text: SideText, search: DecodeSettings | None) -> str:
+    exact = f"{text.log_probability:.4f}".replace("-", MINUS)
+    is_ranked = search is not None and search.length_penalty != 0 and text.length > 0
+    ranked = f", ranked by {ranked_text(text.log_probability, text.length, search)}" if search and is_ranked else ""
+    ended = ". Ended" if text.ended else ""
+    return f"“{plain(text.text)}”: log-probability {exact}{ranked}{ended}"
+
+
 def _ranked(length_penalty: float) -> str:
-    """By what: it is not the number beside them."""
+    """By what."""
     if length_penalty == 0:
-        return ""
+        return " by log-probability"
     length = (
         "the length" if length_penalty == 1 else f"the length to the power of {length_penalty:g}".replace("-", MINUS)
     )

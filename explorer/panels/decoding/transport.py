@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSlider, QWidget
 
+from explorer.panels.decoding.layout import count
 from explorer.widgets.flow_layout import FlowLayout
 
 _SLOWEST, _FASTEST = 2000, 0  # ms between an answer and the next step
@@ -22,7 +23,7 @@ class Transport(QWidget):
         super().__init__(parent)
         self.restart_button = _button("Restart", "Go back to the prompt. What was written stays in Branches")
         self.back_button = _button("Back", "One step back")
-        self.play_button = _button("Play", "Let the model write until it ends the text or the steps are used up")
+        self.play_button = _PlayButton("Play")
         self.play_button.setCheckable(True)
         self.step_button = _button("Step", "Let the model write one token")
         self.step_button.setProperty("role", "primary")
@@ -55,13 +56,29 @@ class Transport(QWidget):
         left = 1 - self.speed.value() / _NOTCHES
         return round(_FASTEST + (_SLOWEST - _FASTEST) * left**2)
 
-    def show_state(self, playing: bool, can_go_back: bool, can_step: bool) -> None:
+    def show_state(self, playing: bool, can_go_back: bool, can_step: bool, steps: int) -> None:
+        """`steps` is how many the model writes at most."""
+        self.play_button.setToolTip(
+            f"Let the model write until it ends the text or has written {count(steps, 'token')} (Steps, under Settings)"
+        )
         self.play_button.setText("Pause" if playing else "Play")
         self.play_button.setChecked(playing)
         self.play_button.setEnabled(playing or can_step)
         self.step_button.setEnabled(can_step and not playing)
         self.back_button.setEnabled(can_go_back)
         self.restart_button.setEnabled(can_go_back)
+
+
+class _PlayButton(QPushButton):
+    """As wide as the wider of its names, so that the buttons beside it stay where they are."""
+
+    def sizeHint(self) -> QSize:
+        hint = super().sizeHint()
+        widest = max(self._width_of(name) for name in ("Play", "Pause"))
+        return QSize(hint.width() + widest - self._width_of(self.text()), hint.height())
+
+    def _width_of(self, name: str) -> int:
+        return self.fontMetrics().size(Qt.TextFlag.TextShowMnemonic, name).width()  # as Qt's own hint measures it
 
 
 def _button(text: str, tooltip: str) -> QPushButton:

@@ -42,7 +42,9 @@ def caption(state: State, row: ShownRow, is_shaded: bool) -> str:
     before = "" if state.up_to_date else "tokens of the last text that ran · "
     is_picture = state.ran is not None and state.ran.seen is not None
     by, head = "colour" if is_picture else "shades" if is_shaded else "arcs", head_name(state)
-    wrote = f" as it wrote “{row.wrote}”" if is_shaded and row.wrote else ""
+    is_typed = state.ran is not None and state.ran.inputs.target is not None
+    how = "when “{}”, which was typed, was due" if is_typed else "as it wrote “{}”"
+    wrote = f" {how.format(row.wrote)}" if is_shaded and row.wrote else ""
     merged = f" · {MERGED}" if row.is_merged else ""
     return f"{before}{by}: {head[0].lower()}{head[1:]}, from “{row.name}”{wrote}{merged}"
 

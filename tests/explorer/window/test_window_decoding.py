@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 
 from explorer.panels.decoding.player_view import ATTENTION, CANDIDATES
 from explorer.session.files import load, save
@@ -221,3 +221,26 @@ def test_settings_are_undone_and_saved_like_all_else(window, tmp_path):
     settle(window)
     assert (decode.view.knobs.strategy, decode.view.knobs.fields["beams"].text()) == ("beam", "2")
     assert texts(window) == found
+
+
+def test_no_button_moves_while_a_text_grows(window):
+    decode = panel(window)
+    decode.view.knobs.more.setChecked(False)  # with the numbers open the first step scrolls to its candidates
+
+    def places() -> dict[str, QRect]:
+        for _ in range(5):  # until all of it is laid out
+            QApplication.processEvents()
+        buttons = [button for button in decode.findChildren(QAbstractButton) if button.isVisible()]
+        return {button.text(): QRect(button.mapTo(window, QPoint()), button.size()) for button in buttons}
+
+    start = places()
+    assert {"Restart", "Back", "Play", "Step", "Use this text", "Settings", "Candidates", "Cache"} <= set(start)
+    for _ in range(20):  # to where the steps are used up, and the sentence is the longest
+        pressed(window, decode.view.transport.step_button)
+        settle(window)
+        assert places() == start
+    assert "All 20 steps are used up" in decode.view.status.text()
+    assert not decode.view.transport.step_button.isEnabled()
+    decode.view.transport.show_state(True, True, True, 20)
+    assert places() == {"Pause" if name == "Play" else name: place for name, place in start.items()}
+    decode.view.transport.show_state(False, True, False, 20)

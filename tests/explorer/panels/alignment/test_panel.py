@@ -11,7 +11,7 @@ from PySide6.QtTest import QTest
 
 from explorer.panels.alignment.panel import ALL, LAYER, NEXT, AlignmentPanel, sentence, words
 from explorer.session.hover import NOTHING, Pointed
-from explorer.session.intents import SelectCell, SelectHead, SelectQuery, SetView
+from explorer.session.intents import SelectCell, SelectHead, SelectQuery, SetView, UseWritten
 from explorer.session.state import State
 from models.protocol.alignment import AlignmentRequest
 from models.protocol.loading import LoadRequest
@@ -161,3 +161,15 @@ def test_words_instead_of_pieces(panel, session):
     assert "wrote “gatos”" in panel.sentence.text()
     QTest.mouseClick(panel.ribbons, Qt.MouseButton.LeftButton, pos=panel.ribbons.word_rect(1, 2).center().toPoint())
     assert session.state.selection.query == 3
+
+
+def test_of_a_typed_target_the_model_wrote_nothing(panel, session):
+    assert "the model wrote “gato”" in panel.sentence.text()
+    typed = answers.translation(2, target="El gato")
+    session.dispatch(UseWritten("El gato"))
+    session.arrive(typed)
+    session.arrive(answers.alignment_view(WEIGHTS, CROSS, 3, run=2))
+    shown = [panel.sentence.text(), panel.reading.text(), panel.table.accessibleDescription()]
+    assert panel.sentence.text().startswith("The weights when “gato”, which was typed, was due: 80 % on “cat”")
+    assert "This target was typed" in panel.reading.text()
+    assert not any("wrote" in text for text in shown)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from PySide6.QtCore import Qt
 
+from explorer.panels.decoding.layout import plain
 from explorer.panels.decoding.player_view import ATTENTION
 from models.protocol.decoding import DecodeRowsView
 from tests.explorer.panels.decoding.answered import DECODING, LEFT, TEXT, click_row, press, shown_rows, steps
@@ -127,3 +129,20 @@ def test_a_picked_beam_is_followed_and_its_text_can_be_used(qtbot, session, pane
     text = player.shown_beam.text
     qtbot.mouseClick(panel.view.use, LEFT)
     assert session.state.document.text == TEXT + text
+
+
+@pytest.mark.parametrize(("penalty", "heading"), [("1", "/ the length"), ("0", "by log-probability,"), ("2", "of 2,")])
+def test_beams_show_what_they_are_ranked_by(qtbot, session, panel, penalty, heading):
+    qtbot.mouseClick(panel.view.knobs.strategy_buttons.button(2), LEFT)
+    panel.view.knobs.set_number("length_penalty", penalty)
+    steps(qtbot, session, panel, 4)
+    shown = panel.view.texts
+    assert heading in shown.heading.text()
+    numbers = [float(row.value.replace("−", "-")) for row in shown.list.rows]
+    assert numbers == sorted(numbers, reverse=True)
+    by_text = {plain(beam.text): beam for view in panel.player.work.search.views for beam in view.beams}
+    for row, number in zip(shown.list.rows, numbers, strict=True):
+        beam = by_text[row.text.split("  (")[0]]
+        assert number == pytest.approx(beam.log_probability / len(beam.ids) ** float(penalty), abs=0.0051)
+        assert f"{beam.log_probability:.4f}".replace("-", "−") in row.tooltip
+    assert f"= {shown.list.rows[0].value}" in panel.view.status.text() or penalty == "0"

@@ -64,23 +64,21 @@ def test_the_timeline_wraps_and_any_step_can_be_gone_to(qtbot):
         qtbot.keyClick(timeline, Qt.Key.Key_Right)
 
 
-def test_a_long_text_takes_three_lines_and_shows_the_step_that_is_looked_at(qtbot):
-    area = StepTimelineArea()
+def test_any_text_takes_three_lines_and_shows_the_step_that_is_looked_at(qtbot):
+    area = StepTimelineArea(3)
     area.resize(300, 40)
     show(qtbot, area, 300)
-    heights = []
     for count in (1, 8, 40, 500):
         steps = [TimelineStep(f"token {i}", 0.5) for i in range(count)]
         for current in (count, 1, count // 2, count):
             area.set_steps(steps, current)
             chip = area.timeline.step_rect(current).toRect().translated(area.timeline.pos())
             assert area.viewport().rect().contains(chip), (count, current)
-        heights.append(area.height())
-    assert heights[0] < heights[1] < heights[2] == heights[3] == area.timeline.height_of(3)
+        assert area.height() == area.timeline.height_of(3)
 
 
 def test_what_a_person_scrolled_to_stays_while_nothing_is_written(qtbot):
-    area, steps = StepTimelineArea(), [TimelineStep(f"token {i}", 0.5) for i in range(200)]
+    area, steps = StepTimelineArea(3), [TimelineStep(f"token {i}", 0.5) for i in range(200)]
     show(qtbot, area, 300)
     area.set_steps(steps, 200)
     area.verticalScrollBar().setValue(0)

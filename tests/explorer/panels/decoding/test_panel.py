@@ -128,3 +128,48 @@ def test_it_fits_a_narrow_column_light_and_dark(qtbot, session, panel):
         press(qtbot, session, panel.view.tabs.button(page))
         assert panel.minimumSizeHint().width() <= 440
         assert not panel.grab().toImage().isNull()
+
+
+def test_another_strategy_begins_again_at_the_prompt_once_a_text_is_over(qtbot, session, panel):
+    panel.view.knobs.set_number("steps", "3")
+    assert "Play for up to 3 tokens" in panel.view.status.text()
+    steps(qtbot, session, panel, 3)
+    greedy = session.state.document.branches.path()
+    assert "All 3 steps are used up" in panel.view.status.text()
+    assert not panel.view.transport.play_button.isEnabled()
+    qtbot.mouseClick(panel.view.knobs.strategy_buttons.button(1), LEFT)
+    assert panel.view.transport.play_button.isEnabled()
+    assert "write another from the prompt" in panel.view.status.text()
+    panel.view.transport.speed.setValue(panel.view.transport.speed.maximum())
+    qtbot.mouseClick(panel.view.transport.play_button, LEFT)
+
+    def ended() -> bool:
+        session.answer()
+        path = session.state.document.branches.path()
+        return len(path) == 3 and panel.view.transport.play_button.text() == "Play" and path != greedy
+
+    qtbot.waitUntil(ended)
+    drawn = [node.settings.strategy for node in session.state.document.branches.path()]
+    assert drawn == ["sample"] * 3
+    assert "All 3 steps are used up" in panel.view.status.text()
+    assert not panel.view.transport.play_button.isEnabled()
+    assert {node.id for node in greedy} <= {node.id for node in session.state.document.branches.nodes}
+    panel.view.knobs.set_number("samples", "2")
+    assert panel.view.transport.step_button.isEnabled()
+    steps(qtbot, session, panel, 1)
+    assert panel.view.timeline.current == 1
+    assert len(panel.view.texts.list.rows) == 2
+
+
+def test_another_seed_begins_again_too_and_an_unfinished_text_goes_on(qtbot, session, panel):
+    panel.view.knobs.set_number("steps", "3")
+    steps(qtbot, session, panel, 2)
+    qtbot.mouseClick(panel.view.knobs.strategy_buttons.button(1), LEFT)
+    steps(qtbot, session, panel, 1)
+    strategies = [node.settings.strategy for node in session.state.document.branches.path()]
+    assert strategies == ["greedy", "greedy", "sample"]
+    assert not panel.view.transport.step_button.isEnabled()
+    panel.view.knobs.set_number("seed", "7")
+    assert panel.view.transport.step_button.isEnabled()
+    steps(qtbot, session, panel, 1)
+    assert [node.settings.seed for node in session.state.document.branches.path()] == [7]
