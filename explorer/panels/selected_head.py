@@ -12,8 +12,9 @@ from explorer.session.state import State
 from explorer.widgets.token_text import shortened
 from models.protocol.comparison import CompareRequest, CompareView
 from models.protocol.head import HeadRequest, HeadView, RowRequest, RowView
+from models.protocol.matrices import MatricesRequest, window_start
 from models.protocol.running import Ran
-from models.protocol.values import Site, Token, site_tokens
+from models.protocol.values import CheckpointInfo, Site, Token, site_tokens
 from models.protocol.words import Words, word_label
 from models.protocol.words import site_words as words_of_site
 
@@ -65,6 +66,23 @@ def wanted_comparison(state: State) -> CompareRequest | None:
     if view is None or replace(view.request, have=0.0) != request:
         return request
     return None if view.done == 1 else replace(request, have=view.done)
+
+
+def wanted_matrices(state: State) -> MatricesRequest | None:
+    """The selected head as matrices, of a long text a window about the selected cell, unless they are here."""
+    ran, site, selection = state.ran, state.site, state.selection
+    if ran is None or site is None:
+        return None
+    starts = window_start(selection.query, site.queries), window_start(selection.key, site.keys)
+    wanted = MatricesRequest(
+        run=ran.run, site=site.ref, head=selection.head, first_query=starts[0], first_key=starts[1]
+    )
+    return None if state.results.has_answer_to(wanted) else wanted
+
+
+def why_no_matrices(info: CheckpointInfo) -> str:
+    """Why a model's attention cannot be shown as a product of matrices; "" where it can."""
+    return "A recurrent model scores one pair after the other: see Cell." if info.textbook else info.weights_only
 
 
 def head_name(state: State) -> str:

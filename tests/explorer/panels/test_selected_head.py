@@ -13,9 +13,12 @@ from explorer.panels.selected_head import (
     token_word,
     wanted_comparison,
     wanted_head,
+    wanted_matrices,
+    why_no_matrices,
 )
 from explorer.session.intents import SelectHead, SelectQuery
 from explorer.session.state import State
+from models.protocol.matrices import WINDOW
 from models.protocol.values import SiteRef
 from tests.explorer.session import answers
 
@@ -73,3 +76,22 @@ def test_a_comparison_that_comes_in_parts_is_asked_for_until_it_is_whole():
     assert moved is not None
     assert (moved.have, moved.position) == (0, 1)
     assert wanted_comparison(answers.after(part, answers.comparison(first, done=1.0))) is None
+
+
+def test_of_a_long_text_the_matrices_of_a_window_about_the_selection_are_wanted(running):
+    assert wanted_matrices(State()) is None
+    wanted = wanted_matrices(running)
+    assert wanted is not None
+    assert (wanted.site, wanted.first_query, wanted.first_key) == (SiteRef("decoder", 5), 0, 0)
+    long = answers.after(State(), answers.loaded(), answers.ran(text="a " * 200), SelectQuery(100))
+    wanted = wanted_matrices(long)
+    assert wanted is not None
+    assert wanted.first_query <= 100 < wanted.first_query + WINDOW
+    assert wanted_matrices(answers.after(long, SelectQuery(101))) == wanted
+
+
+def test_why_a_model_has_no_matrices():
+    info = answers.loaded().info
+    assert why_no_matrices(info) == ""
+    assert why_no_matrices(replace(info, weights_only="Only its weights.")) == "Only its weights."
+    assert "one pair after the other" in why_no_matrices(replace(info, textbook=True))

@@ -1,0 +1,164 @@
+"""The page of matrices, with pointer and keys."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+
+from explorer.panels.flow.matrices import MatricesPage
+from explorer.panels.flow.matrices_layout import ABOVE, BANDS, WITH_NUMBERS, Layout, Room
+from explorer.panels.flow.matrices_scene import NAMES, Lit, Place
+from explorer.theme import DARK, LIGHT
+from tests.explorer.panels.flow.matrices_views import names, scene_of, shown
+from tests.explorer.widgets.pointer import move_pointer
+
+ROOM = Room(50, 40, 20, 60, 8)
+
+
+@pytest.fixture
+def page(qtbot) -> MatricesPage:
+    made = MatricesPage()
+    qtbot.addWidget(made)
+    made.resize(1240, 620)
+    made.show_view(shown(), *names(shown()))
+    made.set_selection(13, 1)
+    made.show()
+    qtbot.waitExposed(made)
+    return made
+
+
+def middle(page: MatricesPage, place: Place) -> QPoint:
+    return page.picture.cell_rect(place).center().toPoint()
+
+
+@pytest.mark.parametrize("size", [(1240, 480), (760, 480), (430, 400), (2000, 1200)])
+def test_rows_of_a_query_lie_at_one_height_and_nothing_overlaps(size) -> None:
+    scene = scene_of(shown())
+    layout = Layout.fitted(scene, ROOM, *size)
+    rects = layout.rects
+    assert set(rects) == set(NAMES)
+    assert not any(a.intersects(b) for a, b in itertools.combinations(rects.values(), 2))
+    for band in layout.bands:
+        assert len({rects[name].top() for name in band}) == 1
+    for below, above in ABOVE.items():
+        assert (rects[below].left(), rects[below].width()) == (rects[above].left(), rects[above].width())
+        assert rects[above].bottom() < rects[below].top()
+    assert layout.size.width() <= size[0]
+    for name in NAMES:
+        rows, columns = scene.matrices[name].values.shape
+        for place in (Place(name, 0, 0), Place(name, rows - 1, columns - 1)):
+            cell = layout.cell(place).center()
+            assert layout.place_at(cell.x(), cell.y()) == place
+
+
+def test_a_wide_room_has_one_band_and_a_narrow_one_three() -> None:
+    scene = scene_of(shown())
+    assert Layout.fitted(scene, ROOM, 1900, 700).bands is BANDS[0]
+    assert Layout.fitted(scene, ROOM, 430, 2000).bands is BANDS[2]
+
+
+def test_numbers_stand_in_cells_of_40_pixels() -> None:
+    scene = scene_of(shown())
+    small, large = Layout.at(scene, ROOM, 39, BANDS[0]), Layout.at(scene, ROOM, 40, BANDS[0])
+    assert not any(small.has_numbers(name) for name in NAMES)
+    assert all(large.has_numbers(name) for name in NAMES)
+
+
+def test_pointing_at_a_number_lights_what_made_it_and_says_the_sum(page) -> None:
+    told = []
+    page.hovered.connect(lambda query, key: told.append((query, key)))
+    move_pointer(page.picture, middle(page, Place("output", 13, 5)))
+    assert page.picture.lit == (Lit("weights", 13, None), Lit("v", None, 5))
+    assert page.what.text() == "output of the head at “q13”, dimension 5"
+    assert page.sum.toPlainText() == scene_of(shown()).sum_of(Place("output", 13, 5))
+    move_pointer(page.picture, middle(page, Place("weights", 13, 1)))
+    assert told == [(13, -1), (13, 1)]
+    move_pointer(page.picture, QPoint(1, 1))
+    assert told[-1] == (-1, -1)
+    assert page.picture.told == Place("raw", 13, 1)
+
+
+def test_a_click_selects_the_cell(page) -> None:
+    chosen = []
+    page.cell_selected.connect(lambda query, key: chosen.append((query, key)))
+    for place in (Place("weights", 7, 3), Place("q", 4, 9), Place("k", 2, 6), Place("output", 11, 0)):
+        QTest.mouseClick(page.picture, Qt.MouseButton.LeftButton, pos=middle(page, place))
+    assert chosen == [(7, 3), (4, 3), (4, 6), (11, 6)]
+    page.set_selection(2, 2)
+    assert chosen[-1] == (11, 6)
+    assert page.picture.told in (Place("output", 2, 0), Place("output", 11, 0))
+
+
+def test_keys_go_from_number_to_number_and_from_matrix_to_matrix(page) -> None:
+    chosen = []
+    page.cell_selected.connect(lambda query, key: chosen.append((query, key)))
+    picture = page.picture
+    QTest.keyClick(picture, Qt.Key.Key_Up)
+    QTest.keyClick(picture, Qt.Key.Key_Right)
+    assert chosen == [(12, 1), (12, 2)]
+    for key, place in (
+        (Qt.Key.Key_PageDown, Place("scaled", 12, 2)),
+        (Qt.Key.Key_PageDown, Place("masked", 12, 2)),
+        (Qt.Key.Key_PageDown, Place("weights", 12, 2)),
+        (Qt.Key.Key_PageDown, Place("v", 2, 0)),
+        (Qt.Key.Key_Right, Place("v", 2, 1)),
+        (Qt.Key.Key_PageDown, Place("output", 12, 1)),
+        (Qt.Key.Key_PageDown, Place("output", 12, 1)),
+        (Qt.Key.Key_Down, Place("output", 13, 1)),
+        (Qt.Key.Key_Down, Place("output", 13, 1)),  # the last row
+    ):
+        QTest.keyClick(picture, key)
+        assert picture.told == place
+    assert chosen[-1] == (13, 2)
+
+
+def test_zoom(page) -> None:
+    fitted = page.picture.token_size
+    assert page.fit.isChecked()
+    QTest.mouseClick(page.numbers, Qt.MouseButton.LeftButton)
+    assert page.picture.token_size >= WITH_NUMBERS
+    assert page.numbers.isChecked()
+    assert not page.fit.isChecked()
+    visible = page.picture.visibleRegion().boundingRect()
+    assert visible.intersects(page.picture.cell_rect(Place("raw", 13, 1)).toRect())
+    QTest.keyClick(page.picture, Qt.Key.Key_0)
+    assert page.picture.token_size == fitted
+    QTest.keyClick(page.picture, Qt.Key.Key_Plus)
+    assert page.picture.token_size > fitted
+    assert not page.numbers.isChecked()
+    QTest.mouseClick(page.fit, Qt.MouseButton.LeftButton)
+    assert page.picture.token_size == fitted
+
+
+def test_places_are_counted_in_the_whole_text(page) -> None:
+    view = shown(30, 20, times=8)
+    page.show_view(view, *names(view))
+    page.set_selection(40, 25)
+    chosen = []
+    page.cell_selected.connect(lambda query, key: chosen.append((query, key)))
+    assert page.picture.told == Place("raw", 10, 5)
+    QTest.mouseClick(page.picture, Qt.MouseButton.LeftButton, pos=middle(page, Place("weights", 63, 0)))
+    assert chosen == [(93, 20)]
+    assert "A window about the selection" in page.note.text()
+
+
+def test_a_reason_takes_the_place_of_matrices(page) -> None:
+    page.show_reason("There are no scores.")
+    assert page.picture.empty_text == "There are no scores."
+    assert page.picture.told is None
+    assert not page.sum.isVisible()
+    QTest.keyClick(page.picture, Qt.Key.Key_Down)
+    page.show_view(shown(), *names(shown()))
+    assert page.sum.isVisible()
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
+def test_it_is_drawn_in_both_themes_with_and_without_numbers(page, theme) -> None:
+    page.picture.set_theme(theme)
+    page.picture.fit()
+    plain = page.picture.grab().toImage()
+    page.picture.show_numbers()
+    assert page.picture.grab().toImage().size() != plain.size()
