@@ -17,7 +17,7 @@ from models.files.whole_files import write_whole
 
 log = logging.getLogger(__name__)
 
-LAYOUT_VERSION = 1
+LAYOUT_VERSION = 2
 """Raised when panels change places or names: an older layout is then not restored."""
 
 MOST_RECENT = 8

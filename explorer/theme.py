@@ -51,6 +51,10 @@ class Theme:
     assistant: str
     first: str  # of two texts that are read together; told apart by the kind of line too
     second: str
+    stream: str  # the residual stream, where it is not the selected token's
+    attention: str  # what attention wrote into it
+    cross: str  # what cross-attention wrote
+    feed_forward: str  # what the feed-forward network wrote
 
 
 LIGHT = Theme(
@@ -78,6 +82,10 @@ LIGHT = Theme(
     assistant="#7a3fb8",
     first="#008577",
     second="#7a3fb8",
+    stream="#d3d9e4",
+    attention="#d97706",
+    cross="#8e5bd0",
+    feed_forward="#0f9d76",
 )
 
 DARK = Theme(
@@ -105,6 +113,10 @@ DARK = Theme(
     assistant="#d98fe0",
     first="#2fb89a",
     second="#d98fe0",
+    stream="#3b4252",
+    attention="#e8983a",
+    cross="#b693f0",
+    feed_forward="#4fd1a5",
 )
 
 

@@ -14,12 +14,14 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from explorer.panels.path import PathEnd, path_of
 from explorer.session.hover import Hover, Pointed
-from explorer.session.intents import Intent
+from explorer.session.intents import Intent, SetView
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.theme import LIGHT, Theme
 from explorer.widgets.card import Card
+from explorer.widgets.path_bar import PathBar
 from models.protocol.request import Request
 from models.protocol.values import CheckpointInfo
 
@@ -57,6 +59,8 @@ class Panel(QWidget):
 
     failed = Signal(str)
     """It has raised and is switched off; what it raised, in short."""
+    front_wanted = Signal(str)
+    """Another panel is to come to the front; its name."""
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -66,6 +70,7 @@ class Panel(QWidget):
         self._rendered: State | None = None
         self._asked: Request | None = None
         self._is_off = False
+        self._path: tuple[PathBar, PathEnd] | None = None
         session.changed.connect(self._on_changed)
         hover.changed.connect(self._on_hover)
 
@@ -100,6 +105,32 @@ class Panel(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(widget)
+
+    def show_path(self, end: PathEnd) -> PathBar:
+        """A line that says the way from the model to what this panel shows, its `end`; each step can be gone to."""
+        bar = PathBar()
+        bar.chosen.connect(self._go)
+        self._path = (bar, end)
+        return bar
+
+    def path_end(self) -> PathEnd:
+        """Which step of the path is this panel's own."""
+        assert self._path is not None
+        return self._path[1]
+
+    def _go(self, number: int) -> None:
+        steps = path_of(self.session.state)
+        if number < len(steps):
+            step = steps[number]
+            if step.distance is not None:
+                self.dispatch(SetView("distance", step.distance))
+            self.front_wanted.emit(step.panel)
+
+    def _render_path(self, state: State) -> None:
+        if self._path is not None:
+            steps = path_of(state)
+            here = next((i for i, step in enumerate(steps) if step.end == self.path_end()), -1)
+            self._path[0].set_steps([(step.label, step.tooltip) for step in steps], here)
 
     def is_waiting(self) -> bool:
         """Whether it can be seen and still lacks something."""
@@ -142,6 +173,7 @@ class Panel(QWidget):
         if state is not self._rendered:
             old, self._rendered = self._rendered, state
             self.render_state(state, old)
+            self._render_path(state)
             self._mark_edited(state)
         for card in self._cards:
             card.set_refusal(self._refusal(state))

@@ -19,6 +19,7 @@ from explorer.session.session import Session
 GROUP = "attention_explorer.panels"
 
 _BUILT_IN = (  # name, title, class
+    ("flow", "Flow", "flow.panel:FlowPanel"),
     ("heads", "All heads", "head_atlas.panel:HeadAtlasPanel"),
     ("map", "Head", "head_map.panel:HeadMapPanel"),
     ("next", "Next", "next_token.panel:NextTokenPanel"),

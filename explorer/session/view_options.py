@@ -13,6 +13,9 @@ Normalisation = Literal["none", "row", "column", "difference"]
 Block = Literal["all", "aa", "ab", "ba", "bb"]
 """Which part of a map of two texts is shown: "ab" is from the first text to the second."""
 
+Distance = Literal["model", "block", "attention"]
+"""How near the picture of the model is: all of it, one block box by box, its attention as matrices."""
+
 MOST_CANDIDATES = 100
 """Candidates that the next-token bars can list."""
 
@@ -31,6 +34,8 @@ class ViewOptions:
     top: int = 10  # candidates listed in the next-token bars
     edit_scope: Literal["head", "layer", "everywhere"] = "head"  # where a mask or scale that is set now applies
     painting: Literal["off", "block", "allow"] = "off"  # what a drag over the head map does to cells
+    distance: Distance = "model"  # of the picture of the model
+    reduce_motion: bool = False  # nothing moves by itself: what is played jumps
 
     @property
     def lasting(self) -> ViewOptions:

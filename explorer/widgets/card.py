@@ -74,6 +74,10 @@ class Card(QFrame):
         self._subtitle.setText(subtitle)
         self._subtitle.setToolTip(subtitle)
 
+    def set_path(self, path: QWidget) -> None:
+        """Put a line above the title that says where this is."""
+        self._column.insertWidget(0, path)
+
     def set_mark(self, text: str, tooltip: str = "") -> None:
         """A short warning in a frame beside the title; "" takes it away."""
         self._mark.setText(text)

@@ -30,7 +30,7 @@ from models.protocol.loading import Loaded
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-SEEN_FIRST = ("heads", "map", "next")
+SEEN_FIRST = ("flow", "next")
 """The panels that the first layout shows. The others are made one by one after the window has been painted."""
 
 
@@ -155,6 +155,7 @@ class Contents(QWidget):
         for panel in opened.panels:
             self._panels[panel.name] = panel
             panel.failed.connect(partial(self._on_panel_failed, panel))
+            panel.front_wanted.connect(self._bring_to_front)
             panel.attempt(partial(panel.set_theme, self.theme))
             if panel.name not in self.dock_host.docks:
                 place = self.dock_host.reserve if self._looks_for_more else self.dock_host.reserve_beside
@@ -166,6 +167,11 @@ class Contents(QWidget):
             self._show_said_of_panels()
             if point.name in self.dock_host.docks and point.name not in self._panels:
                 self._put_away(point.name)
+
+    def _bring_to_front(self, name: str) -> None:
+        """Show a panel that another one asks for, where there is one."""
+        if name in self.dock_host.docks:
+            self.dock_host.raise_panel(name)
 
     def _put_away(self, name: str) -> None:
         """Take a panel that there is none of out of the window."""

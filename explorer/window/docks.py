@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from typing import Literal
+
 from PySide6.QtCore import QByteArray, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QSizePolicy, QTabBar, QTabWidget, QVBoxLayout, QWidget
@@ -10,15 +13,24 @@ from explorer.panels.base import Panel
 from explorer.settings import LAYOUT_VERSION
 from explorer.theme import LIGHT, Theme
 
-_FIRST_COLUMNS = ("heads", "map", "next")
+Arrangement = Literal["flow", "heads"]
+"""Which layout to begin with: the picture of the model and what is said of it, or all heads beside the selected one."""
+
+_COLUMNS: dict[Arrangement, tuple[tuple[str, ...], ...]] = {
+    "flow": (("flow", "heads"), ("next", "map")),
+    "heads": (("heads",), ("map",), ("next",)),
+}
+"""The panels of each column, that in front first. All others are behind those of the last one."""
 
 _AS_SHARED = 0.03
 """How far from its share a column's width may be and still count as nobody's choice."""
 
 
-def shares(text_scale: float) -> tuple[float, float, float]:
-    """What all heads, the head and the panels beside them get of the width: pictures give way to larger text."""
+def shares(text_scale: float, arrangement: Arrangement = "flow") -> tuple[float, ...]:
+    """What each column gets of the width: pictures give way to larger text."""
     more = min(max(text_scale, 1.0), 2.0) - 1
+    if arrangement == "flow":
+        return 0.62 - 0.12 * more, 0.38 + 0.12 * more
     return 0.26 - 0.06 * more, 0.37 - 0.08 * more, 0.37 + 0.14 * more
 
 
@@ -114,7 +126,7 @@ class DockHost(QMainWindow):
 
     def reserve_beside(self, name: str, title: str) -> None:
         """As `reserve`, once the others have their places: where it was when they were restored, else behind them."""
-        first = self._first_columns()[-1]
+        first = self._arranged(self._arrangement())[-1][0]
         self.reserve(name, title)
         dock = self.docks[name]
         if not self.restoreDockWidget(dock):
@@ -135,49 +147,68 @@ class DockHost(QMainWindow):
         self.removeDockWidget(dock)
         dock.deleteLater()
 
-    def arrange(self, text_scale: float = 1.0) -> None:
-        """The layout that the window starts with: all heads, the head, and the other panels as tabs beside them."""
+    def arrange(self, text_scale: float = 1.0, arrangement: Arrangement = "flow") -> None:
+        """A layout that the window starts with."""
         self._text_scale = text_scale
         for dock in self.docks.values():
             dock.setFloating(False)
-            dock.show()
-        heads, head, first = self._first_columns()
-        self.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, heads)
-        self.splitDockWidget(heads, head, Qt.Orientation.Horizontal)
-        self.splitDockWidget(head, first, Qt.Orientation.Horizontal)
-        for dock in self.docks.values():
-            if dock not in (heads, head, first):
+            self.removeDockWidget(dock)  # Qt leaves the bar of tabs that are split up where it was
+        columns = self._arranged(arrangement)
+        self.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, columns[0][0])
+        for left, right in pairwise(columns):
+            self.splitDockWidget(left[0], right[0], Qt.Orientation.Horizontal)
+        for first, *behind in columns:
+            for dock in behind:
                 self.tabifyDockWidget(first, dock)
-        first.raise_()
+        for dock in self.docks.values():
+            dock.show()
+        for first, *_ in columns:
+            first.raise_()
         self._name_tabs()
-        self._share_width()
+        self._share_width(arrangement)
+
+    def _arranged(self, arrangement: Arrangement) -> list[list[QDockWidget]]:
+        """The docks of each column. One that is left out leaves its place to the next of all."""
+        wanted = [[name for name in names if name in self.docks] for names in _COLUMNS[arrangement]]
+        named = {name for names in wanted for name in names}
+        rest = [name for name in self.docks if name not in named]
+        for names in wanted[:-1]:
+            if not names and rest:
+                names.append(rest.pop(0))
+        wanted[-1] += rest
+        return [[self.docks[name] for name in names] for names in wanted if names]
 
     def set_text_scale(self, scale: float) -> None:
         """Share out the width anew for larger or smaller text, unless a person has shared it out otherwise."""
         if scale == self._text_scale:
             return
-        before, self._text_scale = shares(self._text_scale), scale
-        widths = [dock.width() for dock in self._columns()]
+        arrangement = self._arrangement()
+        before, self._text_scale = shares(self._text_scale, arrangement), scale
+        widths = [dock.width() for dock in self._fronts(arrangement)]
+        if len(widths) != len(before) or not sum(widths):
+            return
         off = [abs(width / sum(widths) - share) for width, share in zip(widths, before, strict=True)]
-        if sum(widths) and max(off) < _AS_SHARED:
-            self._share_width()
+        if max(off) < _AS_SHARED:
+            self._share_width(arrangement)
 
-    def _share_width(self) -> None:
-        whole = max(self.width(), 1)
-        widths = [round(share * whole) for share in shares(self._text_scale)]
-        self.resizeDocks(self._columns(), widths, Qt.Orientation.Horizontal)
+    def _arrangement(self) -> Arrangement:
+        """Which of the layouts the docks stand in, as far as can be told: a person may have moved them."""
+        flow, heads = self.docks.get("flow"), self.docks.get("heads")
+        together = flow is not None and heads is not None and heads in self.tabifiedDockWidgets(flow)
+        return "flow" if together else "heads"
 
-    def _columns(self) -> list[QDockWidget]:
-        """All heads, the head, and whichever of the tabs beside them is in front."""
-        heads, head, first = self._first_columns()
-        tabs = [first, *self.tabifiedDockWidgets(first)]
-        front = next((dock for dock in tabs if not dock.visibleRegion().isEmpty()), first)
-        return [heads, head, front]
+    def _share_width(self, arrangement: Arrangement) -> None:
+        whole, fronts = max(self.width(), 1), self._fronts(arrangement)
+        widths = [round(share * whole) for share in shares(self._text_scale, arrangement)]
+        self.resizeDocks(fronts, widths[: len(fronts)], Qt.Orientation.Horizontal)
 
-    def _first_columns(self) -> list[QDockWidget]:
-        """All heads, the head and the next token; in the place of one that is left out, the next panel of all."""
-        there = [self.docks[name] for name in _FIRST_COLUMNS if name in self.docks]
-        return [*there, *(dock for dock in self.docks.values() if dock not in there)][: len(_FIRST_COLUMNS)]
+    def _fronts(self, arrangement: Arrangement) -> list[QDockWidget]:
+        """Of each column, whichever of its tabs is in front."""
+        fronts = []
+        for first, *_ in self._arranged(arrangement):
+            tabs = [first, *self.tabifiedDockWidgets(first)]
+            fronts.append(next((dock for dock in tabs if not dock.visibleRegion().isEmpty()), first))
+        return fronts
 
     def raise_panel(self, name: str) -> None:
         """Bring a panel to the front, opening it where it was closed."""

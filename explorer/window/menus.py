@@ -18,6 +18,9 @@ from explorer.window.dialogs import FileDialogs
 from explorer.window.docks import DockHost
 from explorer.window.top_bar import TopBar
 
+_KEYS = {"flow": "F4"}
+"""Keys of panels that are not counted from Ctrl+1 on."""
+
 
 class Menued(Protocol):
     """What the menus ask of a window."""
@@ -34,6 +37,7 @@ class Menued(Protocol):
     def close(self) -> bool: ...
     def choose_checkpoint(self) -> None: ...
     def reset_layout(self) -> None: ...
+    def heads_side_by_side(self) -> None: ...
     def set_theme_name(self, name: ThemeName) -> None: ...
     def scale_text(self, factor: float) -> None: ...
     def set_full_screen(self, full: bool) -> None: ...
@@ -159,6 +163,8 @@ def _view(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
         menu.addMenu(submenu)
     fill_panel_menus(window, actions)
     _add(menu, actions, "reset", "&Reset the layout", "", window.reset_layout, "Put every panel back in its place")
+    tip = "All heads, the selected one and the other panels in three columns"
+    _add(menu, actions, "side_by_side", "Heads &side by side", "", window.heads_side_by_side, tip)
     menu.addSeparator()
     _choices(
         menu.addMenu("&Theme"),
@@ -173,6 +179,7 @@ def _view(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
     _choices_of_view(window, menu.addMenu("Thumbnails of &long texts"), actions, "pooling", pooled)
     _switch(window, menu, actions, "mean_column", "&Mean over heads beside each layer")
     _switch(window, menu, actions, "dim_special", "&Dim special tokens")
+    _switch(window, menu, actions, "reduce_motion", "Reduce m&otion")
     _switch(window, menu, actions, "words", "&Words instead of pieces")
     menu.addSeparator()
     _add(menu, actions, "larger", "&Larger text", ["Ctrl++", "Ctrl+="], lambda: window.scale_text(1.125))
@@ -190,10 +197,14 @@ def fill_panel_menus(window: Menued, actions: dict[str, QAction]) -> None:
     panels, show = window.panel_menus
     for menu in window.panel_menus:
         menu.clear()
-    for number, (name, dock) in enumerate(window.dock_host.docks.items(), start=1):
+    docks = window.dock_host.docks
+    keys = {
+        name: f"Ctrl+{number}" for number, name in enumerate((n for n in docks if n not in _KEYS), 1) if number <= 9
+    }
+    for name, dock in docks.items():
         actions[f"panel_{name}"] = dock.toggleViewAction()
         panels.addAction(dock.toggleViewAction())
-        key = f"Ctrl+{number}" if number <= 9 else ""
+        key = _KEYS.get(name) or keys.get(name, "")
         _add(show, actions, f"show_{name}", dock.windowTitle(), key, partial(window.dock_host.raise_panel, name))
 
 

@@ -143,6 +143,9 @@ class MainWindow(Shell):
     def reset_layout(self) -> None:
         self.dock_host.arrange(self.settings.text_scale)
 
+    def heads_side_by_side(self) -> None:
+        self.dock_host.arrange(self.settings.text_scale, "heads")
+
     def set_theme_name(self, name: ThemeName) -> None:
         self.settings.theme = self.theme_name = name
         self.apply_theme()

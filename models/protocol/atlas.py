@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     import numpy as np
 
 
+THUMBNAIL = 48
+"""Weights along a side of a thumbnail: of a longer text several are pooled."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtlasRequest(RunRequest):
     """All heads of run `run`, each pooled to at most `size` x `size`. Answered by `AtlasView`.

@@ -18,6 +18,7 @@ from explorer.panels.next_token.panel import NextTokenPanel
 from explorer.session.intents import OpenCheckpoint, RestoreDocument, Show
 from explorer.session.state import Document, Selection, State
 from explorer.settings import Settings
+from explorer.window.docks import Arrangement
 from explorer.window.window import MainWindow
 from models.protocol.request import Request
 from models.protocol.values import SiteRef
@@ -49,11 +50,14 @@ def look_put_back() -> Iterator[None]:
 
 
 @contextmanager
-def opened_window(checkpoint: str = "story-gpt", text: str = EXAMPLE) -> Iterator[MainWindow]:
+def opened_window(
+    checkpoint: str = "story-gpt", text: str = EXAMPLE, arrangement: Arrangement = "heads"
+) -> Iterator[MainWindow]:
     """A light window of 1280 x 800 that shows `text`; closed at the end, and the application's look put back."""
     with look_put_back():
         state = State(Document(checkpoint=checkpoint, text=text))
         window = MainWindow(state, Settings(theme="light"), remembers=False)
+        window.dock_host.arrange(1.0, arrangement)
         window.resize(1280, 800)
         window.show()
         window.activateWindow()

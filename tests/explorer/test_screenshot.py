@@ -84,31 +84,23 @@ def count(pixels: np.ndarray, colour: np.ndarray | tuple[int, ...], tolerance: i
 # --------------------------------------------------------------------------- as the command takes it
 
 
-@pytest.mark.parametrize("name", ["light", "dark"])
-def test_the_weights_colours_are_in_the_picture(pictures, weights, name):
-    """Every weight above a tenth covers a cell's worth of pixels in one of its own colours."""
-    pixels = pictures[name]
-    assert pixels.shape == (HEIGHT, WIDTH, 3)
-    for weight in np.unique(weights[weights > 0.1]):
-        colours = expected_colour(float(weight), float(weights.max()))
-        assert max(count(pixels, colour) for colour in colours) > 300, weight
-
-
 @pytest.mark.parametrize(("name", "theme"), [("light", LIGHT), ("dark", DARK)])
 def test_surfaces_accents_and_text_are_the_themes(pictures, name, theme):
     pixels = pictures[name]
     assert count(pixels, rgb(QColor(theme.surface))) > 100_000
     assert count(pixels, rgb(QColor(theme.window))) > 20_000
     assert count(pixels, rgb(QColor(theme.text))) > 500
+    assert pixels.shape == (HEIGHT, WIDTH, 3)
     for accent in (theme.query, theme.key, theme.ok, theme.bar):
         assert count(pixels, rgb(QColor(accent)), tolerance=8) > 40, accent
-    assert count(pixels, rgb(QColor(theme.hatch)), tolerance=24) > 200
+    for written in (theme.attention, theme.feed_forward):  # a bar of 14 tokens in each of 8 blocks
+        assert count(pixels, rgb(QColor(written))) > 8 * 14 * 10, written
 
 
-def test_light_and_dark_differ_in_all_but_the_weights(pictures):
+def test_light_and_dark_differ(pictures):
     light, dark = pictures["light"].astype(int), pictures["dark"].astype(int)
     differing = (np.abs(light - dark).max(axis=-1) > 40).mean()
-    assert 0.5 < differing < 0.95
+    assert differing > 0.5
     assert light.mean() > 160
     assert dark.mean() < 90
 

@@ -90,6 +90,7 @@ class CellPanel(Panel):
         self.pages.addWidget(full)
         self.card = Card("One cell")
         self.card.set_content(self.pages)
+        self.card.set_path(self.show_path("cell"))
         self.fill(self.card)
 
     def _make_widgets(self) -> None:

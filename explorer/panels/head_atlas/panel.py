@@ -16,7 +16,7 @@ from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.widgets.card import Card
 from explorer.widgets.segments import Segments
-from models.protocol.atlas import AtlasRequest, AtlasView
+from models.protocol.atlas import THUMBNAIL, AtlasRequest, AtlasView
 from models.protocol.request import Request
 from models.protocol.values import Site
 
@@ -26,7 +26,6 @@ _CHOICES = (
     ("Decoder", "Heads that look within the target"),
     ("Cross", "Heads that look from the target at the source"),
 )
-THUMBNAIL = 48  # weights a side; longer texts are pooled to it
 
 
 _WAITING = "The heads appear here when the model has run."

@@ -130,6 +130,7 @@ class HeadMapPanel(Panel):
         parts.addWidget(body, 1)
         parts.addWidget(self.brighter, 0, Qt.AlignmentFlag.AlignLeft)
         self.card.set_content(whole)
+        self.card.set_path(self.show_path("head"))
         self.fill(self.card)
         self._shown: tuple[HeadView | CompareView | None, Normalisation] = (None, "none")
         self._cells: WordCells | None = None  # while the map is one of words

@@ -123,6 +123,7 @@ class MaskScalePanel(Panel):
         self.pages.addWidget(self.area)
         self.pages.addWidget(self.refusal)
         self.card.set_content(self.pages)
+        self.card.set_path(self.show_path("head"))
         self.fill(self.card)
 
     def wants(self, state: State) -> Request | None:

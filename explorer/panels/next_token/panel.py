@@ -8,7 +8,7 @@ from explorer.panels.base import Panel
 from explorer.panels.next_token.bar_list import BarGroup, BarList, BarRow
 from explorer.panels.next_token.class_bars import class_groups, class_subtitle, class_title, position_of_row
 from explorer.panels.next_token.vector_bars import NO_VECTOR, vector_heading, vector_rows, vector_subtitle
-from explorer.panels.selected_head import predicting_position
+from explorer.panels.predicted import class_head, has_words, is_body, is_masked, names_pictures, wanted_prediction
 from explorer.session.hover import Hover
 from explorer.session.intents import SelectQuery
 from explorer.session.session import Session
@@ -16,11 +16,11 @@ from explorer.session.state import State
 from explorer.widgets.card import Card
 from explorer.widgets.number_text import MINUS, percent_text
 from explorer.widgets.token_text import byte_note
-from models.protocol.classes import ClassesRequest, ClassesView
-from models.protocol.prediction import PredictionRequest, PredictionView
+from models.protocol.classes import ClassesView
+from models.protocol.prediction import PredictionView
 from models.protocol.request import Request
 from models.protocol.running import Ran
-from models.protocol.sentence import SentencePooling, SentenceRequest, SentenceView
+from models.protocol.sentence import SentencePooling, SentenceView
 from models.protocol.values import Candidate, ClassHead, Prediction
 
 _EMPTY = "The model's likeliest tokens appear here when it has run."
@@ -53,33 +53,28 @@ class NextTokenPanel(Panel):
         self.fill(self.card)
 
     def wants(self, state: State) -> Request | None:
-        ran = state.ran
-        if ran is not None and _class_head(state) is not None:
-            position = min(state.selection.query, len(ran.tokens) - 1)
-            return ClassesRequest(run=ran.run, position=max(0, position), top=state.document.view.top)
-        if ran is not None and _is_body(state):
-            return SentenceRequest(run=ran.run, how=self._how)
-        if ran is None or not _has_words(state):
-            return None
-        positions = _positions(state, ran)
-        return PredictionRequest(run=ran.run, positions=positions, top=state.document.view.top)
+        return wanted_prediction(state, self._how)
 
     def render_state(self, state: State, old: State | None) -> None:
-        head = _class_head(state)
+        head = class_head(state)
         if old is not None and old.results.loaded is not state.results.loaded:
             self._how = None
-        self.pooling.setVisible(_is_body(state) and self.pooling.count() > 0)
+        self.pooling.setVisible(is_body(state) and self.pooling.count() > 0)
         if head is not None:
             self._render_classes(head, state)
             return
-        if _is_body(state):
+        if is_body(state):
             self._render_vector(state)
             return
         view, ran = state.results.of(PredictionView), state.ran
-        masked = _is_masked(state)
-        self.card.set_title("Masked tokens" if masked else "Next token" if not _names(state) else "What it sees")
-        self.bars.set_empty_text(_EMPTY if _has_words(state) else _CLASSLESS if _names(state) else _wordless(state))
-        if view is None or ran is None or not _has_words(state):
+        masked = is_masked(state)
+        self.card.set_title(
+            "Masked tokens" if masked else "Next token" if not names_pictures(state) else "What it sees"
+        )
+        self.bars.set_empty_text(
+            _EMPTY if has_words(state) else _CLASSLESS if names_pictures(state) else _wordless(state)
+        )
+        if view is None or ran is None or not has_words(state):
             self.bars.set_groups(())
             self.card.set_subtitle("")
             return
@@ -129,49 +124,16 @@ class NextTokenPanel(Panel):
 
     def _select(self, row: int) -> None:
         """A row of a token selects it."""
-        head, view = _class_head(self.session.state), self.session.state.results.of(ClassesView)
+        head, view = class_head(self.session.state), self.session.state.results.of(ClassesView)
         place = None if head is None or view is None else position_of_row(head, view, row)
         if place is not None:
             self.dispatch(SelectQuery(place))
-
-
-def _class_head(state: State) -> ClassHead | None:
-    loaded = state.results.loaded
-    return loaded.info.class_head if loaded is not None else None
-
-
-def _is_body(state: State) -> bool:
-    """Whether it reads texts and has no output head: what it gives are vectors."""
-    loaded = state.results.loaded
-    return loaded is not None and loaded.info.family == "encoder" and loaded.info.class_head is None
-
-
-def _is_masked(state: State) -> bool:
-    loaded = state.results.loaded
-    return loaded is not None and loaded.info.family == "masked"
-
-
-def _names(state: State) -> bool:
-    """Whether it names what a picture shows."""
-    loaded = state.results.loaded
-    return loaded is not None and loaded.info.family == "vision"
-
-
-def _has_words(state: State) -> bool:
-    loaded = state.results.loaded
-    return loaded is None or (loaded.info.family != "encoder" and not (_names(state) and not loaded.info.vocabulary))
 
 
 def _wordless(state: State) -> str:
     loaded = state.results.loaded
     why = loaded.info.wordless if loaded is not None else ""
     return f"This model gives vectors, not words: {why or 'it has no output head'}."
-
-
-def _positions(state: State, ran: Ran) -> tuple[int, ...]:
-    if ran.seen is not None:
-        return (0,)  # the same at every position
-    return ran.masks if ran.masks else (predicting_position(state, ran),)
 
 
 def _subtitle(predictions: tuple[Prediction, ...], ran: Ran, masked: bool) -> str:

@@ -14,7 +14,7 @@ from explorer.panels.trust.verdicts import on_equality, on_input, on_mode, on_ro
 from explorer.session.hover import Hover
 from explorer.session.session import Session
 from explorer.session.state import State
-from models.protocol.atlas import AtlasView
+from models.protocol.atlas import THUMBNAIL, AtlasRequest, AtlasView
 from models.protocol.trust import TrustReport, TrustRequest
 
 # A run that stays on screen for this long (ms) is compared by itself, as long as that takes but a moment.
@@ -43,9 +43,14 @@ class TrustStrip(Panel):
         self._pause.timeout.connect(self.measure)
 
     def measure(self) -> None:
-        """Compare the run on screen with the model's own eager attention, now."""
-        if self.session.state.ran is not None:
-            self.session.request(TrustRequest(run=self.session.state.ran.run))
+        """Compare the run on screen with the model's own eager attention, now, and sum its rows where nobody has."""
+        state = self.session.state
+        if state.ran is None:
+            return
+        self.session.request(TrustRequest(run=state.ran.run))
+        if state.results.of(AtlasView) is None and state.ran.sites:
+            pooling = state.document.view.pooling
+            self.session.request(AtlasRequest(run=state.ran.run, size=THUMBNAIL, pooling=pooling))
 
     def render_state(self, state: State, old: State | None) -> None:
         results, ran = state.results, state.ran

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QTabBar
 
 from explorer.session.hover import Hover
 from explorer.session.session import Session
@@ -37,7 +37,31 @@ def host(window: MainWindow) -> DockHost:
     return window.dock_host
 
 
-def test_all_heads_stand_left_of_the_head_and_both_have_room(host):
+def test_the_picture_of_the_model_is_in_front_and_has_most_of_the_room(host):
+    flow, said = host.docks["flow"], host.docks["next"]
+    assert flow.x() < said.x()
+    assert not flow.visibleRegion().isEmpty()
+    assert not said.visibleRegion().isEmpty()
+    assert flow.width() > 1.4 * said.width() > 0.4 * host.width()
+    assert host.docks["heads"] in host.tabifiedDockWidgets(flow)
+    assert host.docks["map"] in host.tabifiedDockWidgets(said)
+
+
+@pytest.mark.parametrize("arrangement", ["flow", "heads"])
+def test_no_bar_of_tabs_is_left_where_docks_were(window, host, arrangement):
+    """Qt leaves one over where tabs are split up."""
+    host.arrange(1.0, arrangement)
+    QApplication.processEvents()
+    bars = [bar for bar in host.findChildren(QTabBar) if bar.isVisible()]
+    tabs = [bar.tabText(i) for bar in bars for i in range(bar.count())]
+    assert len(tabs) == len(set(tabs))
+    in_columns = {"flow": len(host.docks), "heads": len(host.docks) - 2}
+    assert len(tabs) == in_columns[arrangement]
+
+
+def test_all_heads_stand_left_of_the_head_and_both_have_room(window, host):
+    window.menus["side_by_side"].trigger()
+    QApplication.processEvents()
     heads, head = host.docks["heads"], host.docks["map"]
     assert heads.x() < head.x()
     assert heads.y() == head.y()
@@ -61,13 +85,16 @@ def test_larger_text_gets_a_wider_column_and_smaller_text_its_own_again(window, 
 
 
 def test_columns_that_a_person_has_moved_stay_with_larger_text(window, host):
+    window.heads_side_by_side()
     host.resizeDocks([host.docks["heads"], host.docks["map"]], [260, 620], Qt.Orientation.Horizontal)
     before = width_of(host, "map")
     window.scale_text(1.3)
     assert width_of(host, "map") == pytest.approx(before, abs=8)
-    window.reset_layout()
+    window.heads_side_by_side()
     assert width_of(host, "map") < before
-    assert shares(1.0)[2] < shares(1.3)[2] < shares(2.0)[2] == shares(5.0)[2]
+    for arrangement in ("flow", "heads"):
+        last = [shares(scale, arrangement)[-1] for scale in (1.0, 1.3, 2.0, 5.0)]
+        assert last[0] < last[1] < last[2] == last[3]
 
 
 def test_every_panel_can_be_reached_at_first(host):
@@ -94,9 +121,9 @@ def behind(host: DockHost) -> str:
 def test_a_panel_behind_a_tab_knows_that_it_cannot_be_seen(window, host):
     """Qt calls its dock visible; but the panel would draw, and ask the engine, for nobody."""
     panels = {panel.name: panel for panel in window.panels}
-    name = behind(host)
+    name = "masks"
     assert not panels[name].isVisible()
-    assert panels["heads"].isVisible()
+    assert panels["flow"].isVisible()
     host.raise_panel(name)
     QApplication.processEvents()
     assert panels[name].isVisible()
@@ -114,14 +141,14 @@ def test_a_panel_that_floats_out_of_a_tab_can_be_seen(window, host):
 
 
 def test_a_layout_comes_back(host):
-    host.docks["heads"].hide()
+    host.docks["flow"].hide()
     host.addDockWidget(Qt.DockWidgetArea.BottomDockWidgetArea, host.docks["next"])
     QApplication.processEvents()
     kept = host.remembered()
     host.arrange()
-    assert not host.docks["heads"].isHidden()
+    assert not host.docks["flow"].isHidden()
     assert host.restore(kept)
-    assert host.docks["heads"].isHidden()
+    assert host.docks["flow"].isHidden()
     assert host.dockWidgetArea(host.docks["next"]) == Qt.DockWidgetArea.BottomDockWidgetArea
 
 
@@ -131,7 +158,7 @@ def test_a_floating_dock_comes_home(host):
     host.arrange()
     QApplication.processEvents()
     assert not host.docks["map"].isFloating()
-    assert host.docks["heads"].x() < host.docks["map"].x()
+    assert host.docks["map"] in host.tabifiedDockWidgets(host.docks["next"])
 
 
 @pytest.mark.parametrize("layout", [b"", b"no layout at all", b"\x00" * 64])

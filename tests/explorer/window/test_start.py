@@ -102,7 +102,7 @@ def test_the_window_is_painted_first_and_then_what_is_seen_in_it(tmp_path):
     ran = started(PAINTED, tmp_path)
     empty, filled, text, same_size = json.loads(ran.stdout)
     assert set(empty) & {*WITH_CONTENTS, *ON_FIRST_USE} == set()
-    assert {"explorer.panels.head_map.panel", *WITH_CONTENTS} <= set(filled)
+    assert {"explorer.panels.flow.panel", *WITH_CONTENTS} <= set(filled)
     assert set(filled) & set(ON_FIRST_USE) == set()
     assert text == "Tom ran"
     assert same_size

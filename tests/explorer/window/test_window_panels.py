@@ -62,12 +62,12 @@ def test_one_that_cannot_be_made_is_named_and_the_others_stay(qapp, monkeypatch,
 
 
 def test_a_built_in_one_that_cannot_be_imported_leaves_a_window_too(qapp, monkeypatch, unhandled_exceptions):
-    broken = tuple(point(p.name, "nowhere.panel:Panel") if p.name in ("map", "next") else p for p in registry.BUILT_IN)
+    broken = tuple(point(p.name, "nowhere.panel:Panel") if p.name in ("flow", "next") else p for p in registry.BUILT_IN)
     monkeypatch.setattr(registry, "BUILT_IN", broken)
     with window_with(monkeypatch) as window:
-        assert [panel.name for panel in window.panels][:2] == ["heads", "decoding"]
+        assert [panel.name for panel in window.panels][:2] == ["heads", "map"]
         assert window.panel_bar.text.count("is left out") == 2
-        assert window.dock_host.docks["heads"].x() < window.dock_host.docks["decoding"].x()
+        assert window.dock_host.docks["heads"].x() < window.dock_host.docks["map"].x()
         window.reset_layout()
     unhandled_exceptions.clear()
 

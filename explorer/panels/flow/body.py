@@ -1,0 +1,120 @@
+"""The parts of the Flow panel and how they share its room: one picture, or two side by side where there is room."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QStackedWidget, QVBoxLayout, QWidget
+
+from explorer.panels.flow.block_picture import BlockPicture
+from explorer.panels.flow.model_picture import ModelPicture
+from explorer.panels.flow.numbers import NumbersTable
+from explorer.panels.flow.play_bar import PlayBar
+from explorer.panels.flow.recurrent_picture import RecurrentPicture
+from explorer.session.view_options import Distance
+from explorer.widgets.page import scrolling, wrapped
+from explorer.widgets.path_bar import PathBar
+
+_BOTH = 58.0
+"""Heights of a line that are wide enough for the model and a block side by side."""
+
+
+class FlowBody(QWidget):
+    """A line with the path and the player, the pictures, and a line for what is said of a step."""
+
+    def __init__(self, path: PathBar) -> None:
+        super().__init__()
+        self.path = path
+        self.mark = _mark()
+        self.play = PlayBar()
+        self.effect = QLabel()
+        self.effect.setProperty("role", "title")
+        self.effect.setTextFormat(Qt.TextFormat.PlainText)
+        self.effect.hide()
+        self.model = ModelPicture()
+        self.block = BlockPicture()
+        self.numbers = NumbersTable()
+        self.recurrent = RecurrentPicture()
+        self.reason = wrapped(role="dim")
+        self.reason.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.sentence = wrapped()
+        self.sentence.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
+        self.block_area = scrolling(self.block)
+        self.block_area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.block_area.setFrameShape(QFrame.Shape.NoFrame)
+        self._distance: Distance = "model"
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        top = QHBoxLayout()
+        top.setSpacing(8)
+        top.addWidget(self.path, 1)
+        top.addWidget(self.effect)
+        top.addWidget(self.mark)
+        top.addWidget(self.play)
+        self.block_side = QWidget()
+        right = QVBoxLayout(self.block_side)
+        right.setContentsMargins(0, 0, 0, 0)
+        right.setSpacing(6)
+        right.addWidget(self.block_area, 1)
+        right.addWidget(self.numbers)
+        both = QWidget()
+        row = QHBoxLayout(both)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(18)
+        row.addWidget(self.model, 10)
+        row.addWidget(self.block_side, 9)
+        empty = QWidget()
+        column = QVBoxLayout(empty)
+        column.addWidget(self.reason)
+        self.pages = QStackedWidget()
+        for page in (empty, both, self.recurrent):
+            self.pages.addWidget(page)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.setSpacing(6)
+        whole.addLayout(top)
+        whole.addWidget(self.pages, 1)
+        whole.addWidget(self.sentence)
+
+    # which picture is shown
+
+    def show_reason(self, reason: str) -> None:
+        """Say in the place of pictures why there is none."""
+        self.reason.setText(reason)
+        self.pages.setCurrentIndex(0)
+
+    def show_distance(self, distance: Distance) -> None:
+        """Show the model, a block, or both where there is room."""
+        self._distance = distance
+        self.pages.setCurrentIndex(1)
+        self._share()
+
+    def show_recurrent(self) -> None:
+        self.pages.setCurrentIndex(2)
+
+    @property
+    def shows_both(self) -> bool:
+        """Whether there is room for the model and a block side by side."""
+        return self.width() >= _BOTH * self.fontMetrics().height()
+
+    def _share(self) -> None:
+        near = self._distance != "model"
+        self.model.setVisible(not near or self.shows_both)
+        self.block_side.setVisible(near or self.shows_both)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._share()
+
+    def say(self, sentence: str, lines: int = 2) -> None:
+        """The line below the pictures; its height stays, whatever it says."""
+        self.sentence.setText(sentence)
+        self.sentence.setFixedHeight(lines * self.sentence.fontMetrics().lineSpacing() + 2)
+
+
+def _mark() -> QLabel:
+    label = QLabel()
+    label.setProperty("role", "mark")
+    label.hide()
+    return label

@@ -1,0 +1,171 @@
+"""What stands in each box of a block, and what is said of it when it is pointed at. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from explorer.widgets.number_text import counted, signed, value_text
+from models.protocol.flow import (
+    Box,
+    FeedForwardBox,
+    HeadsBox,
+    ModuleBox,
+    Neuron,
+    NormBox,
+    OutputBox,
+    ProjectionBox,
+    SumBox,
+)
+
+_MADE = {"q": "Q", "k": "K", "v": "V", "qkv": "Q, K, V", "kv": "K, V", "qk": "Q, K"}
+_MADE_OF = {
+    "q": "queries",
+    "k": "keys",
+    "v": "values",
+    "qkv": "queries, keys and values",
+    "kv": "keys and values",
+    "qk": "queries and keys",
+}
+
+PLACEMENTS = {
+    "pre": "pre-norm, read from the model",
+    "post": "post-norm, read from the model",
+    "both": "norms before and after, read from the model",
+    "write": "norms on what is written, read from the model",
+    "none": "without normalisation",
+    "unknown": "",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What the block's boxes do not say themselves: the token's word, and what FlowView knows of its writes."""
+
+    word: str
+    target: str = ""  # the chosen next token
+    written: tuple[tuple[str, float], ...] = ()  # of each part, the norm of what it wrote at the position
+
+    def wrote(self, part: str) -> float | None:
+        return next((norm for name, norm in self.written if name == part), None)
+
+
+def title(box: Box) -> str:
+    match box:
+        case NormBox(rms=rms):
+            return "RMS norm" if rms else "Layer norm"
+        case ProjectionBox(makes=makes):
+            return _MADE.get(makes, makes)
+        case HeadsBox(heads=heads, head_dim=dim):
+            return f"{counted(heads, 'head')}, {dim} dimensions each"
+        case OutputBox():
+            return "Concatenate, × W_O"
+        case FeedForwardBox(expert_count=experts):
+            return f"Mixture of {experts} experts" if experts else "Feed-forward network"
+        case SumBox():
+            return "Sum"
+    return box.kind or short_name(box.module)
+
+
+def said(box: Box, around: Around) -> str:
+    """What is said of a box beside or below its title."""
+    match box:
+        case NormBox():
+            return _of_norm(box)
+        case ProjectionBox(rows=rows, columns=columns, bias=bias):
+            return f"{rows:,} × {columns:,}" + (f" + {columns:,}" if bias else "")
+        case HeadsBox(heads=heads, key_heads=key_heads):
+            shared = f"; {counted(key_heads, 'key head')}" if key_heads < heads else ""
+            return f"each head's row of weights for “{around.word}”{shared}"
+        case OutputBox(rows=rows, columns=columns):
+            return f"{rows:,} → {columns:,}{_writes(around.wrote(box.part))}"
+        case FeedForwardBox():
+            return _of_network(box, around)
+        case ModuleBox(norm_before=before, norm_after=after):
+            into = f"norm {value_text(before)} in, " if before is not None else "norm "
+            return f"{short_name(box.module)}: {into}{value_text(after)} out"
+    return ""
+
+
+def _writes(norm: float | None) -> str:
+    return f"; writes norm {value_text(norm)}" if norm is not None else ""
+
+
+def _of_norm(box: NormBox) -> str:
+    mean = "" if box.rms else f"mean {value_text(box.mean)}, "
+    spread = "root mean square" if box.rms else "deviation"
+    learned = [name for name, numbers in (("gain", box.gain), ("bias", box.bias)) if numbers is not None]
+    then = f", then {' and '.join(learned)}" if learned else ""
+    off = ", switched off" if box.off else then
+    return f"{mean}{spread} {value_text(box.deviation)}{off}"
+
+
+def _of_network(box: FeedForwardBox, around: Around) -> str:
+    width = len(box.after)
+    sizes = f"{width:,} → {box.hidden:,} → {width:,}" if box.hidden else ""
+    words = ", ".join(part for part in (sizes, box.activation, "gated" if box.gated else "") if part)
+    above = f"; {counted(box.positive, 'neuron')} above 0" if box.positive is not None else ""
+    chosen = ", ".join(f"{e.index} ({100 * e.share:.0f} %)" for e in box.experts)
+    experts = f"; experts {chosen}" if chosen else ""
+    off = "; switched off" if box.off else _writes(around.wrote(box.part))
+    return f"{words}{off}{above}{experts}".lstrip("; ")
+
+
+def tooltip(box: Box, around: Around) -> str:
+    """Digits, and the module's own name."""
+    lines = [f"{title(box)}: {said(box, around)}" if said(box, around) else title(box)]
+    match box:
+        case NormBox(eps=eps):
+            lines.append(f"eps {eps:g}")
+        case ProjectionBox(makes=makes):
+            lines.append(f"makes {_MADE_OF.get(makes, makes)}")
+        case SumBox(factors=factors) if factors and any(factor != 1 for factor in factors):
+            lines.append("each times " + ", ".join(value_text(factor) for factor in factors))
+        case FeedForwardBox(neurons=neurons) if neurons:
+            lines.append(
+                f"the {len(neurons)} neurons that write most are drawn, as high as the norm of what they write"
+            )
+    if box.module:
+        numbers = f", {box.parameters:,} numbers" if box.parameters else ""
+        lines.append(f"{box.module}{numbers}")
+    return "\n".join(lines)
+
+
+def head_tooltip(box: HeadsBox, output: OutputBox | None, head: int, words: list[str]) -> str:
+    """Where a head attends to most, and how much it gives."""
+    row = box.weights[head]
+    best = int(row.argmax())
+    word = f"“{words[best]}”" if best < len(words) else f"position {best}"
+    lines = [f"head {head}: most on {word}, {value_text(float(row[best]))}"]
+    lines.append(f"output of norm {value_text(float(box.norms[head]))}")
+    if output is not None and output.norms is not None and head < len(output.norms):
+        lines.append(f"through W_O it writes {value_text(float(output.norms[head]))}")
+    return "\n".join(lines)
+
+
+def neuron_tooltip(neuron: Neuron, target: str) -> str:
+    lines = [f"neuron {neuron.index}: {value_text(neuron.activation)}"]
+    lines.append(f"writes a vector of norm {value_text(neuron.write_norm)}")
+    if neuron.effect is not None and target:
+        lines.append(f"which adds {signed(neuron.effect)} to the logit of “{target}”, directly")
+    return "\n".join(lines)
+
+
+def stripe_tooltip(box: NormBox, dimension: int) -> str:
+    """One dimension of a norm, as it is computed."""
+    if box.before is None:
+        return f"dimension {dimension}: {value_text(float(box.after[dimension]))}"
+    x, y = float(box.before[dimension]), float(box.after[dimension])
+    gain = "" if box.gain is None or box.off else f" × {_bracketed(float(box.gain[dimension]))}"
+    bias = "" if box.bias is None or box.off else f" + {_bracketed(float(box.bias[dimension]))}"
+    inner = value_text(x) if box.rms else f"({value_text(x)} − {_bracketed(box.mean)})"
+    return f"dimension {dimension}: {inner} ÷ {value_text(box.deviation)}{gain}{bias} = {value_text(y)}"
+
+
+def _bracketed(value: float) -> str:
+    text = value_text(value)
+    return text if value >= 0 else f"({text})"
+
+
+def short_name(module: str) -> str:
+    """The last part of a module's name."""
+    return module.rpartition(".")[2] or module

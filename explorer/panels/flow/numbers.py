@@ -1,0 +1,121 @@
+"""The numbers of one box as a table: what goes in, what comes out, and what is in between."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
+from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QLabel, QTableView, QToolButton, QVBoxLayout, QWidget
+
+from explorer.panels.flow.box_text import title
+from explorer.widgets.number_text import value_text
+from models.protocol.flow import Box, FeedForwardBox, HeadsBox, NormBox
+
+Index = QModelIndex | QPersistentModelIndex
+
+_LINES = 7
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    heading: str
+    values: Sequence[float | int | str | None] | np.ndarray
+
+
+def columns_of(box: Box, keys: Sequence[str]) -> tuple[Column, ...]:
+    """Columns of one length."""
+    match box:
+        case HeadsBox(weights=weights, norms=norms, heads=heads):
+            best = weights.argmax(axis=1)
+            names = [keys[int(k)] if int(k) < len(keys) else str(int(k)) for k in best]
+            return (
+                Column("head", range(heads)),
+                Column("attends most to", names),
+                Column("weight", weights.max(axis=1)),
+                Column("norm of its output", norms),
+            )
+        case FeedForwardBox(neurons=neurons) if neurons:
+            return (
+                Column("neuron", [n.index for n in neurons]),
+                Column("activation", [n.activation for n in neurons]),
+                Column("norm written", [n.write_norm for n in neurons]),
+                Column("to the logit", [n.effect for n in neurons]),
+            )
+    columns = [Column("dimension", range(len(box.after)))]
+    if box.before is not None and len(box.before) == len(box.after):
+        columns.append(Column("in", box.before))
+    if isinstance(box, NormBox):
+        columns += [Column(name, v) for name, v in (("gain", box.gain), ("bias", box.bias)) if v is not None]
+    return (*columns, Column("out", box.after))
+
+
+class _Numbers(QAbstractTableModel):
+    def __init__(self) -> None:
+        super().__init__()
+        self._columns: tuple[Column, ...] = ()
+
+    def show(self, columns: tuple[Column, ...]) -> None:
+        self.beginResetModel()
+        self._columns = columns
+        self.endResetModel()
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        return len(self._columns[0].values) if self._columns and not parent.isValid() else 0
+
+    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        return 0 if parent.isValid() else len(self._columns)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        if role != Qt.ItemDataRole.DisplayRole:
+            return None
+        value = self._columns[index.column()].values[index.row()]
+        if value is None or isinstance(value, str):
+            return value or ""
+        return f"{value:,}" if isinstance(value, int) else value_text(float(value))
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        across = orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole
+        return self._columns[section].heading if across and section < len(self._columns) else None
+
+
+class NumbersTable(QWidget):
+    """Hidden until a box is shown in it; a button and Esc (of its panel) close it."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.heading = QLabel()
+        self.heading.setProperty("role", "title")
+        self.heading.setTextFormat(Qt.TextFormat.PlainText)
+        self.close_button = QToolButton()
+        self.close_button.setText("Close")
+        self.close_button.setToolTip("Close the numbers (Esc)")
+        self.close_button.clicked.connect(self.hide)
+        self._numbers = _Numbers()
+        self.table = QTableView()
+        self.table.setModel(self._numbers)
+        self.table.setAccessibleName("Numbers of the box")
+        self.table.verticalHeader().hide()
+        self.table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+        self.table.setSelectionMode(QTableView.SelectionMode.NoSelection)
+        self.table.setShowGrid(False)
+        line = QHBoxLayout()
+        line.addWidget(self.heading, 1)
+        line.addWidget(self.close_button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        column.addLayout(line)
+        column.addWidget(self.table)
+        self.hide()
+
+    def show_box(self, box: Box, keys: Sequence[str]) -> None:
+        self.heading.setText(f"{title(box)}  {box.module}".rstrip())
+        self._numbers.show(columns_of(box, keys))
+        row = self.fontMetrics().height() + 6
+        self.table.verticalHeader().setDefaultSectionSize(row)
+        self.table.setFixedHeight(min(_LINES, self._numbers.rowCount() + 1) * row + row)
+        self.show()

@@ -1,0 +1,382 @@
+"""Flow: the open model in one picture, and one block of it box by box, with the numbers of this run."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QStyle, QWidget
+
+from explorer.panels.base import EDITED, Panel
+from explorer.panels.flow.body import FlowBody
+from explorer.panels.flow.box_text import PLACEMENTS
+from explorer.panels.flow.model_scene import NOWHERE, Marks, ModelScene, Place
+from explorer.panels.flow.play_steps import PlayStep, play_steps, recurrent_steps
+from explorer.panels.flow.player import Player
+from explorer.panels.flow.recurrent_scene import RecurrentScene
+from explorer.panels.flow.shown import (
+    arc_row,
+    arcs_of,
+    around_of,
+    effect_text,
+    ends_of,
+    flow_shown,
+    outputs_of,
+    scene_of,
+    selected_key,
+    selected_place,
+    site_at,
+)
+from explorer.panels.flow.switches import labels_of, skips_of
+from explorer.panels.path import PathEnd
+from explorer.panels.predicted import wanted_prediction
+from explorer.panels.selected_head import site_words, wanted_comparison, wanted_head
+from explorer.session.hover import NOTHING, Hover, Pointed
+from explorer.session.intents import Intent, PutIntervention, SelectHead, SelectKey, SelectQuery, SetView
+from explorer.session.session import Session
+from explorer.session.state import State
+from explorer.session.view_options import Distance
+from explorer.widgets.card import Card
+from models.protocol.comparison import CompareView
+from models.protocol.flow import BlockRequest, BlockView, FlowRequest, FlowView, HeadsBox
+from models.protocol.interventions import Skip
+from models.protocol.request import Request
+from models.protocol.sentence import SentenceView
+
+_WAITING = "The model appears here, from the text to what it says, when it has run."
+_NOTHING = "Of this model no block can be read."
+_HINT = "Press Play to follow “{}” through the model, or click a block to go into it."
+
+
+class FlowPanel(Panel):
+    api_version = 1
+    name = "flow"
+    title = "Flow"
+    hint = "The whole model in one picture: what each block writes into the stream of every token, down to one number."
+
+    def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
+        super().__init__(session, hover, parent)
+        self._scene = ModelScene()
+        self._scene_of: FlowView | None = None
+        self._steps: tuple[PlayStep, ...] = ()
+        self._skips: dict[int, Skip] = {}
+        self.body = FlowBody(self.show_path("model"))
+        self.player = Player(self)
+        self.player.changed.connect(self._render_play)
+        self._connect()
+        card = Card()
+        card.setAccessibleName(self.title)
+        card.set_content(self.body)
+        self.fill(card)
+
+    def _connect(self) -> None:
+        model, block, play = self.body.model, self.body.block, self.body.play
+        model.chosen.connect(self._choose)
+        model.key_chosen.connect(self._choose_key)
+        model.entered.connect(lambda _: self._go_to("block"))
+        model.hovered.connect(self._on_hovered)
+        model.zoomed.connect(self._zoom)
+        block.zoomed.connect(self._zoom)
+        block.head_chosen.connect(lambda _, head: self._choose_head(head))
+        block.head_entered.connect(lambda *_: self.front_wanted.emit("cell"))
+        block.box_chosen.connect(self._show_numbers)
+        block.switched.connect(self._switch)
+        block.moved.connect(self._move)
+        self.body.recurrent.step_chosen.connect(lambda step: self.dispatch(SelectQuery(step)))
+        self.body.recurrent.key_chosen.connect(lambda key: self.dispatch(SelectKey(key)))
+        play.toggled.connect(self._play_or_pause)
+        play.back.connect(lambda: self.player.step(-1))
+        play.step.connect(lambda: self.player.step(1))
+        play.paced.connect(lambda ms: setattr(self.player, "halt_ms", ms))
+        self.player.halt_ms = play.halt_ms
+
+    # what it asks for
+
+    def wants(self, state: State) -> Request | None:
+        """What every block wrote, then what the block, the model and the selected head say."""
+        ran = state.ran
+        if ran is None:
+            return None
+        flow = flow_shown(state)
+        if flow is None:
+            return FlowRequest(run=ran.run)
+        asked = (self._wanted_block(state, flow), self._wanted_prediction(state), wanted_head(state))
+        compared = wanted_comparison(state) if ran.inputs.interventions else None
+        return next((r for r in (*asked, compared) if r is not None and not state.results.has_answer_to(r)), None)
+
+    def _wanted_block(self, state: State, flow: FlowView) -> BlockRequest | None:
+        ran = state.ran
+        if ran is None or flow.recurrent is not None or not flow.stacks:
+            return None
+        scene = self._scene if flow is self._scene_of else scene_of(ran, flow)
+        at = selected_place(state, scene)
+        if at.block < 0:
+            return None
+        block = scene.stacks[at.stack].flow.blocks[at.block]
+        return BlockRequest(run=ran.run, stack=block.ref.stack, layer=block.ref.layer, position=at.position)
+
+    @staticmethod
+    def _wanted_prediction(state: State) -> Request | None:
+        vector = state.results.of(SentenceView)
+        if vector is not None and state.ran is not None and vector.request.run == state.ran.run:
+            return None  # pooled in whichever way: the panel of the next token lets one choose
+        return wanted_prediction(state)
+
+    # what it shows
+
+    def path_end(self) -> PathEnd:
+        return self.session.state.document.view.distance
+
+    def render_state(self, state: State, old: State | None) -> None:
+        flow, ran = flow_shown(state), state.ran
+        if flow is None or ran is None:
+            if ran is None or (old is not None and old.results.loaded is not state.results.loaded):
+                self._forget()
+            return  # the last picture stays until the new one is here
+        if old is not None and old.results.loaded is not state.results.loaded:
+            self.player.stop()
+        if flow is not self._scene_of:
+            self._scene, self._scene_of = scene_of(ran, flow), flow
+            self.body.model.set_scene(self._scene)
+        self.player.jumps = self._reduces_motion(state)
+        if flow.recurrent is not None:
+            self._render_recurrent(state, flow)
+        elif not flow.stacks:
+            self.body.show_reason(_NOTHING)
+        else:
+            self._render_model(state)
+            self._render_block(state)
+            self.body.show_distance(state.document.view.distance)
+        self._make_steps(state)
+        self._render_play()
+
+    def _forget(self) -> None:
+        self.player.stop()
+        self._scene, self._scene_of, self._steps = ModelScene(), None, ()
+        self.body.model.set_scene(self._scene)
+        self.body.show_reason(_WAITING)
+        self.body.say("")
+
+    def _reduces_motion(self, state: State) -> bool:
+        """As a person chose it here, or in the desktop."""
+        still = self.style().styleHint(QStyle.StyleHint.SH_Widget_Animation_Duration, None, self) == 0
+        return state.document.view.reduce_motion or still
+
+    def _effect(self, state: State) -> CompareView | None:
+        view, ran = state.results.of(CompareView), state.ran
+        is_of = view is not None and ran is not None and view.request.run == ran.run
+        return view if is_of and ran is not None and ran.inputs.interventions else None
+
+    def _render_model(self, state: State) -> None:
+        model, effect = self.body.model, self._effect(state)
+        at = selected_place(state, self._scene)
+        model.set_outputs(outputs_of(state, self._scene, effect))
+        self._mark_places(state)
+        model.set_arcs(arcs_of(state, self._scene) if at.block >= 0 else None, arc_row(state, self._scene, at))
+        said = effect_text(effect)
+        self.body.effect.setText(said)
+        self.body.effect.setVisible(bool(said))
+
+    def _mark_places(self, state: State) -> None:
+        step = self._step_now()
+        at = selected_place(state, self._scene)
+        pointed = self.hover.pointed
+        hovered = (at.stack, pointed.query) if pointed.query >= 0 else (-1, -1)
+        playing = step.place if step is not None and step.kind != "output" else None
+        self.body.model.set_marks(Marks(at, selected_key(state, self._scene), hovered, playing))
+
+    def _render_block(self, state: State) -> None:
+        view, block = self._block_shown(state), self.body.block
+        at = selected_place(state, self._scene)
+        if view is None or at.block < 0:
+            if at.block < 0:
+                block.set_block(None, None, ("", ""), (), {})
+                block.set_empty_text("This model has no blocks to go into.")
+            return  # the last block stays until the new one is here
+        self._skips = skips_of(view)
+        keys = site_words(state.ran, state.site)[1] if state.ran is not None and state.site is not None else []
+        ends = ends_of(self._scene, at)
+        labels = labels_of(self._skips, state.document.inputs.interventions)
+        if self._can_switch(state):
+            block.set_block(view, around_of(self._scene, at, view), ends, keys, labels)
+        else:
+            block.set_block(view, around_of(self._scene, at, view), ends, keys, {})
+        word = self._scene.stacks[at.stack].labels[at.position].word
+        layer = self._scene.stacks[at.stack].flow.blocks[at.block].ref.layer
+        block.set_heading(f"Block {layer}, for “{word}”", PLACEMENTS.get(view.placement, ""))
+        block.set_head(state.selection.head if self._is_of_site(state, view) else -1)
+
+    @staticmethod
+    def _can_switch(state: State) -> bool:
+        loaded = state.results.loaded
+        return loaded is not None and not loaded.info.textbook
+
+    @staticmethod
+    def _is_of_site(state: State, view: BlockView) -> bool:
+        return any(isinstance(box, HeadsBox) and box.site == state.selection.site for box in view.boxes)
+
+    def _block_shown(self, state: State) -> BlockView | None:
+        """The block of the run on screen that is here, where it is the selected one."""
+        view, flow = state.results.of(BlockView), flow_shown(state)
+        wanted = self._wanted_block(state, flow) if flow is not None else None
+        return view if view is not None and wanted is not None and view.request == wanted else None
+
+    def _render_recurrent(self, state: State, flow: FlowView) -> None:
+        ran = state.ran
+        assert ran is not None
+        assert flow.recurrent is not None
+        words = [tuple(token.word for token in side) for side in (ran.source, ran.tokens)]
+        arcs = arcs_of(state, self._scene)
+        weights = arcs.weights if arcs is not None and len(arcs.weights) == len(words[0]) else None
+        scene = RecurrentScene(words[0], words[1], flow.recurrent, weights)
+        self.body.recurrent.set_scene(scene, state.selection.query, state.selection.key)
+        self.body.show_recurrent()
+
+    def render_hover(self, pointed: Pointed) -> None:
+        if self._scene_of is not None and self._scene_of.recurrent is None:
+            self._mark_places(self.session.state)
+
+    def _mark_edited(self, state: State) -> None:
+        """The card has no title: the mark stands beside the path."""
+        count = len(state.ran.inputs.interventions) if state.ran is not None else 0
+        self.body.mark.setText(f"edited × {count}")
+        self.body.mark.setToolTip(EDITED)
+        self.body.mark.setVisible(count > 0)
+
+    # Play
+
+    def _make_steps(self, state: State) -> None:
+        flow, recurrent = self._scene_of, self.body.recurrent.scene
+        if flow is not None and flow.recurrent is not None and recurrent is not None:
+            self._steps = recurrent_steps(recurrent)
+        else:
+            at, view = selected_place(state, self._scene), self._block_shown(state)
+            others = [min(state.selection.key, len(stack.labels) - 1) for stack in self._scene.stacks]
+            keys = site_words(state.ran, state.site)[1] if state.ran is not None and state.site is not None else []
+            outputs, head = self.body.model.outputs, self.body.block.head
+            around = self.body.block.around
+            self._steps = (
+                play_steps(self._scene, at, others, view, around, outputs, keys, head) if at.stack >= 0 else ()
+            )
+        self.player.set_count(len(self._steps))
+
+    def _step_now(self) -> PlayStep | None:
+        return self._steps[self.player.at] if 0 <= self.player.at < len(self._steps) else None
+
+    def _render_play(self) -> None:
+        step, player = self._step_now(), self.player
+        self.body.play.show_state(player.at, player.count, player.playing)
+        block, recurrent = self.body.block, self.body.recurrent
+        is_box = step is not None and step.kind == "box"
+        block.set_playing(step.box if step is not None and is_box else -1, player.travel)
+        recurrent.set_filled(player.at + 1 if step is not None else -1)
+        if self._scene_of is None:
+            return
+        if self._scene_of.recurrent is None:
+            self._mark_places(self.session.state)
+            if step is not None and not self.body.shows_both:
+                self.body.show_distance("block" if is_box else "model")
+            elif step is None:
+                self.body.show_distance(self.session.state.document.view.distance)
+        self.body.say(step.sentence if step is not None else self._hint())
+
+    def _hint(self) -> str:
+        at = selected_place(self.session.state, self._scene)
+        if at == NOWHERE or (self._scene_of is not None and self._scene_of.recurrent is not None):
+            return "Press Play to see it read and write, step by step."
+        return _HINT.format(self._scene.stacks[at.stack].labels[at.position].word)
+
+    def _play_or_pause(self) -> None:
+        if self.player.playing:
+            self.player.pause()
+        else:
+            self.player.play()
+
+    # what a person does
+
+    def _choose(self, place: Place) -> None:
+        """Select a block, a token, or both."""
+        self.player.stop()
+        state = self.session.state
+        stack = self._scene.stacks[place.stack]
+        blocks = stack.flow.blocks
+        at = selected_place(state, self._scene)
+        if place.block < 0 and place.stack != at.stack and place.stack == selected_key(state, self._scene)[0]:
+            self.dispatch(SelectKey(place.position))
+            return
+        if place.block >= 0 or place.stack != at.stack:
+            block = place.block if place.block >= 0 else min(max(at.block, 0), len(blocks) - 1)
+            site = site_at(state, self._scene, Place(place.stack, block, place.position))
+            if site is not None and site != state.selection.site:
+                ran_site = state.ran.site(site) if state.ran is not None else None
+                heads = ran_site.heads if ran_site is not None else 1
+                self.dispatch(SelectHead(site, min(state.selection.head, heads - 1)))
+        if place.position >= 0:
+            self.dispatch(SelectQuery(place.position))
+
+    def _choose_key(self, stack: int, position: int) -> None:
+        if stack == selected_key(self.session.state, self._scene)[0]:
+            self.dispatch(SelectKey(position))
+
+    def _choose_head(self, head: int) -> None:
+        view = self.body.block.view
+        boxes = view.boxes if view is not None else ()
+        chosen = self.body.block.current
+        heads = [b for i, b in enumerate(boxes) if isinstance(b, HeadsBox) and i == chosen]
+        if heads:
+            self.dispatch(SelectHead(heads[0].site, head))
+
+    def _move(self, by: int) -> None:
+        self.dispatch(SelectQuery(max(0, self.session.state.selection.query + by)))
+
+    def _switch(self, box: int) -> None:
+        skip = self._skips.get(box)
+        if skip is not None:
+            is_off = self.body.block.switches.get(box) == "Switch on"
+            intent: Intent = PutIntervention(Skip(skip.part, skip.site, on=is_off))
+            self.dispatch(intent)
+
+    def _show_numbers(self, box: int) -> None:
+        view = self.body.block.view
+        if view is not None:
+            self.body.numbers.show_box(view.boxes[box], self.body.block.keys)
+
+    def _go_to(self, distance: Distance) -> None:
+        self.player.stop()
+        if distance != self.session.state.document.view.distance:
+            self.dispatch(SetView("distance", distance))
+
+    def _zoom(self, by: int) -> None:
+        """In or out by one distance; from the block on to the cell."""
+        if by > 0 and self.session.state.document.view.distance == "model":
+            self._go_to("block")
+        elif by > 0:
+            self.front_wanted.emit("cell")
+        else:
+            self._go_to("model")
+
+    def _on_hovered(self, stack: int, position: int) -> None:
+        state = self.session.state
+        if position < 0:
+            self.hover.point(NOTHING)
+        elif stack == selected_place(state, self._scene).stack:
+            self.hover.point(Pointed(query=position))
+        elif stack == selected_key(state, self._scene)[0]:
+            self.hover.point(Pointed(key=position))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """What no picture took: Esc goes out, P plays, S steps."""
+        key, shifted = event.key(), bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+        if key == Qt.Key.Key_Escape and self.body.numbers.isVisible():
+            self.body.numbers.hide()
+        elif key == Qt.Key.Key_Escape and self.player.at >= 0:
+            self.player.stop()
+        elif key == Qt.Key.Key_Escape:
+            self._zoom(-1)
+        elif key == Qt.Key.Key_P and shifted:
+            self.player.step(-1)
+        elif key == Qt.Key.Key_P:
+            self._play_or_pause()
+        elif key == Qt.Key.Key_S:
+            self.player.step(1)
+        else:
+            event.ignore()

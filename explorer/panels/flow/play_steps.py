@@ -1,0 +1,73 @@
+"""Where Play goes: up through the model, through the selected block box by box, and on to what is said. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from explorer.panels.flow.box_text import Around
+from explorer.panels.flow.model_scene import NOWHERE, ModelScene, OutputGroup, Place
+from explorer.panels.flow.recurrent_scene import RecurrentScene
+from explorer.panels.flow.sentences import (
+    block_sentence,
+    box_sentence,
+    input_sentence,
+    output_sentence,
+    recurrent_sentence,
+)
+from models.protocol.flow import BlockView
+
+
+@dataclass(frozen=True, slots=True)
+class PlayStep:
+    """One halt. `place` is where in the model, `box` which box of the selected block (-1: none)."""
+
+    kind: Literal["input", "block", "box", "output"]
+    place: Place
+    box: int
+    sentence: str
+
+
+def play_steps(
+    scene: ModelScene,
+    selected: Place,
+    others: Sequence[int],
+    view: BlockView | None,
+    around: Around,
+    outputs: Sequence[OutputGroup],
+    keys: Sequence[str],
+    head: int,
+) -> tuple[PlayStep, ...]:
+    """Every step, with its sentence.
+
+    `others` are the positions that are followed in the stacks that are not the selected one; `view` is of the selected
+    block, or None while it is not here: its boxes are then left out.
+    """
+    steps: list[PlayStep] = []
+    for index, stack in enumerate(scene.stacks):
+        position = selected.position if index == selected.stack else others[index]
+        steps.append(PlayStep("input", Place(index, -1, position), -1, input_sentence(stack, position)))
+        for block in range(len(stack.flow.blocks)):
+            place = Place(index, block, position)
+            if view is not None and place == selected:
+                steps += _boxes(view, place, around, keys, head)
+            steps.append(PlayStep("block", place, -1, block_sentence(stack, place)))
+        if index >= selected.stack:
+            break  # what comes after the selected stack does not follow from its token alone
+    if outputs:
+        chosen = next((o for o in outputs if o.position == selected.position), outputs[0])
+        steps.append(PlayStep("output", Place(selected.stack, -1, -1), -1, output_sentence(chosen)))
+    return tuple(steps)
+
+
+def _boxes(view: BlockView, place: Place, around: Around, keys: Sequence[str], head: int) -> list[PlayStep]:
+    return [
+        PlayStep("box", place, number, box_sentence(view, number, around, keys, head))
+        for number in range(len(view.boxes))
+    ]
+
+
+def recurrent_steps(scene: RecurrentScene) -> tuple[PlayStep, ...]:
+    """The source is read token by token, then the target is written."""
+    return tuple(PlayStep("input", NOWHERE, -1, recurrent_sentence(scene, step)) for step in range(scene.steps))

@@ -1,0 +1,63 @@
+"""What the model says of a run, for the panels that show it: what to ask for. Pure."""
+
+from __future__ import annotations
+
+from explorer.panels.selected_head import predicting_position
+from explorer.session.state import State
+from models.protocol.classes import ClassesRequest
+from models.protocol.prediction import PredictionRequest
+from models.protocol.running import Ran
+from models.protocol.sentence import SentencePooling, SentenceRequest
+from models.protocol.values import ClassHead
+
+
+def wanted_prediction(
+    state: State, pooling: SentencePooling | None = None
+) -> ClassesRequest | SentenceRequest | PredictionRequest | None:
+    """The likeliest tokens, a classifier's classes, or the text's vector; None where the model says none of these."""
+    ran = state.ran
+    if ran is None:
+        return None
+    if class_head(state) is not None:
+        position = min(state.selection.query, len(ran.tokens) - 1)
+        return ClassesRequest(run=ran.run, position=max(0, position), top=state.document.view.top)
+    if is_body(state):
+        return SentenceRequest(run=ran.run, how=pooling)
+    if not has_words(state):
+        return None
+    return PredictionRequest(run=ran.run, positions=predicted_positions(state, ran), top=state.document.view.top)
+
+
+def class_head(state: State) -> ClassHead | None:
+    loaded = state.results.loaded
+    return loaded.info.class_head if loaded is not None else None
+
+
+def is_body(state: State) -> bool:
+    """Whether it reads texts and has no output head: what it gives are vectors."""
+    loaded = state.results.loaded
+    return loaded is not None and loaded.info.family == "encoder" and loaded.info.class_head is None
+
+
+def is_masked(state: State) -> bool:
+    loaded = state.results.loaded
+    return loaded is not None and loaded.info.family == "masked"
+
+
+def names_pictures(state: State) -> bool:
+    """Whether it names what a picture shows."""
+    loaded = state.results.loaded
+    return loaded is not None and loaded.info.family == "vision"
+
+
+def has_words(state: State) -> bool:
+    loaded = state.results.loaded
+    without = loaded is not None and names_pictures(state) and not loaded.info.vocabulary
+    return loaded is None or (loaded.info.family != "encoder" and not without)
+
+
+def predicted_positions(state: State, ran: Ran) -> tuple[int, ...]:
+    """Every mask, or where the next token is read; of a picture one, for it is the same at every position."""
+    if ran.seen is not None:
+        return (0,)
+    return ran.masks if ran.masks else (predicting_position(state, ran),)
