@@ -7,16 +7,19 @@ the block is of a kind that is not known here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from models.dataflow.blocks import BlockCall, SiteNodes
-from models.dataflow.graph import Graph, Term
+from models.dataflow.graph import Graph, Term, size_of
+from models.dataflow.matrices import is_matrix
 from models.dataflow.norms import Norm, norm_of
-from models.dataflow.watch import Unit, Watch
+from models.dataflow.own_attention import SOFTMAX, own_sites
+from models.dataflow.watch import ROUTER, Unit, Watch
 from models.protocol.flow import Part, Placement
+from models.protocol.values import Site
 
 
 @dataclass(slots=True, eq=False)
@@ -28,6 +31,16 @@ class NormCall:
 
 
 @dataclass(slots=True, eq=False)
+class ScaleCall:
+    """A product with a learned vector, by a module or by an operation of the block itself (LayerScale)."""
+
+    node: int
+    reads: int  # the node that is multiplied
+    unit: Unit | None
+    weight: Tensor | None  # of an operation: the vector
+
+
+@dataclass(slots=True, eq=False)
 class Sublayer:
     """What wrote into the stream: all summands of one sublayer.
 
@@ -35,7 +48,8 @@ class Sublayer:
         terms: the nodes whose sum was added, each with its factor.
         reads: the nodes of the stream that it is made of, in the order in which they came about.
         before: the normalisation of the stream that it reads, if any.
-        on_write: modules that its output went through on the way to the sum (a normalisation, a learned scale).
+        on_write: what it went through on the way to the sum, the last first: a normalisation, a learned scale.
+        inner: the node of what it wrote before that, one for each term.
         units: every call of a module that it is made of, in the order in which they ran.
     """
 
@@ -45,8 +59,14 @@ class Sublayer:
     units: list[Unit]
     sites: list[SiteNodes] = field(default_factory=list)
     before: NormCall | None = None
-    on_write: list[NormCall] = field(default_factory=list)
+    on_write: list[NormCall | ScaleCall] = field(default_factory=list)
+    inner: list[int] = field(default_factory=list)
     module: str = ""
+
+    @property
+    def alters(self) -> bool:
+        """Whether what it gives is normalised or scaled before it is added."""
+        return bool(self.on_write) or any(term.factor != 1.0 for term in self.terms)
 
 
 @dataclass(slots=True, eq=False)
@@ -79,6 +99,11 @@ class Anatomy:
     parallel: bool
 
     @property
+    def adds(self) -> bool:
+        """Whether the stream is added to, and nothing else is done to it."""
+        return self.known and not any(isinstance(step, NormStep) for step in self.steps)
+
+    @property
     def sublayers(self) -> list[Sublayer]:
         return [sublayer for step in self.steps if isinstance(step, SumStep) for sublayer in step.sublayers]
 
@@ -86,10 +111,19 @@ class Anatomy:
 class Reader:
     """Reads one call of a block. Its units must still hold their tensors."""
 
-    def __init__(self, watch: Watch, call: BlockCall, sites: Sequence[SiteNodes]) -> None:
-        self.watch, self.call, self.sites = watch, call, sites
+    def __init__(self, watch: Watch, call: BlockCall, sites: Sequence[SiteNodes], own: Sequence[Site] = ()) -> None:
+        """`sites` are the attention modules that ran; `own` those of a family that computes attention itself."""
+        self.watch, self.call = watch, call
         self.graph: Graph = watch.graph
+        self.sites = list(sites)
+        if own:
+            self.sites = own_sites(self.graph, call.first_node, len(self.graph.nodes) - 1, own)
         self._norms: dict[int, NormCall | None] = {}
+
+    @property
+    def names(self) -> dict[int, str]:
+        """The names of the parameters of the block, by `id`."""
+        return {id(p): f"{self.call.name}.{name}" for name, p in self.call.module.named_parameters()}
 
     def anatomy(self) -> Anatomy:
         steps = self.climb(self.call.end) if self.call.end >= 0 and self.call.start >= 0 else None
@@ -154,6 +188,7 @@ class Reader:
                 found.append(sublayer)
                 continue
             same.terms += sublayer.terms
+            same.inner += sublayer.inner
             same.units = sorted({u.number: u for u in (*same.units, *sublayer.units)}.values(), key=lambda u: u.number)
         return found
 
@@ -166,20 +201,40 @@ class Reader:
         sublayer = Sublayer("other", [term], sorted(reads), calls, sites)
         if sites:
             sublayer.part = "cross" if any(site.site.stack == "cross" for site in sites) else "attention"
-        elif any(self.graph.nodes[n].op in ("_softmax", "softmax") and self._mixes(n, inside) for n in inside):
+        elif any(self.graph.nodes[n].op in SOFTMAX and self._mixes(n, inside) for n in inside):
             sublayer.part = "attention"
         elif self._has_router(calls, inside) or not any(self.graph.nodes[n].op in _MIXES for n in inside):
             sublayer.part = "feed_forward"
         number = term.node
-        while (norm := self.norm_at(number)) is not None and number not in states:
-            sublayer.on_write.append(norm)
-            number = self.graph.origin(norm.unit.reads[0]).node
+        while (step := self._on_write(number)) is not None:
+            sublayer.on_write.append(step)
+            number = self.graph.origin(step.reads if isinstance(step, ScaleCall) else step.unit.reads[0]).node
+        sublayer.inner = [number]
         for call in calls:
             norm = self.norm_at(call.gives[0])
             if norm is not None and self.graph.origin(call.reads[0]).node in stops and norm not in sublayer.on_write:
                 sublayer.before = norm
                 break
         return sublayer
+
+    def _on_write(self, number: int) -> NormCall | ScaleCall | None:
+        """The normalisation or learned scale that gave node `number` of what is written."""
+        norm = self.norm_at(number)
+        if norm is not None:
+            return norm
+        unit, node = self.watch.unit_of(number), self.graph.nodes[number]
+        if unit is None:
+            if node.op not in ("mul", "mul_") or len(node.reads) != 2:
+                return None
+            for reads, scale in (node.reads, node.reads[::-1]):
+                weight = self.graph.nodes[self.graph.origin(scale).node].value
+                if isinstance(weight, nn.Parameter) and size_of(self.graph.nodes[reads].shape) == size_of(node.shape):
+                    return ScaleCall(number, reads, None, weight)
+            return None
+        own = list(unit.module.parameters())
+        width = node.shape[-1] if node.shape else 0
+        is_scale = len(own) == 1 and own[0].numel() == width and len(unit.given) == 1
+        return ScaleCall(number, unit.reads[0], unit, None) if is_scale and not is_matrix(unit.module) else None
 
     def cone(self, number: int, stops: frozenset[int]) -> tuple[set[int], set[int]]:
         """The nodes of this block that `number` is made of, and those among `stops` where that ended."""
@@ -198,6 +253,35 @@ class Reader:
         walked = set(self.graph.walk(number, after))
         return {n for n in walked - reached if n >= self.call.first_node}, reached
 
+    def projections(self, sublayer: Sublayer) -> dict[int, str]:
+        """By the number of a unit: which of queries, keys and values are made of what it gives, "qkv" say."""
+        makes: dict[int, str] = {}
+        stops = frozenset(sublayer.reads)
+        for site in sublayer.sites:
+            for letter, node in zip("qkv", (site.query, site.key, site.value), strict=True):
+                inside, _ = self.cone(node, stops)
+                for unit in sublayer.units:
+                    known = makes.get(unit.number, "")
+                    if letter not in known and any(number in inside for number in unit.gives):
+                        makes[unit.number] = known + letter
+        return makes
+
+    def after_heads(self, sublayer: Sublayer, makes: Mapping[int, str]) -> list[Unit]:
+        """The calls that read what the heads gave; the first matrix among them is W_O."""
+        stops = frozenset(sublayer.reads)
+        heads = {site.value if site.mixed < 0 else site.mixed for site in sublayer.sites}
+        found = []
+        for unit in sublayer.units:
+            inside = {n for node in unit.reads for n in self.cone(node, stops)[0]}
+            if unit.number not in makes and heads & inside:
+                found.append(unit)
+        return found
+
+    def output_matrix(self, sublayer: Sublayer) -> Unit | None:
+        """The call that multiplied the joined heads by W_O; None where something else read them."""
+        after = self.after_heads(sublayer, self.projections(sublayer))
+        return after[0] if after and is_matrix(after[0].module) else None
+
     def _mixes(self, softmax: int, inside: set[int]) -> bool:
         """Whether a softmax mixes positions: some product of matrices is made of it."""
         shape = self.graph.nodes[softmax].shape
@@ -206,11 +290,12 @@ class Reader:
     def _has_router(self, calls: list[Unit], inside: set[int]) -> bool:
         """Whether the largest few of some numbers are chosen: experts."""
         own = (n for call in calls for n in range(call.first, max(call.gives) + 1))
-        return any(self.graph.nodes[n].op in ("topk", "sort") for n in (*inside, *own))
+        return any(self.graph.nodes[n].op == ROUTER for n in (*inside, *own))
 
     def _names(self, sublayer: Sublayer) -> list[str]:
         """The modules that a sublayer is made of, but for its normalisations."""
-        norms = {call.unit.number for call in (sublayer.before, *sublayer.on_write) if call is not None}
+        calls = (sublayer.before, *sublayer.on_write)
+        norms = {call.unit.number for call in calls if call is not None and call.unit is not None}
         names = [unit.name for unit in sublayer.units if unit.number not in norms]
         return names + [site.site.module for site in sublayer.sites if site.site.module]
 
@@ -256,7 +341,7 @@ def _placement(steps: list[Step], sublayers: list[Sublayer]) -> Placement:
             continue
         after = i + 1 < len(steps) and isinstance(steps[i + 1], NormStep)
         for sublayer in step.sublayers:
-            wrote = bool(sublayer.on_write)
+            wrote = any(isinstance(call, NormCall) for call in sublayer.on_write)
             if after:
                 found.add("post" if sublayer.before is None and not wrote else "unknown")
             elif sublayer.before is not None:
@@ -279,7 +364,8 @@ def written(sublayer: Sublayer, watch: Watch) -> Tensor | None:
     """What it added to the stream, in the stream's layout; None where a summand's tensor is not held."""
     total: Tensor | None = None
     for term in sublayer.terms:
-        value = value_of(term.node, watch)
+        seen = watch.graph.nodes[term.seen].value if term.seen >= 0 else None
+        value = value_of(term.node, watch) if seen is None else seen
         if value is None:
             return None
         part = value if term.factor == 1.0 else value * term.factor

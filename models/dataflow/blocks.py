@@ -18,13 +18,17 @@ from models.protocol.values import Site
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SiteNodes:
-    """An attention module as it ran: its site, and the nodes of what it was handed."""
+    """An attention module as it ran: its site, and the nodes of what it was handed.
+
+    `module` is None and `mixed`, the node of the heads' outputs, is known where a family computes attention itself.
+    """
 
     site: Site
-    module: nn.Module
+    module: nn.Module | None
     query: int
     key: int
     value: int
+    mixed: int = -1
 
 
 @dataclass(slots=True)

@@ -48,10 +48,14 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One summand: `factor` times the tensor of node `node`."""
+    """One summand: `factor` times the tensor of node `node`.
+
+    `seen` is the node that was added, which has the same numbers in another shape; -1 where a factor lies between.
+    """
 
     node: int
     factor: float = 1.0
+    seen: int = -1
 
 
 @dataclass(slots=True, eq=False)
@@ -81,8 +85,17 @@ class Graph:
             else:
                 return Term(number, factor)
 
+    def whole(self, number: int) -> int:
+        """The node that `number` is, or some positions of."""
+        while True:
+            number = self.origin(number).node
+            node = self.nodes[number]
+            if node.unit >= 0 or node.op not in (*PARTS, "expand") or not node.reads:
+                return number
+            number = node.reads[0]
+
     def _keeps_all(self, node: Node) -> bool:
-        return node.op != "expand" or _size(node.shape) == _size(self.nodes[node.reads[0]].shape)
+        return node.op != "expand" or size_of(node.shape) == size_of(self.nodes[node.reads[0]].shape)
 
     def is_sum(self, number: int) -> bool:
         node = self.nodes[number]
@@ -100,14 +113,14 @@ class Graph:
         origin = self.origin(number) if number not in held else Term(number)
         factor *= origin.factor
         if origin.node in held or not self.is_sum(origin.node):
-            return [Term(origin.node, factor)]
+            return [Term(origin.node, factor, number if origin.factor == 1.0 else -1)]
         return [
             term
             for operand in self.summands(origin.node)
             for term in self.terms(operand.node, held, factor * operand.factor)
         ]
 
-    def walk(self, number: int, after: Callable[[int], tuple[int, ...]]) -> Iterator[int]:
+    def walk(self, number: int, after: Callable[[int], Iterable[int]]) -> Iterator[int]:
         """Every node that `number` depends on, itself first. `after` says with which nodes to go on from one."""
         seen, waiting = {number}, [number]
         while waiting:
@@ -119,7 +132,8 @@ class Graph:
                     waiting.append(reads)
 
 
-def _size(shape: tuple[int, ...]) -> int:
+def size_of(shape: tuple[int, ...]) -> int:
+    """How many numbers a tensor of this shape has."""
     size = 1
     for count in shape:
         size *= count

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor, nn
-from transformers.pytorch_utils import Conv1D
+from torch import nn
 
 from models.dataflow.anatomy import Reader, Sublayer
 from models.dataflow.graph import PARTS, SAME
+from models.dataflow.matrices import is_matrix
 from models.dataflow.watch import Unit
-from models.files.devices import weight_of
 
 _FUNCTIONS = {
     "gelu": "GELU",
@@ -69,16 +67,6 @@ _BETWEEN = (
 """Operations that act on each number alone: what may stand between the matrices of a feed-forward network."""
 
 
-def is_matrix(module: nn.Module) -> bool:
-    return isinstance(module, (nn.Linear, Conv1D))
-
-
-def matrix_of(module: nn.Module) -> Tensor:
-    """The weight as it multiplies a row vector from the right: (in, out)."""
-    weight = weight_of(module)
-    return weight if isinstance(module, Conv1D) else weight.mT
-
-
 @dataclass(slots=True, eq=False)
 class Network:
     """A feed-forward network of two matrices, three with a gate."""
@@ -99,9 +87,7 @@ def network_of(reader: Reader, sublayer: Sublayer) -> Network | None:
     if len(sublayer.terms) != 1:
         return None
     graph, watch = reader.graph, reader.watch
-    number = sublayer.terms[0].node
-    if sublayer.on_write:
-        number = graph.origin(sublayer.on_write[-1].unit.reads[0]).node
+    number = sublayer.inner[0]
     last = watch.unit_of(number)
     if last is None or not is_matrix(last.module):
         return None
@@ -175,9 +161,3 @@ def _sources(reader: Reader, number: int) -> set[tuple[int, tuple[object, ...]]]
         reads = node.reads if unit is None else unit.reads
         waiting += [(n, part) for n in reads if n >= reader.call.first_node]
     return found
-
-
-def column_norms(module: nn.Module) -> Tensor:
-    """The length of what each hidden unit would write at activation 1, (hidden,) float32."""
-    lengths: Tensor = torch.linalg.vector_norm(matrix_of(module).float(), dim=1)
-    return lengths.cpu()

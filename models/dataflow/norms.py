@@ -84,3 +84,5 @@ def _candidates(module: nn.Module, vectors: dict[str, Tensor]) -> Iterator[Norm]
         for gain in gains:
             for rms in (False, True):
                 yield Norm(rms, eps, gain, bias)
+                if vectors:
+                    yield Norm(rms, eps, None, None)  # both switched off

@@ -13,7 +13,12 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from models.dataflow.graph import PARTS, SAME, Graph, Node
+from models.dataflow.graph import PARTS, Graph, Node
+
+ROUTER = "topk"
+"""The operation that chooses the largest few of some numbers: experts."""
+
+_MOST_EXPERTS = 512
 
 _PRODUCTS = ("mul", "mul_", "div", "div_")
 
@@ -56,6 +61,7 @@ class Watch(TorchDispatchMode):
         self.units: list[Unit] = []
         self.held_size = 0
         self.holds_all = False
+        self._routed = -1  # positions for which experts were chosen: what is made of the choice is held
         self._names = names
         self._node_of = WeakTensorKeyDictionary()
         self._writes: dict[int, tuple[StorageWeakRef, int]] = {}  # by storage: its last write, where it was a part's
@@ -87,17 +93,28 @@ class Watch(TorchDispatchMode):
         elif name in ("add", "add_", "sub", "sub_"):
             node.adds = float(kwargs.get("alpha", args[2] if len(args) > 2 else 1.0))
         elif name in PARTS:
-            node.part = tuple(a for a in args[1:] if not isinstance(a, Tensor))
+            node.part = tuple(a for a in args[1:] if isinstance(a, int))
+        if name == "embedding" and len(tensors) == 2:
+            self.graph.nodes[reads[1]].value = tensors[1]  # which rows were looked up
         results = list(_flat((out,)))
         for place, t in enumerate(results):
             part = (*node.part, place) if len(results) > 1 else node.part
             made = Node(name, reads, node.factor, -1, part, tuple(t.shape), None, node.adds)
-            if (self.holds_all or t.numel() == self.held_size) and name not in SAME and not self._frames_are_units():
+            if self._is_held(name, t):
                 made.value = t
             number = self.graph.add(made)
             self._node_of[t] = number
             if written or target is not None:
                 self._note_write(t, number)
+
+    def _is_held(self, name: str, t: Tensor) -> bool:
+        if name == ROUTER and t.dim() == 2:
+            self._routed = t.shape[0]
+        if t.dim() == 2 and t.shape[0] == self._routed and t.shape[1] <= _MOST_EXPERTS:
+            return True
+        if self._frames_are_units():
+            return False
+        return self.holds_all or t.numel() == self.held_size
 
     def _save(self, func: Any, args: Sequence[Any]) -> None:
         """Before an operation writes into a tensor that is held: what is held is what it was."""

@@ -11,15 +11,20 @@ from torch import Tensor
 
 from models.dataflow.anatomy import Anatomy, Reader
 from models.dataflow.blocks import BlockCall, WatchedRecorder
+from models.dataflow.own_attention import own_sites_of
 from models.dataflow.watch import Watch
 from models.flow.drafts import Draft
 from models.flow.layout import Layout
 from models.flow.model import Watched, watched_run
+from models.flow.recurrent import NO_BLOCKS
 from models.forward.capture import recording
 from models.forward.context import Context
 from models.forward.current_run import CurrentRun
 from models.forward.position_edits import edited_positions
+from models.forward.recurrent_model import RecurrentModel
+from models.forward.skipping import skipped
 from models.protocol.errors import InputError
+from models.protocol.values import SiteRef
 from models.protocol.work import ShouldStop
 
 
@@ -50,8 +55,11 @@ def block_of(run: CurrentRun, stack: str, layer: int, context: Context) -> Again
     """The block, from what is kept of the run or computed again.
 
     Raises:
+        InputError: the model has no blocks.
         IndexError: the run has no such block.
     """
+    if isinstance(run.model, RecurrentModel):
+        raise InputError(NO_BLOCKS)
     kept = run.kept.get(Again)
     if kept is not None and (kept.stack, kept.layer) == (stack, layer):
         return kept
@@ -79,6 +87,7 @@ def compute(run: CurrentRun, watched: Watched, stack: str, layer: int, should_st
     with (
         recording(recorder),
         model.adapter_as(trace.interventions),
+        skipped(model, watched.inputs, trace.interventions, SiteRef(stack, layer)),
         edited_positions(model, watched.inputs, trace.interventions),
         watch.watching(call.module.modules()),
     ):
@@ -90,7 +99,7 @@ def compute(run: CurrentRun, watched: Watched, stack: str, layer: int, should_st
         if not isinstance(after, Tensor):
             raise InputError(f"Block {layer} gives no tensor, so nothing can be said of what it does.")
         again.end = watch.node(after)
-    reader = Reader(watch, again, recorder.seen)
+    reader = Reader(watch, again, recorder.seen, own_sites_of(model, trace, stack, layer))
     return Again(
         stack,
         layer,

@@ -57,6 +57,8 @@ def _remainder(before: Tensor, boxes: list[Box], after: Tensor) -> float:
         if isinstance(box, SumBox) and len(box.after):
             read = [to_numpy(before) if place == STREAM else boxes[place].after for place in box.reads]
             factors = box.factors or (1.0,) * len(read)
-            total = sum(factor * vector.astype(np.float64) for factor, vector in zip(factors, read, strict=True))
-            off += float(np.linalg.norm(box.after - total))
+            left = box.after.astype(np.float64)
+            for factor, vector in zip(factors, read, strict=True):
+                left -= factor * vector if len(vector) else 0.0
+            off += float(np.linalg.norm(left))
     return off

@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from models.attention import attention
 from models.attention.inputs import Part
 from models.attention.numbers import copied
-from models.dataflow.network import column_norms, matrix_of
+from models.dataflow.matrices import column_norms, matrix_of
 from models.flow.again import Again
 from models.flow.drafts import (
     Draft,
+    ExpertsDraft,
     HeadsDraft,
     ModuleDraft,
     NetworkDraft,
@@ -25,11 +26,13 @@ from models.flow.drafts import (
     ProjectionDraft,
     SumDraft,
 )
+from models.flow.model import is_off
 from models.flow.targets import Target
 from models.forward.current_run import CurrentRun
 from models.protocol.arrays import read_only
 from models.protocol.flow import (
     Box,
+    Expert,
     FeedForwardBox,
     HeadsBox,
     ModuleBox,
@@ -70,9 +73,11 @@ def box_of(draft: Draft, here: Position) -> Box:
 
 def _common(draft: Draft, here: Position) -> dict[str, Any]:
     before, after = here.row(draft.given), here.row(draft.gave)
-    modules = {id(unit.module): unit.module for unit in draft.units}.values()
-    own = {id(p): p for module in modules for p in module.parameters()}.values()
-    kind = type(draft.units[-1].module).__name__ if len(draft.units) == 1 else ""
+    units = {id(unit.module): unit.module for unit in draft.units}.values()
+    own = {id(p): p for module in units for p in module.parameters()}.values()
+    kind = ""
+    if draft.module:
+        kind = type(draft.units[0].module if len(draft.units) == 1 else _module(here, draft.module)).__name__
     return {
         "module": draft.module,
         "kind": kind,
@@ -82,6 +87,18 @@ def _common(draft: Draft, here: Position) -> dict[str, Any]:
         "after": _NOTHING if after is None else copied(after),
         "parameters": sum(p.numel() for p in own),
     }
+
+
+def _module(here: Position, name: str) -> nn.Module | nn.Parameter:
+    """What is called `name` in the model."""
+    owner, _, last = name.rpartition(".")
+    found: nn.Module | nn.Parameter = getattr(here.run.model.module.get_submodule(owner), last)
+    return found
+
+
+def _count(learned: nn.Module | nn.Parameter) -> int:
+    """How many numbers it learned."""
+    return learned.numel() if isinstance(learned, nn.Parameter) else sum(p.numel() for p in learned.parameters())
 
 
 @box_of.register
@@ -97,6 +114,7 @@ def _(draft: NormDraft, here: Position) -> Box:
         mean=float(mean),
         deviation=float(deviation),
         eps=norm.eps,
+        off=norm.gain is None and any(True for _ in draft.call.unit.module.parameters()),
         gain=None if norm.gain is None else copied(norm.gain),
         bias=None if norm.bias is None else copied(norm.bias),
     )
@@ -120,10 +138,14 @@ def _(draft: HeadsDraft, here: Position) -> Box:
     site, trace = draft.site.site, here.run.trace
     x = trace.inputs[trace.index(site.ref)]
     weights = attention.weights(x, Part(None, [here.index]))[0, :, 0]  # (heads, keys)
-    mixed = torch.matmul(weights[:, None].to(x.value.dtype), Part().take_keys(x.value, x.heads)[0])[:, 0]
-    joined = mixed.float()  # (heads, value_dim)
+    if x.precomputed is None:
+        mixed = torch.matmul(weights[:, None].to(x.value.dtype), Part().take_keys(x.value, x.heads)[0])[:, 0]
+        joined = mixed.float()  # (heads, value_dim)
+    else:  # the values are not seen: what the output projection read
+        read = here.row(draft.gave)
+        joined = weights.new_zeros(site.heads, 0) if read is None else read.reshape(site.heads, -1)
     return HeadsBox(
-        **(_common(draft, here) | {"after": copied(joined.reshape(-1)), "kind": type(draft.site.module).__name__}),
+        **(_common(draft, here) | {"after": copied(joined.reshape(-1))}),
         site=site.ref,
         heads=site.heads,
         key_heads=site.key_heads,
@@ -157,7 +179,8 @@ def _(draft: NetworkDraft, here: Position) -> Box:
     hidden = here.row(network.last.given[0])
     common = _common(draft, here)
     count = int(matrix_of(network.last.module).shape[0])
-    neurons = () if hidden is None else _neurons(draft, hidden.cpu(), here)
+    off = is_off(here.run.trace.interventions, here.run.model, here.block.stack, here.block.layer, draft.part)
+    neurons = () if hidden is None or off else _neurons(draft, hidden.cpu(), here)
     return FeedForwardBox(
         **common,
         hidden=count,
@@ -165,6 +188,7 @@ def _(draft: NetworkDraft, here: Position) -> Box:
         gated=network.gated,
         positive=None if hidden is None else int((hidden > 0).sum()),
         neurons=neurons,
+        off=off,
     )
 
 
@@ -185,13 +209,37 @@ def _neurons(draft: NetworkDraft, hidden: Tensor, here: Position) -> tuple[Neuro
 
 
 @box_of.register
+def _(draft: ExpertsDraft, here: Position) -> Box:
+    router = draft.router
+    place = here.block.layout.row * len(here.block.before) + here.index
+    chosen = sorted(
+        (Expert(index=int(i), share=float(s)) for i, s in zip(router.chosen[place], router.shares[place], strict=True)),
+        key=lambda expert: -expert.share,
+    )
+    return FeedForwardBox(
+        **(_common(draft, here) | {"parameters": _count(_module(here, draft.module))}),
+        hidden=0,
+        activation="",
+        gated=False,
+        positive=None,
+        neurons=(),
+        experts=tuple(chosen),
+        expert_count=router.count,
+        off=is_off(here.run.trace.interventions, here.run.model, here.block.stack, here.block.layer, draft.part),
+    )
+
+
+@box_of.register
 def _(draft: SumDraft, here: Position) -> Box:
     return SumBox(**_common(draft, here), factors=draft.factors)
 
 
 @box_of.register
 def _(draft: ModuleDraft, here: Position) -> Box:
-    return _module_box(_common(draft, here))
+    common = _common(draft, here)
+    if len(draft.units) != 1:  # all of a sublayer, with what it learned outside of modules without children
+        common["parameters"] = _count(_module(here, draft.module))
+    return _module_box(common)
 
 
 def _module_box(common: dict[str, Any]) -> ModuleBox:

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from models.dataflow.anatomy import Anatomy, NormCall, NormStep, Reader, Sublayer, SumStep
+from models.dataflow.anatomy import Anatomy, NormCall, NormStep, Reader, ScaleCall, Sublayer, SumStep
 from models.dataflow.blocks import SiteNodes
-from models.dataflow.network import Network, is_matrix, network_of
+from models.dataflow.experts import Router, router_of
+from models.dataflow.matrices import is_matrix
+from models.dataflow.network import Network, network_of
 from models.dataflow.watch import Unit
 from models.protocol.flow import STREAM, Part
 
@@ -66,6 +68,11 @@ class NetworkDraft(Draft):
     network: Network
     factor: float = 1.0
     straight: bool = True  # what it gives is added to the stream as it is
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class ExpertsDraft(Draft):
+    router: Router
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -132,17 +139,19 @@ class Drafting:
         """Its boxes, in the order in which they ran."""
         if sublayer.before is not None:
             self._norm(sublayer.before, sublayer.part)
-        norms = {id(call.unit) for call in (sublayer.before, *sublayer.on_write) if call is not None}
+        calls = (sublayer.before, *sublayer.on_write)
+        norms = {id(call.unit) for call in calls if call is not None and call.unit is not None}
         rest = [unit for unit in sublayer.units if id(unit) not in norms]
         network = network_of(self.reader, sublayer) if sublayer.part == "feed_forward" else None
         if network is not None and {unit.number for unit in rest} == network.units:
             self._network(sublayer, network)
-        elif sublayer.sites:
-            self._attention(sublayer, rest)
-        else:
+        elif not sublayer.sites or not self._attention(sublayer, rest):
             self._whole(sublayer, rest)
         for call in reversed(sublayer.on_write):
-            self._norm(call, sublayer.part)
+            if isinstance(call, NormCall):
+                self._norm(call, sublayer.part)
+            else:
+                self._scale(call, sublayer.part)
 
     def _network(self, sublayer: Sublayer, network: Network) -> None:
         units = (*network.first, *network.functions, network.last)
@@ -157,49 +166,42 @@ class Drafting:
                 network.last.gave[0],
                 network=network,
                 factor=sublayer.terms[0].factor,
-                straight=not sublayer.on_write and network.last.gives[0] == sublayer.terms[0].node,
+                straight=not sublayer.on_write,
             )
         )
 
-    def _attention(self, sublayer: Sublayer, rest: list[Unit]) -> None:
-        """Projections, heads, W_O; any other module in between is a box of its own."""
-        placed: set[int] = set()
+    def _attention(self, sublayer: Sublayer, rest: list[Unit]) -> bool:
+        """Projections, heads, W_O; any other module is a box of its own. False where no matrix reads the heads."""
+        makes = self.reader.projections(sublayer)
+        after = [unit for unit in self.reader.after_heads(sublayer, makes) if unit in rest]
+        output = next((unit for unit in after if is_matrix(unit.module)), None)
+        if output is None:
+            return False
+        before = [unit for unit in rest if unit not in after]
+        for unit in before:
+            self._projection(unit, makes.get(unit.number, ""), sublayer.part)
+        others = tuple(number for unit in before if unit.number not in makes for number in unit.gives)
         for site in sublayer.sites:
-            made: dict[int, str] = {}
-            for letter, node in zip("qkv", (site.query, site.key, site.value), strict=True):
-                inside, _ = self.reader.cone(node, self._stops())
-                for unit in rest:
-                    if any(number in inside for number in unit.gives):
-                        made[unit.number] = made.get(unit.number, "") + letter
-            for unit in rest:
-                if unit.number in made and unit.number not in placed:
-                    placed.add(unit.number)
-                    self._projection(unit, made[unit.number], sublayer.part)
-            nodes = frozenset((site.query, site.key, site.value))
-            self.drafts.append(HeadsDraft(sublayer.part, site.site.module, nodes, tuple(nodes), site=site))
-        found = False
-        for unit in rest:
-            if unit.number in placed:
-                continue
-            if not found and is_matrix(unit.module):
-                found = True
-                self.drafts.append(
-                    OutputDraft(
-                        sublayer.part,
-                        unit.name,
-                        frozenset(unit.gives),
-                        unit.reads[:1],
-                        (unit,),
-                        unit.given[0],
-                        unit.gave[0],
-                        site=sublayer.sites[-1],
-                    )
-                )
+            nodes = (site.query, site.key, site.value)
+            name = site.site.module or sublayer.module
+            heads = HeadsDraft(sublayer.part, name, frozenset(nodes), (*nodes, *others), site=site)
+            if site.mixed >= 0 and self.graph.origin(output.reads[0]).node == site.mixed:
+                heads.gave = output.given[0]
+            self.drafts.append(heads)
+        for unit in after:
+            if unit is output:  # what it reads are heads, or what a module between made of them
+                self._output(unit, sublayer, unit is after[0])
             else:
                 self._module(unit, sublayer.part)
+        return True
+
+    def _output(self, unit: Unit, sublayer: Sublayer, is_direct: bool) -> None:
+        reads = tuple(site.value for site in sublayer.sites) if is_direct else unit.reads[:1]
+        about = (sublayer.part, unit.name, frozenset(unit.gives), reads, (unit,), unit.given[0], unit.gave[0])
+        self.drafts.append(OutputDraft(*about, site=sublayer.sites[-1]))
 
     def _projection(self, unit: Unit, makes: str, part: Part) -> None:
-        if not is_matrix(unit.module):
+        if not makes or not is_matrix(unit.module):
             self._module(unit, part)
             return
         _, reached = self.reader.cone(unit.gives[0], self._stops())
@@ -223,22 +225,34 @@ class Drafting:
             ModuleDraft(part, unit.name, frozenset(unit.gives), unit.reads, (unit,), given, unit.gave[0])
         )
 
+    def _scale(self, call: ScaleCall, part: Part) -> None:
+        if call.unit is not None:
+            self._module(call.unit, part)
+            return
+        names = self.reader.names
+        name = "" if call.weight is None else names.get(id(call.weight), "")
+        node = self.graph.nodes[call.node]
+        given = self._value(self.graph.origin(call.reads).node)
+        self.drafts.append(ModuleDraft(part, name, frozenset((call.node,)), (call.reads,), (), given, node.value))
+
     def _whole(self, sublayer: Sublayer, rest: list[Unit]) -> None:
         """All of a sublayer that could not be read as one box."""
-        inner = [term.node for term in sublayer.terms]
-        if sublayer.on_write:
-            inner = [self.graph.origin(sublayer.on_write[-1].unit.reads[0]).node]
+        inner = sublayer.inner
         reads = tuple(sublayer.before.unit.gives) if sublayer.before is not None else tuple(sublayer.reads)
         given = sublayer.before.unit.gave[0] if sublayer.before is not None else None
-        values = [self._value(node) for node in inner]
+        seen = {term.node: term.seen for term in sublayer.terms}
+        values = [self._value(seen.get(node, -1)) for node in inner]
+        values = [self._value(node) if value is None else value for node, value in zip(inner, values, strict=True)]
         gave: Tensor | None = values[0]
         for value in values[1:]:
             gave = None if gave is None or value is None else gave + value.reshape(gave.shape)
-        self.drafts.append(
-            ModuleDraft(sublayer.part, sublayer.module, frozenset(inner), reads, tuple(rest), given, gave)
-        )
+        router = router_of(self.reader, sublayer) if sublayer.part == "feed_forward" else None
+        about = (sublayer.part, sublayer.module, frozenset(inner), reads, tuple(rest), given, gave)
+        self.drafts.append(ModuleDraft(*about) if router is None else ExpertsDraft(*about, router=router))
 
     def _value(self, number: int) -> Tensor | None:
+        if number < 0:
+            return None
         unit = self.watch.unit_of(number)
         if unit is None:
             return self.graph.nodes[number].value
@@ -257,10 +271,20 @@ class Drafting:
                 owner[node] = place
         for place, draft in enumerate(self.drafts):
             if isinstance(draft, SumDraft):  # one box for each summand, in the order of its factors
-                draft.boxes = tuple(box for node in draft.reads for box in self._boxes_of((node,), owner, place))
+                self._resolve_sum(draft, owner, place)
             else:
                 draft.boxes = tuple(self._boxes_of(draft.reads, owner, place))
         return self.drafts
+
+    def _resolve_sum(self, draft: SumDraft, owner: dict[int, int], place: int) -> None:
+        """One box for each summand, in the order of its factors; summands of one box are one."""
+        boxes: dict[int, float] = {}
+        factors = draft.factors or (1.0,) * len(draft.reads)
+        for node, factor in zip(draft.reads, factors, strict=True):
+            for box in self._boxes_of((node,), owner, place):
+                boxes.setdefault(box, factor)
+        draft.boxes = tuple(boxes)
+        draft.factors = tuple(boxes.values()) if draft.factors else ()
 
     def _boxes_of(self, reads: Iterable[int], owner: dict[int, int], place: int) -> list[int]:
         """The boxes that gave what box `place` reads, and `STREAM` where that is the block's input."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 import torch
@@ -18,23 +19,23 @@ from models.forward.model import Model
 from models.protocol.flow import Written
 
 Kind = Literal["tokens", "positions", "segments"]
+Inputs = Mapping[str, Tensor]
 
 
-def embedding_of(watch: Watch, call: BlockCall, layout: Layout, model: Model) -> tuple[Written, ...]:
+def embedding_of(watch: Watch, call: BlockCall, layout: Layout, model: Model, inputs: Inputs) -> tuple[Written, ...]:
     """The summands of what enters `call`, before any normalisation or projection that they go through together."""
     found = []
     for term in _summands(watch, call):
         value = value_of(term.node, watch)
-        rows = None if value is None else _rows(value, call, layout)
+        rows = None if value is None else _rows(value * term.factor, call, layout)
+        if rows is None and term.seen >= 0:  # patches: rows and columns of what a convolution gave
+            shaped = watch.graph.nodes[term.seen].value
+            rows = None if shaped is None else _rows(shaped, call, layout)
         if rows is not None:
             unit = watch.unit_of(term.node)
-            found.append(
-                Written(
-                    part=_kind(watch, term.node, unit, model),
-                    module=unit.name if unit is not None else _name(value, model),
-                    norms=copied(norms(rows) * abs(term.factor)),
-                )
-            )
+            module = unit.name if unit is not None else _name(value, model)
+            kind = _kind(watch, term.node, unit, model, inputs)
+            found.append(Written(part=kind, module=module, norms=copied(norms(rows))))
     return tuple(found)
 
 
@@ -62,31 +63,20 @@ def _rows(value: Tensor, call: BlockCall, layout: Layout) -> Tensor | None:
         return None
 
 
-def _kind(watch: Watch, node: int, unit: Unit | None, model: Model) -> Kind:
-    """Of which table it comes; what is made of the input is that of the tokens."""
+def _kind(watch: Watch, node: int, unit: Unit | None, model: Model, inputs: Inputs) -> Kind:
+    """Of which table it comes; what is made of a picture is that of the tokens."""
     if unit is None:
         made = watch.graph.nodes[node]
-        return "positions" if made.op == "given" and isinstance(made.value, nn.Parameter) else "tokens"
-    get = getattr(model.module, "get_input_embeddings", None)
-    if not isinstance(unit.module, nn.Embedding) or (callable(get) and unit.module is _table(get)):
-        return "positions" if not unit.given or (not unit.given[0].is_floating_point() and _counts(unit)) else "tokens"
-    if unit.module.num_embeddings == getattr(model.config, "type_vocab_size", 0):
-        return "segments"
-    return "positions" if not unit.given or _counts(unit) else "tokens"
-
-
-def _table(get: object) -> nn.Module | None:
-    try:
-        found = get()  # type: ignore[operator]
-    except NotImplementedError:  # transformers raises it of a family without one table
-        return None
-    return found if isinstance(found, nn.Module) else None
-
-
-def _counts(unit: Unit) -> bool:
-    """Whether it was asked for one place after another."""
-    ids = unit.given[0].flatten()
-    return not ids.is_floating_point() and len(ids) > 1 and bool((ids[1:] - ids[:-1] == 1).all())
+        return "positions" if made.op == "given" else "tokens"
+    rows = next((n for n in range(unit.first, node + 1) if watch.graph.nodes[n].op == "embedding"), None)
+    if rows is None:
+        return "tokens" if any(t.is_floating_point() for t in unit.given) else "positions"
+    table, places = (watch.graph.nodes[n] for n in watch.graph.nodes[rows].reads)
+    ids = (inputs[name] for name in ("input_ids", "decoder_input_ids") if name in inputs)
+    if places.value is None or any(torch.equal(places.value.flatten(), given.flatten()) for given in ids):
+        return "tokens"
+    configs = (getattr(model.config, name, model.config) for name in ("encoder", "decoder", "text_config"))
+    return "segments" if table.shape[0] in {getattr(c, "type_vocab_size", 0) for c in configs} else "positions"
 
 
 def _name(value: Tensor | None, model: Model) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +12,13 @@ from torch import Tensor
 
 from models.attention.numbers import copied
 from models.dataflow.anatomy import Anatomy, Reader, written
-from models.dataflow.blocks import BlockCall, WatchedRecorder, on_blocks
+from models.dataflow.blocks import BlockCall, SiteNodes, WatchedRecorder, on_blocks
 from models.dataflow.norms import norm_of
+from models.dataflow.own_attention import own_sites_of
 from models.dataflow.watch import Watch
 from models.flow.embedding import embedding_of
 from models.flow.layout import Layout, norms
+from models.flow.recurrent import unrolled
 from models.forward.batches import encode, real_keys
 from models.forward.capture import recording
 from models.forward.context import Context
@@ -23,8 +26,11 @@ from models.forward.current_run import CurrentRun
 from models.forward.logits import last_only
 from models.forward.model import Model
 from models.forward.position_edits import edited_positions
+from models.forward.recurrent_model import RecurrentModel
+from models.forward.skipping import skipped
 from models.forward.trace import Trace
 from models.protocol.flow import BlockFlow, FlowRequest, FlowView, StackFlow, Written
+from models.protocol.interventions import Intervention, Skip
 from models.protocol.values import SiteRef
 from models.protocol.work import Report, ShouldStop
 
@@ -43,6 +49,8 @@ class Watched:
 
 def answer(request: FlowRequest, context: Context) -> FlowView:
     run = context.run(request.run)
+    if isinstance(run.model, RecurrentModel):
+        return FlowView(request=request, stacks=(), recurrent=unrolled(run.model, run.trace), deviation=0.0)
     watched = watched_run(run, context.should_stop, context.report)
     return FlowView(request=request, stacks=watched.stacks, deviation=watched.deviation)
 
@@ -69,10 +77,11 @@ def watch(model: Model, trace: Trace, text: Any, target: Any, should_stop: Shoul
         model.module_names, model.seq2seq, should_stop, trace.interventions, real=real, watch=graph
     )
     graph.holds_all = True  # until the first block: what is embedded
-    reading = _Reading(model, trace, graph, recorder, encoded.row, batch, report)
+    reading = _Reading(model, trace, graph, recorder, encoded.row, shared, report)
     with (
         recording(recorder),
         model.adapter_as(trace.interventions),
+        skipped(model, shared, trace.interventions),
         edited_positions(model, shared, trace.interventions) as inputs,
         on_blocks(model, graph, recorder, reading.enter, reading.leave),
         graph.watching(model.module.modules()),
@@ -93,12 +102,13 @@ class _Reading:
         watch: Watch,
         recorder: WatchedRecorder,
         row: int,
-        batch: int,
+        inputs: dict[str, Tensor],
         report: Report,
     ) -> None:
         self.model, self.trace, self.watch, self.recorder = model, trace, watch, recorder
-        self.batch = batch
-        self.layout = Layout(model, row, batch)
+        self.inputs = inputs
+        self.batch = next(iter(inputs.values())).shape[0]
+        self.layout = Layout(model, row, self.batch)
         self.report = report
         self.embedding: dict[str, tuple[Written, ...]] = {}
         self.entering: dict[str, np.ndarray] = {}
@@ -114,15 +124,16 @@ class _Reading:
         if call.layer == 0:
             self.close()
         if call.layer == 0 and call.before is not None:
-            self.embedding[call.stack] = embedding_of(self.watch, call, self.layout, self.model)
+            self.embedding[call.stack] = embedding_of(self.watch, call, self.layout, self.model, self.inputs)
             self.entering[call.stack] = self.norms(call.before)
             self.watch.holds_all = False
             self.watch.forget(0, 0)
 
     def leave(self, call: BlockCall) -> None:
         sites = self.recorder.seen[call.first_site :]
-        anatomy = Reader(self.watch, call, sites).anatomy()
-        self.blocks.setdefault(call.stack, []).append(self._flow(call, anatomy))
+        reader = Reader(self.watch, call, sites, own_sites_of(self.model, self.trace, call.stack, call.layer))
+        anatomy = reader.anatomy()
+        self.blocks.setdefault(call.stack, []).append(self._flow(call, anatomy, reader.sites))
         self.deviation = max(self.deviation, self._deviation(call))
         call.let_go(self.batch)
         self.calls[call.stack, call.layer] = call
@@ -138,14 +149,14 @@ class _Reading:
         """After the last block of a stack: the normalisation that reads what leaves it."""
         if self.latest is None:
             return
-        end = self.watch.graph.origin(self.latest.end).node
+        end = self.watch.graph.whole(self.latest.end)
         for unit in self.watch.units[self.after_latest :]:
-            reads = unit.given and unit.gave and self.watch.graph.origin(unit.reads[0]).node == end
+            reads = unit.given and unit.gave and self.watch.graph.whole(unit.reads[0]) == end
             if reads and norm_of(unit.module, unit.given[0], unit.gave[0]) is not None:
                 self.last_norm[self.latest.stack] = unit.name
                 return
 
-    def _flow(self, call: BlockCall, anatomy: Anatomy) -> BlockFlow:
+    def _flow(self, call: BlockCall, anatomy: Anatomy, sites: Sequence[SiteNodes]) -> BlockFlow:
         before, after = call.before, call.after
         parts, left = [], None
         if before is not None and after is not None:
@@ -156,10 +167,10 @@ class _Reading:
                 continue
             rows = self.layout.rows(wrote).float()
             left = None if left is None else left - rows
-            parts.append(Written(part=sublayer.part, module=sublayer.module, norms=copied(norms(rows))))
+            off = is_off(self.trace.interventions, self.model, call.stack, call.layer, sublayer.part)
+            parts.append(Written(part=sublayer.part, module=sublayer.module, norms=copied(norms(rows)), off=off))
         key = (call.stack, id(call.module))
         first = self.first_layer.setdefault(key, call.layer)
-        sites = self.recorder.seen[call.first_site :]
         return BlockFlow(
             ref=SiteRef(call.stack, call.layer),
             module=call.name,
@@ -194,3 +205,10 @@ class _Reading:
             )
             for stack in order
         )
+
+
+def is_off(interventions: Iterable[Intervention], model: Model, stack: str, layer: int, part: str) -> bool:
+    """Whether a sublayer is switched off."""
+    name, block = "mlp" if part == "feed_forward" else part, SiteRef(stack, layer)
+    skips = (item.of_stack(model.info.predicting_stack) for item in interventions if isinstance(item, Skip))
+    return any((skip.part, skip.site) == (name, block) and not skip.on for skip in skips)

@@ -92,6 +92,7 @@ class Model:
         self._rendered: tuple[Chat, Rendered] | None = None
         self.adapter: MergedAdapter | None = None  # that is merged into the weights
         self.position_scheme: object | None = None  # recognised once: see `models.forward.position_schemes`
+        self.readout: object | None = None  # found once: see `models.dataflow.readout`
         self.sublayers: object | None = None  # found once: see `models.forward.sublayers`
         # tokens that stand for no text; a mask or an unknown word does stand for some
         self._hidden_ids = frozenset(getattr(tokenizer, "all_special_ids", ())) - named

@@ -25,10 +25,16 @@ Edits = dict[SiteRef, dict[Call, Edit]]
 
 
 @contextmanager
-def skipped(model: Model, inputs: Mapping[str, Tensor], interventions: Sequence[Intervention]) -> Iterator[None]:
+def skipped(
+    model: Model,
+    inputs: Mapping[str, Tensor],
+    interventions: Sequence[Intervention],
+    first: SiteRef | None = None,
+) -> Iterator[None]:
     """While it lasts, this thread's forward passes leave out what `interventions` switch off.
 
-    `inputs` are those of a whole run of the model: the first time some of them are run to find its parts.
+    `inputs` are those of a whole run of the model: the first time some of them are run to find its parts. `first` is
+    the block that a pass over part of the model begins with.
 
     Raises:
         InputError: the model has no such block, or no such part of it is known.
@@ -40,7 +46,7 @@ def skipped(model: Model, inputs: Mapping[str, Tensor], interventions: Sequence[
         return
     if model.info.textbook:
         raise InputError(f"{model.info.name} is a recurrent model: interventions are for transformers.")
-    handles = _hooked(model, _edits(model.info.name, sublayers_of(model, inputs), skips))
+    handles = _hooked(model, _edits(model.info.name, sublayers_of(model, inputs), skips), first)
     try:
         yield
     finally:
@@ -78,10 +84,10 @@ def _no_block(name: str, blocks: Blocks, skip: Skip) -> str:
     return f"“{describe(skip)}”: {name} has no such layer; its {skip.site.stack} has layers 0 to {max(of_stack)}."
 
 
-def _hooked(model: Model, edits: Edits) -> list[RemovableHandle]:
+def _hooked(model: Model, edits: Edits, first: SiteRef | None) -> list[RemovableHandle]:
     """Hooks that act in this thread alone; a module that blocks share is edited in those that are meant."""
     thread = threading.get_ident()
-    ran: Counter[str] = Counter()
+    ran: Counter[str] = Counter() if first is None else Counter({first.stack: first.layer})
     calls: Counter[nn.Module] = Counter()  # within the block that runs
     now: dict[Call, Edit] = {}
     stacks = {block: stack for stack, block in model.blocks}

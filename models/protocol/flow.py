@@ -69,7 +69,7 @@ class BlockFlow:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StackFlow:
-    """The blocks of one stack, from the bottom. Of a recurrent model there is one "block" with nothing written."""
+    """The blocks of one stack, from the bottom."""
 
     stack: str  # "encoder" or "decoder"
     embedding: tuple[Written, ...]
@@ -92,7 +92,7 @@ class RecurrentFlow:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FlowView(Result):
-    """Every stack of the model, encoder first."""
+    """Every stack of the model, encoder first. A recurrent model has none: `recurrent` has its states instead."""
 
     request: FlowRequest
     stacks: tuple[StackFlow, ...]

@@ -60,8 +60,8 @@ def cell_view(request: CellRequest, model: Model, trace: Trace) -> CellView:
     mixed = weights[key] * values[key]
     head_output = weights @ values
     is_off = skipped_part(trace.interventions, site.ref, model.info.predicting_stack) is not None
-    write = _written(model, site, head, mixed * (not is_off))
-    head_write = _written(model, site, head, head_output * (not is_off))
+    write = _written(model, trace, site, head, mixed * (not is_off))
+    head_write = _written(model, trace, site, head, head_output * (not is_off))
     candidates = _candidates(model, trace, site, query)
     target = request.target if request.target is not None else candidates[0].id if candidates else None
     logit, direction = None, None
@@ -199,8 +199,8 @@ def _candidates(model: Model, trace: Trace, site: Site, query: int) -> tuple[Can
     return likeliest(model, trace, site.stack, query) if says else ()
 
 
-def _written(model: Model, site: Site, head: int, mixed: Tensor) -> Tensor | None:
-    weight = output_weight(model, site, head)
+def _written(model: Model, trace: Trace, site: Site, head: int, mixed: Tensor) -> Tensor | None:
+    weight = output_weight(model, trace, site, head)
     if weight is None or weight.shape[0] != mixed.shape[0]:
         return None
     return (mixed @ weight.float().to(mixed.device)).cpu()

@@ -42,12 +42,15 @@ def test_every_box_is_what_hooks_saw(tiny_model, kind):
             kinds = [type(box) for box in view.boxes]
             attends = 2 if blocks.cross else 1
             assert kinds.count(HeadsBox) == kinds.count(OutputBox) == attends
-            assert kinds.count(FeedForwardBox) == (1 if blocks.last else 0)
+            assert kinds.count(FeedForwardBox) == 1
             assert kinds.count(SumBox) == (1 if blocks.parallel else attends + 1)
             made = [box.makes for box in view.boxes if isinstance(box, ProjectionBox)]
             assert sorted("".join(made)) == sorted("qkv" * attends)
             for network in (box for box in view.boxes if isinstance(box, FeedForwardBox)):
                 assert (network.activation, network.gated) == (blocks.activation, blocks.gated)
+                if not blocks.last:
+                    assert network.expert_count == len(network.experts) + 1 == 2
+                    continue
                 _compare_neurons(network, model, f"{blocks.block.format(layer)}.{blocks.last}", layer, seen)
 
 

@@ -81,3 +81,40 @@ def test_a_run_is_called_off_between_blocks(story_gpt):
     polls = iter([False, False, True])
     with pytest.raises(Cancelled):
         watch(story_gpt, trace, tiny.SENTENCE, None, lambda: next(polls), silent)
+
+
+def test_what_is_embedded(tiny_model, story_bert, en_es):
+    def parts(model: Model) -> list[list[tuple[str, str]]]:
+        return [[(part.part, part.module) for part in stack.embedding] for stack in flow_of(model).stacks]
+
+    root = "bert.embeddings."
+    assert parts(story_bert) == [
+        [
+            ("tokens", f"{root}word_embeddings"),
+            ("segments", f"{root}token_type_embeddings"),
+            ("positions", f"{root}position_embeddings"),
+        ]
+    ]
+    assert parts(en_es) == [
+        [("tokens", f"model.{stack}.embed_tokens"), ("positions", f"model.{stack}.embed_positions")]
+        for stack in ("encoder", "decoder")
+    ]
+    assert parts(tiny_model("llama")) == [[("tokens", "model.embed_tokens")]]
+    assert parts(tiny_model("opt"))[0][1] == ("positions", "model.decoder.embed_positions")
+
+
+def test_embeddings_are_those_of_the_tables(story_gpt):
+    (stack,) = flow_of(story_gpt).stacks
+    ids = [token.id for token in run(story_gpt, tiny.SENTENCE).tokens]
+    tokens, positions = stack.embedding
+    body = story_gpt.module.transformer
+    close(tokens.norms, body.wte.weight[ids].norm(dim=-1).numpy())
+    close(positions.norms, body.wpe.weight[: len(ids)].norm(dim=-1).numpy())
+    close(stack.norms, (body.wte.weight[ids] + body.wpe.weight[: len(ids)]).norm(dim=-1).numpy())
+
+
+def test_layers_of_shared_weights_say_so(tiny_model):
+    (stack,) = flow_of(tiny_model("albert")).stacks
+    assert [block.shared_with for block in stack.blocks] == [None, 0, 0]
+    (own,) = flow_of(tiny_model("bert")).stacks
+    assert [block.shared_with for block in own.blocks] == [None, None, None]

@@ -162,14 +162,15 @@ def test_an_adapter_of_an_adapter_s_folder_is_named_after_it(adapter: Trained, t
 
 def test_the_cell_reads_the_weights_that_ran(adapter: Trained, tiny_folder: TinyFolder) -> None:
     model, base = open_checkpoint(adapter("gpt2")), open_checkpoint(tiny_folder("gpt2"))
-    site = run(model, "Tom and").sites[0]
-    tuned, plain = output_weight(model, site, 1), output_weight(base, site, 1)
+    trace = run(model, "Tom and")
+    site = trace.sites[0]
+    tuned, plain = output_weight(model, trace, site, 1), output_weight(base, trace, site, 1)
     assert tuned is not None
     assert plain is not None
     assert not torch.equal(tuned, plain)
     assert model.adapter is not None
     with model.adapter.off(model.module):
-        untuned = output_weight(model, site, 1)
+        untuned = output_weight(model, trace, site, 1)
     assert untuned is not None
     assert torch.equal(untuned, plain)
 

@@ -91,7 +91,7 @@ def test_every_number_from_q_k_and_v(model_of, name, stack, layer, head, query, 
     sink = float(torch.exp(x.sinks[head].double())) if x.sinks is not None else 0.0
     total = powers.sum() + sink
     weights = powers / total
-    output_matrix = output_weight(model, site, head)
+    output_matrix = output_weight(model, trace, site, head)
     assert output_matrix is not None
     write = weights[key] * values[key] @ output_matrix.double().numpy()
     head_write = weights @ values @ output_matrix.double().numpy()
@@ -153,6 +153,8 @@ def test_positions_off_turn_nothing(model_of):
         ("story-gpt", "decoder", 5, "transformer.h.5.attn"),
         ("story-bert", "encoder", 2, "bert.encoder.layer.2.attention.output.dense"),
         ("llama", "decoder", 1, "model.layers.1.self_attn"),
+        ("modernbert", "encoder", 1, "model.layers.1.attn"),
+        ("phi3", "decoder", 2, "model.layers.2.self_attn"),
         ("t5", "cross", 2, "decoder.block.2.layer.1.EncDecAttention"),
     ],
 )
@@ -168,7 +170,7 @@ def test_writes_sum_to_what_the_module_gives(model_of, name, stack, layer, hooke
         handle.remove()
     site = trace.sites[trace.index((stack, layer))]
     query = site.queries - 1
-    projection = output_projection(model, site)
+    projection = output_projection(model, trace, site)
     assert projection is not None
     bias = getattr(projection, "bias", None)
     total = np.zeros(model.info.width) if bias is None else bias.double().numpy()
@@ -208,7 +210,7 @@ def test_all_direct_effects_sum_to_the_logit(story_gpt):
             effect = view_of(story_gpt, trace, "decoder", layer, head, query, 0, token).head_effect
             assert effect is not None
             total += effect
-        projection = output_projection(story_gpt, trace.sites[layer])
+        projection = output_projection(story_gpt, trace, trace.sites[layer])
         assert projection is not None
         total += float(projection.bias @ direction) + float(mlps[layer][query] @ direction)
     assert total == pytest.approx(float(trace.logits[query, token]), abs=1e-3)
@@ -277,7 +279,7 @@ def test_an_effect_on_a_class_is_the_change_with_the_divisor_held(model_of, name
         ("bert_tagger", "encoder", "rescales"),
         ("gpt2_classifier", "decoder", "read off at"),
         ("story-bert", "encoder", "rescales"),
-        ("gemma2", "decoder", "rescales"),
+        ("gemma2", "decoder", "normalised or scaled"),
         ("marian", "decoder", "rescales"),
         ("t5", "encoder", "cross-attention"),
         ("bert_bare", "encoder", "no output head"),

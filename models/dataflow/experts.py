@@ -1,0 +1,67 @@
+"""Mixtures of experts, told by their router: the largest few of some numbers are chosen for each position."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from models.dataflow.anatomy import Reader, Sublayer
+from models.dataflow.watch import ROUTER
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Router:
+    """Which experts were chosen at each position, (positions, chosen), with the share of each, and how many there are.
+
+    Positions are those of the whole batch, one text after another.
+    """
+
+    chosen: Tensor
+    shares: Tensor
+    count: int
+
+
+def router_of(reader: Reader, sublayer: Sublayer) -> Router | None:
+    """The router of a sublayer; None where it has none, or one whose shares are not found."""
+    graph = reader.graph
+    inside: set[int] = set()
+    for term in sublayer.terms:
+        inside |= reader.cone(term.node, frozenset(sublayer.reads))[0]
+    inside |= {n for unit in sublayer.units for n in range(unit.first, max(unit.gives) + 1)}
+    found = [n for n in sorted(inside) if graph.nodes[n].op == ROUTER and graph.nodes[n].part[-1:] == (0,)]
+    if not found:
+        return None
+    top = found[-1]  # where groups of experts are chosen first (DeepSeek), the last choice is of experts
+    values, places = graph.nodes[top], graph.nodes[top + 1]
+    count = graph.nodes[values.reads[0]].shape[-1]
+    if values.value is None or places.value is None or values.value.dim() != 2:
+        return None
+    # they are made into shares after: a softmax, a sigmoid, a quotient by their sum
+    shares = values.value
+    made = {top, top + 1}
+    for n in range(top + 2, min(max(inside) + 1, top + 2 + _WITHIN)):
+        node = graph.nodes[n]
+        if n not in inside or not made & set(node.reads):
+            continue
+        if node.op not in _MAKES_SHARES:
+            continue
+        made.add(n)
+        if node.value is None or not node.value.is_floating_point():
+            continue
+        if node.shape == values.shape:
+            shares = node.value
+        elif node.shape == (values.shape[0], count):
+            shares = node.value.gather(1, places.value)
+    return Router(places.value, shares.float(), count)
+
+
+_WITHIN = 40
+"""How many operations after the choice its shares are made at the latest."""
+
+_MAKES_SHARES = frozenset(
+    (
+        *("_softmax", "softmax", "sigmoid", "sigmoid_", "div", "div_", "mul", "mul_", "sum", "add", "add_", "gather"),
+        *("scatter", "scatter_", "_to_copy", "view", "clone", "copy_", "full_like", "transpose", "written"),
+    )
+)
