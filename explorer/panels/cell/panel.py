@@ -22,7 +22,7 @@ from explorer.panels.cell import recurrent_steps
 from explorer.panels.cell.cell_steps import explained_steps, row_remark
 from explorer.panels.cell.row_bars import FEW, HEADINGS, RowBars
 from explorer.panels.cell.step_list import StepList
-from explorer.panels.cell.vector_bars import VectorBars
+from explorer.panels.cell.vector_bars import VectorBars, value_rows, value_sentence
 from explorer.panels.selected_head import site_words
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import SelectKey
@@ -40,6 +40,7 @@ from models.protocol.values import Candidate, Site
 
 _EMPTY = "The arithmetic of the selected cell appears here when the model has run."
 _NO_CELLS = "This model attends to nothing, so it has no cells. See its hidden states under Hidden."
+_READ = "What is read, dimension by dimension"
 _HOW = "Choose a step to read its meaning. The row is further down."
 
 
@@ -69,6 +70,8 @@ class CellPanel(Panel):
         column.addWidget(self.vectors)
         column.addWidget(self.how)
         column.addWidget(self.steps)
+        column.addWidget(self.read)
+        column.addWidget(self.values)
         column.addWidget(self.target_line)
         column.addWidget(self.reason)
         column.addSpacing(6)
@@ -96,10 +99,15 @@ class CellPanel(Panel):
     def _make_widgets(self) -> None:
         self.by_size = QCheckBox("Largest first")
         self.by_size.setToolTip(
-            "Order the dimensions by the size of their product, so that what made the score is first"
+            "Order the dimensions by the size of the products, which made the score, and of the sum, which is read"
         )
         self.vectors = VectorBars()
-        self.by_size.toggled.connect(self.vectors.set_sorted)
+        self.values = VectorBars("Value, weight times value and the sum over the row, dimension by dimension")
+        self.read = ElidedLabel(_READ)
+        self.read.setProperty("role", "dim")
+        self.read.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        for bars in (self.vectors, self.values):
+            self.by_size.toggled.connect(bars.set_sorted)
         self.steps = StepList()
         self.steps.step_selected.connect(self._explain)
         self.target = QComboBox()
@@ -162,6 +170,7 @@ class CellPanel(Panel):
             say = partial(recurrent_steps.dimension_sentence, score)
             self.vectors.set_rows(recurrent_steps.vector_rows(score, query, key), say)
             explained = recurrent_steps.recurrent_steps(view, score)
+        self.values.set_rows(value_rows(view, key, "v" if score is None else "h"), partial(value_sentence, view.weight))
         self.row.set_headings(HEADINGS if score is None else recurrent_steps.HEADINGS)
         self.steps.set_steps([each.step for each in explained])
         self._meanings = tuple(each.meaning for each in explained)

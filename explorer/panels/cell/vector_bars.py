@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from explorer.widgets.items_widget import ItemsWidget
 from explorer.widgets.number_text import value_text
+from models.protocol.cell import CellView
 
 _GAP = 10.0
 _NAME_CHARS = 8
@@ -26,18 +27,21 @@ class VectorRow:
     name: str
     values: np.ndarray  # (dims,)
     role: Literal["query", "key", "text"] = "text"
+    reach: float | None = None  # what its bars are drawn to; its own largest number if None
 
 
 class VectorBars(ItemsWidget):
-    """Rows of bars over one axis, each to the scale of its own largest number; the last holds the products.
+    """Rows of bars over one axis, each to the scale of its own largest number; the last holds what comes of them.
 
     The line below them names the dimension under the pointer, or the one that was chosen, and its numbers.
     """
 
     axis = Qt.Orientation.Horizontal  # an item is a place, counted from the left
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("Query, key and their products, dimension by dimension", parent)
+    def __init__(
+        self, name: str = "Query, key and their products, dimension by dimension", parent: QWidget | None = None
+    ) -> None:
+        super().__init__(name, parent)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._rows: tuple[VectorRow, ...] = ()
         self._say: Callable[[int, list[float]], str] = lambda dimension, numbers: ""
@@ -63,7 +67,7 @@ class VectorBars(ItemsWidget):
         self._arrange()
 
     def set_sorted(self, by_size: bool) -> None:
-        """Order the dimensions by the size of their product, largest first, or as they are in the vectors."""
+        """Order the dimensions by the size of the last row's numbers, largest first, or as they are in the vectors."""
         if by_size != self._sorted:
             self._sorted = by_size
             self._arrange()
@@ -91,8 +95,8 @@ class VectorBars(ItemsWidget):
         return QRectF(plot.left() + place * width, plot.top(), width, plot.height())
 
     def _arrange(self) -> None:
-        products = self._rows[-1].values
-        size = np.argsort(-np.abs(products), kind="stable") if self._sorted else np.arange(len(products))
+        results = self._rows[-1].values
+        size = np.argsort(-np.abs(results), kind="stable") if self._sorted else np.arange(len(results))
         self._order = size
         self.update()
 
@@ -149,7 +153,8 @@ class VectorBars(ItemsWidget):
     def _draw_row(self, painter: QPainter, row: int, name: str, colour: QColor) -> None:
         values = self._rows[row].values[self._order].astype(float)
         plot = self._plot(row)
-        high = float(np.abs(values).max(initial=0.0))
+        own, reach = float(np.abs(values).max(initial=0.0)), self._rows[row].reach
+        high = own if reach is None else reach
         label = QRectF(0, plot.top(), self._name_width(), plot.height())
         metrics = QFontMetricsF(self.bold_font())
         painter.setFont(self.bold_font())
@@ -195,6 +200,25 @@ def product_sentence(_dimension: int, numbers: list[float]) -> str:
     """ "0.31 × (−0.20) = −0.062"."""
     first, second, product = (value_text(number) for number in numbers)
     return f"{first} × {in_brackets(second)} = {product}"
+
+
+def value_rows(view: CellView, key: str, letter: str) -> tuple[VectorRow, ...]:
+    """The value of the token called `key`, the weight times it, and the sum of these over the row, on one scale.
+
+    `letter` is what the vector is called.
+    """
+    reach = float(max(np.abs(view.mixed).max(initial=0.0), np.abs(view.head_output).max(initial=0.0)))
+    return (
+        VectorRow(f"{letter}  {key}", view.value, "key"),
+        VectorRow(f"w × {letter}", view.mixed, "key", reach),
+        VectorRow(f"Σ w × {letter}", view.head_output, "query", reach),
+    )
+
+
+def value_sentence(weight: float, _dimension: int, numbers: list[float]) -> str:
+    """ "0.268 × (−0.15) = −0.040, in the sum −0.307"."""
+    value, mixed, total = (value_text(number) for number in numbers)
+    return f"{value_text(weight)} × {in_brackets(value)} = {mixed}, in the sum {total}"
 
 
 def in_brackets(number: str) -> str:

@@ -318,3 +318,14 @@ def test_theme_reaches_every_part(shown):
     light = [rendered(part) for part in parts]
     shown.panel.set_theme(DARK)
     assert all(rendered(part) != image for part, image in zip(parts, light, strict=True))
+
+
+def test_value_and_sum_are_bars_too(shown):
+    view = cell()
+    shown.answer(view)
+    rows = shown.panel.values._rows
+    assert [row.name for row in rows] == ["v  and", "w × v", "Σ w × v"]
+    for row, numbers in zip(rows, (view.value, view.mixed, view.head_output), strict=True):
+        np.testing.assert_array_equal(row.values, numbers)
+    shown.panel.by_size.click()
+    assert shown.panel.values.order == np.argsort(-np.abs(view.head_output), kind="stable").tolist()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication
 
-from explorer.panels.cell.vector_bars import VectorBars
+from explorer.panels.cell.vector_bars import VectorBars, value_rows, value_sentence
 from explorer.theme import LIGHT
+from tests.explorer.panels.cells import cell
 from tests.explorer.widgets.pictures import rendered
 from tests.explorer.widgets.pointer import move_pointer
 
@@ -108,3 +111,21 @@ def test_keys_without_vectors_are_left_to_others(qtbot):
     qtbot.addWidget(empty)
     qtbot.keyClick(empty, Qt.Key.Key_Right)
     assert empty.readout == ""
+
+
+def test_the_value_of_a_key_stands_beside_the_sum_on_one_scale(qtbot):
+    value, total = np.array([2.0, -4.0, 1.0], np.float32), np.array([0.0, -2.0, 1.0], np.float32)
+    view = replace(cell(), weight=0.25, value=value, mixed=0.25 * value, head_output=total)
+    bars = VectorBars("Values")
+    qtbot.addWidget(bars)
+    bars.set_rows(value_rows(view, "Tom", "v"), lambda dimension, numbers: value_sentence(0.25, dimension, numbers))
+    bars.resize(500, bars.sizeHint().height())
+    bars.show()
+    image = rendered(bars)
+    one, all_ = extent(image, bars, 1, 1, LIGHT.key)[1], extent(image, bars, 2, 1, LIGHT.query)[1]
+    assert all_ == pytest.approx(2 * one, abs=2)  # -1 of -2
+    assert extent(image, bars, 0, 1, LIGHT.key)[1] == pytest.approx(all_, abs=1)  # v has a scale of its own
+    bars.set_sorted(True)
+    assert bars.order == [1, 2, 0]
+    move_pointer(bars, middle(bars, 0))
+    assert bars.readout == "dim 1:  0.250 × (−4.000) = −1.000, in the sum −2.000"
