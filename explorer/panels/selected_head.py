@@ -11,7 +11,7 @@ import numpy as np
 from explorer.session.state import State
 from explorer.widgets.token_text import shortened
 from models.protocol.comparison import CompareRequest, CompareView
-from models.protocol.head import HeadRequest, HeadView, RowRequest, RowView
+from models.protocol.head import HeadRequest, HeadView, RowRequest, RowView, ScoresRequest
 from models.protocol.matrices import MatricesRequest, window_start
 from models.protocol.running import Ran
 from models.protocol.values import CheckpointInfo, Site, Token, site_tokens
@@ -66,6 +66,15 @@ def wanted_comparison(state: State) -> CompareRequest | None:
     if view is None or replace(view.request, have=0.0) != request:
         return request
     return None if view.done == 1 else replace(request, have=view.done)
+
+
+def wanted_scores(state: State) -> ScoresRequest | None:
+    """What the selected head's weights were made of, unless it is here. Of a site that is not long."""
+    ran, site = state.ran, state.site
+    if ran is None or site is None or site.is_long:
+        return None
+    wanted = ScoresRequest(run=ran.run, site=site.ref, head=state.selection.head)
+    return None if state.results.has_answer_to(wanted) else wanted
 
 
 def wanted_matrices(state: State) -> MatricesRequest | None:

@@ -8,7 +8,11 @@ from typing import Literal
 from explorer.theme import SEQUENTIAL_MAPS
 from models.protocol.values import Pooling
 
-Normalisation = Literal["none", "row", "column", "difference"]
+Normalisation = Literal["none", "row", "column", "difference", "raw", "scaled", "masked"]
+"""What the colours of a head's map show: its weights, each row or column by its largest, what interventions changed,
+or the scores that the weights were made of: q . k, scaled, and scaled with the mask."""
+
+SCORES: tuple[Normalisation, ...] = ("raw", "scaled", "masked")
 
 Block = Literal["all", "aa", "ab", "ba", "bb"]
 """Which part of a map of two texts is shown: "ab" is from the first text to the second."""
@@ -40,7 +44,7 @@ class ViewOptions:
     @property
     def lasting(self) -> ViewOptions:
         """Those that hold at the next start: how a person likes it, without what they were doing."""
-        scaling = "none" if self.normalisation == "difference" else self.normalisation
+        scaling = "none" if self.normalisation in ("difference", *SCORES) else self.normalisation
         return replace(self, normalisation=scaling, block="all", edit_scope="head", painting="off")
 
     def __post_init__(self) -> None:

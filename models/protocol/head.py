@@ -42,6 +42,25 @@ class HeadView(Result):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ScoresRequest(HeadOfRunRequest):
+    """What the weights of one head of run `run` were made of. Answered by `ScoresView`. For a site that is not long."""
+
+    lane: ClassVar[Lane] = Lane("view:scores")
+    activity: ClassVar[str] = "computing the scores of the head"
+    answered_by: ClassVar[str] = "models.views.head:answer_scores"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ScoresView(Result):
+    """The scores of one head. Arrays are (queries, keys) float32, masked cells included."""
+
+    request: ScoresRequest
+    raw: np.ndarray  # q . k
+    scaled: np.ndarray  # what enters the softmax where nothing is masked: scaled, with a position bias and a soft cap
+    masked: np.ndarray | None  # (queries, keys) bool, True where the key is masked; None where none is
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RowRequest(HeadOfRunRequest):
     """Where one query looks in one head of run `run`. Answered by `RowView`."""
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import torch
+
 from models.attention import attention
 from models.attention.inputs import Part
-from models.attention.numbers import to_numpy
+from models.attention.numbers import copied, to_numpy
 from models.attention.words import merged_mask, merged_weights
 from models.forward.context import Context
 from models.forward.trace import Trace
 from models.protocol.arrays import read_only
-from models.protocol.head import HeadRequest, HeadView, RowRequest, RowView, WordWeights
+from models.protocol.errors import InputError
+from models.protocol.head import HeadRequest, HeadView, RowRequest, RowView, ScoresRequest, ScoresView, WordWeights
 from models.protocol.values import SiteRef
 from models.protocol.words import site_words
 
@@ -23,6 +26,26 @@ def answer(request: HeadRequest, context: Context) -> HeadView:
         masked=None if masked is None else read_only(masked),
         by_word=word_weights(trace, request.site, request.head) if request.words else None,
         sinks=None if x.sinks is None else read_only(to_numpy(attention.sink_shares(x, Part([request.head]))[0, 0])),
+    )
+
+
+def answer_scores(request: ScoresRequest, context: Context) -> ScoresView:
+    run = context.run(request.run)
+    if run.model.info.weights_only:
+        raise InputError(run.model.info.weights_only)
+    return scores_view(request, run.trace)
+
+
+def scores_view(request: ScoresRequest, trace: Trace) -> ScoresView:
+    """Raises IndexError where there is no such site or head."""
+    x, masked = trace.at(request.site, request.head), trace.masked(request.site, request.head)
+    part = Part([request.head])
+    raw = torch.matmul(part.take_queries(x.query).float(), part.take_keys(x.key, x.heads).float().mT)[0, 0]
+    return ScoresView(
+        request=request,
+        raw=copied(raw),
+        scaled=copied(attention.scores(x, part)[0, 0]),
+        masked=None if masked is None else read_only(masked),
     )
 
 

@@ -10,11 +10,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
-from explorer.colour_maps import diverging, sequential
+from explorer.colour_maps import sequential
 from explorer.panels.base import Panel
 from explorer.panels.head_map.blocks import BlockBox, bands_of, cells_of
 from explorer.panels.head_map.choice_box import ChoiceBox
 from explorer.panels.head_map.map_tools import MapTools
+from explorer.panels.head_map.shown_map import SCALES, Source, offered, shown_map, source_of, table_for
 from explorer.panels.head_map.token_search import TokenSearch
 from explorer.panels.head_map.word_cells import WordCells
 from explorer.panels.selected_head import (
@@ -22,43 +23,34 @@ from explorer.panels.selected_head import (
     head_name,
     padding_of,
     site_texts,
-    site_word_labels,
     site_words,
     token_word,
     wanted_comparison,
     wanted_head,
+    wanted_scores,
 )
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import PaintCells, SelectCell, SelectKey, SelectQuery, SetView
 from explorer.session.session import Session
 from explorer.session.state import State, site_of
-from explorer.session.view_options import Normalisation
+from explorer.session.view_options import SCORES, Normalisation
 from explorer.widgets.card import Card
 from explorer.widgets.colour_bar import ColourBar
 from explorer.widgets.heat_map.bands import Bands
 from explorer.widgets.heat_map.heat_map import HeatMap
 from explorer.widgets.number_text import value_text
 from models.protocol.atlas import AtlasView
-from models.protocol.comparison import CompareView
-from models.protocol.head import HeadView, TilesRequest, TilesView, WordWeights
+from models.protocol.head import HeadView, TilesRequest, TilesView
 from models.protocol.request import Request
 from models.protocol.running import Ran
 from models.protocol.values import LARGEST_WHOLE, Pooling, Site, SiteRef, Tile, top_level
 from models.protocol.words import MERGED
 from models.protocol.words import site_words as words_of_site
 
-_SCALES: dict[Normalisation, tuple[str, str, str]] = {  # as listed, in full, and beside the colours
-    "none": ("Weights", "Weights as they are", "weight"),
-    "row": ("Rows / max", "Each row by its largest", "weight / max"),
-    "column": ("Columns / max", "Each column by its largest", "weight / max"),
-    "difference": ("Change", "Change by interventions", "change"),
-}
-_SCALE_TIP = "What the colours show: the weights, each row or column divided by its largest, or what changed"
 _SCOPES = {"head": "in this head", "layer": "in every head of this layer", "everywhere": "in every head"}
-_ONLY_WHOLE = "Weights, or each row divided by its largest. Columns are shown up to 1,024 tokens, changes in Masks."
 _WORDS_TIP = f"Words instead of the pieces that the model reads ({MERGED}), as in the literature"
 _NO_WORDS = f"Words are shown for texts of up to {LARGEST_WHOLE:,} tokens: a longer one's map is pooled from pieces."
-_NO_WORD_CHANGE = "A change is shown for the pieces that the model reads, not for words."
+_NO_WORD_CHANGE = "Changes and scores are shown for the pieces that the model reads, not for words."
 _LETTERS_OF_BLOCKS = 16
 _LETTERS_WITH_WORDS = 58  # a panel is wide that has room for its title, the switch of words and the scaling
 _MOST_TILES = 32  # asked for at once
@@ -96,8 +88,7 @@ class HeadMapPanel(Panel):
         self.find_key.setEnabled(False)
         self.scale = ChoiceBox()
         self.scale.setAccessibleName("Scaling of the colours")
-        self.scale.setToolTip(_SCALE_TIP)
-        for i, (choice, (label, meaning, _)) in enumerate(_SCALES.items()):
+        for i, (choice, (label, meaning, _)) in enumerate(SCALES.items()):
             self.scale.addItem(label, choice)
             self.scale.setItemData(i, meaning, Qt.ItemDataRole.ToolTipRole)
         self.words = QPushButton("Words")
@@ -132,7 +123,7 @@ class HeadMapPanel(Panel):
         self.card.set_content(whole)
         self.card.set_path(self.show_path("head"))
         self.fill(self.card)
-        self._shown: tuple[HeadView | CompareView | None, Normalisation] = (None, "none")
+        self._shown: tuple[Source | None, Normalisation] = (None, "none")
         self._cells: WordCells | None = None  # while the map is one of words
         self._table = sequential()
         self._values: np.ndarray | None = None  # (queries, keys) as coloured; None of a long text
@@ -165,18 +156,22 @@ class HeadMapPanel(Panel):
         if state.site is not None and state.site.is_long:
             return self._wanted_tiles(state)
         wanted = wanted_head(state)
-        return wanted_comparison(state) if wanted is None and _shows_change(state) else wanted
+        if wanted is not None:
+            return wanted
+        how = _shown_scaling(state)
+        return wanted_comparison(state) if how == "difference" else wanted_scores(state) if how in SCORES else None
 
     def render_state(self, state: State, old: State | None) -> None:
         options, selection = state.document.view, state.selection
         is_long = state.site is not None and state.site.is_long
-        how = options.normalisation if not is_long or options.normalisation == "row" else "none"
+        how = _shown_scaling(state)
+        choices, tip = _offered(state)
         self.scale.setCurrentIndex(self.scale.findData(how))
-        self.scale.offer(("none", "row") if is_long else tuple(_SCALES))
-        self.scale.setToolTip(_ONLY_WHOLE if is_long else _SCALE_TIP)
+        self.scale.offer(choices)
+        self.scale.setToolTip(tip)
         self.words.setChecked(options.words)
         self.words.setEnabled(not is_long)
-        self.words.setToolTip(_NO_WORDS if is_long else _NO_WORD_CHANGE if _shows_change(state) else _WORDS_TIP)
+        self.words.setToolTip(_NO_WORDS if is_long else _NO_WORD_CHANGE if _is_of_pieces(how) else _WORDS_TIP)
         self._renders = True
         self._take_tiles(state)
         if is_long:
@@ -219,45 +214,34 @@ class HeadMapPanel(Panel):
     def _render_weights(self, state: State) -> None:
         no_heads = state.ran is not None and not state.ran.sites
         self.map.set_empty_text(NO_HEADS if no_heads else _WAITING)
-        results, ran, how = state.results, state.ran, state.document.view.normalisation
-        view: HeadView | CompareView | None = results.of(CompareView) if _shows_change(state) else results.of(HeadView)
-        table = diverging() if _shows_change(state) else sequential(state.document.view.colour_map)
+        ran, how = state.ran, _shown_scaling(state)
+        view, table = source_of(state, how), table_for(how, state.document.view.colour_map)
         if (view, how) == self._shown and table is self._table:
             return
-        if view is None or ran is None:
-            self._shown, self._table, self._values, self._map_name = (view, how), table, None, None
-            self._cells = None
+        site = None if view is None or ran is None else site_of(ran, view.request.site)
+        if view is not None and (ran is None or view.request.run != ran.run or site is None):
+            return  # the last picture stays until the new one is here
+        if view is None and how in SCORES and state.results.of(HeadView) is not None:
+            return  # it is on its way
+        self._shown, self._table, self._map_name = (view, how), table, None
+        self._cells = self._sinks = None
+        if view is None or ran is None or site is None:
+            self._values = None
             self.map.set_values(None, None, (), (), 0.0, 1.0)
             self._bands = Bands()
             self.bar.hide()
             return
-        site = site_of(ran, view.request.site)
-        if view.request.run != ran.run or site is None:
-            return  # the last picture stays until the new one is here
-        self._shown, self._table, self._map_name = (view, how), table, None
-        self._cells = None
-        rows, columns = site_words(ran, site)
-        self._sinks = view.sinks if isinstance(view, HeadView) else None
-        if isinstance(view, CompareView):
-            self._values, masked, high = view.difference, None, view.largest_difference or 1.0
-        else:
-            shown: HeadView | WordWeights = view
-            if view.by_word is not None:
-                shown, (rows, columns) = view.by_word, site_word_labels(ran, site)
-                self._cells = WordCells(*words_of_site(ran, site), view.weights, *site_words(ran, site))
-            self._values, masked = normalised(shown.weights, how), shown.masked
-            high = float(self._values.max(initial=0.0)) or 1.0
-        self.map.key_note = MERGED if self._cells is not None else ""
-        low = -high if isinstance(view, CompareView) else 0.0
-        scaled = "" if how == "none" else _SCALES[how][2]
-        self.map.value_name = "changed by" if isinstance(view, CompareView) else scaled
+        shown = shown_map(view, how, ran, site)
+        self._values, self._cells, self._sinks = shown.values, shown.cells, shown.sinks
+        self.map.key_note = MERGED if shown.cells is not None else ""
+        self.map.value_name = shown.value_name
         self.map.set_colour_map(table)
-        self.map.set_values(self._values, masked, rows, columns, low, high)
-        self._bands = bands_of(ran, site, words_of_site(ran, site) if self._cells is not None else None)
+        self.map.set_values(shown.values, shown.masked, shown.rows, shown.columns, shown.low, shown.high)
+        self._bands = bands_of(ran, site, words_of_site(ran, site) if shown.cells is not None else None)
         self.bar.show()
         self.bar.set_colour_map(table)
-        self.bar.set_range(low, high)
-        self.bar.set_label(_SCALES[how][2])
+        self.bar.set_range(shown.low, shown.high)
+        self.bar.set_label(shown.label)
 
     def render_hover(self, pointed: Pointed) -> None:
         query, key = self._shown_cell(pointed.query, pointed.key)
@@ -339,7 +323,7 @@ class HeadMapPanel(Panel):
         self.bar.show()
         self.bar.set_colour_map(self._table)
         self.bar.set_range(0.0, self.map.high)
-        self.bar.set_label(_SCALES["row" if name.scale_rows else "none"][2])
+        self.bar.set_label(SCALES["row" if name.scale_rows else "none"][2])
 
     # of words
 
@@ -419,15 +403,6 @@ def _cut_out(view: AtlasView, site: int, head: int, size: tuple[int, int]) -> np
     return marked
 
 
-def normalised(weights: np.ndarray, how: Normalisation) -> np.ndarray:
-    """(queries, keys) weights divided by the largest of their row or column; a row or column of zeros stays so."""
-    if how in ("none", "difference"):
-        return weights
-    largest = weights.max(axis=1 if how == "row" else 0, keepdims=True)
-    scaled: np.ndarray = np.divide(weights, largest, out=np.zeros_like(weights), where=largest > 0)
-    return scaled
-
-
 def is_faint(values: np.ndarray | None) -> bool:
     """Whether hardly any of these weights is a tenth of the largest: their map is dark. NaN and 0 are masked."""
     if values is None:
@@ -436,5 +411,17 @@ def is_faint(values: np.ndarray | None) -> bool:
     return len(seen) >= _FEWEST and float(np.mean(seen > seen.max() / 10)) < _SOME
 
 
-def _shows_change(state: State) -> bool:
-    return state.document.view.normalisation == "difference"
+def _offered(state: State) -> tuple[tuple[Normalisation, ...], str]:
+    loaded = state.results.loaded
+    return offered(None if loaded is None else loaded.info, state.site is not None and state.site.is_long)
+
+
+def _shown_scaling(state: State) -> Normalisation:
+    """What is shown: the choice, where the model and the text have it."""
+    chosen = state.document.view.normalisation
+    return chosen if chosen in _offered(state)[0] else "none"
+
+
+def _is_of_pieces(how: Normalisation) -> bool:
+    """Whether it is shown for pieces alone, also where words are wanted."""
+    return how == "difference" or how in SCORES

@@ -5,12 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.protocol.head import HeadRequest, HeadView
+from models import run
+from models.protocol.cell import CellRequest
+from models.protocol.head import HeadRequest, HeadView, ScoresRequest
+from models.protocol.interventions import Scale
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest, Ran
 from models.protocol.values import SiteRef
 from models.protocol.words import Words, site_words
-from tests.models.asking import ask, opened
+from models.views.cell import cell_view
+from models.views.head import scores_view
+from tests.models.asking import ask, failure_of, opened
+from tests.models.tiny import SENTENCE
 
 TEXT = "The unbelievably mischievous cat didn't sit, on the mat."
 
@@ -68,3 +74,39 @@ def test_where_every_piece_is_a_word_both_are_the_same():
     assert isinstance(view, HeadView)
     assert view.by_word is not None
     np.testing.assert_array_equal(view.by_word.weights, view.weights)
+
+
+@pytest.mark.parametrize(
+    ("name", "site", "head"),
+    [
+        ("story-gpt", SiteRef("decoder", 5), 5),
+        ("llama", SiteRef("decoder", 1), 3),  # shares its key head
+        ("t5", SiteRef("encoder", 0), 1),  # a bias
+        ("gemma2", SiteRef("decoder", 0), 2),  # a soft cap and a window
+    ],
+)
+def test_scores_from_queries_and_keys_and_as_cell_has_them(tiny_model, story_gpt, name, site, head):
+    model = story_gpt if name == "story-gpt" else tiny_model(name)
+    target = "to the park" if model.seq2seq else None
+    trace = run(model, SENTENCE, target=target, interventions=[Scale(0.5)])
+    view, x = scores_view(ScoresRequest(run=1, site=site, head=head), trace), trace.at(site, head)
+    key_head = head // (x.heads // x.key.shape[1])
+    raw = x.query[0, head].double().numpy() @ x.key[0, key_head].double().numpy().T
+    scaled = raw * x.scale * 0.5 + (0.0 if x.bias is None else x.bias[0, head].double().numpy())
+    scaled = 1.5 * np.tanh(scaled / 1.5) if name == "gemma2" else scaled
+    np.testing.assert_allclose(view.raw, raw, atol=1e-5 * np.abs(raw).max())
+    np.testing.assert_allclose(view.scaled, scaled, atol=1e-5 * max(1.0, np.abs(scaled).max()))
+    hidden = np.zeros(raw.shape, bool) if view.masked is None else view.masked
+    powers = np.where(hidden, 0.0, np.exp(view.scaled.astype(np.float64)))
+    np.testing.assert_allclose(powers / powers.sum(axis=1, keepdims=True), trace.weights(site, head), atol=1e-5)
+    query, key = len(raw) - 1, 1
+    cell = cell_view(CellRequest(run=1, site=site, head=head, query=query, key=key), model, trace)
+    assert view.raw[query, key] == pytest.approx(cell.raw, rel=1e-5)
+    assert view.scaled[query, key] == pytest.approx(cell.score, rel=1e-5)
+    assert hidden[query].tolist() == cell.row_masked.tolist()
+
+
+def test_a_model_that_shows_no_scores_says_why(tiny_folder):
+    engine = opened(str(tiny_folder("bloom")))
+    ask(engine, ForwardRequest(inputs=RunInputs("Tom and Anna"), ticket=2))
+    assert "bloom" in failure_of(engine, ScoresRequest(run=2, site=SiteRef("decoder", 0), head=0)).sentence

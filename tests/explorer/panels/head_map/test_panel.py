@@ -9,13 +9,23 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QStyle, QStyleOptionComboBox
 
-from explorer.panels.head_map.panel import HeadMapPanel, is_faint, normalised
+from explorer.colour_maps import diverging
+from explorer.panels.head_map.panel import HeadMapPanel, is_faint
+from explorer.panels.head_map.shown_map import normalised
 from explorer.session.hover import Pointed
 from explorer.session.intents import SelectCell, SelectHead, SetView
 from explorer.session.state import State
 from explorer.widgets.number_text import value_text
 from models.protocol.atlas import AtlasRequest
-from models.protocol.head import HeadRequest, HeadView, TilesRequest, TilesView, WordWeights
+from models.protocol.head import (
+    HeadRequest,
+    HeadView,
+    ScoresRequest,
+    ScoresView,
+    TilesRequest,
+    TilesView,
+    WordWeights,
+)
 from models.protocol.running import Ran
 from models.protocol.values import SiteRef, Tile
 from tests.explorer.session import answers
@@ -120,8 +130,10 @@ def test_what_the_colours_show_is_what_the_readout_says(panel, session, how, exp
 
 def test_every_choice_of_scale_is_short_and_says_in_full_what_it_is(panel):
     tooltips = [panel.scale.itemData(i, Qt.ItemDataRole.ToolTipRole) for i in range(panel.scale.count())]
-    assert [panel.scale.itemText(i) for i in range(4)] == ["Weights", "Rows / max", "Columns / max", "Change"]
-    assert tooltips[1:] == ["Each row by its largest", "Each column by its largest", "Change by interventions"]
+    texts = [panel.scale.itemText(i) for i in range(panel.scale.count())]
+    assert texts[:4] == ["Weights", "Rows / max", "Columns / max", "Change"]
+    assert texts[4:] == ["Scores q · k", "Scaled scores", "Masked scores"]
+    assert tooltips[1:4] == ["Each row by its largest", "Each column by its largest", "Change by interventions"]
 
 
 @pytest.mark.parametrize("points", [10.0, 15.0])
@@ -319,11 +331,13 @@ def test_pooling_and_scaling_are_asked_for(long_panel, long_session):
     fill(long_panel, long_session)
     assert long_panel.bar.accessibleDescription().startswith("weight / max")
     model = long_panel.scale.model()
-    enabled = [bool(model.index(i, 0).flags() & Qt.ItemFlag.ItemIsEnabled) for i in range(4)]
-    assert enabled == [True, True, False, False]
-    long_session.dispatch(SetView("normalisation", "column"))  # from a session file, say
-    assert long_panel.scale.currentIndex() == 0
-    assert long_panel.map.value_name == ""
+    enabled = [bool(model.index(i, 0).flags() & Qt.ItemFlag.ItemIsEnabled) for i in range(7)]
+    assert enabled == [True, True, *[False] * 5]
+    assert "Columns and scores are shown up to 1,024 tokens" in long_panel.scale.toolTip()
+    for how in ("column", "scaled"):  # from a session file, say
+        long_session.dispatch(SetView("normalisation", how))
+        assert long_panel.scale.currentIndex() == 0
+        assert long_panel.map.value_name == ""
 
 
 def test_a_token_is_found_selected_and_brought_into_the_middle(long_panel, long_session, qtbot):
@@ -431,3 +445,78 @@ def test_a_long_text_and_a_change_are_shown_in_pieces_and_say_so(qtbot, words):
     other = shown(qtbot, HeadMapPanel, long)
     assert not other.words.isEnabled()
     assert "up to 1,024 tokens" in other.words.toolTip()
+
+
+RAW = np.array([[4.0, 8.0, 1.0, 2.0], [-6.0, 2.0, 9.0, 1.0], [1.0, 2.0, 3.0, 50.0], [0.5, -1.0, 2.0, 0.0]], np.float32)
+
+
+def scores(layer: int = 5, head: int = 5) -> ScoresView:
+    masked = np.triu(np.ones(RAW.shape, dtype=bool), 1)
+    request = ScoresRequest(run=1, site=SiteRef("decoder", layer), head=head)
+    return ScoresView(request=request, raw=RAW, scaled=RAW / 4, masked=masked)
+
+
+def test_scores_are_asked_for_when_they_are_chosen(panel, session):
+    session.arrive(view())
+    session.dispatch(SetView("normalisation", "raw"))
+    assert session.asked[-1] == ScoresRequest(run=1, site=SiteRef("decoder", 5), head=5)
+    count = len(session.asked)
+    session.arrive(scores())
+    for how in ("scaled", "masked"):
+        session.dispatch(SetView("normalisation", how))
+    assert len(session.asked) == count
+
+
+@pytest.mark.parametrize(
+    ("how", "readout", "label", "high", "hidden"),
+    [
+        ("raw", "q · k −6.000", "q · k", 50.0, "q · k 2.000"),
+        ("scaled", "scaled score −1.500", "score", 12.5, "scaled score 0.500"),
+        ("masked", "score −1.500", "score", 1.5, "masked"),
+    ],
+)
+def test_scores_are_coloured_about_0_and_said_as_what_they_are(panel, session, how, readout, label, high, hidden):
+    session.arrive(view())
+    session.dispatch(SetView("normalisation", how))
+    session.arrive(scores())
+    assert panel.scale.currentData() == how
+    assert panel.map.readout(1, 0) == f"“and” looks at “Tom”: {readout}"
+    assert panel.map.readout(0, 3).endswith(f": {hidden}")
+    assert panel.map.colour_span == (-high, high)
+    assert panel.bar.accessibleDescription() == f"{label} from {value_text(-high)} to {value_text(high)}"
+    assert panel._table is diverging()
+    session.dispatch(SetView("normalisation", "none"))
+    assert panel.map.readout(1, 0).endswith(": 0.750")
+    assert panel.map.colour_span == (0.0, 1.0)
+
+
+def test_scores_of_another_head_are_not_shown(panel, session):
+    session.arrive(view())
+    session.dispatch(SetView("normalisation", "raw"))
+    session.arrive(scores())
+    session.dispatch(SelectHead(SiteRef("decoder", 2), 1))
+    session.dispatch(SetView("normalisation", "scaled"))
+    assert "q · k" in panel.map.readout(1, 0)  # the last picture stays
+    session.arrive(scores(2, 1))
+    assert "scaled score" in panel.map.readout(1, 0)
+
+
+def test_scores_of_a_model_that_has_none_cannot_be_chosen(panel, session):
+    loaded = answers.loaded()
+    session.dispatch(SetView("normalisation", "masked"))
+    session.arrive(replace(loaded, info=replace(loaded.info, weights_only="It shows its weights alone.")))
+    session.arrive(answers.ran(run=2), view(run=2))
+    assert panel.scale.currentData() == "none"
+    assert panel.scale.toolTip().endswith("It shows its weights alone.")
+    assert panel.map.readout(3, 1).endswith(": 0.600")
+    enabled = [bool(panel.scale.model().index(i, 0).flags() & Qt.ItemFlag.ItemIsEnabled) for i in range(7)]
+    assert enabled == [*[True] * 4, *[False] * 3]
+
+
+def test_scores_are_of_pieces_where_words_are_shown(panel, session):
+    session.dispatch(SetView("words", True))
+    session.arrive(replace(view(), request=HeadRequest(run=1, site=SiteRef("decoder", 5), head=5, words=True)))
+    session.dispatch(SetView("normalisation", "raw"))
+    session.arrive(scores())
+    assert "scores are shown for the pieces" in panel.words.toolTip()
+    assert panel.map.readout(1, 0).endswith("q · k −6.000")
