@@ -10,19 +10,24 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from explorer.console import complain, say
 from explorer.version import __version__
+from models.files.text_lines import read_lines
+from models.protocol.batch import MOST_TEXTS, PaddingSide
 from models.protocol.decoding_settings import DecodeSettings, Strategy
+from models.protocol.errors import ExplorerError
 from models.protocol.interventions import Intervention, Scale, is_neutral, mask_spellings, parse_mask, parse_skip
 from models.protocol.values import BEST, UNIT_ROUNDOFFS
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
-_NEVER_EMPTY = ("checkpoint", "picture", "scale", "mask", "device", "png", "size", "weights")
+_NEVER_EMPTY = ("checkpoint", "texts", "picture", "scale", "mask", "device", "png", "size", "weights")
 """Options that mean nothing without a word; an empty text is a text."""
 
 
 def parse(given: Sequence[str]) -> argparse.Namespace:
     """What was typed, with `interventions` and `decode_settings` made of it.
+
+    Of several texts `text`, `pair` and `target` are the first one's; `more` has (text, second, target) of the others.
 
     Raises:
         ValueError: an option that does not go with the others, or out of range; the sentence says which.
@@ -32,6 +37,7 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
     for name in _NEVER_EMPTY:
         if getattr(args, name) == "" or (name == "mask" and "" in args.mask):
             raise ValueError(f"{_option(name)} is given nothing (“”). Give it a value, or leave it out.")
+    _take_texts(args)
     args.interventions = interventions_of(args)
     args.decode_settings = decode_settings_of(args)
     if args.chat and args.pair is not None:
@@ -41,6 +47,40 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
     if args.words and not (args.png or args.weights):
         raise ValueError("--words goes with --png or --weights: in the window it is in the View menu.")
     return args
+
+
+def _take_texts(args: argparse.Namespace) -> None:
+    """Sort what was given of several texts by text.
+
+    Raises:
+        ValueError: seconds or targets of other texts than there are, or several where one is meant.
+    """
+    if args.texts is not None and args.text is not None:
+        raise ValueError("--texts names a file of texts, and --text gives one. Give one of them.")
+    if args.texts is not None:
+        try:
+            args.text = list(read_lines(args.texts))
+        except ExplorerError as cause:
+            raise ValueError(str(cause)) from cause
+    count = len(args.text or [""])
+    if count > MOST_TEXTS:
+        raise ValueError(f"These are {count:,} texts; {MOST_TEXTS} are run at once at most.")
+    seconds, targets = args.pair or [None] * count, args.target or [None] * count
+    if len(targets) == 1:
+        targets = targets * count
+    for option, given in (("--pair", seconds), ("--target", targets)):
+        if len(given) != count:
+            texts = "is 1 text" if count == 1 else f"are {count:,} texts"
+            times = "1 time" if len(given) == 1 else f"{len(given)} times"
+            raise ValueError(f"{option} is given {times}, where there {texts}. Give one for each.")
+    if count > 1 and (args.chat or args.decode is not None):
+        option = "--chat" if args.chat else "--decode"
+        raise ValueError(f"{option} goes with one text, and these are {count:,}. Give them one after the other.")
+    if args.padding is not None and count == 1:
+        raise ValueError("--padding says where the shorter of several texts are filled up, and there is one text.")
+    args.more = tuple(zip(args.text[1:], seconds[1:], targets[1:], strict=True)) if args.text else ()
+    args.text = args.text[0] if args.text else None
+    args.pair, args.target = seconds[0], targets[0]
 
 
 class _Parser(argparse.ArgumentParser):
@@ -58,15 +98,30 @@ def _parser() -> argparse.ArgumentParser:
         default="story-gpt",
         help="a shipped name, a folder, a GGUF file, or hf://owner/name or hf://owner/name:file.gguf once fetched",
     )
-    parser.add_argument("--text", type=_as_typed, help="the input; the checkpoint's example if left out")
     parser.add_argument(
-        "--pair", metavar="TEXT", type=_as_typed, help="a second text, for a model that reads two together"
+        "--text",
+        type=_as_typed,
+        action="append",
+        help="the input; the checkpoint's example if left out. Given again: several texts, run together",
+    )
+    parser.add_argument("--texts", metavar="FILE", help="a file of texts to run together, one a line")
+    parser.add_argument(
+        "--padding", choices=get_args(PaddingSide), help="where the shorter of several texts are filled up"
+    )
+    parser.add_argument(
+        "--pair",
+        metavar="TEXT",
+        type=_as_typed,
+        action="append",
+        help="a second text, for a model that reads two together; one for each --text",
     )
     parser.add_argument("--chat", action="store_true", help="the input is a user's turn, for a model that converses")
     parser.add_argument(
         "--target",
         type=_as_typed,
-        help="what the decoder of an encoder-decoder model is made to say; it writes itself if left out",
+        action="append",
+        help="what the decoder of an encoder-decoder model is made to say; it writes itself if left out. One for all "
+        "texts, or one for each",
     )
     parser.add_argument(
         "--picture",

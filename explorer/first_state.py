@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from explorer.session.state import Document, InterventionItem, Notice, State
+from explorer.session.state import BatchText, Document, InterventionItem, Notice, State
 from explorer.session.talking import as_chat
 from explorer.session.view_options import ViewOptions
 from models.files.catalogue import folder_of, read_card
@@ -24,6 +24,8 @@ def first_state(args: argparse.Namespace, view: ViewOptions, notice: Notice | No
         view=view,
         interventions=interventions,
         target=args.target,
+        after=tuple(BatchText(*given) for given in args.more),
+        padding=args.padding or "right",
         picture=reference_of(args.picture or ""),
     )
     if args.chat:

@@ -6,7 +6,9 @@ import argparse
 import os
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,13 +17,15 @@ from explorer.first_state import first_state, placement_of
 from explorer.log import log_to_file
 from explorer.session.intents import SetTarget, SetText
 from models.files.weights_path import weights_path
+from models.protocol.batch import Batch
 from models.protocol.errors import ExplorerError, InputError
 from models.protocol.prompt import plain_text
-from models.protocol.request import Failure
+from models.protocol.request import Failure, Result
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest
 
 if TYPE_CHECKING:
+    from explorer.compute.worker import EngineLike
     from models.decoding.decode import DecodedStep
     from models.forward.model import Model
     from models.protocol.prompt import Prompt
@@ -83,21 +87,68 @@ def _write_weights(args: argparse.Namespace) -> str:
         return unsuited
     if loaded.info.family == "vision" and not inputs.picture:
         inputs = replace(inputs, picture=default_picture(loaded.info.channels))
-    result = engine.run(ForwardRequest(inputs=inputs, ticket=2), _never, _silent)
-    if isinstance(result, Failure) and result.cut_to is not None and args.cut:
-        result = engine.run(ForwardRequest(inputs=_cut(inputs, result), ticket=2), _never, _silent)
-    if not isinstance(result, Failure):
-        export = ExportRequest(run=2, path=args.weights, words=args.words, ticket=3)
-        with signals_raised():
-            result = engine.run(export, _never, _silent)
-    return _sentence(result) if isinstance(result, Failure) else ""
+    ran = partial(_ran, engine)
+    result = ran(inputs, 2)
+    if isinstance(result, Failure) and args.cut:
+        inputs = _fitting(ran, inputs)
+        result = ran(inputs, 2)
+    for shown, path in enumerate(_paths(inputs, Path(args.weights))):
+        ticket = 2 + 2 * shown
+        result = ran(_showing(inputs, shown), ticket) if shown else result
+        if not isinstance(result, Failure):
+            export = ExportRequest(run=ticket, path=str(path), words=args.words, ticket=ticket + 1)
+            with signals_raised():
+                result = engine.run(export, _never, _silent)
+        if isinstance(result, Failure):
+            return _sentence(result)
+    return ""
+
+
+def _ran(engine: EngineLike, inputs: RunInputs, ticket: int) -> Result:
+    return engine.run(ForwardRequest(inputs=inputs, ticket=ticket), _never, _silent)
+
+
+def _paths(inputs: RunInputs, path: Path) -> list[Path]:
+    """Where the weights of each text go: `path`, or of several texts path-1, path-2 and so on."""
+    if not isinstance(inputs.prompt, Batch):
+        return [path]
+    paths = [path.with_name(f"{path.stem}-{place + 1}{path.suffix}") for place in range(len(inputs.prompt.texts))]
+    complain(f"The weights of {len(paths):,} texts are written to {paths[0]} to {paths[-1].name}.")
+    return paths
+
+
+def _showing(inputs: RunInputs, shown: int) -> RunInputs:
+    """The same run, of which another text is shown."""
+    batch = inputs.prompt
+    if not isinstance(batch, Batch):
+        return inputs
+    target = batch.targets[shown] if batch.targets else inputs.target
+    return replace(inputs, prompt=batch.showing(shown), target=target)
+
+
+def _fitting(ran: Callable[[RunInputs, int], Result], inputs: RunInputs) -> RunInputs:
+    """What fits of each text, and of each target, that is too long."""
+    for shown in range(len(inputs.prompt.texts) if isinstance(inputs.prompt, Batch) else 1):
+        for _ in range(2):  # its text and its target
+            one = _showing(inputs, shown)
+            result = ran(one, 2)
+            if isinstance(result, Failure) and result.cut_to is not None:
+                inputs = _showing(_cut(one, result), 0)
+    return inputs
 
 
 def _cut(inputs: RunInputs, failure: Failure) -> RunInputs:
     """What fits of the text, or of the target, that was too long."""
+    batch = inputs.prompt if isinstance(inputs.prompt, Batch) else None
     if failure.of_target:
-        return replace(inputs, target=(inputs.target or "")[: failure.cut_to])
-    return replace(inputs, prompt=plain_text(inputs.prompt)[: failure.cut_to])
+        target = (inputs.target or "")[: failure.cut_to]
+        if batch is not None and batch.targets:
+            others = batch.targets
+            targets = (*others[: batch.shown], target, *others[batch.shown + 1 :])
+            return replace(inputs, target=target, prompt=replace(batch, targets=targets))
+        return replace(inputs, target=target)
+    text = plain_text(inputs.prompt)[: failure.cut_to]
+    return replace(inputs, prompt=text if batch is None else batch.with_prompt(text))
 
 
 def _sentence(failure: Failure | InputError) -> str:
@@ -111,6 +162,8 @@ def _unsuited(args: argparse.Namespace, info: CheckpointInfo) -> str:
     if info.family == "vision":
         if args.text is not None or args.pair is not None or args.target is not None or args.chat:
             return f"{info.name} looks at pictures and reads no text. Give it a --picture instead."
+    elif args.more and info.textbook:
+        return f"{info.name} takes one text at a time. Give one --text."
     elif args.picture:
         return f"{info.name} reads text. Leave --picture out, or open a vision model, as with --checkpoint vit-cifar10."
     elif args.target is not None and info.family != "seq2seq":

@@ -24,7 +24,8 @@ def log_path() -> Path:
 
 def log_to_file() -> None:
     """Keep the last two logs."""
-    logging.basicConfig(level=logging.INFO, handlers=handlers())
+    if not logging.getLogger().handlers:  # else the file would be opened for nobody
+        logging.basicConfig(level=logging.INFO, handlers=handlers())
 
 
 def handlers() -> list[logging.Handler]:

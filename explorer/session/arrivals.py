@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import singledispatch
 
-from explorer.session.defaults import END, default_selection, followed_query, last_token
+from explorer.session.defaults import END, default_selection, followed_query, last_token, off_padding
 from explorer.session.intents import Intent, Place, SetPair, SetTarget, SetText, UseWritten
 from explorer.session.results import Results
 from explorer.session.state import (
@@ -195,6 +195,8 @@ def _selection_after(state: State, ran: Ran) -> Selection:
     in_source = site is not None and site_tokens(ran, site)[0] is not ran.tokens  # its queries are the encoder's
     if before is not None and not state.restored and not in_source:
         selection = replace(selection, query=followed_query(selection.query, before, ran))
+    if before is None or (before.tokens, before.source) != (ran.tokens, ran.source):
+        selection = off_padding(clamped(selection, ran), ran)
     return clamped(selection, ran)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from explorer.session.state import Selection, clamped, site_of
 from models.protocol.interventions import MOST
 from models.protocol.running import Ran
-from models.protocol.values import SiteRef
+from models.protocol.values import SiteRef, site_tokens
 
 DEFAULT_HEADS: dict[str, tuple[SiteRef, int]] = {
     # Finds the name that is not the giver: on the example " to" attends back to "Tom", the word the model says.
@@ -81,6 +81,21 @@ def followed_query(query: int, before: Ran, ran: Ran) -> int:
     if query == last_token(before):
         return last_token(ran)
     return query
+
+
+def off_padding(selection: Selection, ran: Ran) -> Selection:
+    """`selection` with a query or key that fills up its text moved to the text's last or first token."""
+    site = site_of(ran, selection.site)
+    queries, keys = (ran.tokens, ran.tokens) if site is None else site_tokens(ran, site)
+    if selection.query < len(queries) and queries[selection.query].padding:
+        real = [i for i, token in enumerate(queries) if not token.padding]
+        plain = [i for i in real if not queries[i].special]
+        selection = replace(selection, query=(plain or real)[-1])
+    if selection.key < len(keys) and keys[selection.key].padding:
+        real = [i for i, token in enumerate(keys) if not token.padding]
+        plain = [i for i in real if not keys[i].special]
+        selection = replace(selection, key=(plain or real)[0])
+    return selection
 
 
 def _first_token(ran: Ran) -> int:

@@ -62,7 +62,7 @@ class BatchParts(QObject):
         self.remove.setToolTip("Take this text out; the others stay")
         self.remove.clicked.connect(self.removed)
         steps, fills = _beside(self.previous, self.list, self.next), _beside(self.side, self.remove)
-        self.row = (title("Text", self.list), steps, fills)
+        self.row = (title("Texts", self.list), steps, fills)
         for part in (*self.row, self.add):
             part.hide()
 
@@ -108,7 +108,7 @@ class BatchParts(QObject):
         self._step(1)
 
     def _step(self, by: int) -> None:
-        if not self.list.isHidden() and 0 <= self._shown + by < self._count:
+        if not self.row[0].isHidden() and 0 <= self._shown + by < self._count:
             self.chosen.emit(self._shown + by)
 
     def _action(self, text: str, tip: str, run: object) -> QAction:
