@@ -71,7 +71,7 @@ def test_each_text_that_is_too_long_is_cut_where_one_says_so(tmp_path, capsys):
     assert [len(one.tokens) for one in saved] == [512] * 3
     assert saved[0].text == "A cat"
     assert saved[1].text == saved[2].text
-    assert long.startswith(saved[1].text)
+    assert long.startswith(saved[1].text or "?")
 
 
 def test_the_window_begins_with_them():
