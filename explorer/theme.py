@@ -205,6 +205,12 @@ QLabel[role="dim"] { color: $text_dim; }
 QLabel[role="mark"] {
   color: $warning; border: 1px solid $warning; border-radius: 5px; padding: 0 6px; font-weight: 600;
 }
+QPushButton[role="mark"] {
+  color: $warning; background: transparent; border: 1px solid $warning; border-radius: 5px; padding: 0 6px;
+  min-height: 0; font-weight: 600;
+}
+QPushButton[role="mark"]:hover { background: $surface_hover; border-color: $warning; }
+QPushButton[role="mark"]:focus { border: 2px solid $focus; padding: 0 5px; }
 QLabel[role="mono"] { font-family: "DejaVu Sans Mono", "Menlo", "Consolas", monospace; }
 
 QPushButton, QToolButton, QComboBox {
@@ -214,12 +220,17 @@ QPushButton, QToolButton, QComboBox {
 QToolButton { padding: 2px 8px; }
 QPushButton:hover, QToolButton:hover, QComboBox:hover { background: $surface_hover; border-color: $border_strong; }
 QPushButton:pressed, QToolButton:pressed { background: $border; }
-QPushButton:checked, QToolButton:checked { background: $surface_hover; border-color: $query; }
+QPushButton:checked, QToolButton:checked {
+  background: $surface_hover; border-color: $border_strong; border-bottom: 3px solid $query; padding-bottom: 2px;
+}
 QPushButton:disabled, QToolButton:disabled, QComboBox:disabled { color: $border_strong; }
 QPushButton[role="primary"] { border-color: $query; }
 QPushButton[role="flat"], QToolButton[role="flat"] { background: transparent; border-color: transparent; }
 QPushButton[role="flat"]:hover, QToolButton[role="flat"]:hover { background: $surface_hover; }
 QPushButton:focus, QToolButton:focus, QComboBox:focus { border: 2px solid $focus; padding: 3px 11px; }
+QPushButton:checked:focus, QToolButton:checked:focus {
+  border: 2px solid $focus; border-bottom: 3px solid $query; padding-bottom: 2px;
+}
 QToolButton:focus { padding: 1px 7px; }
 QComboBox::drop-down { border: 0; width: 22px; }
 QComboBox::down-arrow { image: url("$arrow"); width: 10px; height: 6px; border: 0; }

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import ClassVar, TypeVar
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
@@ -28,7 +28,10 @@ from models.protocol.values import CheckpointInfo
 API_VERSION = 1
 """Of what `Panel` promises to those who write one. It rises when a panel written for the last one may not work."""
 
-EDITED = "Interventions are on: this is not the model as it is."
+EDITED = "Interventions are on: this is not the model as it is. Press to see them."
+
+MASKS = "masks"
+"""The name of the panel that lists them."""
 
 log = logging.getLogger(__name__)
 
@@ -132,6 +135,16 @@ class Panel(QWidget):
             here = next((i for i, step in enumerate(steps) if step.end == self.path_end()), -1)
             self._path[0].set_steps([(step.label, step.tooltip) for step in steps], here)
 
+    def first_focus(self) -> QWidget | None:
+        """What takes the keyboard when one goes to the panel; None where nothing in it does."""
+        stop = self.nextInFocusChain()
+        while stop is not None and stop is not self:
+            takes = bool(stop.focusPolicy() & Qt.FocusPolicy.TabFocus) and stop.isEnabled()
+            if takes and self.isAncestorOf(stop) and stop.isVisibleTo(self):
+                return stop
+            stop = stop.nextInFocusChain()
+        return None
+
     def is_waiting(self) -> bool:
         """Whether it can be seen and still lacks something."""
         return self.isVisible() and self.attempt(self._wanted) is not None
@@ -166,7 +179,10 @@ class Panel(QWidget):
 
     @cached_property
     def _cards(self) -> list[Card]:
-        return self.findChildren(Card)  # asked for when it is first shown: by then it is built
+        cards = self.findChildren(Card)  # asked for when it is first shown: by then it is built
+        for card in cards:
+            card.mark_pressed.connect(lambda: self.front_wanted.emit(MASKS))
+        return cards
 
     def _refresh(self) -> None:
         state = self.session.state

@@ -238,14 +238,18 @@ def _into_input(state: State, pending: PendingStep, view: DecodeStepView) -> Sta
     chosen = view.chosen
     assert chosen is not None  # a beam search writes nothing into the input
     if view.misread:
+        whose = "The model" if view.request.forced is None else "You"
         sentence = (
-            f"The model chose “{chosen.label}” ({100 * chosen.probability:.0f} %). With it written there the text "
+            f"{whose} chose “{chosen.label}” ({100 * chosen.probability:.0f} %). With it written there the text "
             f"{view.misread}, so it was left as it is."
         )
         anyway = UseWritten(view.whole)
         return replace(state, notice=Notice("warning", sentence, "Write it anyway", anyway, view.request.lane))
     if view.ending != "model":
         return replace(state, document=written(state.document, pending, view), restored=False)
+    if view.request.forced is not None:
+        sentence = f"{chosen.label} ends the text: there is nothing to write."
+        return replace(state, notice=Notice("info", sentence, lane=view.request.lane))
     sentence = (
         f"The model ends the text here: its likeliest next token is {chosen.label} ({100 * chosen.probability:.0f} %)."
     )

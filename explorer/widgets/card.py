@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from explorer.theme import Theme
 from explorer.widgets.elided_label import ElidedLabel
@@ -18,6 +18,8 @@ class Card(QFrame):
     Its own colours come from the application's style sheet.
     """
 
+    mark_pressed = Signal()
+
     def __init__(self, title: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._title = ElidedLabel()
@@ -27,10 +29,11 @@ class Card(QFrame):
         self._subtitle = ElidedLabel()
         self._subtitle.setProperty("role", "dim")
         self._subtitle.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self._mark = QLabel()
+        self._mark = QPushButton()
         self._mark.setProperty("role", "mark")
+        self._mark.clicked.connect(lambda: self.mark_pressed.emit())
         self._mark.hide()
-        for label in (self._title, self._mark, self._subtitle):
+        for label in (self._title, self._subtitle):
             label.setTextFormat(Qt.TextFormat.PlainText)  # a token may look like mark-up
         self._listed_controls: list[QWidget] = []
         self._controls = QHBoxLayout()
@@ -79,7 +82,7 @@ class Card(QFrame):
         self._column.insertWidget(0, path)
 
     def set_mark(self, text: str, tooltip: str = "") -> None:
-        """A short warning in a frame beside the title; "" takes it away."""
+        """A short warning in a frame beside the title, which can be pressed; "" takes it away."""
         self._mark.setText(text)
         self._mark.setToolTip(tooltip)
         self._mark.setVisible(bool(text))

@@ -49,6 +49,10 @@ class ItemsWidget(ThemedWidget):
     def tooltip_of(self, item: int) -> str:
         return ""
 
+    def acts(self, item: int) -> bool:
+        """Whether choosing an item does anything. One that does not is not lit where the pointer is."""
+        return True
+
     def _choose(self, item: int) -> None:
         """An item was chosen by a person. `_current` is still what it was."""
         raise NotImplementedError
@@ -94,7 +98,7 @@ class ItemsWidget(ThemedWidget):
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         item = self._item_at(event.position())
-        if item < 0 or event.button() != Qt.MouseButton.LeftButton:
+        if item < 0 or event.button() != Qt.MouseButton.LeftButton or not self.acts(item):
             event.ignore()
             return
         if not self.keys_choose:
@@ -105,13 +109,13 @@ class ItemsWidget(ThemedWidget):
         key = Qt.Key(event.key())
         target = self._target(key)
         if target is not None and self.keys_choose:
-            if target != self._current:
+            if target != self._current and self.acts(target):
                 self._choose(target)
             self._keep_visible(self.item_rect(target))
         elif target is not None:
             self._move(target)
             self._keep_visible(self.item_rect(target))
-        elif not self.keys_choose and key in _CHOOSING and self._current >= 0:
+        elif not self.keys_choose and key in _CHOOSING and self._current >= 0 and self.acts(self._current):
             self._choose(self._current)
         else:
             event.ignore()

@@ -62,6 +62,7 @@ class Contents(QWidget):
         self._looks_for_more = True
         self._said_of_panels: tuple[str, ...] = ()
         self._is_stopped = False
+        self.input.front_wanted.connect(self.dock_host.go_to)
         for panel in (self.input, self.top_bar.trust):
             panel.failed.connect(partial(self._on_panel_failed, panel))
         for point in registry.BUILT_IN:
@@ -155,7 +156,7 @@ class Contents(QWidget):
         for panel in opened.panels:
             self._panels[panel.name] = panel
             panel.failed.connect(partial(self._on_panel_failed, panel))
-            panel.front_wanted.connect(self._bring_to_front)
+            panel.front_wanted.connect(self.dock_host.go_to)
             panel.attempt(partial(panel.set_theme, self.theme))
             if panel.name not in self.dock_host.docks:
                 place = self.dock_host.reserve if self._looks_for_more else self.dock_host.reserve_beside
@@ -167,11 +168,6 @@ class Contents(QWidget):
             self._show_said_of_panels()
             if point.name in self.dock_host.docks and point.name not in self._panels:
                 self._put_away(point.name)
-
-    def _bring_to_front(self, name: str) -> None:
-        """Show a panel that another one asks for, where there is one."""
-        if name in self.dock_host.docks:
-            self.dock_host.raise_panel(name)
 
     def _put_away(self, name: str) -> None:
         """Take a panel that there is none of out of the window."""

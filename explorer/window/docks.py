@@ -87,6 +87,14 @@ class _Place(QWidget):
         layout.addWidget(panel)
         panel.setVisible(self._can_be_seen)  # inside by now: outside it would be a window of its own
 
+    def take_focus(self) -> None:
+        """Give the keyboard to the panel."""
+        if self._panel is None:
+            return
+        stop = self._panel.attempt(self._panel.first_focus) or self._panel  # while it has nothing, Tab goes on from it
+        self.window().activateWindow()  # of a dock that floats its own
+        stop.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
     def _show(self, can_be_seen: bool) -> None:
         self._can_be_seen = can_be_seen
         if self._panel is not None:
@@ -215,6 +223,15 @@ class DockHost(QMainWindow):
         dock = self.docks[name]
         dock.show()  # which takes it out where its panel fails
         dock.raise_()
+
+    def go_to(self, name: str) -> None:
+        """Bring a panel to the front and the keyboard to it; nothing happens where there is none."""
+        if name not in self.docks:
+            return
+        self.raise_panel(name)
+        place = self.docks[name].widget() if name in self.docks else None
+        if isinstance(place, _Place):
+            place.take_focus()
 
     def _name_tabs(self) -> None:
         """Say in each tab's tooltip what its panel is for. Qt makes the tab bars itself, when docks become tabs."""

@@ -198,14 +198,16 @@ def fill_panel_menus(window: Menued, actions: dict[str, QAction]) -> None:
     for menu in window.panel_menus:
         menu.clear()
     docks = window.dock_host.docks
+    counted = [f"Ctrl+{number}" for number in range(1, 10)] + [f"Ctrl+Shift+{number}" for number in range(1, 10)]
     keys = {
-        name: f"Ctrl+{number}" for number, name in enumerate((n for n in docks if n not in _KEYS), 1) if number <= 9
+        **dict.fromkeys(docks, ""),
+        **dict(zip((name for name in docks if name not in _KEYS), counted, strict=False)),
     }
+    keys |= _KEYS
     for name, dock in docks.items():
         actions[f"panel_{name}"] = dock.toggleViewAction()
         panels.addAction(dock.toggleViewAction())
-        key = _KEYS.get(name) or keys.get(name, "")
-        _add(show, actions, f"show_{name}", dock.windowTitle(), key, partial(window.dock_host.raise_panel, name))
+        _add(show, actions, f"show_{name}", dock.windowTitle(), keys[name], partial(window.dock_host.go_to, name))
 
 
 def _choices(

@@ -99,9 +99,11 @@ def fill(model: Model, trace: Trace, text: Prompt, request: DecodeStepRequest) -
     """Fill the most confident mask of `text`, which was run as `trace`.
 
     Raises:
-        InputError: there is no mask.
+        InputError: there is no mask, or none where one is asked for.
     """
     place, left = most_confident(model, trace)
+    if request.place is not None:
+        place = _mask_at(model, trace, request.place)
     ids = torch.tensor([[token.id for token in trace.tokens]])
     logits = trace.logits_at([place]).float()
     choice = choose(model, logits, ids, request.settings, request.number, request.top, request.forced)
@@ -124,6 +126,13 @@ def fill(model: Model, trace: Trace, text: Prompt, request: DecodeStepRequest) -
         place=place,
         masks=left - 1,
     )
+
+
+def _mask_at(model: Model, trace: Trace, place: int) -> int:
+    """`place`. Raises InputError where there is no mask."""
+    if not 0 <= place < len(trace.tokens) or trace.tokens[place].piece != model.info.mask_token:
+        raise InputError(f"There is no {model.info.mask_token} at position {place}.")
+    return place
 
 
 def most_confident(model: Model, trace: Trace) -> tuple[int, int]:

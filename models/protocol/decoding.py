@@ -102,6 +102,7 @@ class DecodeStepRequest(InputsRequest):
     site: SiteRef | None = None  # whose attention rows are kept on the way
     head: int = 0
     top: int = 10  # candidates listed
+    place: int | None = None  # the position of the mask to fill; None: the one that the model is most confident of
     into_input: bool = False  # what the Step button asks for: the answer takes the place of the input
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from explorer.colour_maps import sequential
@@ -44,6 +44,7 @@ class HeadAtlasPanel(Panel):
         self.atlas.head_selected.connect(self._on_selected)
         self.atlas.hovered.connect(self._on_hovered)
         self.area = QScrollArea()
+        self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # what is inside takes the keyboard, and shows it
         self.area.setWidget(self.atlas)
         self.area.setWidgetResizable(True)
         self.area.setFrameShape(QFrame.Shape.NoFrame)

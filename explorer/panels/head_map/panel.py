@@ -152,6 +152,9 @@ class HeadMapPanel(Panel):
         if self.map.is_tiled and (selection != before or (selection.query, selection.key) == self.map.selection):
             self.map.go_to_cell(selection.query, selection.key)
 
+    def first_focus(self) -> QWidget | None:
+        return self.map
+
     def wants(self, state: State) -> Request | None:
         if state.site is not None and state.site.is_long:
             return self._wanted_tiles(state)

@@ -31,12 +31,12 @@ def dim() -> QLabel:
     return label
 
 
-def mark(tooltip: str) -> QLabel:
-    """A label in a frame, whose place is kept while it is hidden."""
-    label = QLabel()
-    label.setProperty("role", "mark")
-    label.setToolTip(tooltip)
-    policy = label.sizePolicy()
+def mark(tooltip: str) -> QPushButton:
+    """A word in a frame that can be pressed, whose place is kept while it is hidden."""
+    made = QPushButton()
+    made.setProperty("role", "mark")
+    made.setToolTip(tooltip)
+    policy = made.sizePolicy()
     policy.setRetainSizeWhenHidden(True)
-    label.setSizePolicy(policy)
-    return label
+    made.setSizePolicy(policy)
+    return made

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
-from explorer.panels.base import EDITED, Panel
+from explorer.panels.base import EDITED, MASKS, Panel
 from explorer.panels.input.batch import BatchParts
 from explorer.panels.input.body import InputBody
 from explorer.panels.input.chat import ChatParts
@@ -126,6 +126,7 @@ class InputPanel(Panel):
         self.picture.position_selected.connect(lambda position: self.dispatch(SelectQuery(position)))
         self.picture.position_hovered.connect(self._on_position_hovered)
         self.caption, self.mark = dim(), mark(EDITED)
+        self.mark.clicked.connect(lambda: self.front_wanted.emit(MASKS))
         self.remark = wrapped()  # on the language of the text
         self.mend_button = QPushButton()  # what the remark offers
         self.mend_button.clicked.connect(self.mend)

@@ -35,6 +35,7 @@ class DictionaryPage(QWidget):
         self.exact = AnswerBox("the dictionary")
         self.soft = AnswerBox("the soft lookup")
         self.table = WeightTable(("similarity, weight",), "key", "value")
+        self.table.row_selected.connect(lambda row: self.key.setText(ENTRIES[row].key))
         self.temperature = TemperatureSlider(0.2)
         self.explanation = wrapped()
         self.following = QPushButton("Next: the same as attention  →")
@@ -110,11 +111,12 @@ class DictionaryPage(QWidget):
                     value=number(entry.price),
                     colour=entry.colour,
                     cells=(WeightCell(float(weight), percent(float(weight)), number(similarity)),),
-                    tooltip=f"“{entry.key}”: similarity {similarity:.4f}, weight {weight:.4f}",
+                    tooltip=f"“{entry.key}”: similarity {similarity:.4f}, weight {weight:.4f}. Click looks it up",
                 )
                 for entry, similarity, weight in zip(ENTRIES, similarities, found.weights, strict=True)
             ]
         )
+        self.table.set_row(next((i for i, entry in enumerate(ENTRIES) if entry.key == key), -1))
         products = " + ".join(
             f"{number(float(w))} × {number(e.price)}" for e, w in zip(ENTRIES, found.weights, strict=True)
         )

@@ -112,6 +112,7 @@ class MaskScalePanel(Panel):
             column.addWidget(part)
         column.addStretch(1)
         self.area = QScrollArea()
+        self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # what is inside takes the keyboard, and shows it
         self.area.setWidget(body)
         self.area.setWidgetResizable(True)
         self.area.setFrameShape(QFrame.Shape.NoFrame)

@@ -28,6 +28,7 @@ class BarRow:
     detail: str = ""
     emphasis: bool = False
     tooltip: str = ""
+    acts: bool = True  # whether choosing it does anything
 
 
 @dataclass(frozen=True)
@@ -155,9 +156,13 @@ class BarList(RowsWidget):
             for row in group.rows:
                 rect = self._rects[index]
                 if rect.bottom() <= self.height() and rect.intersects(QRectF(event.rect())):  # whole rows only
-                    self._draw_row(painter, row, rect, columns, lit=index in (self._hover, self._current))
+                    self._draw_row(painter, row, rect, columns, lit=self._is_lit(index))
                 index += 1
         self._draw_focus_ring(painter)
+
+    def _is_lit(self, index: int) -> bool:
+        """Where the keyboard is, and where the pointer is on a row that it can choose."""
+        return index == self._current or (index == self._hover and self.acts(index))
 
     def _draw_row(self, painter: QPainter, row: BarRow, rect: QRectF, columns: _Columns, lit: bool) -> None:
         theme = self._theme
@@ -192,6 +197,9 @@ class BarList(RowsWidget):
         painter.drawText(free, middle | right, shown)
 
     # pointer and keyboard
+
+    def acts(self, item: int) -> bool:
+        return self._rows[item].acts
 
     def _choose(self, item: int) -> None:
         self.row_activated.emit(item)

@@ -77,13 +77,14 @@ def _span(view: ClassesView, ran: Ran) -> str:
 def _class_row(candidate: Candidate, size: float) -> BarRow:
     logit = value_text(candidate.logit)
     if math.isnan(candidate.probability):
-        return BarRow(candidate.label, abs(candidate.logit) / size, logit, tooltip=_tooltip(candidate))
+        return BarRow(candidate.label, abs(candidate.logit) / size, logit, tooltip=_tooltip(candidate), acts=False)
     return BarRow(
         candidate.label,
         candidate.probability,
         percent_text(candidate.probability),
         detail=f"logit {logit}",
         tooltip=_tooltip(candidate),
+        acts=False,
     )
 
 
@@ -94,7 +95,7 @@ def _token_row(label: str, candidate: Candidate, place: int, is_selected: bool) 
         f"{candidate.label}  {percent_text(candidate.probability)}",
         detail=f"logit {value_text(candidate.logit)}",
         emphasis=is_selected,
-        tooltip=f"position {place}: {_tooltip(candidate)}",
+        tooltip=f"position {place}: {_tooltip(candidate)}. Click selects the token",
     )
 
 
@@ -104,7 +105,7 @@ def _end_row(candidate: Candidate) -> BarRow:
         candidate.probability,
         percent_text(candidate.probability),
         detail=f"position {candidate.id} · logit {value_text(candidate.logit)}",
-        tooltip=_tooltip(candidate),
+        tooltip=f"{_tooltip(candidate)}. Click selects the token",
     )
 
 

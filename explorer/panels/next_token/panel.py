@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QFrame, QScrollArea, QWidget
 
 from explorer.panels.base import Panel
@@ -9,14 +12,16 @@ from explorer.panels.next_token.bar_list import BarGroup, BarList, BarRow
 from explorer.panels.next_token.class_bars import class_groups, class_subtitle, class_title, position_of_row
 from explorer.panels.next_token.vector_bars import NO_VECTOR, vector_heading, vector_rows, vector_subtitle
 from explorer.panels.predicted import class_head, has_words, is_body, is_masked, names_pictures, wanted_prediction
+from explorer.panels.selected_head import predicting_position
 from explorer.session.hover import Hover
-from explorer.session.intents import SelectQuery
+from explorer.session.intents import AskStep, SelectQuery
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.widgets.card import Card
 from explorer.widgets.number_text import MINUS, percent_text
 from explorer.widgets.token_text import byte_note
 from models.protocol.classes import ClassesView
+from models.protocol.decoding import into_input
 from models.protocol.prediction import PredictionView
 from models.protocol.request import Request
 from models.protocol.running import Ran
@@ -32,16 +37,20 @@ class NextTokenPanel(Panel):
     api_version = 1
     name = "next"
     title = "Next"
-    hint = "The tokens that the model finds likeliest, with probability, logit and rank; or a classifier's classes."
+    hint = (
+        "The tokens that the model finds likeliest, with probability, logit and rank: a click writes one. Or a "
+        "classifier's classes."
+    )
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)
         self.bars = BarList()
-        self.bars.row_activated.connect(self._select)
+        self.bars.row_activated.connect(self._choose)
         scroll = QScrollArea()
         scroll.setWidget(self.bars)
         scroll.setWidgetResizable(True)
         scroll.setFrameShape(QFrame.Shape.NoFrame)
+        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the bars inside take the keyboard, and show it
         self.pooling = QComboBox()
         self.pooling.setAccessibleName("How one vector is made of the tokens'")
         self.pooling.setToolTip("How one vector is made of those of the tokens")
@@ -80,7 +89,8 @@ class NextTokenPanel(Panel):
             return
         if view.request.run != ran.run or (old is not None and view is old.results.of(PredictionView)):
             return
-        groups = [_group(prediction, ran, masked) for prediction in view.predictions]
+        told = _writes(state, ran, masked)
+        groups = [_group(prediction, ran, masked, told) for prediction in view.predictions]
         if len(groups) == 1:
             self.bars.set_rows(groups[0].rows)  # its heading stands in the card's title
         else:
@@ -122,8 +132,21 @@ class NextTokenPanel(Panel):
         self._how = self.pooling.itemData(index)
         self._refresh()
 
+    def _choose(self, row: int) -> None:
+        """A row of a classifier's token selects it; one of what the model would write is written."""
+        state = self.session.state
+        if class_head(state) is not None:
+            self._select(row)
+            return
+        view, ran = state.results.of(PredictionView), state.ran
+        if view is None or ran is None or not state.up_to_date or view.request.run != ran.run:
+            return
+        rows = [(prediction, candidate) for prediction in view.predictions for candidate in listed(prediction)]
+        prediction, candidate = rows[row]
+        place = prediction.position if is_masked(state) else None
+        self.dispatch(AskStep(replace(into_input(ran.inputs), forced=candidate.id, place=place)))
+
     def _select(self, row: int) -> None:
-        """A row of a token selects it."""
         head, view = class_head(self.session.state), self.session.state.results.of(ClassesView)
         place = None if head is None or view is None else position_of_row(head, view, row)
         if place is not None:
@@ -150,11 +173,31 @@ def _heading(prediction: Prediction, ran: Ran, masked: bool) -> str:
     return f"{place} · entropy {prediction.entropy:.2f} bits"
 
 
-def _group(prediction: Prediction, ran: Ran, masked: bool) -> BarGroup:
-    rows = [_row(candidate, prediction.actual) for candidate in prediction.candidates]
+def _writes(state: State, ran: Ran, masked: bool) -> str:
+    """What a click on a token does; "" where it does nothing: where another token already follows, say."""
+    loaded = state.results.loaded
+    if loaded is None or ran.seen is not None:
+        return ""
+    if masked:
+        return "Click puts it in the place of this mask" if ran.masks else ""
+    if loaded.info.family not in ("causal", "seq2seq") or not loaded.info.vocabulary:
+        return ""
+    if loaded.info.family == "seq2seq" and ran.inputs.target is None:
+        return ""  # the model has written its whole answer
+    last = max((i for i, token in enumerate(ran.tokens) if not token.padding), default=-1)
+    return "Click writes it after the text" if predicting_position(state, ran) == last else ""
+
+
+def listed(prediction: Prediction) -> tuple[Candidate, ...]:
+    """The candidates that have a row: the likeliest, and the one that stands in the text."""
     actual = prediction.actual
-    if actual is not None and all(actual.id != candidate.id for candidate in prediction.candidates):
-        rows.append(_row(actual, actual))
+    if actual is None or any(actual.id == candidate.id for candidate in prediction.candidates):
+        return prediction.candidates
+    return (*prediction.candidates, actual)
+
+
+def _group(prediction: Prediction, ran: Ran, masked: bool, told: str) -> BarGroup:
+    rows = [_row(candidate, prediction.actual, told) for candidate in listed(prediction)]
     return BarGroup(_heading(prediction, ran, masked), tuple(rows))
 
 
@@ -162,7 +205,7 @@ def _signed(number: float, decimals: int) -> str:
     return f"{number:.{decimals}f}".replace("-", MINUS)
 
 
-def _row(candidate: Candidate, actual: Candidate | None) -> BarRow:
+def _row(candidate: Candidate, actual: Candidate | None, told: str) -> BarRow:
     stands = actual is not None and actual.id == candidate.id
     p = candidate.probability
     return BarRow(
@@ -172,5 +215,7 @@ def _row(candidate: Candidate, actual: Candidate | None) -> BarRow:
         detail=f"logit {_signed(candidate.logit, 2)} · rank {candidate.rank:,}" + (" · in the text" if stands else ""),
         emphasis=stands,
         tooltip=f"“{candidate.piece}”, id {candidate.id}: probability {p:.6g}, "
-        f"logit {_signed(candidate.logit, 4)}, rank {candidate.rank:,}{byte_note(candidate.label)}",
+        f"logit {_signed(candidate.logit, 4)}, rank {candidate.rank:,}{byte_note(candidate.label)}"
+        + (f". {told}" if told else ""),
+        acts=bool(told),
     )

@@ -17,7 +17,13 @@ NO_VECTOR = "This model gives no vector for each token, so there is none to make
 def vector_rows(view: SentenceView) -> list[BarRow]:
     size = float(np.abs(view.vector).max(initial=0.0)) or 1.0
     return [
-        BarRow(str(place), abs(float(value)) / size, value_text(float(value)), tooltip=f"value {place}: {value:.8g}")
+        BarRow(
+            str(place),
+            abs(float(value)) / size,
+            value_text(float(value)),
+            tooltip=f"value {place}: {value:.8g}",
+            acts=False,
+        )
         for place, value in enumerate(view.vector[:FIRST])
     ]
 
