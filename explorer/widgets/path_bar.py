@@ -69,19 +69,23 @@ class PathBar(ItemsWidget):
         self.chosen.emit(item)
 
     def _placed(self) -> list[QRectF]:
-        """Steps from the left; where they are too wide the last ones, and empty rectangles for those in front."""
+        """Steps from the left; where they are too wide those about where one is, and empty rectangles for the rest."""
         if self._rects is None or (self._rects and self._rects[0].height() != self.height()):
             plain, bold = QFontMetricsF(self.font()), QFontMetricsF(self.bold_font())
             metrics = plain
             mark = metrics.horizontalAdvance(_MARK) + 2 * _GAP
             widths = [(bold if i == self._here else plain).horizontalAdvance(s) for i, s in enumerate(self.steps)]
-            first = 0
+            first, last = 0, len(widths)
             cut = metrics.horizontalAdvance(_CUT) + _GAP
-            while first < len(widths) - 1 and self._reach(widths[first:], mark) + (cut if first else 0) > self.width():
-                first += 1
+            while last - first > 1:
+                cuts = cut * ((first > 0) + (last < len(widths)))
+                if self._reach(widths[first:last], mark) + cuts <= self.width():
+                    break
+                ahead = last - 1 - max(self._here, 0)
+                first, last = (first, last - 1) if ahead > max(self._here, 0) - first else (first + 1, last)
             x, self._rects = (cut if first else 2.0), []
             for item, width in enumerate(widths):
-                shown = item >= first
+                shown = first <= item < last
                 self._rects.append(QRectF(x, 0, width, self.height()) if shown else QRectF(0, 0, 0, self.height()))
                 x += width + mark if shown else 0.0
         return self._rects
@@ -120,8 +124,10 @@ class PathBar(ItemsWidget):
             if item + 1 < len(rects):
                 painter.setFont(self.font())
                 painter.setPen(QColor(theme.text_dim))
-                width = rects[item + 1].left() - rect.right()
-                painter.drawText(QRectF(rect.right(), 0, width, rect.height()), Qt.AlignmentFlag.AlignCenter, _MARK)
+                is_cut = rects[item + 1].isEmpty()
+                width = 2 * _GAP if is_cut else rects[item + 1].left() - rect.right()
+                mark = QRectF(rect.right(), 0, width, rect.height())
+                painter.drawText(mark, Qt.AlignmentFlag.AlignCenter, _CUT if is_cut else _MARK)
         if self._shows_ring and self.hasFocus():
             chosen = rects[self._current] if 0 <= self._current < len(rects) else QRectF(self.rect())
             painter.setPen(QPen(QColor(theme.focus), 2))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
@@ -12,7 +11,6 @@ from PySide6.QtGui import (
     QKeyEvent,
     QMouseEvent,
     QPainter,
-    QPainterPath,
     QPaintEvent,
     QPen,
     QPixmap,
@@ -21,10 +19,10 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QScrollArea, QSizePolicy, QWidget
 
-from explorer.panels.flow.block_layout import LANE, BlockLayout, block_layout, least_height
-from explorer.panels.flow.box_paint import BoxPainter, draw_arrowhead
+from explorer.panels.flow.block_layout import BlockLayout, block_layout, least_height
+from explorer.panels.flow.block_paint import draw_arrow, draw_block
+from explorer.panels.flow.box_paint import BoxPainter
 from explorer.panels.flow.box_text import Around, head_tooltip, neuron_tooltip, stripe_tooltip, tooltip
-from explorer.panels.flow.model_paint import part_colour
 from explorer.panels.flow.stripes import number_at
 from explorer.widgets.themed import ThemedWidget
 from models.protocol.flow import BlockView, FeedForwardBox, HeadsBox, NormBox, OutputBox, SumBox
@@ -204,55 +202,10 @@ class BlockPicture(ThemedWidget):
             self._ground.fill(Qt.GlobalColor.transparent)
             painter = QPainter(self._ground)
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            self._draw_stream(painter, layout)
-            self._draw_arrows(painter, layout)
-            artist = self.painter_of(layout)
-            for number, box in enumerate(self._boxes()):
-                if number in layout.rects:
-                    artist.draw(painter, number, box)
-            for number, at in layout.sums.items():
-                self._draw_sum(painter, at, self._boxes()[number].part)
+            if self._view is not None:
+                draw_block(painter, self.painter_of(layout), self._view, self._ends, self._heading)
             painter.end()
         return self._ground
-
-    def _draw_stream(self, painter: QPainter, layout: BlockLayout) -> None:
-        below, above = self._ends
-        metrics = QFontMetricsF(self.font())
-        colour = QColor(self._theme.query)
-        painter.setPen(QPen(colour, 6, c=Qt.PenCapStyle.FlatCap))
-        painter.drawLine(QPointF(LANE, layout.foot), QPointF(LANE, layout.top + 11))
-        draw_arrowhead(painter, QPointF(LANE, layout.top + 1), colour, 9)
-        painter.setFont(self.font())
-        painter.setPen(QColor(self._theme.text))
-        title, note = self._heading
-        bold = QFontMetricsF(self.bold_font())
-        widths = bold.horizontalAdvance(title), metrics.horizontalAdvance(note) + (12 if note else 0)
-        room = layout.width - 4.0 - (LANE + 20 + metrics.horizontalAdvance(above) + 14)
-        note, widths = (note, widths) if sum(widths) <= room else ("", (widths[0], 0.0))
-        if widths[0] <= room:
-            left = layout.width - 4.0 - sum(widths)
-            painter.setFont(self.bold_font())
-            painter.setPen(QColor(self._theme.text))
-            painter.drawText(QRectF(left, layout.top, widths[0] + 1, metrics.height()), _VCENTRE, title)
-            painter.setFont(self.font())
-            painter.setPen(QColor(self._theme.text_dim))
-            right = QRectF(left + widths[0] + 12, layout.top, widths[1], metrics.height())
-            painter.drawText(right, _VCENTRE, note)
-        painter.setFont(self.font())
-        painter.setPen(QColor(self._theme.text))
-        room = layout.width - LANE - 24
-        for words, y in ((above, layout.top), (below, layout.foot - metrics.height())):
-            text = metrics.elidedText(words, Qt.TextElideMode.ElideRight, room)
-            painter.drawText(QRectF(LANE + 20, y, room, metrics.height()), _VCENTRE, text)
-
-    def _draw_arrows(self, painter: QPainter, layout: BlockLayout) -> None:
-        for arrow in layout.arrows:
-            colour = part_colour(self._theme, arrow.part) if arrow.part else QColor(self._theme.border_strong)
-            painter.setPen(QPen(colour, 2.0, c=Qt.PenCapStyle.FlatCap, j=Qt.PenJoinStyle.RoundJoin))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawPath(_path(arrow.points))
-            if arrow.has_head:
-                draw_arrowhead(painter, arrow.points[-1] - QPointF(0, 1), colour, 4.5)
 
     def _draw_way(self, painter: QPainter, layout: BlockLayout) -> None:
         """The way that Play takes into its box."""
@@ -260,21 +213,11 @@ class BlockPicture(ThemedWidget):
         for arrow in layout.arrows if self._playing >= 0 else ():
             if arrow.reader != self._playing:
                 continue
-            path = _path(arrow.points)
-            painter.setPen(QPen(colour, 2.5, c=Qt.PenCapStyle.FlatCap, j=Qt.PenJoinStyle.RoundJoin))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawPath(path)
+            path = draw_arrow(painter, arrow, colour, 2.5)
             if self._travel is not None and self._travel[0] == arrow.reader:
                 painter.setPen(Qt.PenStyle.NoPen)
                 painter.setBrush(colour)
                 painter.drawEllipse(path.pointAtPercent(min(1.0, max(0.0, self._travel[1]))), 5, 5)
-
-    def _draw_sum(self, painter: QPainter, at: QPointF, part: str) -> None:
-        painter.setPen(QPen(part_colour(self._theme, part), 2))
-        painter.setBrush(QColor(self._theme.surface))
-        painter.drawEllipse(at, 11, 11)
-        painter.drawLine(at - QPointF(5, 0), at + QPointF(5, 0))
-        painter.drawLine(at - QPointF(0, 5), at + QPointF(0, 5))
 
     def _draw_rings(self, painter: QPainter, layout: BlockLayout) -> None:
         painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -414,22 +357,3 @@ class BlockPicture(ThemedWidget):
                 self.head_chosen.emit(self._current, head)
         else:
             self.moved.emit(right)
-
-
-_VCENTRE = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
-
-
-def _path(points: Sequence[QPointF]) -> QPainterPath:
-    """Straight runs with rounded corners."""
-    path = QPainterPath(points[0])
-    for corner, after in pairwise(points[1:]):
-        before = path.currentPosition()
-        radius = min(8.0, _length(corner - before) / 2, _length(after - corner) / 2)
-        path.lineTo(corner + (before - corner) * (radius / max(_length(corner - before), 1e-6)))
-        path.quadTo(corner, corner + (after - corner) * (radius / max(_length(after - corner), 1e-6)))
-    path.lineTo(points[-1])
-    return path
-
-
-def _length(vector: QPointF) -> float:
-    return float((vector.x() ** 2 + vector.y() ** 2) ** 0.5)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
 from explorer.panels.flow.block_picture import BlockPicture
+from explorer.panels.flow.matrices import MatricesPage
 from explorer.panels.flow.model_picture import ModelPicture
 from explorer.panels.flow.numbers import NumbersTable
 from explorer.panels.flow.play_bar import PlayBar
+from explorer.panels.flow.play_steps import PlayStep
+from explorer.panels.flow.player import Player
 from explorer.panels.flow.recurrent_picture import RecurrentPicture
 from explorer.session.view_options import Distance
 from explorer.widgets.page import scrolling, wrapped
@@ -17,6 +20,9 @@ from explorer.widgets.path_bar import PathBar
 
 _BOTH = 58.0
 """Heights of a line that are wide enough for the model and a block side by side."""
+
+_LOW = 18
+"""Heights of a line below which what is said of a step has one line."""
 
 
 class FlowBody(QWidget):
@@ -35,9 +41,11 @@ class FlowBody(QWidget):
         self.block = BlockPicture()
         self.numbers = NumbersTable()
         self.recurrent = RecurrentPicture()
+        self.matrices = MatricesPage()
         self.reason = wrapped(role="dim")
         self.reason.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.sentence = wrapped()
+        self.sentence.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.sentence.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
         self.block_area = scrolling(self.block)
         self.block_area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -68,7 +76,7 @@ class FlowBody(QWidget):
         column = QVBoxLayout(empty)
         column.addWidget(self.reason)
         self.pages = QStackedWidget()
-        for page in (empty, both, self.recurrent):
+        for page in (empty, both, self.recurrent, self.matrices):
             self.pages.addWidget(page)
         whole = QVBoxLayout(self)
         whole.setContentsMargins(0, 0, 0, 0)
@@ -85,9 +93,9 @@ class FlowBody(QWidget):
         self.pages.setCurrentIndex(0)
 
     def show_distance(self, distance: Distance) -> None:
-        """Show the model, a block, or both where there is room."""
+        """Show the model, a block, or both where there is room; or one head's attention as matrices."""
         self._distance = distance
-        self.pages.setCurrentIndex(1)
+        self.pages.setCurrentIndex(3 if distance == "attention" else 1)
         self._share()
 
     def show_recurrent(self) -> None:
@@ -107,10 +115,21 @@ class FlowBody(QWidget):
         super().resizeEvent(event)
         self._share()
 
-    def say(self, sentence: str, lines: int = 2) -> None:
+    def show_step(self, player: Player, step: PlayStep | None, hint: str) -> None:
+        """Where Play is, or without a step what pressing it would do."""
+        self.play.show_state(player.at, player.count, player.playing)
+        is_box = step is not None and step.kind == "box"
+        self.block.set_playing(step.box if step is not None and is_box else -1, player.travel)
+        self.recurrent.set_filled(player.at + 1 if step is not None else -1)
+        self.say(step.sentence if step is not None else hint)
+
+    def say(self, sentence: str) -> None:
         """The line below the pictures; its height stays, whatever it says."""
+        line = self.sentence.fontMetrics().lineSpacing()
         self.sentence.setText(sentence)
-        self.sentence.setFixedHeight(lines * self.sentence.fontMetrics().lineSpacing() + 2)
+        self.sentence.setVisible(bool(sentence))
+        self.sentence.setFixedHeight((1 if self.height() < _LOW * line else 2) * line + 2)
+        self.sentence.setToolTip(sentence)
 
 
 def _mark() -> QLabel:

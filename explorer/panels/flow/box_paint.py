@@ -22,8 +22,8 @@ _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _STRIPES = 0.22  # of a box's width
 _MOST_STRIPES = 230.0
-NEURON_WIDTH = 54.0
-"""The least room for a neuron with the numbers below it."""
+NEURON_WIDTH = 3.3
+"""The least room for a neuron with the numbers below it, in heights of a line."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,7 +81,8 @@ class BoxPainter:
         if not isinstance(box, NormBox):
             second.setRight(self._words_end(number, rect, box))
         if layout.dense:
-            second = QRectF(start, first.top(), max(0.0, right - start), first.height())
+            end = right if isinstance(box, NormBox) else min(right, self._words_end(number, rect, box))
+            second = QRectF(start, first.top(), max(0.0, end - start), first.height())
         text = QFontMetricsF(self.font).elidedText(words, Qt.TextElideMode.ElideRight, second.width())
         painter.drawText(second, _LEFT, text)
         label = self.pill(number)
@@ -175,7 +176,7 @@ class BoxPainter:
 
     def neurons_shown(self, number: int, box: FeedForwardBox) -> int:
         room = self.layout.rects[number].width() - 2 * PAD - NAMES * self.layout.line
-        return min(len(box.neurons), max(1, int(room / NEURON_WIDTH)))
+        return min(len(box.neurons), max(1, int(room / (NEURON_WIDTH * self.layout.line))))
 
     def _neurons(self, painter: QPainter, number: int, box: FeedForwardBox) -> None:
         count = self.neurons_shown(number, box)

@@ -13,7 +13,7 @@ from PySide6.QtCore import QPointF, QRectF
 from explorer.panels.flow.model_scene import Place
 
 _LEAST_PITCH = 2.15  # of a line's height
-_LEAST_BLOCK = 1.5
+_LEAST_BLOCK, _FEW_BLOCK = 1.05, 1.5  # of a line's height: where all then fit, and where they are scrolled
 _GAP = 26.0  # between two stacks
 _MOST_BAR = 58.0
 _MOST_LANE = 13.0
@@ -221,4 +221,4 @@ def model_layout(
     shell = ModelLayout(stacks, width, height, line, gutter, header, pitch, block=line)
     blocks = max((stack.blocks for stack in stacks), default=1)
     fits = (shell.area.height() - shell.embedding) / max(blocks, 1)
-    return replace(shell, block=max(fits, _LEAST_BLOCK * line))
+    return replace(shell, block=fits if fits >= _LEAST_BLOCK * line else _FEW_BLOCK * line)

@@ -19,15 +19,14 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QScrollBar, QSizePolicy, QWidget
 
+from explorer.panels.flow.model_header import ModelHeader
 from explorer.panels.flow.model_layout import CHIP, ModelLayout, StackSize, model_layout
-from explorer.panels.flow.model_paint import ModelPainter, block_name, legend_rows
+from explorer.panels.flow.model_paint import ModelPainter, block_name
 from explorer.panels.flow.model_scene import NOWHERE, Arcs, Marks, ModelScene, OutputGroup, Place, scales_of
-from explorer.panels.flow.output_paint import MOST_ROWS, OutputLayout, draw_outputs
 from explorer.panels.flow.sentences import crossing_text
 from explorer.widgets.themed import ThemedWidget
 
 _BAR = 12  # thickness of a scroll bar
-_OUTPUT_ROOM = 38  # letters
 
 
 class ModelPicture(ThemedWidget):
@@ -129,36 +128,20 @@ class ModelPicture(ThemedWidget):
 
     def _laid_out(self, width: float, height: float) -> ModelLayout:
         metrics = QFontMetricsF(self.font())
-        names = [block_name(stack, block) for stack in self._scene.stacks for block in (-1, *self._ends(stack))]
+        names = [
+            block_name(stack, block) for stack in self._scene.stacks for block in range(-1, len(stack.flow.blocks))
+        ]
         bold = QFontMetricsF(self.bold_font())
         gutter = max((bold.horizontalAdvance(name) for name in names), default=0.0) + 16
         sizes = tuple(
             StackSize(len(stack.labels), len(stack.flow.blocks), len(stack.flow.embedding))
             for stack in self._scene.stacks
         )
-        return model_layout(sizes, width, height, metrics.height(), gutter, self._header(metrics))
+        return model_layout(sizes, width, height, metrics.height(), gutter, self.header().height)
 
-    @staticmethod
-    def _ends(stack: object) -> range:
-        count = len(stack.flow.blocks)  # type: ignore[attr-defined]
-        return range(max(0, count - 1), count)
-
-    def _header(self, metrics: QFontMetricsF) -> float:
-        lines = max(len(legend_rows(self._scene, self._scales)), MOST_ROWS + 1)
-        return lines * (metrics.height() + 1) + 8
-
-    def _output_rect(self) -> QRectF:
-        metrics = QFontMetricsF(self.font())
-        legend = max(
-            (metrics.horizontalAdvance(words) for _, words in legend_rows(self._scene, self._scales)), default=0.0
-        )
-        left = min(legend + 52, 0.52 * self.width())
-        if len(self._outputs) == 1:  # towards the end of the text, where it mostly is said
-            left = max(left, self.width() - _OUTPUT_ROOM * metrics.averageCharWidth())
-        return QRectF(left, 0, self.width() - left, self._header(metrics) - 8)
-
-    def output_layout(self) -> OutputLayout:
-        return OutputLayout(self._outputs, self._output_rect(), self.font())
+    def header(self) -> ModelHeader:
+        """What stands above the lanes."""
+        return ModelHeader(self._scene, self._scales, self._outputs, self.size().toSizeF(), self.font())
 
     def _drop_layout(self) -> None:
         self._layout, self._ground = None, None
@@ -230,9 +213,7 @@ class ModelPicture(ThemedWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         layout = self.layout_now()
         artist, marks = self.painter_of(layout), self._marks
-        self._draw_legend(painter)
-        outputs = self.output_layout()
-        draw_outputs(painter, outputs, self._theme, self.bold_font())
+        outputs = self.header().draw(painter, self._theme, self.bold_font())
         for group, shown in enumerate(outputs.shown):
             if shown.position >= 0 and shown.position in layout.visible(shown.stack):
                 artist.draw_way_out(painter, shown, outputs.group_rect(group))
@@ -285,21 +266,6 @@ class ModelPicture(ThemedWidget):
             painter.setPen(QPen(QColor(self._theme.focus), 2))
             painter.drawRoundedRect(layout.crossing(at).adjusted(1, 1, -1, -1), 6, 6)
 
-    def _draw_legend(self, painter: QPainter) -> None:
-        metrics = QFontMetricsF(self.font())
-        painter.setFont(self.font())
-        room = self._output_rect().left() - 40
-        for row, (role, words) in enumerate(legend_rows(self._scene, self._scales)):
-            y = (row + 0.5) * (metrics.height() + 1)
-            painter.setPen(Qt.PenStyle.NoPen)
-            if role:
-                painter.setBrush(QColor(getattr(self._theme, role)))
-                low = 2.5 if role == "stream" else 3.5
-                painter.drawRoundedRect(QRectF(2, y - low, 16, 2 * low), 2, 2)
-            painter.setPen(QColor(self._theme.text_dim))
-            text = metrics.elidedText(words, Qt.TextElideMode.ElideRight, room + 10)
-            painter.drawText(QPointF(26 if role else 4, y + metrics.ascent() / 2 - 1), text)
-
     # pointer and keyboard
 
     def place_at(self, point: QPointF) -> Place | None:
@@ -322,13 +288,7 @@ class ModelPicture(ThemedWidget):
     def _tell(self, point: QPointF) -> None:
         place = self._pointed
         if place.stack < 0:
-            outputs = self.output_layout() if self._outputs else None
-            text = ""
-            for group in range(len(outputs.shown) if outputs else 0):
-                for row, each in enumerate(outputs.rows(group)):  # type: ignore[union-attr]
-                    if outputs.row_rect(group, row).contains(point):  # type: ignore[union-attr]
-                        text = each.tooltip
-            self.setToolTip(text)
+            self.setToolTip(self.header().tooltip_at(point))
         elif place.block == CHIP:
             self.setToolTip(self._scene.stacks[place.stack].labels[place.position].tooltip)
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtGui import QKeyEvent, QWheelEvent
 from PySide6.QtWidgets import QStyle, QWidget
 
 from explorer.panels.base import EDITED, Panel
@@ -12,36 +12,47 @@ from explorer.panels.flow.box_text import PLACEMENTS
 from explorer.panels.flow.model_scene import NOWHERE, Marks, ModelScene, Place
 from explorer.panels.flow.play_steps import PlayStep, play_steps, recurrent_steps
 from explorer.panels.flow.player import Player
-from explorer.panels.flow.recurrent_scene import RecurrentScene
 from explorer.panels.flow.shown import (
     arc_row,
     arcs_of,
     around_of,
+    effect_of,
     effect_text,
     ends_of,
     flow_shown,
+    is_of_site,
     outputs_of,
+    recurrent_scene,
     scene_of,
     selected_key,
     selected_place,
     site_at,
+    site_keys,
 )
 from explorer.panels.flow.switches import labels_of, skips_of
 from explorer.panels.path import PathEnd
 from explorer.panels.predicted import wanted_prediction
-from explorer.panels.selected_head import site_words, wanted_comparison, wanted_head
+from explorer.panels.selected_head import (
+    NO_HEADS,
+    site_words,
+    wanted_comparison,
+    wanted_head,
+    wanted_matrices,
+    why_no_matrices,
+)
 from explorer.session.hover import NOTHING, Hover, Pointed
-from explorer.session.intents import Intent, PutIntervention, SelectHead, SelectKey, SelectQuery, SetView
+from explorer.session.intents import Intent, PutIntervention, SelectCell, SelectHead, SelectKey, SelectQuery, SetView
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.session.view_options import Distance
 from explorer.widgets.card import Card
-from models.protocol.comparison import CompareView
 from models.protocol.flow import BlockRequest, BlockView, FlowRequest, FlowView, HeadsBox
 from models.protocol.interventions import Skip
+from models.protocol.matrices import MatricesView
 from models.protocol.request import Request
 from models.protocol.sentence import SentenceView
 
+_DISTANCES: tuple[Distance, ...] = ("model", "block", "attention")
 _WAITING = "The model appears here, from the text to what it says, when it has run."
 _NOTHING = "Of this model no block can be read."
 _HINT = "Press Play to follow “{}” through the model, or click a block to go into it."
@@ -77,7 +88,11 @@ class FlowPanel(Panel):
         model.zoomed.connect(self._zoom)
         block.zoomed.connect(self._zoom)
         block.head_chosen.connect(lambda _, head: self._choose_head(head))
-        block.head_entered.connect(lambda *_: self.front_wanted.emit("cell"))
+        block.head_entered.connect(lambda *_: self._go_to("attention"))
+        self.body.matrices.cell_selected.connect(lambda query, key: self.dispatch(SelectCell(query, key)))
+        self.body.matrices.hovered.connect(
+            lambda query, key: self.hover.point(Pointed(query=query, key=key) if query >= 0 else NOTHING)
+        )
         block.box_chosen.connect(self._show_numbers)
         block.switched.connect(self._switch)
         block.moved.connect(self._move)
@@ -99,8 +114,14 @@ class FlowPanel(Panel):
         flow = flow_shown(state)
         if flow is None:
             return FlowRequest(run=ran.run)
-        asked = (self._wanted_block(state, flow), self._wanted_prediction(state), wanted_head(state))
+        asked: tuple[Request | None, ...] = (
+            self._wanted_block(state, flow),
+            self._wanted_prediction(state),
+            wanted_head(state),
+        )
         compared = wanted_comparison(state) if ran.inputs.interventions else None
+        if state.document.view.distance == "attention" and not self._why_no_matrices(state):
+            asked = (wanted_matrices(state), *asked)
         return next((r for r in (*asked, compared) if r is not None and not state.results.has_answer_to(r)), None)
 
     def _wanted_block(self, state: State, flow: FlowView) -> BlockRequest | None:
@@ -113,6 +134,11 @@ class FlowPanel(Panel):
             return None
         block = scene.stacks[at.stack].flow.blocks[at.block]
         return BlockRequest(run=ran.run, stack=block.ref.stack, layer=block.ref.layer, position=at.position)
+
+    @staticmethod
+    def _why_no_matrices(state: State) -> str:
+        loaded = state.results.loaded
+        return why_no_matrices(loaded.info) if loaded is not None else ""
 
     @staticmethod
     def _wanted_prediction(state: State) -> Request | None:
@@ -145,7 +171,7 @@ class FlowPanel(Panel):
         else:
             self._render_model(state)
             self._render_block(state)
-            self.body.show_distance(state.document.view.distance)
+            self._render_matrices(state)
         self._make_steps(state)
         self._render_play()
 
@@ -161,13 +187,8 @@ class FlowPanel(Panel):
         still = self.style().styleHint(QStyle.StyleHint.SH_Widget_Animation_Duration, None, self) == 0
         return state.document.view.reduce_motion or still
 
-    def _effect(self, state: State) -> CompareView | None:
-        view, ran = state.results.of(CompareView), state.ran
-        is_of = view is not None and ran is not None and view.request.run == ran.run
-        return view if is_of and ran is not None and ran.inputs.interventions else None
-
     def _render_model(self, state: State) -> None:
-        model, effect = self.body.model, self._effect(state)
+        model, effect = self.body.model, effect_of(state)
         at = selected_place(state, self._scene)
         model.set_outputs(outputs_of(state, self._scene, effect))
         self._mark_places(state)
@@ -193,26 +214,19 @@ class FlowPanel(Panel):
                 block.set_empty_text("This model has no blocks to go into.")
             return  # the last block stays until the new one is here
         self._skips = skips_of(view)
-        keys = site_words(state.ran, state.site)[1] if state.ran is not None and state.site is not None else []
+        keys = site_keys(state)
         ends = ends_of(self._scene, at)
         labels = labels_of(self._skips, state.document.inputs.interventions)
-        if self._can_switch(state):
-            block.set_block(view, around_of(self._scene, at, view), ends, keys, labels)
-        else:
-            block.set_block(view, around_of(self._scene, at, view), ends, keys, {})
+        block.set_block(view, around_of(self._scene, at, view), ends, keys, labels if self._can_switch(state) else {})
         word = self._scene.stacks[at.stack].labels[at.position].word
         layer = self._scene.stacks[at.stack].flow.blocks[at.block].ref.layer
         block.set_heading(f"Block {layer}, for “{word}”", PLACEMENTS.get(view.placement, ""))
-        block.set_head(state.selection.head if self._is_of_site(state, view) else -1)
+        block.set_head(state.selection.head if is_of_site(state, view) else -1)
 
     @staticmethod
     def _can_switch(state: State) -> bool:
         loaded = state.results.loaded
         return loaded is not None and not loaded.info.textbook
-
-    @staticmethod
-    def _is_of_site(state: State, view: BlockView) -> bool:
-        return any(isinstance(box, HeadsBox) and box.site == state.selection.site for box in view.boxes)
 
     def _block_shown(self, state: State) -> BlockView | None:
         """The block of the run on screen that is here, where it is the selected one."""
@@ -221,17 +235,20 @@ class FlowPanel(Panel):
         return view if view is not None and wanted is not None and view.request == wanted else None
 
     def _render_recurrent(self, state: State, flow: FlowView) -> None:
-        ran = state.ran
-        assert ran is not None
-        assert flow.recurrent is not None
-        words = [tuple(token.word for token in side) for side in (ran.source, ran.tokens)]
-        arcs = arcs_of(state, self._scene)
-        weights = arcs.weights if arcs is not None and len(arcs.weights) == len(words[0]) else None
-        scene = RecurrentScene(words[0], words[1], flow.recurrent, weights)
+        scene = recurrent_scene(state, flow, self._scene)
         self.body.recurrent.set_scene(scene, state.selection.query, state.selection.key)
         self.body.show_recurrent()
 
+    def _render_matrices(self, state: State) -> None:
+        page, view, why = self.body.matrices, state.results.of(MatricesView), self._why_no_matrices(state)
+        if why or state.site is None or state.ran is None:
+            page.show_reason(why or NO_HEADS)
+        elif view is not None and view.request.run == state.ran.run and view.request.site == state.site.ref:
+            page.show_view(view, *site_words(state.ran, state.site), state.document.view.colour_map)
+            page.set_selection(state.selection.query, state.selection.key)
+
     def render_hover(self, pointed: Pointed) -> None:
+        self.body.matrices.set_hover(pointed.query, pointed.key)
         if self._scene_of is not None and self._scene_of.recurrent is None:
             self._mark_places(self.session.state)
 
@@ -251,7 +268,7 @@ class FlowPanel(Panel):
         else:
             at, view = selected_place(state, self._scene), self._block_shown(state)
             others = [min(state.selection.key, len(stack.labels) - 1) for stack in self._scene.stacks]
-            keys = site_words(state.ran, state.site)[1] if state.ran is not None and state.site is not None else []
+            keys = site_keys(state)
             outputs, head = self.body.model.outputs, self.body.block.head
             around = self.body.block.around
             self._steps = (
@@ -263,23 +280,19 @@ class FlowPanel(Panel):
         return self._steps[self.player.at] if 0 <= self.player.at < len(self._steps) else None
 
     def _render_play(self) -> None:
-        step, player = self._step_now(), self.player
-        self.body.play.show_state(player.at, player.count, player.playing)
-        block, recurrent = self.body.block, self.body.recurrent
-        is_box = step is not None and step.kind == "box"
-        block.set_playing(step.box if step is not None and is_box else -1, player.travel)
-        recurrent.set_filled(player.at + 1 if step is not None else -1)
-        if self._scene_of is None:
+        step = self._step_now()
+        self.body.show_step(self.player, step, self._hint())
+        if self._scene_of is None or self._scene_of.recurrent is not None or not self._scene_of.stacks:
             return
-        if self._scene_of.recurrent is None:
-            self._mark_places(self.session.state)
-            if step is not None and not self.body.shows_both:
-                self.body.show_distance("block" if is_box else "model")
-            elif step is None:
-                self.body.show_distance(self.session.state.document.view.distance)
-        self.body.say(step.sentence if step is not None else self._hint())
+        self._mark_places(self.session.state)
+        if step is None:
+            self.body.show_distance(self.session.state.document.view.distance)
+        else:
+            self.body.show_distance("block" if step.kind == "box" else "model")
 
     def _hint(self) -> str:
+        if self.session.state.document.view.distance == "attention":
+            return ""  # the matrices say themselves what is pointed at
         at = selected_place(self.session.state, self._scene)
         if at == NOWHERE or (self._scene_of is not None and self._scene_of.recurrent is not None):
             return "Press Play to see it read and write, step by step."
@@ -346,13 +359,12 @@ class FlowPanel(Panel):
             self.dispatch(SetView("distance", distance))
 
     def _zoom(self, by: int) -> None:
-        """In or out by one distance; from the block on to the cell."""
-        if by > 0 and self.session.state.document.view.distance == "model":
-            self._go_to("block")
-        elif by > 0:
+        """In or out by one distance; from the matrices on to the cell."""
+        place = _DISTANCES.index(self.session.state.document.view.distance) + by
+        if place >= len(_DISTANCES):
             self.front_wanted.emit("cell")
-        else:
-            self._go_to("model")
+        elif place >= 0:
+            self._go_to(_DISTANCES[place])
 
     def _on_hovered(self, stack: int, position: int) -> None:
         state = self.session.state
@@ -362,6 +374,11 @@ class FlowPanel(Panel):
             self.hover.point(Pointed(query=position))
         elif stack == selected_key(state, self._scene)[0]:
             self.hover.point(Pointed(key=position))
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """What nothing scrolls by: in and out."""
+        if event.angleDelta().y() and self._scene_of is not None and self._scene_of.recurrent is None:
+            self._zoom(1 if event.angleDelta().y() > 0 else -1)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """What no picture took: Esc goes out, P plays, S steps."""

@@ -78,8 +78,10 @@ class RecurrentPicture(ThemedWidget):
         count = len(self._scene.source) if reads else len(self._scene.target)
         place = item if reads else item - len(self._scene.source)
         pitch = self._pitch(count)
-        high = 0.2 * self.height()
-        bottom = self.height() - 2.1 * self._line() - 6 if reads else 2.4 * self._line() + 10 + high
+        line = self._line()
+        chips, between = 1.6 * line + 9, max(3.6 * line, 0.3 * self.height())
+        high = max(1.2 * line, (self.height() - 2 * chips - 1.4 * line - between) / 2)
+        bottom = self.height() - chips if reads else 1.4 * line + chips + high
         width = min(30.0, 0.62 * pitch)
         x = self._names() + (place + 0.5) * pitch
         return QRectF(x - width / 2, bottom - high, width, high)

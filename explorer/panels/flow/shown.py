@@ -18,14 +18,15 @@ from explorer.panels.flow.model_scene import (
     Place,
     StackScene,
 )
+from explorer.panels.flow.recurrent_scene import RecurrentScene
 from explorer.panels.predicted import is_masked
-from explorer.panels.selected_head import head_shown, row_of
+from explorer.panels.selected_head import head_shown, row_of, site_words
 from explorer.session.state import State
 from explorer.widgets.number_text import percent_text, value_text
 from explorer.widgets.token_text import byte_note, shortened
 from models.protocol.classes import ClassesView
 from models.protocol.comparison import CompareView
-from models.protocol.flow import BlockView, FlowView, StackFlow
+from models.protocol.flow import BlockView, FlowView, HeadsBox, StackFlow
 from models.protocol.head import RowView
 from models.protocol.prediction import PredictionView
 from models.protocol.running import Ran
@@ -124,6 +125,35 @@ def site_at(state: State, scene: ModelScene, place: Place) -> SiteRef | None:
     sites = scene.stacks[place.stack].flow.blocks[place.block].sites
     chosen = state.site.stack if state.site is not None else ""
     return next((site for site in sites if site.stack == chosen), sites[0] if sites else None)
+
+
+def site_keys(state: State) -> list[str]:
+    """What the keys of the selected site are called."""
+    return site_words(state.ran, state.site)[1] if state.ran is not None and state.site is not None else []
+
+
+def effect_of(state: State) -> CompareView | None:
+    """What the interventions of the run on screen changed, where that is here."""
+    view, ran = state.results.of(CompareView), state.ran
+    is_of = view is not None and ran is not None and view.request.run == ran.run
+    return view if is_of and ran is not None and ran.inputs.interventions else None
+
+
+def is_of_site(state: State, view: BlockView) -> bool:
+    """Whether the selected site's heads are in a block."""
+    return any(isinstance(box, HeadsBox) and box.site == state.selection.site for box in view.boxes)
+
+
+def recurrent_scene(state: State, flow: FlowView, scene: ModelScene) -> RecurrentScene | None:
+    """A recurrent model in time; None for any other."""
+    if state.ran is None or flow.recurrent is None:
+        return None
+    source, target = (tuple(token.word for token in side) for side in (state.ran.source, state.ran.tokens))
+    view = head_shown(state)
+    weights = None if view is None else row_of(view, state.selection.query)[0]
+    return RecurrentScene(
+        source, target, flow.recurrent, weights if weights is not None and len(weights) == len(source) else None
+    )
 
 
 def around_of(scene: ModelScene, at: Place, view: BlockView) -> Around:
