@@ -79,8 +79,8 @@ def run(
 
     Raises:
         ValueError: an intervention names a layer or head that the model does not have.
-        InputError: an empty text, one that is longer than the model's context, ids that it does not know, or more
-            texts than are run at once.
+        InputError: an empty text, one that is longer than the model's context, ids that it does not know, more texts
+            than are run at once, or a part to be switched off that is not there.
         NotFiniteError: the run gave NaN or infinity, which is said of the first layer where.
         Cancelled: `should_stop()` was true.
     """

@@ -21,7 +21,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.hooks import RemovableHandle
 
 from models.attention.inputs import AttentionInputs
-from models.forward.capture import Recorder, recording
+from models.forward.capture import Recorder, active, recording
 from models.forward.model import Model
 from models.protocol.values import SiteRef
 
@@ -292,6 +292,8 @@ def _noted(model: Model, recorder: _Noting, found: Blocks) -> Iterator[None]:
     stack_of = {block: stack for stack, block in model.blocks}
 
     def enter(module: nn.Module, args: Any, kwargs: Mapping[str, Any]) -> None:
+        if active() is not recorder:
+            return  # another thread's
         stream = args[0] if args else kwargs.get("hidden_states")
         ref = SiteRef(stack_of[module], ran[stack_of[module]])
         ran[ref.stack] += 1
@@ -306,6 +308,8 @@ def _noted(model: Model, recorder: _Noting, found: Blocks) -> Iterator[None]:
         return block
 
     def left(module: nn.Module, args: Any, kwargs: Mapping[str, Any], out: Any) -> None:
+        if active() is not recorder:
+            return
         if module in stack_of:
             block = leave()
             if block is not None:

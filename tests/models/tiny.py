@@ -358,9 +358,9 @@ KINDS = {
 }
 
 
-def save(kind: str, folder: Path) -> Path:
-    """Write a checkpoint of random weights and its tokenizer to `folder`."""
-    chosen = KINDS[kind]
+def save(kind: str | Kind, folder: Path) -> Path:
+    """Write a checkpoint of random weights and its tokenizer to `folder`; a kind's name is one of `KINDS`."""
+    chosen = KINDS[kind] if isinstance(kind, str) else kind
     tokenizer = chosen.tokenizer()
     module = _module(chosen, len(tokenizer))
     with torch.no_grad():

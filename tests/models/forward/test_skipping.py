@@ -13,6 +13,7 @@ from torch import nn
 import models
 from models import open_checkpoint, run
 from models.decoding.cached_run import CachedRun, start_run
+from models.forward import logits as later
 from models.forward.model import Model
 from models.forward.trace import Trace
 from models.protocol.errors import InputError
@@ -131,6 +132,78 @@ FAMILIES = {
 }
 
 
+_SMALL = {**tiny._LLAMA, "pad_token_id": 0}
+_SIX = {"n_embd": 32, "n_layer": 3, "n_head": 4, "n_positions": 64}
+_FALCON = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "alibi": False}
+
+MORE = {
+    "falcon": (  # one norm for both, which read the same stream
+        tiny.Kind("FalconForCausalLM", "FalconConfig", {**_FALCON, "parallel_attn": True}, tiny.byte_level),
+        Names("transformer.h.1", "self_attention.dense", "mlp.dense_4h_to_h", ("input_layernorm",)),
+    ),
+    "granite": (  # what is added is multiplied by a number first
+        tiny.Kind("GraniteForCausalLM", "GraniteConfig", {**_SMALL, "residual_multiplier": 0.5}, tiny.byte_level),
+        _LLAMA,
+    ),
+    "cohere": (
+        tiny.Kind("CohereForCausalLM", "CohereConfig", _SMALL, tiny.byte_level),
+        Names("model.layers.1", "self_attn.o_proj", "mlp.down_proj", ("input_layernorm",)),
+    ),
+    "olmo2": (  # normalised after, and nothing before
+        tiny.Kind("Olmo2ForCausalLM", "Olmo2Config", _SMALL, tiny.byte_level),
+        Names(
+            "model.layers.1",
+            "self_attn.o_proj",
+            "mlp.down_proj",
+            ("post_attention_layernorm", "post_feedforward_layernorm"),
+        ),
+    ),
+    "gptj": (
+        tiny.Kind("GPTJForCausalLM", "GPTJConfig", {**_SIX, "rotary_dim": 4}, tiny.byte_level),
+        Names("transformer.h.1", "attn.out_proj", "mlp.fc_out", ("ln_1",)),
+    ),
+    "mixtral": (
+        tiny.Kind("MixtralForCausalLM", "MixtralConfig", {**_SMALL, "num_local_experts": 4}, tiny.byte_level),
+        Names(
+            "model.layers.1",
+            "self_attn.o_proj",
+            "mlp.experts.down_proj",
+            ("input_layernorm", "post_attention_layernorm"),
+        ),
+    ),
+    "qwen2_moe": (  # experts, and one beside them that all tokens go through
+        tiny.Kind(
+            "Qwen2MoeForCausalLM",
+            "Qwen2MoeConfig",
+            {**_SMALL, "num_experts": 4, "moe_intermediate_size": 16, "shared_expert_intermediate_size": 16},
+            tiny.byte_level,
+        ),
+        Names(
+            "model.layers.1",
+            "self_attn.o_proj",
+            ("mlp.experts.down_proj", "mlp.shared_expert.down_proj"),
+            ("input_layernorm", "post_attention_layernorm"),
+        ),
+    ),
+    "glm4": (
+        tiny.Kind("Glm4ForCausalLM", "Glm4Config", _SMALL, tiny.byte_level),
+        Names(
+            "model.layers.1",
+            "self_attn.o_proj",
+            "mlp.down_proj",
+            ("input_layernorm", "post_self_attn_layernorm", "post_attention_layernorm", "post_mlp_layernorm"),
+        ),
+    ),
+    "opt_post": (
+        tiny.Kind("OPTForCausalLM", "OPTConfig", {**tiny._OPT, "do_layer_norm_before": False}, tiny.byte_level),
+        FAMILIES["opt"],
+    ),
+}
+"""Kinds that are not among `tiny.KINDS`."""
+
+ALL = FAMILIES | {kind: names for kind, (_, names) in MORE.items()}
+
+
 def fill(theirs: nn.Module, name: str, number: float) -> None:
     """Set a matrix and its bias, or a parameter, of transformers' own model to one number."""
     owner, _, last = name.rpartition(".")
@@ -143,7 +216,7 @@ def fill(theirs: nn.Module, name: str, number: float) -> None:
 def without_part(model: Model, kind: str, part: str, encoder: bool = False) -> nn.Module:
     """transformers' own model, in which nothing is added by that part, or a norm multiplies by 1 and adds 0."""
     theirs: nn.Module = tiny.eager(model)
-    names = FAMILIES[kind]
+    names = ALL[kind]
     if encoder:
         fill(theirs, f"{names.encoder}.{names.encoder_mlp}", 0.0)
     elif part.startswith("norm"):
@@ -189,7 +262,7 @@ def trained_like(tmp_path_factory: pytest.TempPathFactory) -> TinyModel:
     from functools import cache
 
     def made(kind: str) -> Model:
-        folder = tiny.save(kind, tmp_path_factory.mktemp(kind) / kind)
+        folder = tiny.save(MORE[kind][0] if kind in MORE else kind, tmp_path_factory.mktemp(kind) / kind)
         module = tiny.eager(open_checkpoint(folder))
         generator = torch.Generator().manual_seed(1)
         with torch.no_grad():
@@ -204,7 +277,7 @@ def trained_like(tmp_path_factory: pytest.TempPathFactory) -> TinyModel:
 
 PARTS = [
     (kind, part)
-    for kind, names in FAMILIES.items()
+    for kind, names in ALL.items()
     for part in (
         "attention",
         "mlp",
@@ -381,3 +454,24 @@ def test_weights_of_the_layers_before_are_untouched(story_gpt: Model) -> None:
     assert np.abs(off.weights(("decoder", 5), 0) - plain.weights(("decoder", 5), 0)).max() > 1e-3
     with pytest.raises(ValueError, match="no such layer"):
         run(story_gpt, tiny.SENTENCE, interventions=[Mask("none", site=SiteRef("decoder", 9))])
+
+
+def test_in_half_precision_and_beyond_the_logits_that_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    half = open_checkpoint("story-gpt", dtype="bfloat16")
+    skips = [Skip("norm1", SiteRef("decoder", 2)), Skip("mlp", SiteRef("decoder", 5))]
+    trace = run(half, tiny.SENTENCE, interventions=skips)
+    theirs: Any = tiny.eager(half).to(torch.bfloat16)
+    fill(theirs, "transformer.h.5.mlp.c_proj", 0.0)
+    norm: Any = theirs.transformer.h[2].ln_1
+    with torch.no_grad():
+        norm.weight.fill_(1.0)
+        norm.bias.fill_(0.0)
+        expected = theirs(**half.encode(tiny.SENTENCE).inputs).logits[0].float().numpy()
+    assert np.abs(trace.logits - expected).max() < 0.05 * np.abs(expected).max()
+    assert np.abs(run(half, tiny.SENTENCE).logits - expected).max() > 0.1 * np.abs(expected).max()
+    whole = open_checkpoint("story-gpt")
+    kept = run(whole, tiny.SENTENCE, interventions=skips).logits
+    monkeypatch.setattr(later, "KEPT_BYTES", 1)
+    made = run(whole, tiny.SENTENCE, interventions=skips)
+    assert made.output_logits is None
+    np.testing.assert_allclose(made.logits, kept, atol=1e-4)
