@@ -171,7 +171,7 @@ class AlignmentPanel(Panel):
             [
                 WeightRow(
                     name=target,
-                    value=f"← {sources[source]}",
+                    value=f"← {sources[source]}" if weights.any() else "",  # padding attends to nothing here
                     cells=(WeightCell(float(weights[source]), f"{weights[source]:.2f}", _likely(likelihood)),),
                     tooltip=f"“{target}” {_came(target, ran)} {weights[source]:.6f} of the weight on "
                     + f"“{sources[source]}”"
