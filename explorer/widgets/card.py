@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSizePolicy, QVB
 from explorer.theme import Theme
 from explorer.widgets.elided_label import ElidedLabel
 from explorer.widgets.page import wrapped
+from explorer.widgets.token_text import isolated
 
 _LEAST_TITLE = 60  # pixels
 
@@ -68,14 +69,14 @@ class Card(QFrame):
     def set_title(self, title: str) -> None:
         """The bold title, which also names the card to a screen reader. Without title and controls there is no head."""
         self._title.setText(title)
-        self._title.setToolTip(title)
+        self._title.setToolTip(isolated(title))
         self.setAccessibleName(title)
         self._show_head()
 
     def set_subtitle(self, subtitle: str) -> None:
         """The dim text beside the title. It is cut where there is no room for it, and whole in its tooltip."""
         self._subtitle.setText(subtitle)
-        self._subtitle.setToolTip(subtitle)
+        self._subtitle.setToolTip(isolated(subtitle))
 
     def set_path(self, path: QWidget) -> None:
         """Put a line above the title that says where this is."""

@@ -6,6 +6,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QLabel
 
+from explorer.widgets.token_text import isolated
+
 _LEAST_ROOM = 5  # letters: less than that says nothing
 
 
@@ -13,6 +15,9 @@ class ElidedLabel(QLabel):
     """A label of one line that is cut with "…" where it has no room, and stays empty where it has next to none."""
 
     elide_mode = Qt.TextElideMode.ElideRight  # where the "…" stands
+
+    def setText(self, text: str) -> None:
+        super().setText(isolated(text))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         metrics = self.fontMetrics()

@@ -9,6 +9,7 @@ from PySide6.QtGui import QColor, QPainter, QPainterPath, QPaintEvent, QPen, QPo
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QToolButton, QWidget
 
 from explorer.theme import LIGHT, Theme
+from explorer.widgets.token_text import isolated
 
 NoticeKind = Literal["info", "warning", "error"]
 _SPOKEN = {"info": "Note", "warning": "Warning", "error": "Error"}
@@ -59,7 +60,7 @@ class NoticeBar(QFrame):
     def show_notice(self, kind: NoticeKind, text: str, action_label: str = "") -> None:
         """Say something, with a button for what can be done about it where there is an `action_label`."""
         self._kind = kind
-        self._text.setText(text)
+        self._text.setText(isolated(text))
         self._action.setText(action_label)
         self._action.setVisible(bool(action_label))
         self._glyph.set_look(kind, QColor(getattr(self._theme, _ROLES[kind])))

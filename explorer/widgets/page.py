@@ -5,10 +5,12 @@ from __future__ import annotations
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
+from explorer.widgets.token_text import isolated
+
 
 def wrapped(text: str = "", role: str = "") -> QLabel:
     """A label that breaks its lines and never asks for width."""
-    label = _Wrapped(text)
+    label = _Wrapped(isolated(text))
     label.setTextFormat(Qt.TextFormat.PlainText)  # a key or a token may look like mark-up
     label.setWordWrap(True)
     if role:
@@ -17,6 +19,9 @@ def wrapped(text: str = "", role: str = "") -> QLabel:
 
 
 class _Wrapped(QLabel):
+    def setText(self, text: str) -> None:
+        super().setText(isolated(text))
+
     def minimumSizeHint(self) -> QSize:
         return QSize(40, super().minimumSizeHint().height())
 

@@ -5,6 +5,16 @@ from __future__ import annotations
 import re
 
 _LONGEST = 40  # characters of one token in a sentence
+_LEFTWARD = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\U00010800-\U00010fff\U0001e800-\U0001eeff]")
+_QUOTED = re.compile("“([^”]*)”")
+_APART, _AGAIN = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}"
+_MARKS = (  # in the vocabulary, as its token is drawn, what it is
+    ("Ġ", "␣", "a space"),
+    ("▁", "␣", "a space"),
+    ("Ċ", "⏎", "a line break"),
+    ("ĉ", "⇥", "a tab"),
+    ("##", "‿", "goes on with the word before it"),
+)
 _BYTES = re.compile("‹([0-9A-F]{2}(?:·[0-9A-F]{2})*)›")
 
 
@@ -20,3 +30,22 @@ def byte_note(label: str) -> str:
 def shortened(text: str) -> str:
     """`text` with its end left out where it is long: a token may be a word of thousands of letters."""
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def isolated(sentence: str) -> str:
+    """`sentence` with every quoted token in it kept apart where it is written from right to left.
+
+    Else the numbers and quotation marks about an Arabic or Hebrew word would change places with it (Unicode UAX 9).
+    """
+    return _QUOTED.sub(_apart, sentence) if _LEFTWARD.search(sentence) else sentence
+
+
+def _apart(quoted: re.Match[str]) -> str:
+    inner = quoted[1]
+    return f"“{_APART}{inner}{_AGAIN}”" if _LEFTWARD.search(inner) and not inner.startswith(_APART) else quoted[0]
+
+
+def piece_note(piece: str, label: str) -> str:
+    """What the marks in a vocabulary's spelling mean, in brackets: " (Ġ: a space)"; "" where it has none."""
+    meant = [f"{mark}: {meaning}" for mark, shown, meaning in _MARKS if mark in piece and shown in label]
+    return f" ({', '.join(meant)})" if meant else ""

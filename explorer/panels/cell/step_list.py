@@ -11,6 +11,7 @@ from PySide6.QtGui import QColor, QFont, QFontDatabase, QFontMetricsF, QPainter,
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from explorer.widgets.items_widget import ItemsWidget
+from explorer.widgets.token_text import isolated
 
 _PAD = 10.0
 _GAP = 3.0
@@ -166,7 +167,7 @@ class StepList(ItemsWidget):
     ) -> None:
         painter.setFont(font)
         painter.setPen(QColor(colour))
-        elided = QFontMetricsF(font).elidedText(text, Qt.TextElideMode.ElideRight, rect.width())
+        elided = QFontMetricsF(font).elidedText(isolated(text), Qt.TextElideMode.ElideRight, rect.width())
         painter.drawText(rect, Qt.AlignmentFlag.AlignVCenter | side, elided)
 
     # pointer and keyboard

@@ -24,6 +24,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from explorer.panels.input.chip_pictures import CORNER, SIDE, Chip, ChipLook, ChipPictures, draw_ground
 from explorer.panels.input.token_strip_layout import Spacing, StripLayout, flow, flow_height, line_count
 from explorer.widgets.themed import ThemedWidget
+from explorer.widgets.token_text import isolated
 
 LEAST_WEIGHT = 0.01  # arcs below this weight are not drawn
 Selects = Literal["both", "query", "key"]
@@ -340,7 +341,7 @@ class TokenStrip(ThemedWidget):
     def _point_at(self, token: int) -> None:
         if token != self._hover:
             self.set_hover(token)
-            self.setToolTip(self._tokens[token].tooltip if token >= 0 else "")
+            self.setToolTip(isolated(self._tokens[token].tooltip) if token >= 0 else "")
             self.hovered.emit(token)
 
     def _choose_query(self, token: int) -> None:

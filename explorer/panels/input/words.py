@@ -8,7 +8,7 @@ from dataclasses import replace
 from explorer.language import foreign_remark
 from explorer.panels.input.chip_pictures import Chip
 from explorer.panels.input.turn_mark import FIRST, SECOND
-from explorer.widgets.token_text import byte_note, shortened
+from explorer.widgets.token_text import byte_note, piece_note, shortened
 from models.protocol.prompt import Prompt, plain_text
 from models.protocol.running import Ran
 from models.protocol.values import CheckpointInfo, Token
@@ -39,9 +39,8 @@ def chip(token: Token, position: int, in_chat: bool = False, tag: str = "", in_p
     whose += f"; {'of text' if token.text else 'in the segment of text'} {text}" if text else ""
     return Chip(
         label=token.label,
-        tooltip=f"position {position}: “{token.piece}” in the vocabulary, id {token.id}{covers}{part}{whose}"
-        + (f"; labelled {tag}" if tag else "")
-        + byte_note(token.label),
+        tooltip=f"position {position}: “{token.piece}” in the vocabulary{piece_note(token.piece, token.label)}, id "
+        f"{token.id}{covers}{part}{whose}" + (f"; labelled {tag}" if tag else "") + byte_note(token.label),
         special=token.special,
         turn=token.role or side,
         tag=tag,

@@ -19,7 +19,7 @@ from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.widgets.card import Card
 from explorer.widgets.number_text import MINUS, percent_text
-from explorer.widgets.token_text import byte_note
+from explorer.widgets.token_text import byte_note, piece_note
 from models.protocol.classes import ClassesView
 from models.protocol.decoding import into_input
 from models.protocol.prediction import PredictionView
@@ -214,7 +214,8 @@ def _row(candidate: Candidate, actual: Candidate | None, told: str) -> BarRow:
         text=percent_text(p),
         detail=f"logit {_signed(candidate.logit, 2)} · rank {candidate.rank:,}" + (" · in the text" if stands else ""),
         emphasis=stands,
-        tooltip=f"“{candidate.piece}”, id {candidate.id}: probability {p:.6g}, "
+        tooltip=f"“{candidate.piece}” in the vocabulary{piece_note(candidate.piece, candidate.label)}, id "
+        f"{candidate.id}: probability {p:.6g}, "
         f"logit {_signed(candidate.logit, 4)}, rank {candidate.rank:,}{byte_note(candidate.label)}"
         + (f". {told}" if told else ""),
         acts=bool(told),

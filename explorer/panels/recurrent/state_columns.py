@@ -24,6 +24,7 @@ from explorer.colour_maps import diverging
 from explorer.widgets import cell_image
 from explorer.widgets.items_widget import ItemsWidget
 from explorer.widgets.number_text import MINUS
+from explorer.widgets.token_text import isolated
 
 _GAP = 6.0
 _BAND_LINES = 4.5  # height of a band, in lines of text
@@ -175,7 +176,7 @@ class StateColumns(ItemsWidget):
         painter.setFont(self.font())
         painter.setPen(QColor(self._theme.text))
         below = QRectF(0, self._foot(), self.width(), self._line())
-        text = QFontMetricsF(self.font()).elidedText(self.readout, Qt.TextElideMode.ElideRight, below.width())
+        text = QFontMetricsF(self.font()).elidedText(isolated(self.readout), Qt.TextElideMode.ElideRight, below.width())
         painter.drawText(below, _RIGHT | _MIDDLE, text)
         self._draw_focus_ring(painter)
 

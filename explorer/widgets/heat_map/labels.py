@@ -12,7 +12,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPixmap, QTran
 
 from explorer.theme import Theme
 from explorer.widgets.heat_map.frame import GAP, LEAN, SLANT, Frame
-from explorer.widgets.heat_map.view import MapView, labelled
+from explorer.widgets.heat_map.view import MapView, label_centre, labelled
 
 Side = Literal["row", "column"]
 
@@ -72,11 +72,11 @@ def draw_label(look: LabelLook, side: Side, cell: int, bold: bool) -> _Picture:
     font, line = (frame.bold if bold else frame.font), frame.line
     if side == "row":
         width = frame.row_label_width
-        turned = QTransform.fromTranslate(view.columns.origin - GAP - width, view.rows.centre(cell))
+        turned = QTransform.fromTranslate(view.columns.origin - GAP - width, label_centre(view.rows, cell, line))
         text = _elided(font, look.rows[cell], width)
         accent, alignment = look.theme.query, Qt.AlignmentFlag.AlignRight | _AS_WRITTEN
     else:
-        x = view.columns.centre(cell) + line * LEAN
+        x = label_centre(view.columns, cell, line) + line * LEAN
         turned = QTransform.fromTranslate(x, view.rows.origin - line * 0.2 - 3).rotate(_COLUMN_ANGLE)
         text = _elided(font, look.columns[cell], min(frame.label_limit, (frame.strip.right() - x) / SLANT - line / 2))
         width = frame.label_limit + 2

@@ -215,21 +215,39 @@ def _snapped(position: float, pixel: float) -> float:
 def labelled(axis: Axis, spacing: float, emphasised: Sequence[int] = ()) -> list[int]:
     """The visible cells that get a label when labels need `spacing` pixels.
 
-    The emphasised ones come first, in their order; one that would overlap an earlier one is left out.
+    The emphasised ones come first, in their order; one that would overlap an earlier one is left out, and so is one of
+    whose cell less than a label needs shows.
     """
     step = _round_step(spacing / axis.size)
     visible = axis.visible()
     first = -(-visible.start // step) * step
     kept: list[int] = []
     for cell in emphasised:
-        if cell in visible and all(abs(cell - other) * axis.size >= spacing for other in kept):
+        if cell in visible and all(_apart(axis, cell, other, spacing) for other in kept):
             kept.append(cell)
     clear = [
         cell
         for cell in range(first, visible.stop, step)
-        if all(abs(cell - other) * axis.size >= spacing for other in kept)
+        if _has_room(axis, cell, spacing) and all(_apart(axis, cell, other, spacing) for other in kept)
     ]
     return sorted([*kept, *clear])
+
+
+def label_centre(axis: Axis, cell: int, spacing: float) -> float:
+    """Where a label of `spacing` pixels stands: in the middle of its cell, or of the part of it that shows."""
+    if axis.edge(cell) >= axis.origin and axis.edge(cell + 1) <= axis.end:
+        return axis.centre(cell)
+    return max(axis.origin + spacing / 2, min(axis.centre(cell), axis.end - spacing / 2))
+
+
+def _has_room(axis: Axis, cell: int, spacing: float) -> bool:
+    """Whether all of the cell shows, or as much of it as a label needs."""
+    shown = min(axis.edge(cell + 1), axis.end) - max(axis.edge(cell), axis.origin)
+    return shown >= min(spacing, axis.size) - 1e-6
+
+
+def _apart(axis: Axis, cell: int, other: int, spacing: float) -> bool:
+    return abs(label_centre(axis, cell, spacing) - label_centre(axis, other, spacing)) >= spacing - 1e-6
 
 
 def _round_step(least: float) -> int:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+from typing import cast
 
-from explorer.widgets.token_text import byte_note, shortened
+import pytest
+from PySide6.QtGui import QFont, QTextLayout
+
+from explorer.widgets.token_text import byte_note, isolated, piece_note, shortened
 
 
 def test_a_word_of_thousands_of_letters_is_cut():
@@ -23,3 +26,47 @@ def test_a_word_of_thousands_of_letters_is_cut():
 )
 def test_marks_of_bytes_are_explained(label, note):
     assert byte_note(label) == note
+
+
+ARABIC = "\N{ARABIC LETTER QAF}\N{ARABIC LETTER TAH}\N{ARABIC LETTER TEH MARBUTA}"
+HEBREW = "\N{HEBREW LETTER HET}\N{HEBREW LETTER TAV}"
+
+
+def places(text: str, *parts: str) -> list[float]:
+    """Where each of `parts` begins on the line, by Qt's own layout."""
+    layout = QTextLayout(text, QFont("DejaVu Sans", 12))
+    layout.beginLayout()
+    line = layout.createLine()
+    line.setLineWidth(10_000)
+    layout.endLayout()
+    return [cast("tuple[float, int]", line.cursorToX(text.index(part)))[0] for part in parts]
+
+
+@pytest.mark.parametrize("word", [ARABIC, HEBREW])
+def test_numbers_stay_beside_a_word_that_is_written_from_right_to_left(qapp, word):
+    sentence = f"“{word}” 0.51, “{word}” 0.30"
+    assert places(sentence, "0.51", "0.30") != sorted(places(sentence, "0.51", "0.30"))  # what is to be mended
+    mended = isolated(sentence)
+    assert places(mended, "0.51", "0.30") == sorted(places(mended, "0.51", "0.30"))
+    assert mended.replace("\u2068", "").replace("\u2069", "") == sentence
+    assert isolated(mended) == mended
+
+
+def test_other_sentences_are_left_alone():
+    for sentence in ("“Tom” 0.51, “Привет” 0.3", "no word at all", f"{ARABIC} without marks", "“open"):
+        assert isolated(sentence) == sentence
+
+
+@pytest.mark.parametrize(
+    ("piece", "label", "note"),
+    [
+        ("Ġto", "␣to", " (Ġ: a space)"),
+        ("▁to", "␣to", " (▁: a space)"),
+        ("ĊĠ", "⏎␣", " (Ġ: a space, Ċ: a line break)"),
+        ("##ing", "‿ing", " (##: goes on with the word before it)"),
+        ("to", "to", ""),
+        ("Ġurnata", "Ġurnata", ""),  # the Maltese letter, in a vocabulary of words
+    ],
+)
+def test_marks_of_a_vocabulary_are_explained(piece, label, note):
+    assert piece_note(piece, label) == note

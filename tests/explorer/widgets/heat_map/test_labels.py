@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QEvent, Qt
+from PySide6.QtCore import QEvent, QRect, Qt
 from PySide6.QtWidgets import QApplication
 
 from explorer.theme import DARK
@@ -111,3 +111,22 @@ def test_another_look_is_drawn(heat_map, drawn, qtbot, change):
     rendered(heat_map)
     assert {side for side, _, _ in drawn} == {"row", "column"}
     assert len(drawn) >= len(visible(heat_map))
+
+
+@pytest.mark.parametrize("moved", [0.25, 0.5, 0.75])
+@pytest.mark.parametrize("selected", [False, True])
+def test_the_label_of_a_half_hidden_row_stays_beside_the_map(heat_map, moved, selected):
+    heat_map.set_selection(-1, -1)
+    heat_map.zoom_by(4)
+    before = heat_map.view.rows
+    heat_map.set_view(heat_map.view.panned(0, (before.offset - 5 - moved) * before.size))
+    rows = heat_map.view.rows
+    first = rows.visible().start
+    assert rows.edge(first) < rows.origin - 1  # a part of it is hidden
+    if selected:
+        heat_map.set_selection(first, heat_map.view.columns.visible().start + 2)
+    picture = heat_map.grab().toImage()
+    ground = picture.pixelColor(1, 1)
+    corner = QRect(0, 0, int(heat_map.view.columns.origin) - 8, int(rows.origin) - 2)  # left of the columns' labels
+    columns, lines = range(corner.width()), range(corner.height())
+    assert all(picture.pixelColor(x, y) == ground for x in columns for y in lines)

@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.widgets.heat_map.view import ASPECT, LARGEST_FITTED, SMALLEST_BAND, Axis, MapView, labelled
+from explorer.widgets.heat_map.view import (
+    ASPECT,
+    LARGEST_FITTED,
+    SMALLEST_BAND,
+    Axis,
+    MapView,
+    label_centre,
+    labelled,
+)
 
 counts = st.integers(1, 3000)
 factors = st.floats(0.05, 50)
@@ -124,3 +132,16 @@ def test_the_first_emphasised_cell_is_always_labelled():
 def test_steps_between_labels_are_round():
     axis = Axis.fit(300, range(300), 0, 400, 4 / 3)
     assert labelled(axis, 20)[:3] == [0, 20, 40]
+
+
+@given(
+    st.integers(2, 300), st.floats(8, 40), st.floats(1, 30), st.floats(0, 1), st.lists(st.integers(0, 299), max_size=2)
+)
+def test_labels_of_a_zoomed_map_neither_overlap_nor_leave_it(count, spacing, zoom, share, wanted):
+    axis = Axis.fit(count, range(count), 50, 400, 400 / count).resized(max(400 / count * zoom, spacing), 250)
+    axis = axis.panned(-share * count * axis.size)
+    cells = labelled(axis, spacing, [cell for cell in wanted if cell < count])
+    places = [label_centre(axis, cell, spacing) for cell in cells]
+    assert all(later - earlier >= spacing - 1e-6 for earlier, later in pairwise(places))
+    assert all(axis.origin - 1e-6 <= place - spacing / 2 for place in places)
+    assert all(place + spacing / 2 <= axis.end + 1e-6 for place in places)
