@@ -25,6 +25,7 @@ from explorer.session.talking import as_text
 from explorer.session.texts import alone, each_text, texts_of
 from explorer.session.writing import PendingStep
 from explorer.session.writing_rules import written
+from explorer.widgets.number_text import percent_text
 from models.files.memory import in_bytes
 from models.files.sample_pictures import default_picture
 from models.protocol.chat import Pair
@@ -240,7 +241,7 @@ def _into_input(state: State, pending: PendingStep, view: DecodeStepView) -> Sta
     if view.misread:
         whose = "The model" if view.request.forced is None else "You"
         sentence = (
-            f"{whose} chose “{chosen.label}” ({100 * chosen.probability:.0f} %). With it written there the text "
+            f"{whose} chose “{chosen.label}” ({percent_text(chosen.probability)}). With it written there the text "
             f"{view.misread}, so it was left as it is."
         )
         anyway = UseWritten(view.whole)
@@ -250,9 +251,8 @@ def _into_input(state: State, pending: PendingStep, view: DecodeStepView) -> Sta
     if view.request.forced is not None:
         sentence = f"{chosen.label} ends the text: there is nothing to write."
         return replace(state, notice=Notice("info", sentence, lane=view.request.lane))
-    sentence = (
-        f"The model ends the text here: its likeliest next token is {chosen.label} ({100 * chosen.probability:.0f} %)."
-    )
+    chance = percent_text(chosen.probability)
+    sentence = f"The model ends the text here: its likeliest next token is {chosen.label} ({chance})."
     return replace(state, notice=Notice("info", sentence, lane=view.request.lane))
 
 

@@ -74,3 +74,11 @@ class CompareView(Result):
     dead_rows: tuple[int, ...]  # queries to which nothing is visible: their weights and output are 0
     cell: int = 1  # each pixel pools cell x cell weights
     done: float = 1.0  # the share that is computed
+
+    @property
+    def masked_throughout(self) -> np.ndarray | None:
+        """(down, across) bool: masked before and after, so that there is no weight to change; None where none is."""
+        if self.masked_before is None or self.masked_after is None:
+            return None
+        throughout: np.ndarray = self.masked_before & self.masked_after
+        return throughout

@@ -111,6 +111,17 @@ def comparison_text(branches: Branches, first: int, second: int) -> str:
     apart = abs(a - b)
     if apart < 1e-9:
         return f"{words}: as likely."
-    times = f"{math.exp(apart):,.1f}" if apart < 20 else f"10^{apart / math.log(10):.0f}"
     uneven = " A longer text is less likely only because it says more." if lengths[0] != lengths[1] else ""
-    return f"{words}: {'this one' if a > b else 'the other'} is {times} times as likely.{uneven}"
+    return f"{words}: {'this one' if a > b else 'the other'} is {times_text(apart)} times as likely.{uneven}"
+
+
+def times_text(apart: float) -> str:
+    """e to the power of `apart`, with two digits: log-probabilities of two decimals tell no more. "about 26,000"."""
+    times = math.exp(min(apart, 700.0))
+    if times < 10:
+        return f"{times:.1f}"
+    if times >= 1e9:
+        return f"about 10^{apart / math.log(10):.0f}"
+    digits = 1 - math.floor(math.log10(times))  # two are kept
+    rounded = round(times, digits)
+    return f"about {rounded / 1e6:,.0f} million" if rounded >= 1e7 else f"about {rounded:,.0f}"

@@ -86,7 +86,7 @@ def shown_map(view: Source, how: Normalisation, ran: Ran, site: Site) -> ShownMa
     label = SCALES[how][2]
     if isinstance(view, CompareView):
         high = view.largest_difference or 1.0
-        return ShownMap(view.difference, None, rows, columns, -high, high, "changed by", label)
+        return ShownMap(view.difference, view.masked_throughout, rows, columns, -high, high, "changed by", label)
     if isinstance(view, ScoresView):
         values = view.raw if how == "raw" else view.scaled
         masked = view.masked if how == "masked" else None

@@ -217,7 +217,7 @@ class HeadPage(QWidget):
             label.setText(text)
         real = ("", "", "", "", "")
         if row is not None:
-            best = "none" if row.is_dead else f"{percent(row.weights[row.best])} “{row.keys[row.best]}”"
+            best = "none" if row.is_dead else f"{percent(row.weights[row.best], 1)} “{row.keys[row.best]}”"
             real = (
                 f"“{row.query}”, {row.head_dim} numbers" if row.head_dim else f"“{row.query}”",
                 f"{len(row.allowed)} tokens",
@@ -230,17 +230,18 @@ class HeadPage(QWidget):
 
 
 def sentence(row: HeadRow, key: int, head: str) -> str:
-    """ "Layer 5, head 5 looks up “to”: 27 % of its answer comes from “Tom”." """
+    """ "Layer 5, head 5 looks up “to”: 26.8 % of its answer comes from “Tom”." """
     if row.is_dead:
         return f"{head} looks up “{row.query}”, but the mask hides every key: all weights are 0, and so is the answer."
     if key not in row.allowed:
         return f"{head} looks up “{row.query}”. The mask hides “{row.keys[key]}” from it; most, {_from(row, row.best)}."
-    said = f"{head} looks up “{row.query}”: {percent(row.weights[key])} of its answer comes from “{row.keys[key]}”"
+    share = percent(row.weights[key], 1)  # as in the table
+    said = f"{head} looks up “{row.query}”: {share} of its answer comes from “{row.keys[key]}”"
     return f"{said}, more than from any other." if key == row.best else f"{said}; most, {_from(row, row.best)}."
 
 
 def _from(row: HeadRow, key: int) -> str:
-    return f"{percent(row.weights[key])}, from “{row.keys[key]}”"
+    return f"{percent(row.weights[key], 1)}, from “{row.keys[key]}”"
 
 
 def _left_out(row: HeadRow) -> str:

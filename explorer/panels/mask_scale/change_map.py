@@ -98,7 +98,7 @@ class ChangeMap(QWidget):
 
     def _picture(self, view: CompareView, which: int) -> tuple[np.ndarray, np.ndarray | None]:
         if which == CHANGE:
-            return view.difference, None
+            return view.difference, view.masked_throughout
         return (view.before, view.masked_before) if which == BEFORE else (view.after, view.masked_after)
 
     def _value_at(self, query: int, key: int) -> float | None:

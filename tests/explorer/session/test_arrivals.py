@@ -275,7 +275,7 @@ def test_a_model_that_ends_the_text_says_so(running):
     state = after(running, *answers.stepping(ended=True))
     assert state.document == running.document
     assert state.notice == Notice(
-        "info", "The model ends the text here: its likeliest next token is ⟨end⟩ (68 %).", lane=DecodeStepRequest.lane
+        "info", "The model ends the text here: its likeliest next token is ⟨end⟩ (68.4 %).", lane=DecodeStepRequest.lane
     )
 
 

@@ -20,7 +20,7 @@ def test_a_step_that_would_be_read_otherwise_writes_nothing_and_offers_to() -> N
     assert told.pending_step is None
     notice = told.notice
     assert notice is not None
-    assert "“␣to” (68 %)" in notice.text
+    assert "“␣to” (68.4 %)" in notice.text
     assert "the text is read as “toto”, not as “to”" in notice.text
     assert notice.action_label == "Write it anyway"
     assert isinstance(notice.action, UseWritten)

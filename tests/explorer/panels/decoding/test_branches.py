@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
+import pytest
 from PySide6.QtCore import Qt
 
+from explorer.panels.decoding.branches_page import times_text
 from explorer.panels.decoding.layout import log_text
 from explorer.panels.decoding.panel import DecodingPanel
 from explorer.panels.decoding.player_view import BRANCHES
@@ -152,3 +156,20 @@ def test_use_this_text_fills_the_input_and_undo_brings_the_branches_back(qtbot, 
     session.undo()
     assert session.state.document.text == TEXT
     assert words(panel) == "␣Tom."
+
+
+@pytest.mark.parametrize(
+    ("times", "words"),
+    [
+        (1.04, "1.0"),
+        (2.72, "2.7"),
+        (9.94, "9.9"),
+        (26.4, "about 26"),
+        (26_160.5, "about 26,000"),
+        (1_449_999, "about 1,400,000"),
+        (26_160_532.2, "about 26 million"),
+        (3e15, "about 10^15"),
+    ],
+)
+def test_how_many_times_likelier_has_no_more_digits_than_are_known(times, words):
+    assert times_text(math.log(times)) == words

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QScrollArea
 
 from explorer.panels.lookup.arrows_page import DIRECTION, GENERAL, KEY_WEIGHT, QUERY_WEIGHT
 from explorer.panels.lookup.entries import ENTRIES, percent
-from explorer.panels.lookup.panel import MOST_KEYS, HeadRow, LookupPanel, read_row, sentence
+from explorer.panels.lookup.panel import MOST_KEYS, HeadPage, HeadRow, LookupPanel, read_row, sentence
 from explorer.session.intents import SelectCell, SelectHead
 from explorer.session.state import State
 from models.protocol.head import HeadRequest, HeadView
@@ -253,12 +253,12 @@ def test_the_sentence_and_the_row_are_the_models(qtbot, panel, session):
     qtbot.mouseClick(panel.steps, Qt.MouseButton.LeftButton, pos=panel.steps.step_rect(2).center().toPoint())
     page = panel.head
     assert page.sentence.text() == (
-        "Layer 5, head 5 looks up “went”: 27 % of its answer comes from “and”; most, 40 %, from “Anna”."
+        "Layer 5, head 5 looks up “went”: 26.8 % of its answer comes from “and”; most, 40.0 %, from “Anna”."
     )
     assert [row.name for row in page.table._rows] == ["Tom", "and", "Anna", "went"]
     np.testing.assert_array_equal([row.cells[0].weight for row in page.table._rows], WEIGHTS[3].astype(float))
     assert page.table.row == 1
-    assert page.real[3].text() == "40 % “Anna”"
+    assert page.real[3].text() == "40.0 % “Anna”"
 
 
 def test_a_click_on_a_key_selects_it_everywhere(qtbot, panel, session):
@@ -320,8 +320,8 @@ def test_words_are_those_of_the_stack():
 
 
 def test_a_weight_too_small_to_write_is_not_nothing():
-    row = HeadRow("to", ("a", "b"), (0.999, 0.001), (0, 1), (0, 1), 32)
-    assert sentence(row, 1, "Layer 5, head 5").startswith("Layer 5, head 5 looks up “to”: < 1 % of its answer")
+    row = HeadRow("to", ("a", "b"), (0.9996, 0.0004), (0, 1), (0, 1), 32)
+    assert sentence(row, 1, "Layer 5, head 5").startswith("Layer 5, head 5 looks up “to”: < 0.1 % of its answer")
 
 
 def test_steps_follow_buttons_and_keys(qtbot, panel):
@@ -352,3 +352,14 @@ def test_no_page_is_wider_than_its_place(qtbot, qapp, session, points):
             assert page.minimumSizeHint().width() <= area.viewport().width()
     finally:
         qapp.setFont(font)
+
+
+@pytest.mark.parametrize("weight", [0.0246, 0.0251, 0.0005, 0.9996, 0.5])
+def test_the_sentence_says_what_the_table_says(qtbot, weight):
+    page = HeadPage()
+    qtbot.addWidget(page)
+    row = HeadRow("to", ("a", "b"), (1 - weight, weight), (0, 1), (0, 1), 32)
+    page.show_row(row, 1, "Layer 5, head 5")
+    told = page.table._rows[1].cells[0].weight_text
+    assert f": {told} of its answer comes from “b”" in page.sentence.text()
+    assert float(told.removesuffix(" %")) == pytest.approx(100 * weight, abs=0.0501)

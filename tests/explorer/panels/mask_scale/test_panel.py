@@ -282,6 +282,22 @@ def test_before_and_after_are_a_click_away_in_the_colours_of_weights(host):
     assert not change.note.isVisibleTo(host.masks)
     click(change.choice.button(CHANGE))
     assert "changed by" in change.map.readout(LAST, LAST)
+    assert "changed by" in change.map.readout(LAST, 1)  # the window hides it now: what it had is gone
+
+
+@pytest.mark.parametrize("where", ["masks", "map"])
+def test_what_is_forbidden_before_and_after_has_no_change(host, where):
+    host.session.dispatch(PutIntervention(Mask("painted", cells=((5, 2, False), (3, 6, True)), site=SITE, head=HEAD)))
+    host.session.dispatch(SetView("normalisation", "difference"))
+    host.settle()
+    shown = host.masks.effect.change.map if where == "masks" else host.map.map
+    model = models.open_checkpoint("story-gpt")
+    lengths = range(len(model.tokenize(EXAMPLE)))
+    for query in lengths:
+        for key in lengths:
+            forbidden = key > query and (query, key) != (3, 6)  # by the causal mask, in both runs
+            assert shown.readout(query, key).endswith(": masked") is forbidden, (query, key)
+    assert "changed by" in shown.readout(5, 2)
 
 
 def test_painting_over_the_head_map(host):
