@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from torch import Tensor, nn
 
-from models.dataflow.blocks import BlockCall, SiteNodes
+from models.dataflow.blocks import ATTENTION, BlockCall, SiteNodes
 from models.dataflow.graph import Graph, Term, size_of
 from models.dataflow.matrices import is_matrix
 from models.dataflow.norms import Norm, norm_of
@@ -197,7 +197,7 @@ class Reader:
         inside, reads = self.cone(term.node, stops)
         units = sorted({u for n in inside if (u := self.graph.nodes[n].unit) >= 0})
         calls = [self.watch.units[u] for u in units]
-        sites = [site for site in self.sites if site.value in inside or site.query in inside]
+        sites = [site for site in self.sites if site.mixed in inside]
         sublayer = Sublayer("other", [term], sorted(reads), calls, sites)
         if sites:
             sublayer.part = "cross" if any(site.site.stack == "cross" for site in sites) else "attention"
@@ -269,7 +269,7 @@ class Reader:
     def after_heads(self, sublayer: Sublayer, makes: Mapping[int, str]) -> list[Unit]:
         """The calls that read what the heads gave; the first matrix among them is W_O."""
         stops = frozenset(sublayer.reads)
-        heads = {site.value if site.mixed < 0 else site.mixed for site in sublayer.sites}
+        heads = {site.mixed for site in sublayer.sites}
         found = []
         for unit in sublayer.units:
             inside = {n for node in unit.reads for n in self.cone(node, stops)[0]}
@@ -322,7 +322,7 @@ def common(names: Iterable[str]) -> str:
 
 
 # operations that may carry something from one position to another
-_MIXES = frozenset(("bmm", "baddbmm", "convolution", "cumsum", "_scaled_dot_product_flash_attention_for_cpu"))
+_MIXES = frozenset(("bmm", "baddbmm", "convolution", "cumsum", ATTENTION))
 
 
 def _belongs(one: Sublayer, other: Sublayer, block: str) -> bool:
@@ -369,7 +369,7 @@ def written(sublayer: Sublayer, watch: Watch) -> Tensor | None:
         if value is None:
             return None
         part = value if term.factor == 1.0 else value * term.factor
-        total = part if total is None else total + part.reshape(total.shape)
+        total = part if total is None else total + part.reshape(total.shape).to(total.device)
     return total
 
 

@@ -10,17 +10,20 @@ from typing import Any
 from torch import Tensor, nn
 
 from models.attention.inputs import AttentionInputs
-from models.dataflow.watch import Watch
+from models.dataflow.watch import Watch, unwatched
 from models.forward.capture import Recorder
 from models.forward.model import Model
 from models.protocol.values import Site
 
+ATTENTION = "attention"
+"""What made the heads' outputs, among the operations of a graph."""
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@dataclass(slots=True, eq=False)
 class SiteNodes:
     """An attention module as it ran: its site, and the nodes of what it was handed.
 
-    `module` is None and `mixed`, the node of the heads' outputs, is known where a family computes attention itself.
+    `mixed` is the node of the heads' outputs. `module` is None where a family computes attention itself.
     """
 
     site: Site
@@ -39,11 +42,20 @@ class WatchedRecorder(Recorder):
     seen: list[SiteNodes] = field(default_factory=list)
 
     def keep(self, module: nn.Module, x: AttentionInputs, stack: str = "") -> AttentionInputs:
-        kept = Recorder.keep(self, module, x, stack)
+        with unwatched():  # masks that interventions make are none of the model's
+            kept = Recorder.keep(self, module, x, stack)
         if self.watch is not None:
             nodes = (self.watch.node(t) for t in (x.query, x.key, x.value))
             self.seen.append(SiteNodes(self.sites[-1], module, *nodes))
         return kept
+
+    def mix(self, x: AttentionInputs) -> Tensor:
+        with unwatched():
+            out = Recorder.mix(self, x)
+        if self.watch is not None:
+            site = self.seen[-1]
+            site.mixed = self.watch.note(ATTENTION, (site.query, site.key, site.value), out)
+        return out
 
     def layers_taken(self) -> dict[str, set[int]]:
         """The layers that ran, by stack: what a later pass over one block has to begin with."""
@@ -71,6 +83,7 @@ class BlockCall:
     after: Tensor | None = None
     start: int = -1  # the node of the stream as it enters
     end: int = -1  # and as it leaves
+    outer: bool = False  # what it gives is added to the stream outside of it
 
     def let_go(self, batch: int) -> None:
         """Keep the arguments without the stream, which the trace has; of a batch the stream too."""
@@ -121,7 +134,8 @@ def on_blocks(
             call.first_node, call.first_unit = len(watch.graph.nodes), len(watch.units)
             call.first_site = len(recorder.seen)
             open_calls.append(call)
-            enter(call)
+            with unwatched():
+                enter(call)
 
         return hook
 
@@ -130,7 +144,8 @@ def on_blocks(
         given = out[0] if isinstance(out, (tuple, list)) else out
         if isinstance(given, Tensor):
             call.after, call.end = given, watch.node(given)
-        leave(call)
+        with unwatched():
+            leave(call)
 
     for stack, block in dict.fromkeys(model.blocks):
         name = model.module_names[block]

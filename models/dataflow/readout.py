@@ -77,8 +77,9 @@ def _found(model: Model, trace: Trace) -> Readout:
             blocks.append(anatomy)
             last[:] = [(call, len(watch.units))]
 
+    few = _few(model, trace)
     with recording(recorder), on_blocks(model, watch, recorder, _pass, leave), watch.watching(model.module.modules()):
-        out = model.forward(_few(model, trace))
+        out = model.forward(few)
         logits = getattr(out, "logits", None)
         answer = watch.node(logits) if isinstance(logits, Tensor) else -1
     known = bool(blocks) and all(anatomy.known for anatomy in blocks)

@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import Tensor, nn
 from torch.multiprocessing.reductions import StorageWeakRef
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from models.dataflow.graph import PARTS, Graph, Node
@@ -25,7 +25,7 @@ _PRODUCTS = ("mul", "mul_", "div", "div_")
 
 @dataclass(slots=True, eq=False)
 class Unit:
-    """One call of a module that has no modules inside, as it ran.
+    """One call of a module that has no modules inside, or of a matrix by the operation alone, as it ran.
 
     `given` and `gave` are its tensor arguments and results, `reads` and `gives` their nodes. They are held until
     `Watch.forget`.
@@ -39,12 +39,6 @@ class Unit:
     gave: tuple[Tensor, ...] = ()
     gives: tuple[int, ...] = ()
     first: int = 0  # of the nodes that it made
-
-
-@dataclass(slots=True, eq=False)
-class _Frame:
-    unit: Unit
-    called: bool = False  # another module was called inside
 
 
 class Watch(TorchDispatchMode):
@@ -65,7 +59,8 @@ class Watch(TorchDispatchMode):
         self._names = names
         self._node_of = WeakTensorKeyDictionary()
         self._writes: dict[int, tuple[StorageWeakRef, int]] = {}  # by storage: its last write, where it was a part's
-        self._frames: list[_Frame] = []
+        self._frames: list[Unit] = []  # of the modules that are running
+        self._owners: dict[int, tuple[nn.Module, str]] | None = None
 
     # ----------------------------------------------------------------- operations
 
@@ -106,6 +101,41 @@ class Watch(TorchDispatchMode):
             self._node_of[t] = number
             if written or target is not None:
                 self._note_write(t, number)
+        if name in ("mm", "addmm") and not self._frames_are_units():
+            self._note_matrix(name, tensors, reads, results[0])
+
+    def note(self, op: str, reads: Sequence[int], out: Tensor) -> int:
+        """Note something that was computed unwatched; returns its node."""
+        number = self.graph.add(Node(op, tuple(reads), shape=tuple(out.shape)))
+        self._node_of[out] = number
+        return number
+
+    def _note_matrix(self, name: str, tensors: Sequence[Tensor], reads: Sequence[int], out: Tensor) -> None:
+        """A product with a learned matrix that no module of its own makes (torch's nn.MultiheadAttention)."""
+        place = 0 if name == "mm" else 1
+        learned = self.graph.nodes[self.graph.origin(reads[place + 1]).node].value
+        owner = self._owner(learned)
+        if owner is None or not isinstance(learned, nn.Parameter):
+            return
+        module, called = owner
+        bias = self.graph.nodes[self.graph.origin(reads[0]).node].value if place else None
+        if not isinstance(module, nn.Linear):
+            module = _matrix(learned, bias if isinstance(bias, nn.Parameter) else None)
+        number = self._node_of[out]
+        unit = Unit(len(self.units), called, module, (tensors[place],), (reads[place],), (out,), (number,), number)
+        self.units.append(unit)
+        self.graph.nodes[number].unit = unit.number
+
+    def _owner(self, learned: Tensor | None) -> tuple[nn.Module, str] | None:
+        """The module that has a parameter, and what to call the matrix: as the module, or as the parameter."""
+        if learned is None:
+            return None
+        if self._owners is None:
+            self._owners = {}
+            for module, name in self._names.items():
+                for own, p in module.named_parameters(recurse=False):
+                    self._owners[id(p)] = module, name if own == "weight" else f"{name}.{own}"
+        return self._owners.get(id(learned))
 
     def _is_held(self, name: str, t: Tensor) -> bool:
         if name == ROUTER and t.dim() == 2:
@@ -135,7 +165,7 @@ class Watch(TorchDispatchMode):
         return str(func._overloadname).endswith("out")
 
     def _frames_are_units(self) -> bool:
-        return bool(self._frames) and not self._frames[-1].called and not any(self._frames[-1].unit.module.children())
+        return bool(self._frames) and not any(True for _ in self._frames[-1].module.children())
 
     def _scalar_product(self, node: Node, name: str, tensors: Sequence[Tensor]) -> None:
         """A product with a tensor of one number is one with that number (Gemma's embeddings)."""
@@ -186,18 +216,15 @@ class Watch(TorchDispatchMode):
             self._frames.clear()
 
     def _enter(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        if self._frames:
-            self._frames[-1].called = True
         given = tuple(_flat((*args, *kwargs.values())))
         reads = tuple(self.node(t) for t in given)
         unit = Unit(-1, self._names.get(module, ""), module, given, reads, first=len(self.graph.nodes))
-        self._frames.append(_Frame(unit))
+        self._frames.append(unit)
 
     def _leave(self, module: nn.Module, _args: Any, out: Any) -> None:
-        frame = self._frames.pop() if self._frames else None
-        if frame is None or frame.called or frame.unit.module is not module:
+        unit = self._frames.pop() if self._frames else None
+        if unit is None or unit.module is not module or any(True for _ in module.children()):
             return
-        unit = frame.unit
         unit.gave = tuple(_flat((out,)))
         unit.gives = tuple(self.node(t) for t in unit.gave)
         if not any(number >= unit.first for number in unit.gives):
@@ -220,6 +247,23 @@ class Watch(TorchDispatchMode):
         for node in self.graph.nodes[first_node:]:
             if node.op != "given":
                 node.value = None
+
+
+@contextmanager
+def unwatched() -> Iterator[None]:
+    """While it lasts, nothing of this thread is watched: what is computed is of whoever reads the graph."""
+    with _disable_current_modes():
+        yield
+
+
+def _matrix(weight: nn.Parameter, bias: nn.Parameter | None) -> nn.Linear:
+    """A module for a matrix that has none."""
+    module = nn.Linear.__new__(nn.Linear)
+    nn.Module.__init__(module)  # without numbers of its own, which would be drawn
+    module.weight = weight
+    module.register_parameter("bias", bias)
+    module.out_features, module.in_features = weight.shape
+    return module
 
 
 def _flat(values: Iterable[Any]) -> Iterator[Tensor]:

@@ -90,6 +90,7 @@ def compute(run: CurrentRun, watched: Watched, stack: str, layer: int, should_st
         skipped(model, watched.inputs, trace.interventions, SiteRef(stack, layer)),
         edited_positions(model, watched.inputs, trace.interventions),
         watch.watching(call.module.modules()),
+        model.ready(),
     ):
         again.start = watch.node(given)
         again.first_node = len(watch.graph.nodes)
@@ -98,7 +99,12 @@ def compute(run: CurrentRun, watched: Watched, stack: str, layer: int, should_st
         after = out[0] if isinstance(out, (tuple, list)) else out
         if not isinstance(after, Tensor):
             raise InputError(f"Block {layer} gives no tensor, so nothing can be said of what it does.")
+        if call.outer:
+            after = given + after
         again.end = watch.node(after)
+    given, after = (watched.layout.rows(t) for t in (given, after))
+    if not call.outer:
+        after = stream[layer + 1]  # the run's own: what is computed here is held against it
     reader = Reader(watch, again, recorder.seen, own_sites_of(model, trace, stack, layer))
     return Again(
         stack,
@@ -107,6 +113,6 @@ def compute(run: CurrentRun, watched: Watched, stack: str, layer: int, should_st
         reader,
         reader.anatomy(),
         watched.layout,
-        watched.layout.rows(given),
-        watched.layout.rows(after),
+        given,
+        after,
     )

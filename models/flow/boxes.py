@@ -89,6 +89,10 @@ def _common(draft: Draft, here: Position) -> dict[str, Any]:
     }
 
 
+def _is_off(here: Position, part: str) -> bool:
+    return is_off(here.run.trace.interventions, here.run.model, here.block.stack, here.block.layer, part)
+
+
 def _module(here: Position, name: str) -> nn.Module | nn.Parameter:
     """What is called `name` in the model."""
     owner, _, last = name.rpartition(".")
@@ -107,6 +111,7 @@ def _(draft: NormDraft, here: Position) -> Box:
     common = _common(draft, here)
     if before is None:
         return _module_box(common)
+    off = draft.number > 0 and _is_off(here, f"norm{draft.number}")
     mean, deviation = norm.statistics(before[None].cpu())
     return NormBox(
         **common,
@@ -114,9 +119,9 @@ def _(draft: NormDraft, here: Position) -> Box:
         mean=float(mean),
         deviation=float(deviation),
         eps=norm.eps,
-        off=norm.gain is None and any(True for _ in draft.call.unit.module.parameters()),
-        gain=None if norm.gain is None else copied(norm.gain),
-        bias=None if norm.bias is None else copied(norm.bias),
+        off=off,
+        gain=None if norm.gain is None or off else copied(norm.gain),
+        bias=None if norm.bias is None or off else copied(norm.bias),
     )
 
 
@@ -179,7 +184,7 @@ def _(draft: NetworkDraft, here: Position) -> Box:
     hidden = here.row(network.last.given[0])
     common = _common(draft, here)
     count = int(matrix_of(network.last.module).shape[0])
-    off = is_off(here.run.trace.interventions, here.run.model, here.block.stack, here.block.layer, draft.part)
+    off = _is_off(here, draft.part)
     neurons = () if hidden is None or off else _neurons(draft, hidden.cpu(), here)
     return FeedForwardBox(
         **common,
@@ -225,7 +230,7 @@ def _(draft: ExpertsDraft, here: Position) -> Box:
         neurons=(),
         experts=tuple(chosen),
         expert_count=router.count,
-        off=is_off(here.run.trace.interventions, here.run.model, here.block.stack, here.block.layer, draft.part),
+        off=_is_off(here, draft.part),
     )
 
 

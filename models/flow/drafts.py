@@ -46,6 +46,7 @@ class Draft:
 @dataclass(slots=True, eq=False, kw_only=True)
 class NormDraft(Draft):
     call: NormCall
+    number: int = 0  # among the block's normalisations that learned something, from 1; 0 for one that did not
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -182,10 +183,10 @@ class Drafting:
             self._projection(unit, makes.get(unit.number, ""), sublayer.part)
         others = tuple(number for unit in before if unit.number not in makes for number in unit.gives)
         for site in sublayer.sites:
-            nodes = (site.query, site.key, site.value)
             name = site.site.module or sublayer.module
-            heads = HeadsDraft(sublayer.part, name, frozenset(nodes), (*nodes, *others), site=site)
-            if site.mixed >= 0 and self.graph.origin(output.reads[0]).node == site.mixed:
+            reads = (site.query, site.key, site.value, *others)
+            heads = HeadsDraft(sublayer.part, name, frozenset((site.mixed,)), reads, site=site)
+            if self.graph.origin(output.reads[0]).node == site.mixed:
                 heads.gave = output.given[0]
             self.drafts.append(heads)
         for unit in after:
@@ -196,7 +197,7 @@ class Drafting:
         return True
 
     def _output(self, unit: Unit, sublayer: Sublayer, is_direct: bool) -> None:
-        reads = tuple(site.value for site in sublayer.sites) if is_direct else unit.reads[:1]
+        reads = tuple(site.mixed for site in sublayer.sites) if is_direct else unit.reads[:1]
         about = (sublayer.part, unit.name, frozenset(unit.gives), reads, (unit,), unit.given[0], unit.gave[0])
         self.drafts.append(OutputDraft(*about, site=sublayer.sites[-1]))
 
@@ -265,6 +266,10 @@ class Drafting:
     # ----------------------------------------------------------------- what reads what
 
     def _resolved(self) -> list[Draft]:
+        norms = [draft for draft in self.drafts if isinstance(draft, NormDraft)]
+        learned = [draft for draft in norms if any(True for _ in draft.call.unit.module.parameters())]
+        for number, norm in enumerate(sorted(learned, key=lambda draft: draft.call.unit.number), 1):
+            norm.number = number
         owner: dict[int, int] = {}
         for place, draft in enumerate(self.drafts):
             for node in draft.gives:

@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 from models.attention.numbers import copied
-from models.dataflow.anatomy import Anatomy, Reader, written
+from models.dataflow.anatomy import Anatomy, Reader, SumStep, written
 from models.dataflow.blocks import BlockCall, SiteNodes, WatchedRecorder, on_blocks
 from models.dataflow.norms import norm_of
 from models.dataflow.own_attention import own_sites_of
-from models.dataflow.watch import Watch
+from models.dataflow.watch import Watch, unwatched
 from models.flow.embedding import embedding_of
 from models.flow.layout import Layout, norms
 from models.flow.recurrent import unrolled
@@ -88,7 +88,8 @@ def watch(model: Model, trace: Trace, text: Any, target: Any, should_stop: Shoul
     ):
         asked: dict[str, Any] = {**inputs, **last_only(model, batch * len(encoded.tokens))}
         model.forward(asked)
-        reading.close()
+        with unwatched():
+            reading.close()
     return Watched(reading.stacks(), reading.deviation, reading.calls, shared, reading.layout, real)
 
 
@@ -116,6 +117,7 @@ class _Reading:
         self.calls: dict[tuple[str, int], BlockCall] = {}
         self.last_norm: dict[str, str] = {}
         self.latest: BlockCall | None = None
+        self.waiting: Reader | None = None
         self.after_latest = 0
         self.first_layer: dict[tuple[str, int], int] = {}
         self.deviation = 0.0
@@ -123,6 +125,8 @@ class _Reading:
     def enter(self, call: BlockCall) -> None:
         if call.layer == 0:
             self.close()
+        elif call.before is not None and not self._settle(call.before, call.start):
+            self._give_up()
         if call.layer == 0 and call.before is not None:
             self.embedding[call.stack] = embedding_of(self.watch, call, self.layout, self.model, self.inputs)
             self.entering[call.stack] = self.norms(call.before)
@@ -133,15 +137,45 @@ class _Reading:
         sites = self.recorder.seen[call.first_site :]
         reader = Reader(self.watch, call, sites, own_sites_of(self.model, self.trace, call.stack, call.layer))
         anatomy = reader.anatomy()
+        self.latest, self.after_latest = call, len(self.watch.units)
+        if anatomy.known or call.start < 0:
+            self._read(call, reader, anatomy)
+        else:
+            self.waiting = reader  # what it gives may be added outside of it
+        of_stack = len(self.trace.residual.get(call.stack, ())) - 1
+        self.watch.holds_all = call.stack == "encoder" and self.model.seq2seq and call.layer + 1 == of_stack
+
+    def _settle(self, stream: Tensor, node: int) -> bool:
+        """Read the block that waits with `stream` for what it became, if it was added to."""
+        if self.waiting is None:
+            return False
+        reader, call = self.waiting, self.waiting.call
+        gave, call.end = call.end, node
+        anatomy = reader.anatomy()
+        steps = anatomy.steps
+        if len(steps) == 1 and isinstance(steps[0], SumStep):
+            given = self.watch.graph.origin(gave).node
+            call.outer = [(term.node, term.factor) for term in steps[0].terms] == [(given, 1.0)]
+        if not call.outer:
+            call.end = gave
+            return False
+        call.after = stream
+        self.waiting = None
+        self._read(call, reader, anatomy)
+        return True
+
+    def _give_up(self) -> None:
+        """Take the block that waits as one that could not be read."""
+        if self.waiting is not None:
+            reader, self.waiting = self.waiting, None
+            self._read(reader.call, reader, reader.anatomy())
+
+    def _read(self, call: BlockCall, reader: Reader, anatomy: Anatomy) -> None:
         self.blocks.setdefault(call.stack, []).append(self._flow(call, anatomy, reader.sites))
         self.deviation = max(self.deviation, self._deviation(call))
         call.let_go(self.batch)
         self.calls[call.stack, call.layer] = call
         self.watch.forget(call.first_unit, call.first_node)
-        self.latest = call
-        self.after_latest = len(self.watch.units)
-        of_stack = len(self.trace.residual.get(call.stack, ())) - 1
-        self.watch.holds_all = call.stack == "encoder" and self.model.seq2seq and call.layer + 1 == of_stack
         done, of = sum(map(len, self.blocks.values())), sum(len(s) - 1 for s in self.trace.residual.values())
         self.report("Reading what each block writes", done / of if of else None)
 
@@ -149,6 +183,10 @@ class _Reading:
         """After the last block of a stack: the normalisation that reads what leaves it."""
         if self.latest is None:
             return
+        if self.waiting is not None:
+            later = self.watch.units[self.after_latest :]
+            if not any(unit.given and self._settle(unit.given[0], unit.reads[0]) for unit in later):
+                self._give_up()
         end = self.watch.graph.whole(self.latest.end)
         for unit in self.watch.units[self.after_latest :]:
             reads = unit.given and unit.gave and self.watch.graph.whole(unit.reads[0]) == end
@@ -160,13 +198,13 @@ class _Reading:
         before, after = call.before, call.after
         parts, left = [], None
         if before is not None and after is not None:
-            left = self.layout.rows(after).float() - self.layout.rows(before).float()
+            left = self.layout.rows(after).float() - self.layout.rows(before).float().to(after.device)
         for sublayer in anatomy.sublayers:
             wrote = written(sublayer, self.watch)
             if wrote is None:
                 continue
             rows = self.layout.rows(wrote).float()
-            left = None if left is None else left - rows
+            left = None if left is None else left - rows.to(left.device)
             off = is_off(self.trace.interventions, self.model, call.stack, call.layer, sublayer.part)
             parts.append(Written(part=sublayer.part, module=sublayer.module, norms=copied(norms(rows)), off=off))
         key = (call.stack, id(call.module))
@@ -185,9 +223,9 @@ class _Reading:
 
     def _deviation(self, call: BlockCall) -> float:
         stream = self.trace.residual.get(call.stack, ())
-        if call.after is None or call.layer + 1 >= len(stream):
-            return 0.0
-        off = self.layout.rows(call.after).float() - stream[call.layer + 1].float()
+        if call.after is None or call.layer + 1 >= len(stream) or (call.outer and call.layer + 2 == len(stream)):
+            return 0.0  # what is added outside of the last block, the run did not keep
+        off = self.layout.rows(call.after).float() - stream[call.layer + 1].float().to(call.after.device)
         return float(off.abs().max()) if off.numel() else 0.0
 
     def norms(self, t: Tensor) -> np.ndarray:

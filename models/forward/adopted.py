@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, Literal, get_args
@@ -104,9 +104,9 @@ def attend(
         bias=bias,
     )
     recorder = active()
-    if recorder is not None:
-        x = recorder.keep(module, x, "decoder" if causal or _hides_the_future(x) else "encoder")
-    return mixing.output(x)
+    if recorder is None:
+        return mixing.output(x)
+    return recorder.mix(recorder.keep(module, x, "decoder" if causal or _hides_the_future(x) else "encoder"))
 
 
 def _of_four(t: Tensor | None) -> Tensor | None:
@@ -164,6 +164,9 @@ class PlainModel(Adopted):
                 child.register_forward_hook(self._leave, always_call=True),
             ):
                 self._lent.callback(handle.remove)
+
+    def ready(self) -> AbstractContextManager[None]:
+        return self._visible()
 
     def forward(self, inputs: Mapping[str, Tensor]) -> Any:
         """Run the module with its attention answered by ours."""

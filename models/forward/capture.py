@@ -81,9 +81,15 @@ class Recorder:
         self.sites.append(site)
         return x
 
+    def mix(self, x: AttentionInputs) -> Tensor:
+        """What the module that was kept last goes on with: `models.attention.output.output`."""
+        return mixing.output(x)
+
     def keep_residual(self, stack: str, before: Tensor | None, after: Tensor) -> None:
         stream = self.residual.setdefault(stack, [])
-        if not stream and before is not None:
+        if before is not None and stream:
+            stream[-1] = before  # what was added between two blocks is of the stream too
+        elif before is not None:
             stream.append(before)
         stream.append(after)
 
@@ -139,9 +145,9 @@ def attention_forward(
         sinks=s_aux,
     )
     recorder = active()
-    if recorder is not None:
-        x = recorder.keep(module, x)
-    return mixing.output(x).transpose(1, 2).contiguous(), None
+    if recorder is None:
+        return mixing.output(x).transpose(1, 2).contiguous(), None
+    return recorder.mix(recorder.keep(module, x)).transpose(1, 2).contiguous(), None
 
 
 AttentionInterface.register(IMPLEMENTATION, attention_forward)

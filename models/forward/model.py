@@ -104,6 +104,10 @@ class Model:
         is_off = any(isinstance(item, Adapter) and not item.on for item in interventions)
         return nullcontext() if self.adapter is None or not is_off else self.adapter.off(self.module)
 
+    def ready(self) -> AbstractContextManager[None]:
+        """While it lasts, its modules may be called one by one, as they are within `forward`."""
+        return nullcontext()
+
     def accepts(self, name: str) -> bool:
         """Whether the module's forward takes an argument of this name."""
         return name in self._accepted

@@ -26,6 +26,7 @@ from models.protocol.decoding import (
 )
 from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.export import Exported, ExportRequest
+from models.protocol.flow import BlockRequest, FlowRequest
 from models.protocol.head import HeadRequest, RowRequest, TilesRequest
 from models.protocol.interventions import Intervention, Mask, Positions, Scale, Skip
 from models.protocol.loading import Loaded, LoadRequest
@@ -102,6 +103,11 @@ def edits(site: SiteRef) -> list[tuple[Intervention, ...]]:
     ]
 
 
+def _stack_of(site: SiteRef) -> str:
+    """The stack whose block a site is in."""
+    return "decoder" if site.stack == "cross" else site.stack
+
+
 def _what_it_says(engine: Engine, ran: Ran) -> Request:
     """Words, classes or a vector."""
     model, last = engine.workspace.model, len(ran.tokens) - 1
@@ -127,6 +133,8 @@ def views(engine: Engine, ran: Ran, folder: Path) -> Asked:
         CellRequest(**cell, query=query, key=key),
         MatricesRequest(**cell),
         CompareRequest(**cell, position=last),
+        FlowRequest(**about),
+        BlockRequest(**about, stack=_stack_of(site), layer=site.layer, position=query),
         PositionsRequest(**cell, query=query, key=key),
     ]
     if any(other.stack == "cross" for other in ran.sites):
