@@ -138,7 +138,7 @@ class InputPanel(Panel):
             batch=self.batch,
             pair=self.pair,
             picture=self.picture,
-            buttons=(self.batch.add, self.pair.add, self.mask_button, self.run_button, self.step_button),
+            buttons=(self.pair.add, self.batch.add, self.mask_button, self.run_button, self.step_button),
             tokens=self.strip_area,
             target=self.target,
             said=(self.remark, self.mend_button, self.mark, self.caption),
