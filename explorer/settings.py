@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 import platformdirs
+from msgspec.structs import replace
 
 from explorer import json_files
 from explorer.session.view_options import ViewOptions
 from explorer.theme import ThemeName
-from models.files.whole_files import write_whole
+from models.files.whole_files import not_written, write_whole
 
 log = logging.getLogger(__name__)
 
@@ -21,11 +24,14 @@ LAYOUT_VERSION = 2
 """Raised when panels change places or names: an older layout is then not restored."""
 
 MOST_RECENT = 8
+NAME = "settings.json"
 _MOST_BYTES = 1 << 20
+_PATIENCE = 1.0  # seconds
+_LISTS = ("recent", "recent_sessions")
 
 
 class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=False):
-    """One settings file. Unknown fields of a newer version are ignored, wrong ones replace the file by the defaults."""
+    """One settings file. Unknown fields of a newer version are left as they are."""
 
     version: Literal[1] = 1
     theme: ThemeName = "system"
@@ -34,6 +40,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=False):
     layout: bytes = b""
     layout_version: int = LAYOUT_VERSION
     recent: list[str] = []
+    recent_sessions: list[str] = []
     offline: bool = False  # no hub is asked
     view: ViewOptions = ViewOptions()
 
@@ -45,29 +52,106 @@ def folder() -> Path:
 
 
 def load() -> tuple[Settings, str]:
-    """The settings, and a sentence for the person where the file could not be used ("" otherwise)."""
-    path = folder() / "settings.json"
+    """The settings, and a sentence for the person where the file could not be used ("" otherwise).
+
+    A file that cannot be used, broken or of a newer version, is kept beside: saving does not write over it.
+    """
+    path = folder() / NAME
     try:
         if not path.is_file():
             return Settings(), ""
         settings = json_files.decode(json_files.read(path, _MOST_BYTES), Settings)
     except (OSError, ValueError) as error:
-        return Settings(), f"The settings in {path} could not be read ({error}). The window starts with its defaults."
+        said = f"The settings in {path} could not be read ({error})."
+        return Settings(), f"{said} {_put_aside(path)} The window starts with its defaults."
     settings.text_scale = min(2.0, max(0.75, settings.text_scale))
     settings.recent = settings.recent[:MOST_RECENT]
+    settings.recent_sessions = settings.recent_sessions[:MOST_RECENT]
     return settings, ""
 
 
-def save(settings: Settings) -> None:
-    """Write the settings whole or not at all. A disk that refuses is logged: closing must not fail over it."""
-    path = folder() / "settings.json"
+def save(settings: Settings, before: Settings | None = None) -> str:
+    """Write what has changed since `before` (all, without it), and leave what other windows have written.
+
+    The file is written whole or not at all. Returns a sentence where the disk refuses, which is logged too: closing
+    must not fail over it.
+    """
+    path = folder() / NAME
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, json_files.encode(settings))
+        with _locked(path):
+            write_whole(path, json_files.encode(_merged(path, settings, before)))
     except OSError as error:
         log.warning("settings not saved: %s", error)
+        return not_written("The settings", path, error)
+    return ""
 
 
 def with_recent(recent: list[str], reference: str) -> list[str]:
     """`recent` with `reference` first."""
     return [reference, *(other for other in recent if other != reference)][:MOST_RECENT]
+
+
+def copy_of(settings: Settings) -> Settings:
+    """As it is now, to be compared with later."""
+    return replace(settings, recent=list(settings.recent), recent_sessions=list(settings.recent_sessions))
+
+
+def _merged(path: Path, settings: Settings, before: Settings | None) -> dict[str, msgspec.Raw]:
+    """The file's members with ours in the place of those that we have changed. Those of newer versions stay."""
+    there, members = Settings(), dict[str, msgspec.Raw]()
+    if path.exists():
+        try:
+            content = json_files.read(path, _MOST_BYTES)
+            there, members = json_files.decode(content, Settings), json_files.decode(content, dict[str, msgspec.Raw])
+        except ValueError:
+            _put_aside(path)
+    else:
+        before = None  # there is nothing that another window could have written
+    ours = copy_of(settings)
+    for name in _LISTS if before is not None else ():
+        setattr(ours, name, merged_list(getattr(settings, name), getattr(before, name), getattr(there, name)))
+    encoded = json_files.decode(msgspec.json.encode(ours), dict[str, msgspec.Raw])
+    for name, value in encoded.items():
+        if before is None or name in _LISTS or getattr(settings, name) != getattr(before, name) or name not in members:
+            members[name] = value
+    return members
+
+
+def merged_list(ours: list[str], was: list[str], theirs: list[str]) -> list[str]:
+    """A list of what was opened lately, from one that was made of `was` here and one that was made of it elsewhere.
+
+    First what came to the front here, then what is there, without what was taken out here.
+    """
+    fresh = [item for place, item in enumerate(ours) if item not in was or place < was.index(item)]
+    taken_out = {item for item in was if item not in ours} if len(ours) < MOST_RECENT else set()
+    rest = [item for item in dict.fromkeys([*theirs, *ours]) if item not in fresh and item not in taken_out]
+    return [*fresh, *rest][:MOST_RECENT]
+
+
+def _put_aside(path: Path) -> str:
+    """Give a file that cannot be used another name, and say which."""
+    number = 1
+    while (aside := path.with_name(f"{path.name}.kept-{number}")).exists():
+        number += 1
+    try:
+        path.rename(aside)
+    except OSError as error:
+        return f"It stays where it is ({(error.strerror or str(error)).lower()})."
+    return f"It is kept as {aside.name}."
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """While another window writes, wait for a moment, and then go on: a lock that is stuck must not hold this one."""
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(path.with_name(f"{path.name}.lock"), timeout=_PATIENCE)
+    try:
+        lock.acquire()
+    except Timeout:
+        log.warning("the settings are locked by another program")
+    try:
+        yield
+    finally:
+        lock.release()

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from explorer import settings
 from explorer.session.view_options import ViewOptions
 from explorer.settings import MOST_RECENT, Settings
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_what_is_saved_comes_back(settings_folder):
@@ -24,7 +28,7 @@ def test_what_is_saved_comes_back(settings_folder):
     )
     settings.save(kept)
     assert settings.load() == (kept, "")
-    assert [path.name for path in settings_folder.iterdir()] == ["settings.json"]
+    assert {path.name for path in settings_folder.iterdir()} == {"settings.json", "settings.json.lock"}
 
 
 def test_without_a_file_there_are_defaults_and_nothing_to_say(settings_folder):
@@ -59,12 +63,73 @@ def test_a_file_that_cannot_be_used_is_named_and_the_defaults_serve(settings_fol
     found, sentence = settings.load()
     assert found == Settings()
     assert str(path) in sentence
-    assert sentence.endswith("The window starts with its defaults.")
+    assert sentence.endswith("It is kept as settings.json.kept-1. The window starts with its defaults.")
+    assert (settings_folder / "settings.json.kept-1").read_bytes() == content
+    settings.save(Settings(theme="dark"))
+    assert (settings_folder / "settings.json.kept-1").read_bytes() == content
+    path.write_bytes(content)
+    assert "It is kept as settings.json.kept-2." in settings.load()[1]
 
 
 def test_fields_of_a_newer_version_are_left_alone(settings_folder):
     (settings_folder / "settings.json").write_text('{"theme": "dark", "telepathy": true}')
     assert settings.load() == (Settings(theme="dark"), "")
+    settings.save(Settings(theme="light"))
+    assert json.loads((settings_folder / "settings.json").read_text())["telepathy"] is True
+
+
+def test_a_file_that_broke_while_the_window_was_open_is_kept_too(settings_folder):
+    before, _ = settings.load()
+    (settings_folder / "settings.json").write_text("{ half")
+    settings.save(Settings(theme="dark"), before)
+    assert settings.load() == (Settings(theme="dark"), "")
+    assert (settings_folder / "settings.json.kept-1").read_text() == "{ half"
+
+
+def test_of_two_windows_neither_undoes_what_the_other_has_changed(settings_folder):
+    settings.save(Settings(recent=["/a", "/b"]))
+    (one, _), (other, _) = settings.load(), settings.load()
+    one_before, other_before = settings.copy_of(one), settings.copy_of(other)
+    one.theme = "dark"
+    one.recent = settings.with_recent(one.recent, "/one")
+    settings.save(one, one_before)
+    other.text_scale = 1.5
+    other.recent = settings.with_recent(other.recent, "/other")
+    settings.save(other, other_before)
+    assert settings.load() == (Settings(theme="dark", text_scale=1.5, recent=["/other", "/one", "/a", "/b"]), "")
+
+
+@pytest.mark.parametrize(
+    ("ours", "was", "theirs", "merged"),
+    [
+        (["/a", "/b"], ["/a", "/b"], ["/c", "/a", "/b"], ["/c", "/a", "/b"]),
+        (["/b", "/a"], ["/a", "/b"], ["/c", "/a", "/b"], ["/b", "/c", "/a"]),
+        (["/a"], ["/a", "/b"], ["/c", "/a", "/b"], ["/c", "/a"]),
+        ([], ["/a", "/b"], ["/a", "/b"], []),
+        (["/x"], [], ["/y"], ["/x", "/y"]),
+    ],
+)
+def test_lists_of_what_was_opened_lately(ours, was, theirs, merged):
+    assert settings.merged_list(ours, was, theirs) == merged
+
+
+SAVER = """
+import sys
+from explorer import settings
+mine, _ = settings.load()
+before = settings.copy_of(mine)
+for number in range(8):
+    mine.recent_sessions = settings.with_recent(mine.recent_sessions, f"/{sys.argv[1]}{number % 4}")
+    assert settings.save(mine, before) == ""
+    before = settings.copy_of(mine)
+"""
+
+
+def test_programs_that_save_at_once_lose_nothing_of_each_other(settings_folder):
+    settings.save(Settings())
+    savers = [subprocess.Popen([sys.executable, "-c", SAVER, name], cwd=ROOT) for name in "ab"]
+    assert [saver.wait() for saver in savers] == [0, 0]
+    assert set(settings.load()[0].recent_sessions) == {f"/{name}{number}" for name in "ab" for number in range(4)}
 
 
 def test_the_mark_that_some_editors_write_first_is_no_fault(settings_folder):

@@ -90,4 +90,4 @@ def test_settings_that_can_not_be_written_leave_the_last_ones(small_disk: Disk, 
     settings.save(Settings(theme="light", recent=["/models/x" * 1000]))
     assert "settings not saved" in caplog.text
     assert settings.load() == (Settings(theme="dark"), "")
-    assert small_disk.names() == {"settings.json"}
+    assert small_disk.names() == {"settings.json", "settings.json.lock"}
