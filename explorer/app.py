@@ -1,4 +1,4 @@
-"""The command: opens the window, or works without one (`--png`, `--weights`, `--decode`).
+"""The command: opens the window, or works without one (`--png`, `--weights`, `--save`, `--decode`).
 
 It imports little at its top, so that Ctrl+C finds `main` running.
 """
@@ -57,7 +57,7 @@ def _do(given: list[str]) -> int:
     except ValueError as error:
         console.complain(str(error))
         return 1
-    if args.png or args.weights or args.decode is not None:
+    if args.without_window:
         from explorer.headless import run_without_window
 
         return run_without_window(args)
@@ -113,6 +113,7 @@ def _fill(window: MainWindow, faults: Faults, args: argparse.Namespace, sentence
     """Put into the window on screen what the options ask for. `sentence` says what is wrong with the settings."""
     import gc
     import logging
+    from pathlib import Path
 
     from PySide6.QtWidgets import QApplication
 
@@ -133,4 +134,5 @@ def _fill(window: MainWindow, faults: Faults, args: argparse.Namespace, sentence
     faults.found.connect(lambda fault: window.session.dispatch(Show(Notice("error", fault))))
     gc.freeze()
     gc.enable()
+    window.first_session = Path(args.session).expanduser() if args.session is not None else None
     window.start()

@@ -9,18 +9,22 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
 from explorer.console import complain, say
+from explorer.session.text_limits import MOST_CHARACTERS, too_long
 from explorer.version import __version__
+from models.files.catalogue import FIRST
 from models.files.text_lines import read_lines
 from models.protocol.batch import MOST_TEXTS, PaddingSide
 from models.protocol.decoding_settings import DecodeSettings, Strategy
 from models.protocol.errors import ExplorerError
 from models.protocol.interventions import Intervention, Scale, is_neutral, mask_spellings, parse_mask, parse_skip
-from models.protocol.values import BEST, UNIT_ROUNDOFFS
+from models.protocol.values import UNIT_ROUNDOFFS
+
+_CHANGES = ("checkpoint", "text", "pair", "chat", "target", "picture", "scale", "mask", "skip", "padding")
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
-_NEVER_EMPTY = ("checkpoint", "texts", "picture", "scale", "mask", "device", "png", "size", "weights")
+_NEVER_EMPTY = ("checkpoint", "texts", "picture", "scale", "mask", "device", "png", "size", "weights", "save")
 """Options that mean nothing without a word; an empty text is a text."""
 
 
@@ -42,10 +46,22 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
     args.decode_settings = decode_settings_of(args)
     if args.chat and args.pair is not None:
         raise ValueError("--chat gives a turn of a conversation, and --pair the second of two texts. Give one of them.")
-    if args.cut and not (args.png or args.weights or args.decode is not None):
-        raise ValueError("--cut goes with --png, --weights or --decode: the window asks before it cuts.")
+    args.without_window = bool(args.png or args.weights or args.save or args.decode is not None)
+    if args.cut and not args.without_window:
+        raise ValueError("--cut goes with --png, --weights, --save or --decode: the window asks before it cuts.")
     if args.words and not (args.png or args.weights):
         raise ValueError("--words goes with --png or --weights: in the window it is in the View menu.")
+    if args.session is not None and not args.without_window:
+        beside = next((name for name in _CHANGES if getattr(args, name)), None)
+        if beside is not None:
+            raise ValueError(
+                f"{_option(beside)} changes a session only without a window, as with --weights. Leave it out, and "
+                "change the session in the window."
+            )
+    others = (("--text", text) for given in args.more for text in given)
+    for what, text in (("--text", args.text), ("--pair", args.pair), ("--target", args.target), *others):
+        if text is not None and len(text) > MOST_CHARACTERS:
+            raise ValueError(f"{too_long(what, text)}. Give it a shorter part.")
     return args
 
 
@@ -94,9 +110,15 @@ def _parser() -> argparse.ArgumentParser:
         prog="attention-explorer", description="See where a transformer looks, with the numbers it computed."
     )
     parser.add_argument(
+        "session",
+        nargs="?",
+        metavar="FILE.attn",
+        help="a session to go on with; other options change what it says",
+    )
+    parser.add_argument(
         "--checkpoint",
-        default="story-gpt",
-        help="a shipped name, a folder, a GGUF file, or hf://owner/name or hf://owner/name:file.gguf once fetched",
+        help=f"{FIRST} if left out: a shipped name, a folder, a GGUF file, or hf://owner/name or "
+        "hf://owner/name:file.gguf once fetched; of a session, where its checkpoint is",
     )
     parser.add_argument(
         "--text",
@@ -150,10 +172,13 @@ def _parser() -> argparse.ArgumentParser:
         help="switch a part of a block off, as 5.mlp, 5.attention, encoder.2.mlp, or a norm's gain, 5.norm1; may be "
         "given again",
     )
-    parser.add_argument("--device", default=BEST, help="cpu, cuda:0, mps, xpu:0, or auto to spread over all")
-    parser.add_argument("--dtype", default="float32", choices=tuple(UNIT_ROUNDOFFS), help="the number format to run in")
+    parser.add_argument("--device", help="cpu, cuda:0, mps, xpu:0, or auto to spread over all")
+    parser.add_argument("--dtype", choices=tuple(UNIT_ROUNDOFFS), help="the number format to run in, else float32")
     parser.add_argument("--theme", choices=("system", "light", "dark"), help="for this start")
     parser.add_argument("--png", metavar="FILE", help="render the window to a picture, without opening it")
+    parser.add_argument(
+        "--save", metavar="FILE.attn", help="write a session of this checkpoint, text and settings, without a window"
+    )
     parser.add_argument("--size", default="1440x900", help="width x height of that picture")
     parser.add_argument(
         "--weights",

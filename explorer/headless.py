@@ -1,4 +1,4 @@
-"""The command line without a window: a picture of it, the weights as arrays, or what the model writes."""
+"""The command line without a window: a picture of it, the weights as arrays, a session, or what the model writes."""
 
 from __future__ import annotations
 
@@ -13,16 +13,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from explorer.console import complain, say, signals_raised
-from explorer.first_state import first_state, placement_of
+from explorer.first_state import Given, given
 from explorer.log import log_to_file
-from explorer.session.intents import SetTarget, SetText
+from explorer.session import session_check
+from explorer.session.decoding import Decoding
+from explorer.session.intents import Arrived, SetTarget, SetText
+from explorer.session.kept import ENDING, KeptState, SessionFile
+from explorer.session.reduce import reduce
+from explorer.session.state import State
+from explorer.session.texts import with_prompt_texts
+from explorer.session.view_options import ViewOptions
 from models.files.weights_path import weights_path
 from models.protocol.batch import Batch
+from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.errors import ExplorerError, InputError
+from models.protocol.loading import Loaded, LoadRequest
 from models.protocol.prompt import plain_text
 from models.protocol.request import Failure, Result
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest
+from models.protocol.values import AUTO, BEST
 
 if TYPE_CHECKING:
     from explorer.compute.worker import EngineLike
@@ -36,7 +46,7 @@ _CUT = " --cut keeps what fits."
 
 
 def run_without_window(args: argparse.Namespace) -> int:
-    """Do what `--weights`, `--png` and `--decode` ask; 0, or 1 after a sentence on standard error."""
+    """Do what `--weights`, `--save`, `--png` and `--decode` ask; 0, or 1 after a sentence on standard error."""
     log_to_file()
     if args.text == "":
         return _refuse("The text is empty. Give --text a sentence for the model to read, or leave it out.")
@@ -48,16 +58,21 @@ def run_without_window(args: argparse.Namespace) -> int:
         if path != Path(args.weights):
             complain(f"The weights are written to {path}.")
             args.weights = str(path)
-    if args.weights and args.decode is None:
-        sentence = _write_weights(args)
+    try:
+        asked = given(args, ViewOptions(words=args.words))
+    except ValueError as error:
+        return _refuse(str(error))
+    asked = replace(asked, state=_placed(asked.state))
+    if args.save or (args.weights and args.decode is None):
+        sentence = _write_files(args, asked)
         if sentence:
             return _refuse(sentence)
     if args.png:
-        sentence = _write_picture(args)
+        sentence = _write_picture(args, asked)
         if sentence:
             return _refuse(sentence)
     if args.decode is not None:
-        sentence = _write_text(args)
+        sentence = _write_text(args, asked.state)
         if sentence:
             return _refuse(sentence)
     return 0
@@ -68,35 +83,64 @@ def _refuse(sentence: str) -> int:
     return 1
 
 
-def _write_weights(args: argparse.Namespace) -> str:
-    """Ask the engine, in this thread: there is no window to keep responsive."""
-    from explorer.compute.worker import open_engine
-    from explorer.session.view_options import ViewOptions
-    from models.files.sample_pictures import default_picture
-    from models.protocol.export import ExportRequest
-    from models.protocol.loading import Loaded, LoadRequest
+def _placed(state: State) -> State:
+    """Where this computer can run what a session of another one ran; said where it is another place."""
+    device = state.placement.device
+    if not state.restored or device in (BEST, AUTO, "cpu"):
+        return state
+    from models.files import devices
 
-    engine = open_engine()
-    inputs = first_state(args, ViewOptions()).document.inputs
-    loaded = engine.run(LoadRequest(reference=args.checkpoint, placement=placement_of(args), ticket=1), _never, _silent)
+    try:
+        devices.parse(state.placement)
+    except ExplorerError:
+        said = f"The session ran on {device}, which is not here. Figures may differ in their last digits."
+        complain(said)
+        return replace(state, placement=replace(state.placement, device=BEST))
+    return state
+
+
+def _write_files(args: argparse.Namespace, asked: Given) -> str:
+    """The weights of a run, and its session. Asks the engine, in this thread: there is no window to keep responsive."""
+    from explorer.compute.worker import open_engine
+
+    engine, state = open_engine(), asked.state
+    request = LoadRequest(reference=state.document.checkpoint, placement=state.placement, ticket=1)
+    loaded = engine.run(request, _never, _silent)
     if isinstance(loaded, Failure):
         return loaded.sentence
     assert isinstance(loaded, Loaded)
     unsuited = _unsuited(args, loaded.info)
     if unsuited:
         return unsuited
-    if loaded.info.family == "vision" and not inputs.picture:
-        inputs = replace(inputs, picture=default_picture(loaded.info.channels))
-    ran = partial(_ran, engine)
+    state = reduce(state, Arrived(loaded))
+    inputs, ran = state.document.inputs, partial(_ran, engine)
     result = ran(inputs, 2)
     if isinstance(result, Failure) and args.cut:
-        inputs = _fitting(ran, inputs)
+        inputs = _showing(_fitting(ran, inputs), inputs.prompt.shown if isinstance(inputs.prompt, Batch) else 0)
         result = ran(inputs, 2)
-    for shown, path in enumerate(_paths(inputs, Path(args.weights))):
+    if isinstance(result, Failure):
+        return _sentence(result)
+    if args.save:
+        document = replace(with_prompt_texts(state.document, inputs.prompt), target=inputs.target)
+        state = reduce(replace(state, document=document), Arrived(result))
+        with signals_raised():
+            sentence = _save(args, replace(asked, state=state), loaded)
+        if sentence:
+            return sentence
+    if args.weights and args.decode is None:
+        return _write_weights(engine, inputs, Path(args.weights), state.document.view.words)
+    return ""
+
+
+def _write_weights(engine: EngineLike, inputs: RunInputs, path: Path, words: bool) -> str:
+    from models.protocol.export import ExportRequest
+
+    for shown, one in enumerate(_paths(inputs, path)):
         ticket = 2 + 2 * shown
-        result = ran(_showing(inputs, shown), ticket) if shown else result
+        is_batch = isinstance(inputs.prompt, Batch)
+        result: Result | None = _ran(engine, _showing(inputs, shown), ticket) if is_batch else None  # else it has run
         if not isinstance(result, Failure):
-            export = ExportRequest(run=ticket, path=str(path), words=args.words, ticket=ticket + 1)
+            export = ExportRequest(run=ticket, path=str(one), words=words, ticket=ticket + 1)
             with signals_raised():
                 result = engine.run(export, _never, _silent)
         if isinstance(result, Failure):
@@ -151,6 +195,22 @@ def _cut(inputs: RunInputs, failure: Failure) -> RunInputs:
     return replace(inputs, prompt=text if batch is None else batch.with_prompt(text))
 
 
+def _save(args: argparse.Namespace, asked: Given, loaded: Loaded) -> str:
+    """Write what a window would save of this run."""
+    document, path = asked.state.document, Path(args.save)
+    if args.decode_settings is not None:
+        document = replace(document, decoding=Decoding(args.decode_settings, steps=args.decode, chosen=True))
+    if path.suffix.lower() != ENDING:
+        path = Path(f"{path}{ENDING}")
+        complain(f"The session is written to {path}.")
+    present = KeptState(document, screen=asked.screen, placement=loaded.placement)
+    try:
+        session_check.write(SessionFile(present, asked.kept), path, _never)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
 def _sentence(failure: Failure | InputError) -> str:
     """What went wrong, with the option that helps."""
     text = failure.sentence if isinstance(failure, Failure) else str(failure)
@@ -181,23 +241,24 @@ def _silent(_label: str, _fraction: float | None) -> None:
     """Nobody watches."""
 
 
-def _write_text(args: argparse.Namespace) -> str:
+def _write_text(args: argparse.Namespace, state: State) -> str:
     """Print what the model writes, and nothing else; what is to be said of it goes to standard error."""
     from explorer.language import foreign_remark
-    from explorer.session.view_options import ViewOptions
     from models.decoding.decode import decode
     from models.files.devices import is_out_of_memory
     from models.opening.open import open_checkpoint
     from models.protocol.errors import NO_MEMORY
 
-    prompt = first_state(args, ViewOptions()).document.prompt
+    prompt, settings = state.document.prompt, _writing(args, state)
+    interventions = [listed.value for listed in state.document.interventions if listed.on]
     last: DecodedStep | None = None
     try:
-        model = open_checkpoint(args.checkpoint, device=args.device, dtype=args.dtype)
+        where = state.placement
+        model = open_checkpoint(state.document.checkpoint, device=where.device, dtype=where.dtype)
         unsuited = _unsuited(args, model.info)
         if unsuited:
             return unsuited
-        options = {**asdict(args.decode_settings), "interventions": args.interventions}
+        options = {**asdict(settings), "interventions": interventions}
         try:
             steps = decode(model, prompt, args.decode, **options)
         except InputError as error:
@@ -209,7 +270,7 @@ def _write_text(args: argparse.Namespace) -> str:
             last = step
         if args.weights:
             with signals_raised():
-                _write_both(args, model, prompt, last)
+                _write_both(args, state, model, prompt, last)
     except Exception as error:
         if is_out_of_memory(error):
             return NO_MEMORY
@@ -223,17 +284,26 @@ def _write_text(args: argparse.Namespace) -> str:
     return ""
 
 
-def _write_both(args: argparse.Namespace, model: Model, prompt: Prompt, last: DecodedStep | None) -> None:
+def _writing(args: argparse.Namespace, state: State) -> DecodeSettings:
+    """How to write: as the options say, or as a session says where there are none."""
+    asked: DecodeSettings = args.decode_settings
+    said = state.document.decoding
+    return said.settings if asked == DecodeSettings() and args.strategy is None and said.chosen else asked
+
+
+def _write_both(args: argparse.Namespace, state: State, model: Model, prompt: Prompt, last: DecodedStep | None) -> None:
     """The weights of the text and of what was written after it; of the text alone where nothing was."""
     from models.decoding.written_run import run_written
     from models.forward.run import run
     from models.views.export import save_weights
 
+    interventions = [listed.value for listed in state.document.interventions if listed.on]
+    words = state.document.view.words
     if last is None:
-        save_weights(run(model, prompt, interventions=args.interventions), args.weights, words=args.words)
+        save_weights(run(model, prompt, interventions=interventions), args.weights, words=words)
     else:
-        trace, generated = run_written(model, prompt, last, args.decode_settings, args.interventions)
-        save_weights(trace, args.weights, generated=generated, words=args.words)
+        trace, generated = run_written(model, prompt, last, _writing(args, state), interventions)
+        save_weights(trace, args.weights, generated=generated, words=words)
 
 
 def _unended(model: Model, last: DecodedStep | None, steps: int) -> str:
@@ -251,7 +321,7 @@ def _unended(model: Model, last: DecodedStep | None, steps: int) -> str:
     return ""
 
 
-def _write_picture(args: argparse.Namespace) -> str:
+def _write_picture(args: argparse.Namespace, asked: Given) -> str:
     size = re.fullmatch(r"(\d{3,4})x(\d{3,4})", args.size)
     if size is None:
         return f"“{args.size}” is no size. Write width x height in pixels, like 1920x1080."
@@ -266,25 +336,24 @@ def _write_picture(args: argparse.Namespace) -> str:
     if width < SMALLEST.width() or height < SMALLEST.height():
         return f"The window does not fit into {args.size}. It needs {SMALLEST.width()}x{SMALLEST.height()} at least."
     with qt_messages_logged():
-        return _write_picture_of(args, width, height, path)
+        return _write_picture_of(args, asked, width, height, path)
 
 
-def _write_picture_of(args: argparse.Namespace, width: int, height: int, path: Path) -> str:
+def _write_picture_of(args: argparse.Namespace, asked: Given, width: int, height: int, path: Path) -> str:
     """Wait for a window that is on no screen to show what `args` ask for. Returns a sentence where it does not."""
     from PySide6.QtCore import QDeadlineTimer, QEventLoop, QTimer
     from PySide6.QtWidgets import QApplication
 
-    from explorer.session.view_options import ViewOptions
     from explorer.settings import Settings
     from explorer.window.display import why_unreadable
     from explorer.window.saving import save_picture
+    from explorer.window.screen import show_screen
     from explorer.window.window import MainWindow
 
     app = QApplication.instance() or QApplication(sys.argv[:1])
     if unreadable := why_unreadable():
         return unreadable
-    first = first_state(args, ViewOptions(words=args.words))
-    window = MainWindow(first, Settings(theme=args.theme or "light"), remembers=False)
+    window = MainWindow(asked.state, Settings(theme=args.theme or "light"), remembers=False)
     window.resize(width, height)
     window.show()
     window.start()
@@ -296,6 +365,8 @@ def _write_picture_of(args: argparse.Namespace, width: int, height: int, path: P
         while not window.is_settled() and not deadline.hasExpired():
             app.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
 
+    settle()
+    show_screen(window.contents, asked.screen)
     settle()
     notice = window.session.state.notice
     if args.cut and notice is not None and isinstance(notice.action, (SetText, SetTarget)):

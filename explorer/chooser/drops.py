@@ -1,4 +1,4 @@
-"""What is dropped on a window or a dialog: a checkpoint, or a picture."""
+"""What is dropped on a window or a dialog: a checkpoint, a picture, or a session."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QMimeData
 
+from models.files.regular_files import open_regular
 from models.files.sample_pictures import SUFFIXES
 
 
@@ -25,3 +26,23 @@ def picture_in(mime: QMimeData) -> str | None:
     urls = mime.urls()
     path = Path(urls[0].toLocalFile()) if len(urls) == 1 and urls[0].isLocalFile() else None
     return str(path) if path is not None and path.suffix.lower() in SUFFIXES and path.is_file() else None
+
+
+def session_in(mime: QMimeData) -> str | None:
+    """The one session file that is being dropped."""
+    urls = mime.urls()
+    path = Path(urls[0].toLocalFile()) if len(urls) == 1 and urls[0].isLocalFile() else None
+    if path is None or not path.is_file():
+        return None
+    return str(path) if path.suffix.lower() == ".attn" or _is_older_session(path) else None
+
+
+def _is_older_session(path: Path) -> bool:
+    """Whether a JSON file is a session of an earlier version, and not of a checkpoint."""
+    if path.suffix.lower() != ".json":
+        return False
+    try:
+        with open_regular(path) as stream:
+            return b'"attention-explorer"' in stream.read(1024)
+    except OSError:
+        return False

@@ -6,8 +6,8 @@ An installed package adds panels of its own: see docs/extending.md.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from functools import cached_property
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
 from typing import ClassVar, TypeVar
 
 from PySide6.QtCore import Qt, Signal
@@ -17,10 +17,12 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from explorer.panels.path import PathEnd, path_of
 from explorer.session.hover import Hover, Pointed
 from explorer.session.intents import Intent, SetView
+from explorer.session.kept import Value
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.theme import LIGHT, Theme
 from explorer.widgets.card import Card
+from explorer.widgets.choices_kept import Choice, choice_of, choose_again, values_of
 from explorer.widgets.path_bar import PathBar
 from models.protocol.request import Request
 from models.protocol.values import CheckpointInfo
@@ -74,6 +76,7 @@ class Panel(QWidget):
         self._asked: Request | None = None
         self._is_off = False
         self._path: tuple[PathBar, PathEnd] | None = None
+        self._choices: dict[str, Choice] = {}
         session.changed.connect(self._on_changed)
         hover.changed.connect(self._on_hover)
 
@@ -144,6 +147,22 @@ class Panel(QWidget):
                 return stop
             stop = stop.nextInFocusChain()
         return None
+
+    def keep(self, name: str, choice: QWidget | Choice) -> None:
+        """Let what is chosen in a widget come back with a session file, under a name that stays the same.
+
+        For choices that are no part of the state: which page is shown, say. A widget may be `Segments`, a check box, a
+        number's field or a slider; of anything else give a `Choice`.
+        """
+        self._choices[name] = choice if isinstance(choice, Choice) else choice_of(choice)
+
+    def chosen(self) -> dict[str, Value]:
+        """What is chosen in what `keep` named."""
+        return self.attempt(partial(values_of, self._choices)) or {}
+
+    def choose_again(self, values: Mapping[str, Value]) -> None:
+        """Go back to what `chosen` gave, in another window or another version of the panel."""
+        self.attempt(partial(choose_again, self._choices, values))
 
     def is_waiting(self) -> bool:
         """Whether it can be seen and still lacks something."""

@@ -79,9 +79,12 @@ def _(result: Loaded, state: State) -> State:
     state = _without_progress(state, result)
     if not _is_wanted_load(state, result):
         return state
-    if state.notice is not None and state.notice.lane != ExportRequest.lane:
-        state = replace(state, notice=None)  # it was said of another model; a file stays written, or not, all the same
+    if state.opening is not None and state.opening.checkpoint == result.request.reference:
+        state = replace(state, document=state.opening, opening=None, restored=True)
     document, before = state.document, state.results.loaded
+    said = state.notice
+    if said is not None and said.lane != ExportRequest.lane and (before is not None or said.lane is not None):
+        state = replace(state, notice=None)  # it was said of another model; a file stays written, or not, all the same
     if document.chat and not result.info.chat:
         document = as_text(document)
         sentence = f"{result.info.name} has no chat template: it reads what the turns say as plain text."
@@ -294,7 +297,7 @@ def _(result: Failure, state: State) -> State:
         loaded = state.results.loaded
         if loaded is not None:
             state = replace(state.with_document(checkpoint=loaded.info.reference), placement=_asked(loaded))
-        state = replace(state, loading=None)
+        state = replace(state, loading=None, opening=None)
     if isinstance(request, ForwardRequest):
         state = replace(state, refused=request.inputs)
         if result.no_figures:

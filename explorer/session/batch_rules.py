@@ -7,12 +7,16 @@ from dataclasses import replace
 from explorer.session.intents import AddTexts, KeepShownText, RemoveText, SetPadding, ShowText
 from explorer.session.rules import rule, with_prompt_of
 from explorer.session.state import State
+from explorer.session.text_limits import MOST_CHARACTERS
 from explorer.session.texts import alone, showing, texts_of, with_more_texts, without_text
 from models.protocol.batch import MOST_TEXTS
 
 
 @rule.register
 def _(intent: AddTexts, state: State) -> State:
+    longest = max((len(text) for text in intent.texts), default=0)
+    if longest > MOST_CHARACTERS:
+        raise ValueError(f"One of these texts has {longest:,} characters, and the window takes {MOST_CHARACTERS:,}.")
     document = with_more_texts(state.document, intent.texts)
     count = len(texts_of(document))
     if count > MOST_TEXTS:

@@ -240,6 +240,11 @@ def decode(content: bytes) -> Document:
     return document.with_branches(_from_branches(file.branches))
 
 
+def members() -> frozenset[str]:
+    """What a file of this version may have, by name."""
+    return frozenset(_File.__struct_fields__)
+
+
 def save(document: Document, path: Path) -> None:
     """Write the file whole or not at all. Raises ValueError with a sentence for the person."""
     content = encode(document)

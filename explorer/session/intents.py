@@ -307,6 +307,14 @@ class RestoreDocument(Intent):
 
 
 @dataclass(frozen=True, slots=True)
+class OpenDocument(Intent):
+    """A document of a session file, on screen once its checkpoint is open. If it cannot be opened nothing changes."""
+
+    document: Document
+    placement: Placement
+
+
+@dataclass(frozen=True, slots=True)
 class Measure(Intent):
     """Begin to measure quality against sentence length, in the place of any measurement under way; None stops it."""
 

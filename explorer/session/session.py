@@ -16,6 +16,7 @@ from explorer.session.reduce import reduce
 from explorer.session.state import Document, State
 from explorer.session.writing_rules import written
 from models.protocol.decoding import DecodeSamplesView, DecodeStepView
+from models.protocol.loading import Loaded
 from models.protocol.request import Lane, Request
 
 
@@ -45,6 +46,8 @@ class Session(QObject):
         self._known_history = (False, False)
         self._queue: deque[Callable[[], None]] = deque()
         self._draining = False
+        self.steps = 0
+        """How often the document was changed by what a person did, undone or redone: what would be lost if it was."""
 
     @property
     def state(self) -> State:
@@ -120,6 +123,11 @@ class Session(QObject):
             self._history.record_passage(before, old.passage, lambda document: written(document, pending, result))
         elif result is None:  # what a person did
             self._history.record(before, intent.merge)
+        elif isinstance(result, Loaded) and old.opening is not None and old.loading == _open_checkpoint(old):
+            self._history.record(before)  # else choosing its checkpoint was recorded
+        else:
+            return
+        self.steps += 1
 
     def _restore(self, walk: Callable[[Document], Document | None]) -> None:
         present = self._state.document
@@ -128,6 +136,7 @@ class Session(QObject):
             return
         self._history.settle(document)
         document = replace(document, view=replace(document.view, painting=present.view.painting))
+        self.steps += 1
         self._replace(reduce(self._state, RestoreDocument(document)))
 
     def _replace(self, new: State) -> None:
@@ -149,3 +158,7 @@ def without_brush(document: Document) -> Document:
     if document.view.painting == "off":
         return document
     return replace(document, view=replace(document.view, painting="off"))
+
+
+def _open_checkpoint(state: State) -> str:
+    return "" if state.results.loaded is None else state.results.loaded.info.reference

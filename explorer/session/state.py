@@ -135,6 +135,7 @@ class State:
     passage: int = 0  # what is being written in one go, and undone at once; 0 when it was broken off
     passages: int = 0  # that there were
     measuring: QualityRequest | None = None  # the next batch of the measurement under way
+    opening: Document | None = None  # of a session file: it comes on screen when its checkpoint has been opened
     restored: bool = False  # the document came whole: the next load keeps its text, the next run its selection
 
     @property

@@ -7,6 +7,7 @@ from dataclasses import replace
 from explorer.session.defaults import END, last_token, within_run
 from explorer.session.intents import (
     OpenCheckpoint,
+    OpenDocument,
     Place,
     RestoreDocument,
     SayInTurn,
@@ -122,13 +123,25 @@ def _(intent: RestoreDocument, state: State) -> State:
     chosen = _choose(state, intent.document.checkpoint)
     if intent.document.inputs != state.document.inputs:
         chosen = another_text(chosen)
-    restored = replace(chosen, document=intent.document, restored=True)
+    restored = replace(chosen, document=intent.document, restored=True, opening=None)
     if chosen.loading is None and restored.up_to_date and restored.ran is not None:
         # nothing runs that could settle it: the selection is for the run on screen
         selection = within_run(restored.document.selection, restored.ran, restored.document.checkpoint)
         return replace(restored.with_document(selection=selection), restored=False)
     # Not clamped: the restored selection belongs to the restored text, which has yet to run.
     return restored
+
+
+@rule.register
+def _(intent: OpenDocument, state: State) -> State:
+    document, loaded = intent.document, state.results.loaded
+    is_open = loaded is not None and loaded.info.reference == document.checkpoint and state.loading is None
+    if is_open and intent.placement == state.placement:
+        return rule(RestoreDocument(document), state)
+    state = broken_off(state)
+    state = without_notice(state.with_document(checkpoint=document.checkpoint), {LoadRequest.lane})
+    state = replace(_with_loading(state, document.checkpoint), placement=intent.placement, refused=None)
+    return replace(state, opening=document)
 
 
 def _choose(state: State, reference: str) -> State:
@@ -142,7 +155,7 @@ def _choose(state: State, reference: str) -> State:
 
 def _with_loading(state: State, reference: str) -> State:
     """A load calls off what was asked of the open model. Nobody would hear of a file that is not written."""
-    state = replace(state, loading=reference)
+    state = replace(state, loading=reference, opening=None)
     if ExportRequest.lane not in state.busy:
         return state
     sentence = "Saving the weights was broken off: another model is opened. No file is left behind."

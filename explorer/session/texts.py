@@ -6,6 +6,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from explorer.session.state import BatchText, Document
+from explorer.session.talking import with_prompt
+from models.protocol.batch import Batch
+from models.protocol.chat import Pair
+from models.protocol.prompt import Prompt, plain_text
 
 
 def texts_of(document: Document) -> tuple[BatchText, ...]:
@@ -75,3 +79,22 @@ def each_text(document: Document, **changes: str | None) -> Document:
         for part in (document.before, document.after)
     ]
     return replace(document, before=others[0], after=others[1], **changes)  # type: ignore[arg-type]
+
+
+def with_prompt_texts(document: Document, prompt: Prompt) -> Document:
+    """The document that reads `prompt`; of a batch, all of its texts."""
+    document = with_prompt(document, prompt)
+    if not isinstance(prompt, Batch):
+        return document
+    targets = prompt.targets or (None,) * len(prompt.texts)
+    texts = tuple(
+        BatchText(one.first, one.second, target) if isinstance(one, Pair) else BatchText(plain_text(one), None, target)
+        for one, target in zip(prompt.texts, targets, strict=True)
+    )
+    return replace(
+        document,
+        before=texts[: prompt.shown],
+        after=texts[prompt.shown + 1 :],
+        target=targets[prompt.shown],
+        padding=prompt.padding,
+    )

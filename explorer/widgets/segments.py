@@ -51,6 +51,10 @@ class Segments(QWidget):
         """Press a button without emitting anything."""
         self._group.button(index).setChecked(True)
 
+    def has(self, index: int) -> bool:
+        """Whether there is such a button."""
+        return self._group.button(index) is not None
+
     def button(self, index: int) -> QPushButton:
         button = self._group.button(index)
         assert isinstance(button, QPushButton)

@@ -55,6 +55,12 @@ class Contents(QWidget):
         self.notice_bar.dismissed.connect(lambda: self.session.dispatch(Show(None)))
         self.panel_bar = NoticeBar()
         """Which panels are left out or switched off, and why: said of no model, so no model's opening takes it away."""
+        self.session_bar = NoticeBar()
+        """That the checkpoint of a session is another one by now."""
+        self.settings_bar = NoticeBar()
+        """That settings, or what is done, cannot be kept on this disk."""
+        self.offer_bar = NoticeBar()
+        """Work of a window that was ended, to go on with."""
         self.input = InputPanel(self.session, self.hover)
         self.dock_host = DockHost()
         self._panels: dict[str, Panel] = {}
@@ -85,13 +91,16 @@ class Contents(QWidget):
         inner.setSpacing(6)
         inner.addWidget(self.notice_bar)
         inner.addWidget(self.panel_bar)
+        for bar in (self.session_bar, self.settings_bar, self.offer_bar):
+            inner.addWidget(bar)
         inner.addWidget(self.input)
         inner.addWidget(self.dock_host, 1)
         column.addLayout(inner, 1)
 
-    def start(self) -> None:
-        """Begin to load, and make the panels that are not seen first."""
-        self.session.start()
+    def start(self, loads: bool = True) -> None:
+        """Begin to load (unless a session file says what), and make the panels that are not seen first."""
+        if loads:
+            self.session.start()
         self._open_panels_in_turn()
 
     def stop(self, patience: float) -> bool:
@@ -114,7 +123,8 @@ class Contents(QWidget):
         self.theme = theme
         for panel in (self.input, self.top_bar.trust, *self._panels.values()):
             panel.attempt(partial(panel.set_theme, theme))
-        for part in (self.dock_host, self.notice_bar, self.panel_bar):
+        bars = (self.notice_bar, self.panel_bar, self.session_bar, self.settings_bar, self.offer_bar)
+        for part in (self.dock_host, *bars):
             part.set_theme(theme)
 
     def _on_changed(self, old: State, new: State) -> None:
@@ -130,6 +140,11 @@ class Contents(QWidget):
         while not self.has_all_panels():
             self._open_next_panel()
         return tuple(self._panels[name] for name in self.dock_host.docks if name in self._panels)
+
+    @property
+    def made_panels(self) -> dict[str, Panel]:
+        """Those that there are so far, by name."""
+        return dict(self._panels)
 
     def has_all_panels(self) -> bool:
         """Whether every panel has been made, also those of other packages."""

@@ -1,4 +1,4 @@
-"""The dialogs of files: pictures, weights and sessions, and what is said where a file cannot be used."""
+"""The dialogs of files: pictures and weights, and what is said where a file cannot be used."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from explorer.session.intents import AddTexts, OpenCheckpoint, RestoreDocument, SetPicture, Show
+from explorer.session.intents import AddTexts, OpenCheckpoint, SetPicture, Show
 from explorer.session.session import Session
 from explorer.session.state import Notice
 from explorer.widgets.save_dialog import Kind, ask_where_to_save
@@ -16,7 +16,6 @@ from models.files.weights_path import weights_path
 from models.protocol.errors import ExplorerError
 from models.protocol.export import ExportRequest
 
-SESSION = Kind("Attention Explorer session", ".json")
 PICTURES = (Kind("PNG", ".png"), Kind("JPEG", ".jpg", (".jpeg",)))
 WEIGHTS = (Kind("NumPy", ".npz"), Kind("safetensors", ".safetensors"))
 
@@ -86,35 +85,6 @@ class FileDialogs:
             return
         if path is not None:
             self.session.request(ExportRequest(run=ran.run, path=str(path), words=words))
-
-    def save_session(self) -> None:
-        """Let the person save what they chose (not what was computed) as a session file."""
-        file = ask_where_to_save(self._window, "Save the session", "attention.json", (SESSION,))
-        if file is None:
-            return
-        from explorer.session import files
-
-        try:
-            files.save(self.session.state.document, file)
-        except ValueError as error:
-            self.session.dispatch(Show(Notice("error", str(error))))
-        else:
-            self.session.dispatch(Show(Notice("info", f"The session is saved: {file}.")))
-
-    def open_session(self) -> None:
-        """Let the person go back to a session that was saved. A file that is no session changes nothing."""
-        path, _ = QFileDialog.getOpenFileName(self._window, "Open a session", "", SESSION.filter)
-        if not path:
-            return
-        from explorer.session import files
-
-        try:
-            document = files.load(Path(path))
-        except ValueError as error:
-            self.session.dispatch(Show(Notice("error", str(error))))
-            return
-        self.session.dispatch(Show(None))
-        self.session.dispatch(RestoreDocument(document))
 
 
 def _weights_path(typed: Path, kind: Kind) -> Path:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable
 from itertools import pairwise
 from typing import Literal
 
-from PySide6.QtCore import QByteArray, QSize, Qt
+from PySide6.QtCore import QByteArray, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QSizePolicy, QTabBar, QTabWidget, QVBoxLayout, QWidget
 
@@ -66,10 +67,12 @@ class Grip(QWidget):
 class _Place(QWidget):
     """What is inside a dock: its panel, once there is one, shown and hidden with the dock."""
 
+    shown_or_hidden = Signal()
+
     def __init__(self, dock: QDockWidget) -> None:
         super().__init__()
         self._panel: Panel | None = None
-        self._can_be_seen = False
+        self.can_be_seen = False
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         # Qt moves a dock behind a tab out of sight but calls it visible; its panel has to know, for it asks the engine
@@ -85,7 +88,7 @@ class _Place(QWidget):
         layout = self.layout()
         assert layout is not None
         layout.addWidget(panel)
-        panel.setVisible(self._can_be_seen)  # inside by now: outside it would be a window of its own
+        panel.setVisible(self.can_be_seen)  # inside by now: outside it would be a window of its own
 
     def take_focus(self) -> None:
         """Give the keyboard to the panel."""
@@ -96,13 +99,18 @@ class _Place(QWidget):
         stop.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def _show(self, can_be_seen: bool) -> None:
-        self._can_be_seen = can_be_seen
+        if can_be_seen != self.can_be_seen:
+            self.can_be_seen = can_be_seen
+            self.shown_or_hidden.emit()
         if self._panel is not None:
             self._panel.setVisible(can_be_seen)
 
 
 class DockHost(QMainWindow):
     """The part of the window that holds the docks."""
+
+    front_changed = Signal()
+    """A panel came to the front, or went behind another."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -128,7 +136,9 @@ class DockHost(QMainWindow):
         dock = QDockWidget(title)
         dock.setObjectName(name)  # what saveState calls it
         dock.setTitleBarWidget(Grip(title))
-        dock.setWidget(_Place(dock))
+        place = _Place(dock)
+        place.shown_or_hidden.connect(self.front_changed)
+        dock.setWidget(place)
         self.docks[name] = dock
         self.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, dock)
 
@@ -232,6 +242,24 @@ class DockHost(QMainWindow):
         place = self.docks[name].widget() if name in self.docks else None
         if isinstance(place, _Place):
             place.take_focus()
+
+    def open_panels(self) -> tuple[str, ...]:
+        """Names of the panels that are not closed."""
+        return tuple(name for name, dock in self.docks.items() if not dock.isHidden())
+
+    def front_panels(self) -> tuple[str, ...]:
+        """Names of the panels that can be seen: of each group of tabs one."""
+        places = {name: dock.widget() for name, dock in self.docks.items()}
+        return tuple(name for name, place in places.items() if isinstance(place, _Place) and place.can_be_seen)
+
+    def show_panels(self, known: Container[str], opened: Container[str], front: Iterable[str]) -> None:
+        """Of the panels that are `known` open those that were `opened`, and bring to the `front` which was there."""
+        for name, dock in self.docks.items():
+            if name in known:
+                dock.setVisible(name in opened)
+        for name in front:
+            if name in self.docks:
+                self.raise_panel(name)
 
     def _name_tabs(self) -> None:
         """Say in each tab's tooltip what its panel is for. Qt makes the tab bars itself, when docks become tabs."""

@@ -16,6 +16,8 @@ from explorer.session.state import State
 from explorer.theme import SEQUENTIAL_MAPS, ThemeName
 from explorer.window.dialogs import FileDialogs
 from explorer.window.docks import DockHost
+from explorer.window.sessions import Sessions
+from explorer.window.states_menu import StatesMenu
 from explorer.window.top_bar import TopBar
 
 _KEYS = {"flow": "F4"}
@@ -30,6 +32,9 @@ class Menued(Protocol):
     top_bar: TopBar
     dock_host: DockHost
     dialogs: FileDialogs
+    sessions: Sessions
+    recent_menu: QMenu  # sessions opened lately
+    states_menu: StatesMenu
     theme_name: ThemeName
     panel_menus: tuple[QMenu, QMenu]  # which panels are open, and going to one
 
@@ -39,6 +44,7 @@ class Menued(Protocol):
     def reset_layout(self) -> None: ...
     def heads_side_by_side(self) -> None: ...
     def set_theme_name(self, name: ThemeName) -> None: ...
+    def show_notes(self) -> None: ...
     def scale_text(self, factor: float) -> None: ...
     def set_full_screen(self, full: bool) -> None: ...
 
@@ -46,7 +52,14 @@ class Menued(Protocol):
 def build_menus(window: Menued) -> dict[str, QAction]:
     """Fill the menu bar; the actions by name, so that others can trigger and tests can find them."""
     actions: dict[str, QAction] = {}
-    for title, fill in (("&File", _file), ("&Edit", _edit), ("&Run", _run), ("&View", _view), ("&Help", _help)):
+    for title, fill in (
+        ("&File", _file),
+        ("&Edit", _edit),
+        ("&Run", _run),
+        ("&View", _view),
+        ("&States", _states),
+        ("&Help", _help),
+    ):
         menu = window.menuBar().addMenu(title)
         menu.setToolTipsVisible(True)
         fill(window, menu, actions)
@@ -74,10 +87,12 @@ def _add(
 
 
 def _file(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
-    files = window.dialogs
+    files, sessions = window.dialogs, window.sessions
     tip = "Shipped ones, those opened lately, a folder, a GGUF file, or a name on Hugging Face"
     _add(menu, actions, "open", "&Open a checkpoint…", "Ctrl+O", window.choose_checkpoint, tip)
-    _add(menu, actions, "open_session", "Open a &session…", "Ctrl+Shift+O", files.open_session)
+    _add(menu, actions, "open_session", "Open a &session…", "Ctrl+Shift+O", sessions.open)
+    window.recent_menu.setTitle("Open &recent")
+    menu.addMenu(window.recent_menu)
     look = _add(menu, actions, "open_picture", "Open a p&icture…", "Ctrl+Shift+P", files.open_picture)
     look.setToolTip("For a vision model to look at")
 
@@ -88,8 +103,9 @@ def _file(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
     window.session.changed.connect(enable)
     enable(None, window.session.state)
     menu.addSeparator()
-    tip = "The checkpoint's name, the text, its branches, the selection and the interventions"
-    _add(menu, actions, "save_session", "&Save the session…", "Ctrl+S", files.save_session, tip)
+    tip = "What you chose: checkpoint, text, branches, selection, interventions, panels, the states kept, and notes"
+    _add(menu, actions, "save_session", "&Save the session", "Ctrl+S", sessions.save, tip)
+    _add(menu, actions, "save_session_as", "Save the session &as…", "", sessions.save_as, tip)
     _add(menu, actions, "picture", "Save a &picture of the window…", "Ctrl+Shift+S", files.save_picture)
     _add(
         menu,
@@ -253,6 +269,24 @@ def _switch(window: Menued, menu: QMenu, actions: dict[str, QAction], option: st
     window.session.changed.connect(follow)
     follow(None, window.session.state)
     actions[option] = action
+
+
+def _states(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
+    states = window.states_menu
+    tip = "Keep all that is on screen under a name, to go back to it; the session file holds it"
+    _add(menu, actions, "keep_state", "&Keep this state…", "Ctrl+K", states.keep, tip)
+    renew = _add(menu, actions, "renew_state", "&Replace the state you are in", "", states.renew)
+    renew.setToolTip("Keep what is on screen now under its name")
+    _add(
+        menu, actions, "notes", "States and &notes…", "Ctrl+Shift+K", window.show_notes, "Rename, order, delete; notes"
+    )
+    menu.addSeparator()
+    walked = (
+        _add(menu, actions, "next_state", "Ne&xt state", "Ctrl+PgDown", partial(window.sessions.walk, 1)),
+        _add(menu, actions, "previous_state", "&Previous state", "Ctrl+PgUp", partial(window.sessions.walk, -1)),
+    )
+    menu.addSeparator()
+    states.fill(menu, walked, renew)
 
 
 def _help(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:

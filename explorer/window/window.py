@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent
@@ -19,6 +21,7 @@ from explorer.window.shell import Shell
 if TYPE_CHECKING:
     # imported by `fill`, once the window has been painted
     from explorer.chooser.chooser import Chooser
+    from explorer.compute.background import Background
     from explorer.compute.bridge import Bridge
     from explorer.compute.worker import EngineLike
     from explorer.panels.base import Panel
@@ -27,13 +30,21 @@ if TYPE_CHECKING:
     from explorer.session.session import Session
     from explorer.session.state import State
     from explorer.widgets.notice_bar import NoticeBar
+    from explorer.window.autosave import Autosave
     from explorer.window.contents import Contents
     from explorer.window.dialogs import FileDialogs
     from explorer.window.docks import DockHost
+    from explorer.window.notes import NotesWindow
+    from explorer.window.sessions import Sessions
+    from explorer.window.states_menu import StatesMenu
     from explorer.window.top_bar import TopBar
 
 STOP_SECONDS = 3.0
 """How long a closed window waits for its threads: an import of torch cannot be called off."""
+
+
+WRITE_SECONDS = 1.0
+"""How long it waits for a session that is being saved."""
 
 
 class MainWindow(Shell):
@@ -45,7 +56,11 @@ class MainWindow(Shell):
     closed = Signal()
     """The window was closed, and its engine's thread has ended or was left to itself (`stopped`)."""
 
+    first_session: Path | None = None
+    """The session file to begin with."""
+
     _is_filled = False
+    _has_said_settings = False
     contents: Contents
     session: Session
     hover: Hover
@@ -57,6 +72,9 @@ class MainWindow(Shell):
     dock_host: DockHost
     dialogs: FileDialogs
     panel_menus: tuple[QMenu, QMenu]
+    sessions: Sessions
+    recent_menu: QMenu
+    states_menu: StatesMenu
 
     def __init__(
         self,
@@ -69,6 +87,11 @@ class MainWindow(Shell):
         super().__init__(settings or Settings(), theme_now)
         self._engine_factory = engine_factory
         self._remembers = remembers
+        self._remembered = remembered.copy_of(self.settings)
+        """The settings as they were read or written last."""
+        self.autosave: Autosave | None = None
+        self._notes: NotesWindow | None = None
+        self._disk: Background | None = None  # writes settings, once there is something in the window
         self.stopped = False
         """Whether the window was closed and its engine's thread has ended."""
         self.menus: dict[str, QAction] = {}
@@ -79,17 +102,26 @@ class MainWindow(Shell):
 
     def fill(self, state: State) -> None:
         """Put a session into the empty window, and into its input the keys that were pressed meanwhile."""
+        from explorer.compute.background import Background
         from explorer.compute.worker import open_engine
         from explorer.window.contents import Contents
         from explorer.window.dialogs import FileDialogs
         from explorer.window.menus import build_menus, fill_panel_menus
+        from explorer.window.sessions import Sessions
+        from explorer.window.states_menu import StatesMenu
 
         self.contents = contents = Contents(state, self.theme, self._engine_factory or open_engine)
         self.session, self.hover, self.bridge = contents.session, contents.hover, contents.bridge
         self.top_bar, self.input, self.dock_host = contents.top_bar, contents.input, contents.dock_host
         self.notice_bar, self.panel_bar = contents.notice_bar, contents.panel_bar
         self.dialogs = FileDialogs(self, self.session)
+        self.sessions = Sessions(self, contents)
+        self.sessions.changed.connect(self._show_title)
+        self.sessions.used.connect(self._on_session_used)
         self.panel_menus = QMenu(self), QMenu(self)
+        self.recent_menu = QMenu(self)
+        self.recent_menu.aboutToShow.connect(self._fill_recent)
+        self.states_menu = StatesMenu(self, self.sessions)
         self.top_bar.open_asked.connect(self.choose_checkpoint)
         self.input.picture_asked.connect(self.dialogs.open_picture)
         self.input.texts_asked.connect(self.dialogs.open_texts)
@@ -100,6 +132,9 @@ class MainWindow(Shell):
         self.top_bar.set_recent(self.settings.recent)
         self.setCentralWidget(contents)
         contents.arrange(self.settings)
+        if self._remembers:
+            self._disk = Background("settings", self)
+            self._keep_what_is_done()
         self._is_filled = True
         if self.isVisible():
             contents.show()  # now, and not when Qt comes to it: its text is what the next key is for
@@ -129,16 +164,49 @@ class MainWindow(Shell):
             self._chooser.recent_changed.connect(lambda: self.top_bar.set_recent(self.settings.recent))
         return self._chooser
 
+    def _keep_what_is_done(self) -> None:
+        """Write it to a file beside the settings, and offer what an ended window has left there."""
+        from explorer.window.autosave import Autosave
+
+        self.autosave = Autosave(self.sessions, self.contents)
+        self.autosave.failed.connect(partial(self.contents.settings_bar.show_notice, "warning"))
+
     def start(self) -> None:
-        """Begin to load, once what is on screen so far has been painted."""
+        """Begin to load, once what is on screen so far has been painted: the `first_session`, where there is one."""
         self.input.focus_text()
-        self.once_painted(self.contents.start)
+        self.once_painted(self._start)
+
+    def _start(self) -> None:
+        session = self.first_session
+        self.contents.start(loads=session is None)
+        if session is not None:
+            self.sessions.open_path(session, failed=self.session.start)
+        if self.autosave is not None:
+            self.autosave.offer()
+
+    def say(self, kind: Literal["info", "warning", "error"], sentence: str) -> None:
+        """Put a sentence before the person."""
+        from explorer.session.intents import Show
+        from explorer.session.state import Notice
+
+        self.session.dispatch(Show(Notice(kind, sentence)))
 
     # what the menus and buttons do
 
     def choose_checkpoint(self) -> None:
         """Let the person choose a checkpoint, see what it is, and open it."""
         self.chooser.show(self, self.theme)
+
+    def show_notes(self) -> None:
+        """Show the window of states and notes, beside this one."""
+        from explorer.window.notes import NotesWindow
+
+        if self._notes is None:
+            self._notes = NotesWindow(self.sessions, self)
+            self._notes.keep.clicked.connect(self.states_menu.keep)
+        self._notes.show()
+        self._notes.raise_()
+        self._notes.activateWindow()
 
     def reset_layout(self) -> None:
         self.dock_host.arrange(self.settings.text_scale)
@@ -149,6 +217,7 @@ class MainWindow(Shell):
     def set_theme_name(self, name: ThemeName) -> None:
         self.settings.theme = self.theme_name = name
         self.apply_theme()
+        self._write_settings()
 
     def scale_text(self, factor: float) -> None:
         """Make all text larger or smaller; 0 sets it back."""
@@ -165,10 +234,41 @@ class MainWindow(Shell):
     def _on_changed(self, old: State, new: State) -> None:
         loaded = new.results.loaded
         if loaded is not None and loaded is not old.results.loaded:
-            self.setWindowTitle(f"{loaded.info.name} - Attention Explorer")
+            self._show_title()
             if not loaded.info.shipped and not loaded.info.borrowed:
                 self.settings.recent = remembered.with_recent(self.settings.recent, loaded.info.reference)
                 self.top_bar.set_recent(self.settings.recent)
+                self._write_settings()
+
+    def _show_title(self) -> None:
+        loaded, name = self.session.state.results.loaded, self.sessions.title
+        model = "" if loaded is None else f"{loaded.info.name} - "
+        self.setWindowTitle(f"{f'{name}[*] - ' if name else ''}{model}Attention Explorer")
+        self.setWindowModified(bool(name) and not self.sessions.is_saved)
+
+    def _on_session_used(self, path: str) -> None:
+        recent = self.settings.recent_sessions
+        self.settings.recent_sessions = remembered.with_recent(recent, str(Path(path).absolute()))
+        self._write_settings()
+
+    def _fill_recent(self) -> None:
+        """List the sessions opened lately, and what ended windows have left."""
+        self.recent_menu.clear()
+        for path in self.settings.recent_sessions:
+            action = self.recent_menu.addAction(Path(path).name.replace("&", "&&"))
+            action.setToolTip(path)
+            action.setEnabled(Path(path).is_file())
+            action.triggered.connect(partial(self.sessions.open_path, Path(path)))
+        left = [] if self.autosave is None else self.autosave.left
+        if left and not self.recent_menu.isEmpty():
+            self.recent_menu.addSeparator()
+        for title, file in left:
+            action = self.recent_menu.addAction(f"Not saved: {title}".replace("&", "&&"))
+            assert self.autosave is not None
+            action.triggered.connect(partial(self.autosave.open_left, file))
+        if self.recent_menu.isEmpty():
+            self.recent_menu.addAction("No session was opened yet").setEnabled(False)
+        self.recent_menu.setToolTipsVisible(True)
 
     def _on_panel_put_away(self, name: str) -> None:
         if action := self.menus.get(f"show_{name}"):
@@ -188,10 +288,25 @@ class MainWindow(Shell):
             if layout is not None:
                 self.settings.layout, self.settings.layout_version = layout, LAYOUT_VERSION
             self.settings.view = self.session.state.document.view.lasting
-        remembered.save(self.settings)
+        remembered.save(self.settings, self._remembered)
+
+    def _write_settings(self) -> None:
+        """Write what this window has changed of the settings."""
+        if self._disk is not None:
+            now = remembered.copy_of(self.settings)
+            self._disk.run(partial(remembered.save, now, self._remembered), partial(self._on_settings_written, now))
+
+    def _on_settings_written(self, written: Settings, sentence: str | Exception) -> None:
+        if not sentence:
+            self._remembered = written
+        elif self._is_filled and not self._has_said_settings:
+            self._has_said_settings = True
+            self.contents.settings_bar.show_notice("warning", f"{sentence} What you set will be forgotten.")
 
     def closeEvent(self, event: QCloseEvent) -> None:
         close_dialogs(self)
+        if self._disk is not None:
+            self._disk.stop(STOP_SECONDS, finish=True)
         if self._remembers:
             self._remember()
         self.hide()  # the threads may need a moment to stop
@@ -200,31 +315,41 @@ class MainWindow(Shell):
         self.closed.emit()
 
     def _stop_threads(self, deadline: float) -> bool:
-        """End the engine's thread and the chooser's; whether both ended by `deadline`, a time of `time.monotonic`."""
+        """End the threads of engine, chooser and files; whether all ended by `deadline`, a time of `time.monotonic`."""
         running: list[Contents | Chooser] = [self.contents] if self._is_filled else []
         if self._chooser is not None:
             running.append(self._chooser)
         for one in running:
             one.stop(0)  # all are told before any is waited for
-        ended = [one.stop(max(0.0, deadline - time.monotonic())) for one in running]
+        ended = []
+        if self._is_filled:  # these have to write, which takes a moment; a checkpoint that is being read is given up
+            ended.append(self.sessions.stop(WRITE_SECONDS))
+            if self.autosave is not None:
+                ended.append(self.autosave.stop(max(WRITE_SECONDS, deadline - time.monotonic())))
+        ended += [one.stop(max(0.0, deadline - time.monotonic())) for one in running]
         return all(ended)
 
     # a folder or a file dropped on the window
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        from explorer.chooser.drops import checkpoint_in
+        from explorer.chooser.drops import checkpoint_in, session_in
 
-        if self._is_filled and checkpoint_in(event.mimeData()) is not None:
+        if self._is_filled and (checkpoint_in(event.mimeData()) or session_in(event.mimeData())):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        from explorer.chooser.drops import checkpoint_in, picture_in
+        from explorer.chooser.drops import checkpoint_in, picture_in, session_in
         from explorer.session.intents import OpenCheckpoint
 
         picture = picture_in(event.mimeData())
         if picture is not None:
             event.acceptProposedAction()
             self.dialogs.look_at(picture)
+            return
+        session = session_in(event.mimeData())
+        if session is not None:
+            event.acceptProposedAction()
+            self.sessions.open_path(Path(session))
             return
         reference = checkpoint_in(event.mimeData())
         if reference is not None:

@@ -28,6 +28,9 @@ SHIPPED = (
     "vit-quickdraw",
 )
 
+FIRST = SHIPPED[0]
+"""What a first start opens."""
+
 DATE_MODELS = ("dates-bahdanau", "dates-luong", "dates-bottleneck")
 RECURRENT_TRANSLATORS = ("recurrent-en-es-bahdanau", "recurrent-en-es-bottleneck")
 TRANSFORMER_TRANSLATOR = "en-es"

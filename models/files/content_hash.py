@@ -27,7 +27,7 @@ def content_hash(info: CheckpointInfo, should_stop: Callable[[], bool] = never) 
         return {}
     folder = Path(info.folder)
     files = [folder / info.gguf] if info.gguf else weight_files(folder)
-    return {file.name: _hash(file, should_stop) for file in files}
+    return {file.name: hash_of_file(file, should_stop) for file in files}
 
 
 def revision_of(info: CheckpointInfo) -> str | None:
@@ -37,18 +37,39 @@ def revision_of(info: CheckpointInfo) -> str | None:
     return parts[place + 1] if place + 1 < len(parts) and re.fullmatch("[0-9a-f]{40}", parts[place + 1]) else None
 
 
-def _hash(file: Path, should_stop: Callable[[], bool]) -> str:
+def known_hash_of_file(file: Path) -> str | None:
+    """SHA-256 of a file that was read before and has not changed; None for one that would have to be read.
+
+    Raises:
+        OSError: it is not there.
+    """
     whole = file.resolve()
     if whole.parent.name == "blobs" and re.fullmatch("[0-9a-f]{64}", whole.name):
         return whole.name  # a hub's cache calls it so, and what was fetched was held against it
-    stat = whole.stat()
-    key = (whole, stat.st_mtime_ns, stat.st_size)
-    if key not in _known:
+    return _known.get(_key(whole))
+
+
+def hash_of_file(file: Path, should_stop: Callable[[], bool] = never) -> str:
+    """SHA-256 of a file, in hexadecimal.
+
+    Raises:
+        Cancelled: `should_stop` said so.
+        OSError: it cannot be read.
+    """
+    known = known_hash_of_file(file)
+    if known is None:
+        whole = file.resolve()
+        key = _key(whole)
         digest = hashlib.sha256()
         with open_regular(whole) as content:
             while block := content.read(_BLOCK):
                 if should_stop():
                     raise Cancelled
                 digest.update(block)
-        _known[key] = digest.hexdigest()
-    return _known[key]
+        known = _known[key] = digest.hexdigest()
+    return known
+
+
+def _key(whole: Path) -> tuple[Path, int, int]:
+    stat = whole.stat()
+    return whole, stat.st_mtime_ns, stat.st_size

@@ -35,7 +35,7 @@ def read_picture(source: str | Path | np.ndarray, channels: int) -> ReadPicture:
     of grey are scaled to 8: transformers cuts all above 255 to white.
 
     Args:
-        source: a path, "sample:NAME", or an array (height, width) or (height, width, 3), uint8 or 0 to 1.
+        source: a path, "sample:NAME", or an array (height, width) or (height, width, 3 or 4), uint8 or 0 to 1.
 
     Raises:
         InputError: no picture, one that is broken or too large; the sentence says which.
@@ -86,12 +86,7 @@ def _too_large(name: str) -> InputError:
 
 def _from_array(array: np.ndarray) -> Image.Image:
     shape = array.shape
-    if array.ndim == 3 and array.size and shape[2] == 4:  # image processors refuse it too
-        raise InputError(
-            f"An array of shape {shape} has an alpha channel, of which no image processor says what becomes of it. "
-            "Give array[..., :3], or put the picture on the ground that it is meant for."
-        )
-    if array.ndim not in (2, 3) or array.size == 0 or (array.ndim == 3 and shape[2] not in (1, 3)):
+    if array.ndim not in (2, 3) or array.size == 0 or (array.ndim == 3 and shape[2] not in (1, 3, 4)):
         raise InputError(f"An array of shape {shape} is no picture: it is (height, width) or (height, width, 3).")
     if array.shape[0] * array.shape[1] > MOST_PIXELS:
         raise _too_large("The array")

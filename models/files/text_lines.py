@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from models.files.regular_files import open_regular
 from models.protocol.batch import MOST_TEXTS
 from models.protocol.errors import ExplorerError
 
@@ -18,7 +19,7 @@ def read_lines(path: str | Path) -> tuple[str, ...]:
     """
     path = Path(path)
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             content = file.read(MOST_BYTES + 1)
     except OSError as cause:
         raise ExplorerError(f"{path.name} could not be read ({cause.strerror}).") from cause

@@ -46,8 +46,7 @@ def classes_at(model: Model, trace: Trace, position: int) -> tuple[Candidate, ..
     head = head_of(model)
     rows = range(len(trace.tokens)) if head.of == "span" else [position]
     logits = trace.logits_at(rows).float().cpu()  # (rows, classes)
-    read = _without_padding(trace, logits) if head.of == "span" else logits
-    shares, at = shares_of(read, head), position if head.of == "span" else 0
+    shares, at = shares_of(logits, head), position if head.of == "span" else 0
     made = [_candidate(logits[at], shares[at], i, head.labels[i]) for i in range(logits.shape[1])]
     return tuple(made if head.of == "span" else sorted(made, key=lambda candidate: -candidate.logit))
 
@@ -68,20 +67,13 @@ def best_of_tokens(model: Model, trace: Trace) -> tuple[Candidate, ...]:
 def ends_of_span(model: Model, trace: Trace, top: int) -> tuple[tuple[Candidate, ...], tuple[Candidate, ...]]:
     """The likeliest tokens for the start and for the end of an answer, by position (`id`) and label."""
     head = head_of(model)
-    logits = _without_padding(trace, trace.logits_at(range(len(trace.tokens))).float().cpu())  # (tokens, 2)
+    logits = trace.logits_at(range(len(trace.tokens))).float().cpu()  # (tokens, 2)
     shares = shares_of(logits, head)
     ends = []
     for column in range(2):
-        count = int(logits[:, column].isfinite().sum())
-        best = torch.topk(logits[:, column], min(top, count)).indices.tolist()
+        best = torch.topk(logits[:, column], min(top, len(logits))).indices.tolist()
         ends.append(tuple(_candidate(logits[:, column], shares[:, column], i, trace.tokens[i].label) for i in best))
     return ends[0], ends[1]
-
-
-def _without_padding(trace: Trace, logits: Tensor) -> Tensor:
-    """Logits (tokens, 2) of a span, in which no padding has a share: an answer is of the text."""
-    padding = torch.tensor([token.padding for token in trace.tokens])
-    return logits.masked_fill(padding[:, None], -math.inf)
 
 
 def _candidate(logits: Tensor, shares: Tensor, id_: int, label: str) -> Candidate:

@@ -36,8 +36,8 @@ class AlignmentView(Result):
     """
 
     request: AlignmentRequest
-    weights: np.ndarray  # (target tokens, source tokens) float32, rows sum to 1; 0 in rows of padding
+    weights: np.ndarray  # (target tokens, source tokens) float32, rows sum to 1
     likelihoods: (
         np.ndarray
-    )  # (target tokens,) float32: of what each row wrote, the product over a word; NaN for the last and for padding
+    )  # (target tokens,) float32: of what each row wrote, the product over a word; NaN for the last
     description: str  # "mean over the 8 heads of cross-attention layer 2"

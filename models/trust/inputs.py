@@ -40,9 +40,6 @@ def report_on_input(model: Model, given: Any, trace: Trace) -> InputReport | Non
     found = first_difference(model, ours, wanted)
     if found:
         return InputReport(f"{found} {call} was asked again.", equal=False)
-    found = _target_difference(model, trace)
-    if found:
-        return InputReport(f"Of the target: {found} {call} was asked again.", equal=False)
     twice = _starts_twice(model, wanted["input_ids"])
     if isinstance(model.tokenizer, PlainTokenizer):
         story = (
@@ -74,17 +71,6 @@ def first_difference(model: Model, ours: Mapping[str, Sequence[int]], wanted: Ma
             f"{theirs[place]} ({model.piece(theirs[place])})."
         )
     return ""
-
-
-def _target_difference(model: Model, trace: Trace) -> str:
-    """Where the ids of a target that was typed part from the tokenizer's own, as a sentence; "" where they do not."""
-    typed = None if trace.origin is None else trace.origin.target
-    if not typed or not trace.source or isinstance(model.tokenizer, GivenTokenizer | PlainTokenizer):
-        return ""
-    text = _SURROGATES.sub("\ufffd", typed)
-    wanted = model.tokenizer(text_target=text, add_special_tokens=False)["input_ids"]
-    said = [token.id for token in trace.tokens if not token.padding][1:]  # after the start token
-    return first_difference(model, {"input_ids": said}, {"input_ids": wanted})
 
 
 def _own_call(model: Model, given: str | Chat | Pair) -> tuple[dict[str, list[int]], str]:

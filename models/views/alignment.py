@@ -17,7 +17,6 @@ from models.protocol.words import Words
 def answer(request: AlignmentRequest, context: Context) -> AlignmentView:
     trace = context.run(request.run).trace
     weights, likely = mean_weights(trace, request.site, request.head), likelihoods(trace)
-    weights[[i for i, token in enumerate(trace.tokens) if token.padding]] = 0.0  # it writes nothing
     if request.words:
         written = Words.written(trace.tokens)
         weights = merged_weights(weights, written, Words.of(trace.source))
@@ -56,7 +55,7 @@ def likelihoods(trace: Trace) -> np.ndarray:
     """How likely each target token was where it was written, given the source and what stood before it.
 
     (target tokens,) float32 in the rows of `mean_weights`: entry i is the probability of token i + 1 after token i, and
-    the last one is NaN, since nothing was written there, and so is padding.
+    the last one is NaN, since nothing was written there.
     """
     found = np.full(len(trace.tokens), np.nan, np.float32)
     for rows, logits in trace.logit_blocks():
@@ -64,8 +63,6 @@ def likelihoods(trace: Trace) -> np.ndarray:
         p = torch.softmax(logits[: len(written)].float(), dim=-1)  # (rows, vocabulary)
         ids = torch.tensor(written, dtype=torch.long, device=p.device)
         found[rows[: len(written)]] = p.gather(1, ids[:, None])[:, 0].cpu().numpy()
-    pairs = zip(trace.tokens, trace.tokens[1:], strict=False)
-    found[[i for i, (token, after) in enumerate(pairs) if token.padding or after.padding]] = np.nan
     return found
 
 

@@ -16,6 +16,7 @@ from explorer.session.intents import OpenCheckpoint, SelectCell, SelectHead, Sel
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.widgets.card import Card
+from explorer.widgets.choices_kept import number_choice
 from explorer.widgets.number_text import percent_text
 from explorer.widgets.page import PageOrInvitation, page_of, wrapped
 from explorer.widgets.segments import Segments
@@ -79,6 +80,7 @@ class AlignmentPanel(Panel):
         self._names: tuple[list[str], list[str]] = ([], [])  # of the source's and the target's words
         self.modes = Segments(_CHOICES, "Which heads")
         self.modes.chosen.connect(self.show_mode)
+        self.keep("heads", number_choice(lambda: self._mode, self.show_mode, range(len(_CHOICES))))
         self.note = wrapped(_OTHER_STACK, "dim")
         self.sentence = wrapped(role="title")
         self.ribbons = Ribbons()
@@ -171,7 +173,7 @@ class AlignmentPanel(Panel):
             [
                 WeightRow(
                     name=target,
-                    value=f"← {sources[source]}" if weights.any() else "",  # padding attends to nothing here
+                    value=f"← {sources[source]}",
                     cells=(WeightCell(float(weights[source]), f"{weights[source]:.2f}", _likely(likelihood)),),
                     tooltip=f"“{target}” {_came(target, ran)} {weights[source]:.6f} of the weight on "
                     + f"“{sources[source]}”"

@@ -95,6 +95,8 @@ class CellPanel(Panel):
         self.card.set_content(self.pages)
         self.card.set_path(self.show_path("cell"))
         self.fill(self.card)
+        self.keep("largest first", self.by_size)
+        self.keep("all keys", self.all_keys)
 
     def _make_widgets(self) -> None:
         self.by_size = QCheckBox("Largest first")

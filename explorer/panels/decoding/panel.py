@@ -60,6 +60,7 @@ class DecodingPanel(Panel):
         self.card.add_control(self.view.again)
         self.card.add_control(self.view.use)
         self.card.set_content(self.view)
+        self.keep("page", self.view.tabs)
         self.fill(self.card)
         self._connect()
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 from PySide6.QtCore import QEvent, QMimeData, QSize, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QKeySequence, QResizeEvent, QTextCursor
+from PySide6.QtGui import QInputMethodEvent, QKeyEvent, QKeySequence, QResizeEvent, QTextCursor
 from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QWidget
 
-MOST_CHARACTERS = 200_000
-"""Beyond this a key press takes longer than the eye forgives (measured: 24 ms at 200,000 characters in one line)."""
+from explorer.session.text_limits import MOST_CHARACTERS
+from explorer.widgets.long_words import wrap_for
 
 _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
@@ -49,6 +49,8 @@ class TextInput(QPlainTextEdit):
         self._shown_text = text
         self._setting = True
         try:
+            self.clear()
+            wrap_for(self, text)
             self.setPlainText(_LONE_SURROGATE.sub("\ufffd", text))
             self.moveCursor(QTextCursor.MoveOperation.End)
         finally:
@@ -73,6 +75,7 @@ class TextInput(QPlainTextEdit):
                 "Nothing was pasted. Paste a shorter part of it."
             )
             return
+        wrap_for(self, text)
         self.insertPlainText(text)
 
     def sizeHint(self) -> QSize:
@@ -85,7 +88,19 @@ class TextInput(QPlainTextEdit):
             else:
                 self.submitted.emit()
             return
+        if event.text().isprintable() and event.text() and self._is_full():
+            self.refused.emit(f"The input takes {MOST_CHARACTERS:,} characters, and has them all.")
+            return
         super().keyPressEvent(event)
+
+    def inputMethodEvent(self, event: QInputMethodEvent) -> None:
+        if event.commitString() and self._is_full():
+            self.refused.emit(f"The input takes {MOST_CHARACTERS:,} characters, and has them all.")
+            return
+        super().inputMethodEvent(event)
+
+    def _is_full(self) -> bool:
+        return self.document().characterCount() > MOST_CHARACTERS and not self.textCursor().hasSelection()
 
     def event(self, event: QEvent) -> bool:
         # the field would swallow these for an undo of its own, which is off

@@ -18,14 +18,22 @@ from models.protocol.words import MERGED, Words, word_label
 def word_span(tokens: tuple[Token, ...], position: int) -> tuple[int, int]:
     """First and last character of the word that the token at `position` belongs to, leading white space left out.
 
-    A word is a token and those after it that go on with it; (0, 0) for special tokens.
+    A word is a run of tokens that touch, none but the first beginning with white space; (0, 0) for special tokens.
     """
     if not 0 <= position < len(tokens) or tokens[position].start == tokens[position].end:
         return 0, 0
-    words = Words.of(tokens)
-    pieces = [tokens[i] for i in words.tokens(words.word(position)) if tokens[i].start < tokens[i].end]
-    start = pieces[0].start + len(pieces[0].text) - len(pieces[0].text.lstrip())
-    return start, pieces[-1].end
+    first = last = position
+    while first > 0 and _continues(tokens[first - 1], tokens[first]):
+        first -= 1
+    while last + 1 < len(tokens) and _continues(tokens[last], tokens[last + 1]):
+        last += 1
+    start = tokens[first].start + len(tokens[first].text) - len(tokens[first].text.lstrip())
+    return start, tokens[last].end
+
+
+def _continues(before: Token, token: Token) -> bool:
+    letters = before.text[-1:].isalnum() and token.text[:1].isalnum()
+    return before.start < before.end and before.end >= token.start and letters
 
 
 def chip(token: Token, position: int, in_chat: bool = False, tag: str = "", in_pair: bool = False) -> Chip:

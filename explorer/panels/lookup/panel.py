@@ -26,6 +26,7 @@ from explorer.session.intents import SelectKey
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.widgets.card import Card
+from explorer.widgets.choices_kept import number_choice
 from explorer.widgets.page import scrolling, wrapped
 from explorer.widgets.weight_table import WeightCell, WeightRow, WeightTable
 from models.protocol.head import HeadView, RowView
@@ -73,6 +74,7 @@ class LookupPanel(Panel):
         self.card.set_subtitle("attention is a soft dictionary")
         self.card.set_content(body)
         self.fill(self.card)
+        self.keep("page", number_choice(self.pages.currentIndex, self.go_to, range(len(STEPS))))
         self._row: HeadRow | None = None
         self._compare()
 

@@ -126,6 +126,7 @@ class MaskScalePanel(Panel):
         self.card.set_content(self.pages)
         self.card.set_path(self.show_path("head"))
         self.fill(self.card)
+        self.keep("map", self.effect.change.choice)
 
     def wants(self, state: State) -> Request | None:
         return wanted_comparison(state) or _wanted_parts(state)

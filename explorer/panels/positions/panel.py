@@ -16,6 +16,7 @@ from explorer.session.intents import PutIntervention, SelectQuery, SetText
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.widgets.card import Card
+from explorer.widgets.choices_kept import number_choice
 from explorer.widgets.page import wrapped
 from explorer.widgets.segments import Segments
 from models.protocol.interventions import Positions
@@ -78,6 +79,16 @@ class PositionsPanel(Panel):
         self._seed = 0
         self._page = _SINUSOIDS
         self.chooser.chosen.connect(self.show_page)
+        self.keep("page", number_choice(lambda: self._page, self.show_page, range(3)))
+        self.keep("order", number_choice(lambda: self._seed, self._reorder, range(1_000_000)))
+        waves = self.sinusoids
+        for name, widget in (
+            ("positions", waves.positions),
+            ("width", waves.width_box),
+            ("base", waves.base),
+            ("compared", waves.kind),
+        ):
+            self.keep(name, widget)
         self.order.shuffle_asked.connect(lambda: self._reorder(self._seed + 1))
         self.order.swap_asked.connect(lambda: self._reorder(0))
         self.order.example_asked.connect(self._on_example)
@@ -169,7 +180,8 @@ class PositionsPanel(Panel):
 
     def _reorder(self, seed: int) -> None:
         self._seed = seed
-        self._refresh()
+        if self.isVisible():
+            self._refresh()
 
     def _on_example(self) -> None:
         self._seed = 0

@@ -101,6 +101,7 @@ class QualityPanel(Panel):
         self._area.verticalScrollBar().rangeChanged.connect(lambda _low, _high: self._bring_examples())
         self.card.set_content(self._area)
         self.fill(self.card)
+        self.keep("measure", self.measure)
 
     # what it shows
 

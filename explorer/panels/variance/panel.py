@@ -102,6 +102,14 @@ class VariancePanel(Panel):
         self.card.add_control(self.again)
         self.card.set_content(scrolling(self._page()))
         self.fill(self.card)
+        for name, widget in (
+            ("deviation", self.deviation),
+            ("batch", self.batch),
+            ("tokens", self.tokens),
+            ("seed", self.seed),
+            ("dimension", self.slider),
+        ):
+            self.keep(name, widget)
 
     # the page
 

@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from explorer.session.defaults import default_selection, followed_query, last_token, off_padding
+from explorer.session.defaults import default_selection, followed_query, last_token
 from explorer.session.state import Selection
 from models.protocol.values import SiteRef
 from tests.explorer.session import answers
@@ -59,14 +57,3 @@ def test_a_query_follows_the_end_and_the_first_mask_and_otherwise_stays():
     masked, moved = answers.ran(text="a [MASK] c"), answers.ran(text="x a [MASK] c")
     assert followed_query(1, masked, moved) == 2
     assert followed_query(1, masked, after) == 1  # the mask was filled: stay on what filled it
-
-
-def test_a_selection_on_padding_moves_into_the_text() -> None:
-    ran = answers.ran(text="Tom and Anna went")
-    filler = replace(ran.tokens[0], special=True, padding=True)
-    left = replace(ran, tokens=(filler, filler, *ran.tokens[2:]))
-    right = replace(ran, tokens=(*ran.tokens[:2], filler, filler))
-    site = ran.sites[0].ref
-    assert off_padding(Selection(site, 0, query=1, key=0), left) == Selection(site, 0, query=3, key=2)
-    assert off_padding(Selection(site, 0, query=3, key=2), right) == Selection(site, 0, query=1, key=0)
-    assert off_padding(Selection(site, 0, query=3, key=2), left) == Selection(site, 0, query=3, key=2)

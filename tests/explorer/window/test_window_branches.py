@@ -139,15 +139,16 @@ def test_a_session_file_brings_back_the_tree(window, monkeypatch, tmp_path: Path
     decode = panel(window)
     pressed(window, decode.view.transport.step_button)
     pressed(window, decode.view.transport.step_button)
-    status, path = decode.view.status.text(), tmp_path / "branches.json"
+    status, path = decode.view.status.text(), tmp_path / "branches.attn"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(path), ""))
     window.menus["save_session"].trigger()
+    wait(path.exists)
     saved = window.session.state.document
     back_to_start(window)
     assert words(window) == ""
     window.menus["open_session"].trigger()
+    wait(lambda: window.session.state.document == saved)
     settle(window)
-    assert window.session.state.document == saved
     assert words(window) == "␣Tom."
     assert decode.view.status.text() == status

@@ -11,11 +11,9 @@ import pytest
 import torch
 
 from models.engine.engine import Engine
-from models.forward.classes import classes_at, ends_of_span
 from models.forward.model import Model
 from models.forward.run import run
 from models.opening.open import open_checkpoint
-from models.protocol.alignment import AlignmentRequest, AlignmentView
 from models.protocol.atlas import AtlasRequest, AtlasView
 from models.protocol.batch import Batch
 from models.protocol.chat import Pair
@@ -31,7 +29,6 @@ from models.protocol.trust import TrustReport, TrustRequest
 from models.protocol.values import SiteRef
 from tests.models import tiny
 from tests.models.asking import ask, opened
-from tests.models.tiny import TinyModel
 
 TEXTS = ("Tom and Anna went to the park.", "A cat", "There was a dog, and it ran. Tom")
 ENGLISH = ("The cat drinks milk.", "I live here.", "My friend bought an old book yesterday.")
@@ -239,71 +236,3 @@ def test_classes_and_all_heads_are_those_of_the_text_alone() -> None:
         whole = ask(alone, AtlasRequest(run=one.run, size=64))
         assert isinstance(whole, AtlasView)
         np.testing.assert_allclose(drawn.images[..., :count, :count], whole.images, atol=1e-5)
-
-
-def test_an_answer_is_looked_for_in_the_text_and_not_in_its_padding(tiny_model: TinyModel) -> None:
-    model = tiny_model("bert_answerer")
-    texts = ["Tom and Anna went to the park. Anna", "She sang"]
-    trace = run(model, texts)[1]
-    count = sum(not token.padding for token in trace.tokens)
-    assert count < len(trace.tokens)
-    z = trace.logits[:count].astype(np.float64)
-    starts, _ = ends_of_span(model, trace, 50)
-    assert len(starts) == count
-    shares = np.exp(z[:, 0] - z[:, 0].max())
-    shares /= shares.sum()
-    for start in starts:
-        assert start.probability == pytest.approx(shares[start.id], abs=1e-6)
-    start, _ = classes_at(model, trace, 1)
-    assert start.probability == pytest.approx(shares[1], abs=1e-6)
-    assert start.logit == pytest.approx(z[1, 0], abs=1e-6)
-
-
-def test_padding_aligns_with_nothing(spanish: Engine) -> None:
-    ran = forward(spanish, Batch(ENGLISH, "right", 1), 95)
-    view = ask(spanish, AlignmentRequest(run=ran.run))
-    alone = opened("en-es")
-    one = ask(alone, ForwardRequest(inputs=RunInputs(ENGLISH[1]), ticket=2))
-    assert isinstance(one, Ran)
-    single = ask(alone, AlignmentRequest(run=2))
-    assert isinstance(view, AlignmentView)
-    assert isinstance(single, AlignmentView)
-    padded = [token.padding for token in ran.tokens]
-    said, read = len(one.tokens), len(one.source)
-    assert padded == [False] * said + [True] * (len(padded) - said)
-    assert padded[-1]
-    assert not view.weights[said:].any()
-    assert np.isnan(view.likelihoods[said - 1 :]).all()
-    np.testing.assert_allclose(view.weights[:said, :read], single.weights, atol=1e-5)
-    np.testing.assert_allclose(view.likelihoods[:said], single.likelihoods, atol=1e-5)
-
-
-def test_rows_of_padding_are_counted_apart(gpt_engine: Engine) -> None:
-    ran = forward(gpt_engine, Batch(TEXTS, "left", 1), 97)
-    view = ask(gpt_engine, AtlasRequest(run=ran.run, size=64))
-    assert isinstance(view, AtlasView)
-    padding = sum(token.padding for token in ran.tokens)
-    assert padding
-    assert (view.empty_rows, view.first_empty, view.padding_rows) == (0, None, 64 * padding)
-    assert view.row_error < 1e-6
-
-
-def test_the_share_of_a_sink_is_that_of_the_softmax_with_it(tiny_model: TinyModel) -> None:
-    model = tiny_model("gpt_oss")
-    trace = run(model, TEXTS[0])
-    site, x = trace.sites[1], trace.inputs[1]
-    engine = Engine([model])
-    engine.workspace.open(model)
-    ran = forward(engine, Batch((TEXTS[0],)), 2)
-    view = ask(engine, HeadRequest(run=ran.run, site=site.ref, head=3))
-    assert isinstance(view, HeadView)
-    assert view.sinks is not None
-    assert x.sinks is not None
-    scores = trace.scores(site, 3).astype(np.float64)
-    masked = trace.masked(site, 3)
-    assert masked is not None
-    scores[masked] = -np.inf
-    sink = float(x.sinks[3])
-    shares = np.exp(sink) / (np.exp(scores).sum(axis=1) + np.exp(sink))
-    np.testing.assert_allclose(view.sinks, shares, atol=1e-6)
-    np.testing.assert_allclose(view.weights.sum(axis=1) + view.sinks, 1, atol=1e-6)

@@ -44,7 +44,9 @@ def test_a_camera_held_sideways(tmp_path: Path) -> None:
     assert read_picture(path, 3).image.size == (4, 6)
 
 
-@pytest.mark.parametrize("array", [RED, RED[..., 0], RED[..., :1], RED / 255])
+@pytest.mark.parametrize(
+    "array", [RED, RED[..., 0], RED[..., :1], RED / 255, np.dstack([RED, np.full((4, 6), 255, np.uint8)])]
+)
 def test_arrays(array: np.ndarray) -> None:
     assert read_picture(array, 3).image.size == (6, 4)
     assert read_picture(array, 1).image.size == (6, 4)
@@ -55,7 +57,6 @@ def test_arrays(array: np.ndarray) -> None:
     [
         (np.zeros((0, 4), np.uint8), "is no picture"),
         (np.zeros((2, 2, 5), np.uint8), "is no picture"),
-        (np.dstack([RED, np.full((4, 6), 255, np.uint8)]), r"has an alpha channel.* Give array\[\.\.\., :3\]"),
         (np.zeros(7, np.uint8), "is no picture"),
         (np.full((2, 2), 3.0), "from 0 to 1"),
         (np.full((2, 2), np.nan), "from 0 to 1"),

@@ -188,9 +188,7 @@ def test_the_text_of_the_session_is_shown_with_the_cursor_left_alone(panel, sess
 def tokens_of(*texts: str) -> tuple[Token, ...]:
     tokens, start = [], 0
     for text in texts:
-        goes_on = text.startswith("+")
-        text = text.removeprefix("+")
-        tokens.append(Token(id=0, piece=text, text=text, start=start, end=start + len(text), continues=goes_on))
+        tokens.append(Token(id=0, piece=text, text=text, start=start, end=start + len(text)))
         start += len(text)
     return tuple(tokens)
 
@@ -212,17 +210,17 @@ def test_a_byte_of_a_character_is_told_in_the_tooltip(panel, session):
     ("texts", "position", "word"),
     [
         (("Tom", " and", " Anna"), 1, "and"),
-        (("un", "+believ", "+able", " story"), 1, "unbelievable"),
-        ((" un", "+believ", "+able"), 2, "unbelievable"),
+        (("un", "believ", "able", " story"), 1, "unbelievable"),
+        ((" un", "believ", "able"), 2, "unbelievable"),
         (("Anna", ".", " Tom"), 0, "Anna"),
         (("Anna", ".", " Tom"), 1, "."),
         (("don", "'", "t"), 0, "don"),
-        (("年", "年"), 0, "年"),
+        (("年", "年"), 0, "年年"),
     ],
 )
 def test_the_word_a_token_belongs_to(texts, position, word):
     start, end = word_span(tokens_of(*texts), position)
-    assert "".join(text.removeprefix("+") for text in texts)[start:end] == word
+    assert "".join(texts)[start:end] == word
 
 
 def test_no_word_where_there_is_no_text():

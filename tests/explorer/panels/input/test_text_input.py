@@ -12,7 +12,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
 from explorer import theme
-from explorer.panels.input.text_input import MOST_CHARACTERS, TextInput
+from explorer.panels.input.text_input import TextInput
+from explorer.session.text_limits import MOST_CHARACTERS
 
 pytestmark = pytest.mark.x
 

@@ -1,0 +1,123 @@
+"""Whether the checkpoint of a session is where the session says, and is the same. Done beside the window; no Qt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from explorer.session.kept import Kept, KeptState, SessionFile
+from models.files.catalogue import folder_of
+from models.files.fingerprint import cheap_fingerprint, difference, fingerprint, shown_hash, title_of_reference
+from models.protocol.errors import CheckpointError
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A state with the checkpoint that was found for it.
+
+    `found` is "same" too where the session does not say what its checkpoint contains.
+    """
+
+    state: KeptState
+    found: Literal["same", "missing", "changed"] = "same"
+    why: str = ""  # what is another about it, as a clause
+
+    @property
+    def question(self) -> str:
+        """What to ask the person, who can say where the checkpoint is."""
+        reference = self.state.document.checkpoint
+        title, mark = title_of_reference(reference), shown_hash(self.state.files)
+        named = f"{title} ({mark})" if mark else title
+        if self.found == "missing":
+            return f"The session was made with {named}, which is not at {reference}."
+        return f"The session was made with {named}. What is at {reference} is another checkpoint: {self.why}."
+
+    @property
+    def warning(self) -> str:
+        """What is said as long as another checkpoint is open."""
+        title = title_of_reference(self.state.document.checkpoint)
+        return (
+            f"This is not the checkpoint of the session: {self.why}. "
+            f"The figures are those of the {title} that is open, not those that were saved."
+        )
+
+
+def checked(state: KeptState, beside: Path | None, should_stop: Callable[[], bool]) -> Checked:
+    """Look for the checkpoint of a state, also `beside` its file, and compare what it contains.
+
+    Raises:
+        Cancelled: `should_stop` said so.
+    """
+    reference = state.document.checkpoint
+    place = _place(reference)
+    moved = beside / Path(reference).name if beside is not None and Path(reference).is_absolute() else None
+    if place is None and moved is not None and state.files and moved.exists():
+        try:
+            if not difference(state.files, fingerprint(moved, should_stop)):
+                return Checked(with_checkpoint(state, str(moved)))  # it was moved together with the file
+        except OSError:
+            pass
+    if place is None:
+        return Checked(state, "missing", "it is not there") if state.files else Checked(state)
+    if not state.files:
+        return Checked(state)
+    try:
+        other = difference(state.files, fingerprint(place, should_stop))
+    except OSError as error:
+        return Checked(state, "missing", (error.strerror or str(error)).lower())
+    return Checked(state, "changed", other) if other else Checked(state)
+
+
+def with_checkpoint(state: KeptState, reference: str) -> KeptState:
+    """The state with its checkpoint at another place. Trees of what it wrote go along."""
+    document, before = state.document, state.document.checkpoint
+    writings = tuple(replace(w, checkpoint=reference) if w.checkpoint == before else w for w in document.writings)
+    return replace(state, document=replace(document, checkpoint=reference, writings=writings))
+
+
+def with_files(session: SessionFile, should_stop: Callable[[], bool], in_a_moment: bool = False) -> SessionFile:
+    """The session, each of its states with what its checkpoint contains, where that is not known yet.
+
+    With `in_a_moment` large files are not read for it.
+
+    Raises:
+        Cancelled: `should_stop` said so.
+    """
+    known: dict[str, dict[str, str]] = {}
+
+    def filled(state: KeptState) -> KeptState:
+        reference = state.document.checkpoint
+        if state.files:
+            return state
+        if reference not in known:
+            place = _place(reference)
+            try:
+                read = {} if place is None else cheap_fingerprint(place) if in_a_moment else None
+                known[reference] = fingerprint(place, should_stop) if read is None and place is not None else read or {}
+            except OSError:
+                known[reference] = {}
+        return replace(state, files=known[reference])
+
+    states = tuple(filled(state) for state in session.kept.states)
+    kept: Kept = replace(session.kept, states=states)
+    return SessionFile(filled(session.present), kept)
+
+
+def write(session: SessionFile, path: Path, should_stop: Callable[[], bool], in_a_moment: bool = False) -> SessionFile:
+    """Write a session file with what its checkpoints contain; what was written. ValueError with a sentence."""
+    from explorer.session import attn
+
+    whole = with_files(session, should_stop, in_a_moment)
+    attn.save(whole, path)
+    return whole
+
+
+def _place(reference: str) -> Path | None:
+    """The folder or file of a checkpoint, None where there is none."""
+    try:
+        place = folder_of(reference)
+        return place if place.exists() else None
+    except (CheckpointError, OSError, RuntimeError):
+        return None

@@ -1,0 +1,63 @@
+"""What is chosen in a panel and is no part of the state, as plain values to save and to go back to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from PySide6.QtWidgets import QAbstractButton, QAbstractSlider, QDoubleSpinBox, QSpinBox, QWidget
+
+from explorer.widgets.segments import Segments
+
+Value = bool | int | float | str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One choice: how it is read, how a person's choosing it is done again, and whether a value can be chosen."""
+
+    get: Callable[[], Value]
+    choose: Callable[[Value], object]
+    allows: Callable[[Value], bool]
+
+
+def choice_of(widget: QWidget) -> Choice:
+    """Of a row of buttons, a check box, a number's field or a slider. TypeError for another kind of widget."""
+    match widget:
+        case Segments():
+            return Choice(
+                lambda: widget.current,
+                lambda value: widget.button(int(value)).click(),
+                lambda value: type(value) is int and widget.has(value) and not widget.button(value).isHidden(),
+            )
+        case QAbstractButton():
+            return Choice(widget.isChecked, lambda on: widget.setChecked(bool(on)), lambda on: type(on) is bool)
+        case QSpinBox() | QAbstractSlider():
+            return Choice(
+                widget.value,
+                lambda value: widget.setValue(int(value)),
+                lambda value: type(value) is int and widget.minimum() <= value <= widget.maximum(),
+            )
+        case QDoubleSpinBox():
+            return Choice(
+                widget.value,
+                lambda value: widget.setValue(float(value)),
+                lambda value: type(value) in (int, float) and widget.minimum() <= float(value) <= widget.maximum(),
+            )
+    raise TypeError(f"What is chosen in a {type(widget).__name__} cannot be kept without saying how.")
+
+
+def number_choice(get: Callable[[], int], choose: Callable[[int], object], values: Sequence[int]) -> Choice:
+    """Of something that has one of several numbers."""
+    return Choice(get, lambda value: choose(int(value)), lambda value: type(value) is int and value in values)
+
+
+def values_of(choices: Mapping[str, Choice]) -> dict[str, Value]:
+    return {name: choice.get() for name, choice in choices.items()}
+
+
+def choose_again(choices: Mapping[str, Choice], values: Mapping[str, Value]) -> None:
+    """Choose what was chosen. Values come from files: those that cannot be chosen are left alone."""
+    for name, choice in choices.items():
+        if name in values and choice.allows(values[name]) and choice.get() != values[name]:
+            choice.choose(values[name])
