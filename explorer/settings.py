@@ -24,6 +24,8 @@ LAYOUT_VERSION = 2
 """Raised when panels change places or names: an older layout is then not restored."""
 
 MOST_RECENT = 8
+SMALLEST_TEXT, LARGEST_TEXT = 0.75, 2.0
+"""What text can be scaled by."""
 NAME = "settings.json"
 _MOST_BYTES = 1 << 20
 _PATIENCE = 1.0  # seconds
@@ -64,7 +66,7 @@ def load() -> tuple[Settings, str]:
     except (OSError, ValueError) as error:
         said = f"The settings in {path} could not be read ({error})."
         return Settings(), f"{said} {_put_aside(path)} The window starts with its defaults."
-    settings.text_scale = min(2.0, max(0.75, settings.text_scale))
+    settings.text_scale = min(LARGEST_TEXT, max(SMALLEST_TEXT, settings.text_scale))
     settings.recent = settings.recent[:MOST_RECENT]
     settings.recent_sessions = settings.recent_sessions[:MOST_RECENT]
     return settings, ""

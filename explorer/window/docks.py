@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable
 from itertools import pairwise
 from typing import Literal
 
-from PySide6.QtCore import QByteArray, QSize, Qt, Signal
+from PySide6.QtCore import QByteArray, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QSizePolicy, QTabBar, QTabWidget, QVBoxLayout, QWidget
 
@@ -25,6 +25,9 @@ _COLUMNS: dict[Arrangement, tuple[tuple[str, ...], ...]] = {
 
 _AS_SHARED = 0.03
 """How far from its share a column's width may be and still count as nobody's choice."""
+
+_LAID_OUT = 200
+"""ms: by then widgets have their new sizes."""
 
 
 def shares(text_scale: float, arrangement: Arrangement = "flow") -> tuple[float, ...]:
@@ -124,6 +127,13 @@ class DockHost(QMainWindow):
         self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         self.docks: dict[str, QDockWidget] = {}
         self._text_scale = 1.0
+        self._given: tuple[float, ...] = ()
+        """What the columns came to when the width was shared out last: some need more than their share."""
+        self._is_rescaled = False
+        self._settling = QTimer(self)
+        self._settling.setSingleShot(True)
+        self._settling.setInterval(_LAID_OUT)
+        self._settling.timeout.connect(self._settle_columns)
         self.tabifiedDockWidgetActivated.connect(lambda _: self._name_tabs())
 
     def add(self, panel: Panel) -> None:
@@ -201,12 +211,10 @@ class DockHost(QMainWindow):
         if scale == self._text_scale:
             return
         arrangement = self._arrangement()
-        before, self._text_scale = shares(self._text_scale, arrangement), scale
-        widths = [dock.width() for dock in self._fronts(arrangement)]
-        if len(widths) != len(before) or not sum(widths):
-            return
-        off = [abs(width / sum(widths) - share) for width, share in zip(widths, before, strict=True)]
-        if max(off) < _AS_SHARED:
+        is_shared_out = self._is_near(shares(self._text_scale, arrangement)) or self._is_near(self._given)
+        self._text_scale = scale
+        if is_shared_out:
+            self._is_rescaled = True
             self._share_width(arrangement)
 
     def _arrangement(self) -> Arrangement:
@@ -215,10 +223,28 @@ class DockHost(QMainWindow):
         together = flow is not None and heads is not None and heads in self.tabifiedDockWidgets(flow)
         return "flow" if together else "heads"
 
+    def _shares_now(self) -> tuple[float, ...]:
+        """What the columns have of the width."""
+        widths = [dock.width() for dock in self._fronts(self._arrangement())]
+        return tuple(width / max(sum(widths), 1) for width in widths)
+
+    def _is_near(self, given: tuple[float, ...]) -> bool:
+        now = self._shares_now()
+        return len(now) == len(given) and all(abs(a - b) < _AS_SHARED for a, b in zip(now, given, strict=True))
+
     def _share_width(self, arrangement: Arrangement) -> None:
         whole, fronts = max(self.width(), 1), self._fronts(arrangement)
         widths = [round(share * whole) for share in shares(self._text_scale, arrangement)]
         self.resizeDocks(fronts, widths[: len(fronts)], Qt.Orientation.Horizontal)
+        self._settling.start()
+
+    def _settle_columns(self) -> None:
+        """Note what came of the shares; once more, if widgets needed more or less at another size of text."""
+        if self._is_rescaled:
+            self._is_rescaled = False
+            self._share_width(self._arrangement())
+        else:
+            self._given = self._shares_now()
 
     def _fronts(self, arrangement: Arrangement) -> list[QDockWidget]:
         """Of each column, whichever of its tabs is in front."""

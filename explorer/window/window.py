@@ -8,12 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QMenu
 
 from explorer import settings as remembered
-from explorer.settings import LAYOUT_VERSION, Settings
+from explorer.settings import LARGEST_TEXT, LAYOUT_VERSION, SMALLEST_TEXT, Settings
 from explorer.theme import ThemeName
 from explorer.window.ending import close_dialogs
 from explorer.window.shell import Shell
@@ -96,6 +96,9 @@ class MainWindow(Shell):
         """Whether the window was closed and its engine's thread has ended."""
         self.menus: dict[str, QAction] = {}
         self._chooser: Chooser | None = None
+        self._scaling = QTimer(self)
+        self._scaling.setSingleShot(True)
+        self._scaling.timeout.connect(self._apply_scale)
         self.setAcceptDrops(True)
         if state is not None:
             self.fill(state)
@@ -220,9 +223,17 @@ class MainWindow(Shell):
         self._write_settings()
 
     def scale_text(self, factor: float) -> None:
-        """Make all text larger or smaller; 0 sets it back."""
+        """Make all text larger or smaller; 0 sets it back.
+
+        It is laid out anew once no key is waiting: a key that is held down asks for more of it than there is time for.
+        """
         scale = 1.0 if factor == 0 else self.settings.text_scale * factor
-        self.settings.text_scale = min(2.0, max(0.75, scale))
+        scale = min(LARGEST_TEXT, max(SMALLEST_TEXT, scale))
+        if scale != self.settings.text_scale:
+            self.settings.text_scale = scale
+            self._scaling.start()
+
+    def _apply_scale(self) -> None:
         self.apply_theme()
         self.dock_host.set_text_scale(self.settings.text_scale)
 

@@ -70,7 +70,8 @@ def test_all_heads_stand_left_of_the_head_and_both_have_room(window, host):
 
 
 def width_of(host: DockHost, *names: str) -> int:
-    QApplication.processEvents()
+    for _ in range(3):  # text gets its size, then widgets, then docks
+        QApplication.processEvents()
     return sum(host.docks[name].width() for name in names)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QColor, QImage
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QTextBrowser
 
 from explorer.colour_maps import sequential
@@ -207,6 +208,7 @@ def test_text_grows_shrinks_and_comes_back(window):
     window.settings.text_scale = 1.9
     window.menus["larger"].trigger()
     assert window.settings.text_scale == 2.0
+    QApplication.processEvents()
     assert window.input.caption.font().pointSizeF() == pytest.approx(2 * size)
     QApplication.processEvents()
     assert window.input.text.viewport().height() >= window.input.text.fontMetrics().lineSpacing()
@@ -214,9 +216,40 @@ def test_text_grows_shrinks_and_comes_back(window):
     window.menus["smaller"].trigger()
     assert window.settings.text_scale == 0.75
     window.menus["normal"].trigger()
+    QApplication.processEvents()
     assert window.input.caption.font().pointSizeF() == pytest.approx(size)
     window.resize(1280, 800)
     QApplication.processEvents()
+
+
+def test_a_key_that_is_held_down_lays_the_window_out_once_and_no_more_at_the_limit(window, monkeypatch):
+    laid_out: list[float] = []
+    monkeypatch.setattr(type(window), "apply_theme", lambda self: laid_out.append(self.settings.text_scale))
+    for _ in range(30):
+        press(window.input.text, Qt.Key.Key_Plus, Qt.KeyboardModifier.ControlModifier)
+    QApplication.processEvents()
+    assert laid_out == [2.0]
+    press(window.input.text, Qt.Key.Key_Plus, Qt.KeyboardModifier.ControlModifier)
+    QApplication.processEvents()
+    assert laid_out == [2.0]
+    press(window.input.text, Qt.Key.Key_0, Qt.KeyboardModifier.ControlModifier)
+    press(window.input.text, Qt.Key.Key_0, Qt.KeyboardModifier.ControlModifier)
+    QApplication.processEvents()
+    assert laid_out == [2.0, 1.0]
+
+
+@pytest.mark.parametrize("factor", [2.0, 1.3, 0.75])
+def test_columns_are_as_before_when_text_is(window, factor):
+    def widths() -> list[int]:
+        return [dock.width() for name, dock in window.dock_host.docks.items() if name in ("heads", "map", "next")]
+
+    window.reset_layout()
+    QTest.qWait(500)
+    before = widths()
+    window.scale_text(factor)
+    QTest.qWait(1000)
+    window.scale_text(0)
+    wait_until(lambda: widths() == pytest.approx(before, abs=2))
 
 
 def test_full_screen_and_back(window):
