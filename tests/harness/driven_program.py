@@ -1,0 +1,105 @@
+"""The real program in a process of its own, which does what the test asks and tells what it is at.
+
+Started by `program.py`. Each line of standard input is a Python expression over `window`, the main window; the answer,
+as JSON, is a line of standard output. What the window is busy with when it is closed is the last line.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+
+import psutil
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
+from PySide6.QtGui import QCloseEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+
+from explorer import app
+from explorer.session import intents
+from explorer.window import window as windows
+
+OUT = sys.stdout
+POLL = 1  # ms
+
+
+def answer(value: object) -> None:
+    print(json.dumps(value, default=str), file=OUT, flush=True)
+
+
+class Asked(QObject):
+    """Lines of standard input, handed to the window's thread."""
+
+    line = Signal(str)
+
+    def listen(self) -> None:
+        for line in sys.stdin:
+            self.line.emit(line)
+
+
+class Driven(windows.MainWindow):
+    def start(self, *given: object) -> None:
+        super().start(*given)  # type: ignore[arg-type]
+        self.asked = Asked()
+        self.asked.line.connect(self.do, Qt.ConnectionType.QueuedConnection)
+        threading.Thread(target=self.asked.listen, daemon=True).start()
+        answer("started")
+
+    def do(self, line: str) -> None:
+        answer(eval(line, {"window": self, "panel": self.panel, **TOOLS}))
+
+    def panel(self, name: str) -> object:
+        return next(panel for panel in self.panels if panel.name == name)
+
+    def at_work(self) -> list[str]:
+        """What is under way, by the names of its lanes; "download" for what the chooser fetches."""
+        chooser = self._chooser
+        fetching = ["download"] if chooser is not None and chooser.hub.is_fetching else []
+        return [*sorted(lane.name for lane in self.bridge.busy), *fetching]
+
+    def closes_when(self, lane: str, delay: int, how: str) -> None:
+        """Once `lane` is at work, wait `delay` ms and, while it still is, close, or ask for a signal."""
+
+        def look() -> None:
+            if lane in self.at_work():
+                timer.stop()
+                QTimer.singleShot(delay, end)
+
+        def end() -> None:
+            if lane not in self.at_work():
+                timer.start()  # it has ended meanwhile
+            elif how == "window":
+                self.close()
+            else:
+                answer("busy")
+
+        timer = QTimer(self)
+        timer.setInterval(POLL)
+        timer.timeout.connect(look)
+        timer.start()
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        answer(["closing", *self.at_work()])
+        super().closeEvent(event)
+
+
+def memory() -> float:
+    """Megabytes that the process holds."""
+    return psutil.Process().memory_info().rss / 1e6
+
+
+def keys(window: Driven, text: str) -> None:
+    """Type into the input as fast as events are handled."""
+    for letter in text:
+        QTest.keyClicks(window.input.text, letter)
+        QApplication.processEvents()
+
+
+TOOLS = {"intents": intents, "QTest": QTest, "Qt": Qt, "memory": memory, "keys": keys}
+
+
+if __name__ == "__main__":
+    windows.MainWindow = Driven  # type: ignore[misc]
+    sys.stdout = sys.stderr  # what the program prints is no answer
+    sys.exit(app.main(sys.argv[1:]))

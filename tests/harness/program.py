@@ -1,0 +1,108 @@
+"""Starts the real program, asks it things and ends it, all from outside."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 120.0  # s: an import of torch on a busy machine
+_NOISE = "This plugin does not support"
+
+
+class Program:
+    """A running program. See `driven_program.py` for what it can be asked."""
+
+    def __init__(self, folder: Path, **environment: str) -> None:
+        """Its settings, and what it saves, go to `folder`."""
+        self.said = folder / "stderr"
+        with self.said.open("w") as stderr:
+            self.process = subprocess.Popen(
+                [sys.executable, "-W", "error", "-m", "tests.harness.driven_program"],
+                cwd=ROOT,
+                env=os.environ | {"ATTENTION_EXPLORER_HOME": str(folder / "settings")} | environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                text=True,
+            )
+        assert self._line() == "started"
+
+    def ask(self, expression: str) -> Any:
+        """The value of a Python expression over `window`."""
+        self.tell(expression)
+        return self._line()
+
+    def tell(self, expression: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(expression + "\n")
+        self.process.stdin.flush()
+
+    def wait_until(self, expression: str) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while not self.ask(f"bool({expression})"):
+            assert time.monotonic() < deadline, f"waited in vain for {expression}"
+            time.sleep(0.02)
+
+    def settle(self) -> None:
+        self.wait_until("window.is_settled()")
+
+    def closed_while(self, lane: str, delay: int, how: str) -> tuple[list[str], float]:
+        """Close it while `lane` is at work, `delay` ms after that began.
+
+        Args:
+            how: "window" as by its button, or the name of a signal.
+
+        Returns:
+            What it was at when it was closed, and the seconds from then to the end of the process.
+        """
+        self.tell(f"window.closes_when({lane!r}, {delay}, {how!r})")
+        assert self._line() is None
+        if how != "window":
+            import signal
+
+            assert self._line() == "busy"
+            self.process.send_signal(getattr(signal, how))
+        closing, *lanes = self._line()
+        began = time.monotonic()
+        assert closing == "closing"
+        self.process.wait(PATIENCE)
+        return lanes, time.monotonic() - began
+
+    def closed_now(self) -> None:
+        """Close it as by its button."""
+        self.tell("window.close()")
+        self.process.wait(PATIENCE)
+        assert self.process.returncode == 0
+
+    def complaints(self) -> list[str]:
+        """What it wrote to standard error."""
+        lines = self.said.read_text(encoding="utf-8").splitlines()
+        return [line for line in lines if line.strip() and _NOISE not in line]
+
+    def _line(self) -> Any:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line, f"the program ended by itself: {self.said.read_text(encoding='utf-8')}"
+        return json.loads(line)
+
+
+@contextmanager
+def started(folder: Path, **environment: str) -> Iterator[Program]:
+    """The program, ended in any case."""
+    program = Program(folder, **environment)
+    try:
+        yield program
+    finally:
+        program.process.kill()
+        program.process.wait()
+        for pipe in (program.process.stdin, program.process.stdout):
+            assert pipe is not None
+            pipe.close()

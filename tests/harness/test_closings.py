@@ -1,0 +1,97 @@
+"""Closed in the middle of each kind of work, the program ends at once, in order, and leaves nothing half done."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from explorer import json_files
+from explorer.settings import Settings
+from models.files.catalogue import folder_of
+from tests.harness.program import Program, started
+from tests.models.hub_server import REPOSITORY, serving
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="the signals are those of POSIX")
+
+MOST_SECONDS = 5.0
+LONG_TEXT = "window.session.dispatch(intents.SetText('the ' * 500))"
+WORK = {
+    # lane: what sets it going
+    "load": ["window.session.dispatch(intents.OpenCheckpoint('en-es'))"],
+    "forward": [LONG_TEXT],
+    "decode:play": ["window.dock_host.raise_panel('decoding')", "panel('decoding').view.transport.play_button.click()"],
+    "download": [
+        "window.choose_checkpoint()",
+        f"window.chooser.dialog.hub_box.name.setText({REPOSITORY!r})",
+        "window.chooser.dialog.look_up()",
+    ],
+    "quality": [
+        "window.session.dispatch(intents.OpenCheckpoint('dates-luong'))",
+        "window.dock_host.raise_panel('quality')",
+        "panel('quality').run.click()",
+    ],
+    "export": [LONG_TEXT],
+}
+WAYS = ("window", "SIGTERM", "SIGINT")
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[str]:
+    """The address of a hub that takes its time over a large file."""
+    folder = tmp_path / "repository"
+    shutil.copytree(folder_of("story-gpt"), folder)
+    with serving(folder) as server:
+        server.pause = lambda _sent: time.sleep(0.05)
+        yield server.address
+
+
+def set_going(program: Program, lane: str, folder: Path) -> None:
+    for step in WORK[lane]:
+        program.ask(step)
+        if step != WORK[lane][-1]:
+            program.settle()
+    if lane == "download":
+        program.wait_until("window.chooser.dialog.download_button.isVisible()")
+        program.wait_until("window.chooser.dialog.download_button.isEnabled()")
+        program.ask("window.chooser.dialog.download()")
+    if lane == "export":
+        program.settle()
+        path = str(folder / "weights.npz")
+        program.ask(
+            "window.session.request(__import__('models.protocol.export', fromlist=['*'])"
+            f".ExportRequest(run=window.session.state.ran.run, path={path!r}))"
+        )
+
+
+def closed(folder: Path, hub: str, lane: str, delay: int, how: str) -> float:
+    """Seconds that the program took to end when it was closed at work. All else that is asked of it holds."""
+    online = {"HF_ENDPOINT": hub, "HF_HUB_OFFLINE": "0", "HF_HOME": str(folder / "hub")}
+    with started(folder, **(online if lane == "download" else {})) as program:
+        program.settle()
+        set_going(program, lane, folder)
+        lanes, seconds = program.closed_while(lane, delay, how)
+        assert lane in lanes
+        assert program.process.returncode == 0
+        assert program.complaints() == []
+    json_files.decode((folder / "settings" / "settings.json").read_bytes(), Settings)
+    assert [path.name for path in folder.iterdir() if "weights" in path.name] in ([], ["weights.npz"])
+    return seconds
+
+
+@pytest.mark.parametrize(("lane", "how"), [("download", "window"), ("decode:play", "SIGTERM"), ("export", "SIGINT")])
+def test_closed_at_work(tmp_path, hub, lane, how):
+    closed(tmp_path, hub, lane, 0, how)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("lane", WORK)
+def test_closed_at_work_sixty_times(tmp_path, hub, lane, seed):
+    rng = random.Random(f"{lane} {seed}")
+    assert closed(tmp_path, hub, lane, rng.choice([0, 0, 3, 10, 30]), WAYS[seed % len(WAYS)]) <= MOST_SECONDS
