@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import gc
-import importlib.util
 import os
 import sys
 from pathlib import Path
@@ -19,7 +18,7 @@ import psutil
 import torch
 from torch import Tensor, nn
 
-from models.files.extras import SPREAD, install_command
+from models.files.extras import SPREAD, install_command, is_installed
 from models.protocol.errors import CheckpointError
 from models.protocol.values import AUTO, BEST, UNIT_ROUNDOFFS, DeviceInfo, Placement
 
@@ -62,7 +61,7 @@ def devices() -> tuple[DeviceInfo, ...]:
 
 
 def _can_spread() -> bool:
-    return importlib.util.find_spec("accelerate") is not None
+    return is_installed("accelerate")
 
 
 def _accelerators() -> int:

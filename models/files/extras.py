@@ -13,9 +13,15 @@ SPREAD = ("accelerate",)
 """What spreads a model over several devices."""
 
 
+def is_installed(name: str) -> bool:
+    """Whether a package can be imported. A folder of its name, as one full of GGUF files, is no package."""
+    spec = find_spec(name)
+    return spec is not None and spec.origin is not None
+
+
 def lacking(names: Sequence[str]) -> list[str]:
-    """Those of `names` that cannot be imported."""
-    return [name for name in names if find_spec(name) is None]
+    """Those of `names` that are not installed."""
+    return [name for name in names if not is_installed(name)]
 
 
 def install_command(names: Sequence[str]) -> str:

@@ -8,11 +8,10 @@ from __future__ import annotations
 import re
 import struct
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
-from models.files.extras import GGUF, install_command, lacking
+from models.files.extras import GGUF, install_command, is_installed, lacking
 from models.files.gguf_names import is_named_gguf
 from models.files.regular_files import open_regular
 from models.protocol.errors import CheckpointError
@@ -147,7 +146,7 @@ def _header(name: str, reader: _Reader, size: int) -> GgufHeader:
 
 def _bytes(kind: int, shape: tuple[int, ...]) -> int:
     """Bytes of a tensor, by gguf's own table of quantisations; at least 1 where that is not installed."""
-    if find_spec("gguf") is None:
+    if not is_installed("gguf"):
         return 1
     from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
 

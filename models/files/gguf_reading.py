@@ -8,10 +8,11 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache, partial
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+
+from models.files.extras import is_installed
 
 
 @contextmanager
@@ -47,7 +48,7 @@ def reading_once() -> Iterator[None]:
     It makes a new reader for the config, the tokenizer and the weights, each of which takes seconds over a large
     vocabulary, and a new table for each of a model's modules.
     """
-    if find_spec("gguf") is None:
+    if not is_installed("gguf"):
         yield
         return
     import gguf

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from models.text.compiled_errors import standard_error_logged
+
 MOST_GROWTH = 1_000
 """Characters that a tokenizer may make of one. NFKC makes 18 of "ﷺ", which is the most in any that is known."""
 
@@ -41,11 +43,14 @@ _EMPTY = 10
 def panics_raised() -> Iterator[None]:
     """Turn a panic of the tokenizers library into an `Exception`: what it raises is only a `BaseException`.
 
+    Its backtrace, which the library prints, goes to the log.
+
     Raises:
         RuntimeError: in place of the panic.
     """
     try:
-        yield
+        with standard_error_logged():
+            yield
     except BaseException as error:
         if type(error).__name__ != "PanicException":
             raise

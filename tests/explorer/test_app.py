@@ -89,6 +89,13 @@ def test_a_folder_with_models_of_its_own_does_not_stop_the_engine(tmp_path):
         assert written["tokens"].tolist() == ["<|endoftext|>", "Tom"]
 
 
+def test_folders_named_as_packages_are_not_taken_for_them(tmp_path):
+    for name in ("gguf", "peft", "triton", "scipy", "torchvision", "kernels", "sentencepiece"):
+        (tmp_path / name).mkdir()
+    done = run("--text", "Once upon a", "--decode", "2", folder=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, " time,\n", "")
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -33,6 +33,9 @@ class Program:
                 stderr=stderr,
                 text=True,
             )
+
+    def started(self) -> None:
+        """Wait until it can be asked."""
         assert self._line() == "started"
 
     def ask(self, expression: str) -> Any:
@@ -99,6 +102,7 @@ def started(folder: Path, **environment: str) -> Iterator[Program]:
     """The program, ended in any case."""
     program = Program(folder, **environment)
     try:
+        program.started()
         yield program
     finally:
         program.process.kill()

@@ -132,7 +132,7 @@ def test_mps_has_what_the_driver_recommends_less_what_tensors_take(monkeypatch):
 
 
 def test_spreading_needs_accelerate(two_cards, monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    monkeypatch.setattr(devices, "is_installed", lambda _name: False)
     assert [device.name for device in devices.devices()] == ["cpu", "cuda:0", "cuda:1"]
     with pytest.raises(CheckpointError, match="python -m pip install accelerate"):
         devices.parse(Placement("auto"))
