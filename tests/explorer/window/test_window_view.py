@@ -241,7 +241,7 @@ def test_a_key_that_is_held_down_lays_the_window_out_once_and_no_more_at_the_lim
 @pytest.mark.parametrize("factor", [2.0, 1.3, 0.75])
 def test_columns_are_as_before_when_text_is(window, factor):
     def widths() -> list[int]:
-        return [dock.width() for name, dock in window.dock_host.docks.items() if name in ("heads", "map", "next")]
+        return [dock.width() for name, dock in window.dock_host.docks.items() if name in ("flow", "next")]
 
     window.reset_layout()
     QTest.qWait(500)
