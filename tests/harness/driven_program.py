@@ -40,7 +40,7 @@ class Asked(QObject):
 
 class Driven(windows.MainWindow):
     def start(self, *given: object) -> None:
-        super().start(*given)  # type: ignore[arg-type]
+        super().start(*given)
         self.asked = Asked()
         self.asked.line.connect(self.do, Qt.ConnectionType.QueuedConnection)
         threading.Thread(target=self.asked.listen, daemon=True).start()
@@ -86,7 +86,8 @@ class Driven(windows.MainWindow):
 
 def memory() -> float:
     """Megabytes that the process holds."""
-    return psutil.Process().memory_info().rss / 1e6
+    held: int = psutil.Process().memory_info().rss
+    return held / 1e6
 
 
 def keys(window: Driven, text: str) -> None:
