@@ -22,6 +22,7 @@ from explorer.window import window as windows
 
 OUT = sys.stdout
 POLL = 1  # ms
+MOST_LOOKS = 2000
 
 
 def answer(value: object) -> None:
@@ -59,16 +60,25 @@ class Driven(windows.MainWindow):
         return [*sorted(lane.name for lane in self.bridge.busy), *fetching]
 
     def closes_when(self, lane: str, delay: int, how: str) -> None:
-        """Once `lane` is at work, wait `delay` ms and, while it still is, close, or ask for a signal."""
+        """Once `lane` is at work, wait `delay` ms and, while it still is, close, or ask for a signal.
+
+        The answer is "missed" where it was at work for less than that, or not at all.
+        """
+        looks = 0
 
         def look() -> None:
+            nonlocal looks
+            looks += 1
             if lane in self.at_work():
                 timer.stop()
                 QTimer.singleShot(delay, end)
+            elif looks == MOST_LOOKS:
+                timer.stop()
+                answer("missed")
 
         def end() -> None:
             if lane not in self.at_work():
-                timer.start()  # it has ended meanwhile
+                answer("missed")
             elif how == "window":
                 self.close()
             else:

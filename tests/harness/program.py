@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -57,24 +58,26 @@ class Program:
     def settle(self) -> None:
         self.wait_until("window.is_settled()")
 
-    def closed_while(self, lane: str, delay: int, how: str) -> tuple[list[str], float]:
+    def closed_while(self, lane: str, delay: int, how: str) -> tuple[list[str], float] | None:
         """Close it while `lane` is at work, `delay` ms after that began.
 
         Args:
             how: "window" as by its button, or the name of a signal.
 
         Returns:
-            What it was at when it was closed, and the seconds from then to the end of the process.
+            What it was at when it was closed, and the seconds from then to the end of the process; None where `lane`
+            had ended by then, and nothing was done.
         """
         self.tell(f"window.closes_when({lane!r}, {delay}, {how!r})")
         assert self._line() is None
-        if how != "window":
-            import signal
-
-            assert self._line() == "busy"
-            self.process.send_signal(getattr(signal, how))
-        closing, *lanes = self._line()
+        said = self._line()
+        if said == "missed":
+            return None
         began = time.monotonic()
+        if said == "busy":
+            self.process.send_signal(getattr(signal, how))
+            said = self._line()
+        closing, *lanes = said
         assert closing == "closing"
         self.process.wait(PATIENCE)
         return lanes, time.monotonic() - began

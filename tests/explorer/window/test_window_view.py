@@ -142,7 +142,7 @@ def test_the_layout_can_be_changed_and_reset(window):
     assert docks["heads"].isVisible()
     assert docks["map"].isVisible()
     assert not any(dock.isFloating() for dock in docks.values())
-    assert docks["heads"].x() < docks["map"].x()
+    assert docks["flow"].x() < docks["next"].x()
 
 
 # --------------------------------------------------------------------------- look
