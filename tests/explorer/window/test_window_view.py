@@ -226,13 +226,13 @@ def test_a_key_that_is_held_down_lays_the_window_out_once_and_no_more_at_the_lim
     laid_out: list[float] = []
     monkeypatch.setattr(type(window), "apply_theme", lambda self: laid_out.append(self.settings.text_scale))
     for _ in range(30):
-        press(window.input.text, Qt.Key.Key_Plus, Qt.KeyboardModifier.ControlModifier)
+        window.menus["larger"].trigger()
     wait_until(lambda: bool(laid_out))
-    press(window.input.text, Qt.Key.Key_Plus, Qt.KeyboardModifier.ControlModifier)
+    window.menus["larger"].trigger()
     QTest.qWait(50)
     assert laid_out == [2.0]
     for _ in range(2):
-        press(window.input.text, Qt.Key.Key_0, Qt.KeyboardModifier.ControlModifier)
+        window.menus["normal"].trigger()
     QTest.qWait(50)
     assert laid_out == [2.0, 1.0]
 
