@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
+from typing import Any
 
 import psutil
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
@@ -50,14 +51,19 @@ class Driven(windows.MainWindow):
     def do(self, line: str) -> None:
         answer(eval(line, {"window": self, "panel": self.panel, **TOOLS}))
 
-    def panel(self, name: str) -> object:
+    def panel(self, name: str) -> Any:
         return next(panel for panel in self.panels if panel.name == name)
 
     def at_work(self) -> list[str]:
-        """What is under way, by the names of its lanes; "download" for what the chooser fetches."""
+        """What is under way, by the names of its lanes.
+
+        Beside them "download" for what the chooser fetches, and "play" for what is written step by step, each of which
+        is a request of its own.
+        """
         chooser = self._chooser
         fetching = ["download"] if chooser is not None and chooser.hub.is_fetching else []
-        return [*sorted(lane.name for lane in self.bridge.busy), *fetching]
+        playing = ["play"] if self.has_all_panels() and self.panel("decoding").player.playing else []
+        return [*sorted(lane.name for lane in self.bridge.busy), *fetching, *playing]
 
     def closes_when(self, lane: str, delay: int, how: str) -> None:
         """Once `lane` is at work, wait `delay` ms and, while it still is, close, or ask for a signal.

@@ -76,7 +76,7 @@ class Program:
         began = time.monotonic()
         if said == "busy":
             self.process.send_signal(getattr(signal, how))
-            said = self._line()
+            said = [*self._line(), lane]  # it was at work when the signal was asked for
         closing, *lanes = said
         assert closing == "closing"
         self.process.wait(PATIENCE)

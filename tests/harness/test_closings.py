@@ -28,7 +28,7 @@ WORK = {
     # lane: what sets it going
     "load": ["window.session.dispatch(intents.OpenCheckpoint('story-gpt'))", OPEN_OTHER],
     "forward": [LONG_TEXT],
-    "decode:play": [
+    "play": [
         "window.dock_host.raise_panel('decoding')",
         "panel('decoding').view.transport.restart_button.click()",
         "panel('decoding').view.transport.play_button.click()",
@@ -97,7 +97,7 @@ def closed(folder: Path, hub: str, lane: str, delay: int, how: str) -> float:
     return seconds
 
 
-@pytest.mark.parametrize(("lane", "how"), [("download", "window"), ("decode:play", "SIGTERM"), ("export", "SIGINT")])
+@pytest.mark.parametrize(("lane", "how"), [("download", "window"), ("play", "SIGTERM"), ("export", "SIGINT")])
 def test_closed_at_work(tmp_path, hub, lane, how):
     closed(tmp_path, hub, lane, 0, how)
 
