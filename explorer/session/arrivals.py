@@ -299,12 +299,20 @@ def _(result: Failure, state: State) -> State:
             state = replace(state.with_document(checkpoint=loaded.info.reference), placement=_asked(loaded))
         state = replace(state, loading=None, opening=None)
     if isinstance(request, ForwardRequest):
-        state = replace(state, refused=request.inputs)
+        state = replace(_with_picture_that_ran(state, request), refused=request.inputs)
         if result.no_figures:
             state = replace(state, results=_of_no_run(state.results))
     if isinstance(request, RunRequest):
         state = replace(state, results=_without_answers(state.results, request.lane))
     return replace(state, notice=notice)
+
+
+def _with_picture_that_ran(state: State, refused: ForwardRequest) -> State:
+    """A picture that could not be read leaves the one before it open, by its name too."""
+    ran = state.ran
+    if ran is None or ran.seen is None or ran.inputs.picture == refused.inputs.picture:
+        return state
+    return state.with_document(picture=ran.inputs.picture)
 
 
 def _of_no_run(results: Results) -> Results:

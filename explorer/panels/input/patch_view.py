@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from explorer.theme import LIGHT, Theme
 
-_SIDE = 120  # pixels of the longer side
+SMALLEST, LARGEST = 120, 500  # pixels of the longer side
 _LEAST_PATCH = 6  # pixels: lines around smaller ones would hide the picture
 _LEAST_FRAME = 7  # pixels: a smaller one would not be seen
 _MOST_OPAQUE = 215  # of 255: what covers the patch with the largest weight
@@ -31,6 +31,7 @@ class PatchView(QWidget):
         self._weights: NDArray[np.float32] | None = None
         self._veil: QImage | None = None
         self._rows = self._columns = 0
+        self._side = SMALLEST
         self._query = self._key = self._hover = -1
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -55,6 +56,13 @@ class PatchView(QWidget):
         self._make_veil()
         self.updateGeometry()
         self.update()
+
+    def set_side(self, pixels: int) -> None:
+        """How long the longer side is to be, within bounds."""
+        side = min(max(pixels, SMALLEST), LARGEST)
+        if side != self._side:
+            self._side = side
+            self.updateGeometry()
 
     def set_weights(self, weights: NDArray[np.float32] | None) -> None:
         """Colour each patch by its share of the largest weight, over the picture dimmed.
@@ -91,7 +99,8 @@ class PatchView(QWidget):
 
     def sizeHint(self) -> QSize:
         size = self._image.size()
-        return QSize(_SIDE, _SIDE) if size.isEmpty() else size.scaled(_SIDE, _SIDE, Qt.AspectRatioMode.KeepAspectRatio)
+        square = QSize(self._side, self._side)
+        return square if size.isEmpty() else size.scaled(square, Qt.AspectRatioMode.KeepAspectRatio)
 
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()

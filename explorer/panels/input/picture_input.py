@@ -6,11 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from explorer.panels.input.patch_view import PatchView
+from explorer.panels.input.patch_view import SMALLEST, PatchView
 from explorer.widgets.page import wrapped
+
+_LOW, _SHARE = 800, 0.4
+"""A window of this height has the smallest picture; of every pixel more the picture gets this share."""
 
 
 class PictureInput(QWidget):
@@ -55,6 +59,21 @@ class PictureInput(QWidget):
             view.patch_selected.connect(self.patch_selected)
             view.hovered.connect(self.patch_hovered)
         row.addLayout(side, 1)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.window().installEventFilter(self)  # once, however often it is asked for
+        self._fit_window()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Resize and watched is self.window():
+            self._fit_window()
+        return super().eventFilter(watched, event)
+
+    def _fit_window(self) -> None:
+        """The higher the window, the larger the picture: the panels below keep most of what is added."""
+        for view in (self.view, self.weights):
+            view.set_side(round(_SHARE * (self.window().height() - _LOW)) + SMALLEST)
 
     def set_picture(self, pixels: NDArray[np.uint8] | None, rows: int = 0, columns: int = 0) -> None:
         """What the model sees, (height, width, 3), in patches; None before it has run."""

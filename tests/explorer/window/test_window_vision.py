@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtCore import QMimeData, QPointF, QSize, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog
@@ -24,7 +24,7 @@ from explorer.window.window import MainWindow
 from models.protocol.head import HeadView
 from models.protocol.positions import PatchPositionsView
 from models.protocol.prediction import PredictionView
-from tests.explorer.real_window import click, opened_window, panel_of, press, settle
+from tests.explorer.real_window import click, opened_window, panel_of, press, settle, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -194,6 +194,40 @@ def test_a_broken_file_leaves_the_last_picture(window, tmp_path):
     window.session.undo()
     settle(window)
     assert window.session.state.notice is None
+
+
+def test_a_file_that_is_no_picture_leaves_the_one_before_it_by_its_name_too(window, tmp_path):
+    bad = tmp_path / "bad.png"
+    bad.write_bytes(b"no picture")
+    run, row = window.session.state.ran, window.input.picture
+    before = row.view.grab().toImage()
+    window.session.dispatch(SetPicture(str(bad)))
+    settle(window)
+    assert "bad.png is no picture that can be read" in window.notice_bar.text
+    assert window.session.state.document.picture == "sample:fish-1"
+    assert row.samples.currentData() == "sample:fish-1"
+    assert row.samples.findData(str(bad)) < 0
+    assert window.session.state.ran is run
+    assert window.session.state.up_to_date
+    assert row.view.grab().toImage() == before
+    window.session.undo()
+    settle(window)
+    assert window.session.state.document.picture != str(bad)
+
+
+def test_a_picture_that_is_squeezed_is_said_to_be(window, tmp_path):
+    wide = tmp_path / "wide.png"
+    Image.fromarray(np.zeros((200, 300, 3), np.uint8)).save(wide)
+    window.session.dispatch(SetPicture(str(wide)))
+    settle(window)
+    assert "300 × 200 squeezed to" in window.input.picture.facts.text()
+
+
+def test_the_picture_grows_with_the_window_and_keeps_its_shape(window):
+    for width, height, side in ((1280, 800, 120), (1920, 1080, 232), (1920, 2000, 500), (1280, 800, 120)):
+        window.resize(width, height)
+        picture = window.input.picture.view
+        wait_until(lambda: picture.size() == QSize(side, side) and window.input.height() < 0.3 * height)  # noqa: B023
 
 
 def test_a_session_names_the_picture(window, drawing, tmp_path):
