@@ -1,4 +1,4 @@
-"""Everything a person, a lesson or the engine can ask of the session: small frozen values, one a thing to do.
+"""Everything a person or the engine can ask of the session: small frozen values, one a thing to do.
 
 `merge` names a run of intents that undo takes back as one step (typing, walking with the arrow keys); intents with
 an empty `merge` each make a step of their own. Intents that change no `Document` make no step at all.
@@ -301,7 +301,7 @@ class DeleteBranch(Intent):
 
 @dataclass(frozen=True, slots=True)
 class RestoreDocument(Intent):
-    """Everything a person chose at once: a session file, a lesson, an undo."""
+    """Everything a person chose at once: a session file, an undo."""
 
     document: Document
 
