@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
-    QLabel,
     QPlainTextEdit,
     QPushButton,
     QScrollArea,
+    QSizePolicy,
     QVBoxLayout,
     QWidget,
 )
@@ -23,10 +24,11 @@ from explorer.colour_maps import sequential
 from explorer.panels.flow.matrices_layout import WITH_NUMBERS
 from explorer.panels.flow.matrices_picture import MatricesPicture
 from explorer.panels.flow.matrices_scene import Scene
+from explorer.widgets.elided_label import ElidedLabel
 from explorer.widgets.page import wrapped
 from models.protocol.matrices import MatricesView
 
-_LINES = 3
+_LINES, _LOW = 3, 24  # of the sum; lines of height below which a page is low
 _WAITING = "The matrices of the selected head appear here when the model has run."
 
 
@@ -63,9 +65,9 @@ class MatricesPage(QWidget):
         self.fit.clicked.connect(self._tell)  # a press of what is down leaves it down
         self.numbers.clicked.connect(self.picture.show_numbers)
         self.numbers.clicked.connect(self._tell)
-        self.what = QLabel()
+        self.what = ElidedLabel()
         self.what.setProperty("role", "title")
-        self.what.setTextFormat(Qt.TextFormat.PlainText)
+        self.what.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.sum = QPlainTextEdit()
         self.sum.setReadOnly(True)
         self.sum.setAccessibleName("The sum in digits")
@@ -76,16 +78,16 @@ class MatricesPage(QWidget):
         self.show_reason(_WAITING)
 
     def _lay_out(self) -> None:
-        top = QHBoxLayout()
-        top.addWidget(self.note, 1)
-        top.addWidget(self.fit)
-        top.addWidget(self.numbers)
+        line = QHBoxLayout()
+        line.addWidget(self.what, 1)
+        line.addWidget(self.fit)
+        line.addWidget(self.numbers)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(6)
-        column.addLayout(top)
+        column.addWidget(self.note)
         column.addWidget(self.area, 1)
-        column.addWidget(self.what)
+        column.addLayout(line)
         column.addWidget(self.sum)
 
     # what to show
@@ -118,16 +120,27 @@ class MatricesPage(QWidget):
     def _show_parts(self) -> None:
         scene = self._scene
         self.note.setText("" if scene is None else scene.note)
+        self.note.setVisible(bool(self.note.text()))
         for part in (self.fit, self.numbers, self.what, self.sum):
             part.setVisible(scene is not None)
-        self.sum.setFixedHeight(round(_LINES * self.fontMetrics().lineSpacing() + 14))
+        self._set_lines()
         self._tell()
+
+    def _set_lines(self) -> None:
+        """The sum has less room in a low page."""
+        spacing = self.fontMetrics().lineSpacing()
+        lines = _LINES if self.height() >= _LOW * spacing else 2
+        self.sum.setFixedHeight(round(lines * spacing + 14))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._set_lines()
 
     def _tell(self) -> None:
         """Say the sum behind the number that is pointed at, or chosen."""
         scene, place = self._scene, self.picture.told
         self.fit.setChecked(self.picture.is_fitted)
-        self.numbers.setChecked(self.picture.token_size >= WITH_NUMBERS)
+        self.numbers.setChecked(self.picture.has_numbers)
         if scene is None or place is None:
             self.what.clear()
             self.sum.clear()
@@ -165,6 +178,7 @@ class MatricesPage(QWidget):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if watched is self.area.viewport() and event.type() == QEvent.Type.Resize:
             self.picture.set_space(self.area.viewport().size())
+            QTimer.singleShot(0, self, self.picture.show_told)  # once the area knows how large the picture is
         return super().eventFilter(watched, event)
 
     def changeEvent(self, event: QEvent) -> None:

@@ -24,9 +24,9 @@ ABOVE: dict[Name, Name] = {"raw": "k", "output": "v"}
 """What stands above a matrix, and shares its columns."""
 
 WITH_NUMBERS = 40.0
-"""Pixels that a cell takes from which on its number stands in it."""
+"""Pixels that a cell takes at least from which on its number stands in it; more where letters are larger."""
 
-SMALLEST, LARGEST_FITTED, LARGEST = 3.0, 30.0, 64.0
+SMALLEST, LARGEST_FITTED, LARGEST = 3.0, 30.0, 96.0
 """Pixels that a token takes: the least, the most before anybody zooms, the most."""
 
 _LEAST, _SCROLLED = 112.0, 12.0  # where all tokens take less they are made larger, and the page scrolls up and down
@@ -42,6 +42,7 @@ class Room:
     caption: float  # above each
     gap: float  # between two, for what happens there
     margin: float
+    number: float = WITH_NUMBERS  # what a cell takes at least to hold a number
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class Layout:
     @classmethod
     def at(cls, scene: Scene, room: Room, token: float, bands: Bands) -> Layout:
         """With cells of `token` pixels along tokens."""
-        dim, rects = _dim(scene, token), dict[Name, QRectF]()
+        dim, rects = _dim(scene, token, room.number), dict[Name, QRectF]()
         y, widest = room.margin, 0.0
 
         def size(name: Name) -> QSizeF:
@@ -130,7 +131,7 @@ class Layout:
     def has_numbers(self, name: Name) -> bool:
         """Whether there is room for a number in each of its cells."""
         size = self.cell_size(name)
-        return min(size.width(), size.height()) >= WITH_NUMBERS
+        return min(size.width(), size.height()) >= self.room.number
 
 
 def _lead(name: Name, above: float, room: Room) -> float:
@@ -139,9 +140,9 @@ def _lead(name: Name, above: float, room: Room) -> float:
     return labels + room.caption + (above + room.caption if above else 0.0)
 
 
-def _dim(scene: Scene, token: float) -> float:
+def _dim(scene: Scene, token: float, number: float) -> float:
     """A vector takes no more room than the tokens do, until numbers are to be read in it."""
-    if token >= WITH_NUMBERS:
+    if token >= number:
         return token
     dims = max(scene.view.q.shape[1], scene.view.v.shape[1])
     return max(_SMALLEST_DIM, min(token, float(int(token * max(len(scene.keys), 8) / dims))))

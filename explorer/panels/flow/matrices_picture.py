@@ -8,6 +8,7 @@ import numpy as np
 from PySide6.QtCore import QEvent, QLineF, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
+    QFont,
     QFontMetricsF,
     QImage,
     QKeyEvent,
@@ -28,6 +29,7 @@ from explorer.widgets.themed import ThemedWidget
 _STEP = 1.25
 _HATCH = 9.0
 _RAMP = 36.0
+_WIDEST = "−88.8"
 _ARROWS = {
     Qt.Key.Key_Up: (-1, 0),
     Qt.Key.Key_Down: (1, 0),
@@ -136,6 +138,11 @@ class MatricesPicture(ThemedWidget):
         return 0.0 if self._layout is None else self._layout.token
 
     @property
+    def has_numbers(self) -> bool:
+        """Whether numbers stand in the cells."""
+        return self._layout is not None and all(self._layout.has_numbers(name) for name in NAMES)
+
+    @property
     def is_fitted(self) -> bool:
         return self._token is None
 
@@ -151,7 +158,8 @@ class MatricesPicture(ThemedWidget):
 
     def show_numbers(self) -> None:
         """Cells so large that numbers stand in them."""
-        self._zoom_to(max(WITH_NUMBERS + 4, self.token_size))
+        if self._layout is not None:
+            self._zoom_to(float(round(max(self._layout.room.number + 4, self.token_size))))
 
     def zoom_by(self, factor: float) -> None:
         """Cells larger or smaller by a factor, by a pixel at least."""
@@ -159,13 +167,17 @@ class MatricesPicture(ThemedWidget):
         wanted = max(wanted, self.token_size + 1) if factor > 1 else min(wanted, self.token_size - 1)
         self._zoom_to(float(round(min(LARGEST, max(SMALLEST, wanted)))))
 
+    def show_told(self) -> None:
+        """Scroll the chosen number into sight."""
+        if self._place is not None:
+            self._keep_visible(self.cell_rect(self._place).adjusted(-8, -8, 8, 8))
+
     def _zoom_to(self, token: float | None) -> None:
         if self._scene is None or token == self._token:
             return
         self._token = token
         self._lay_out()
-        if self._place is not None:
-            self._keep_visible(self.cell_rect(self._place))
+        self.show_told()
         self.zoomed.emit()
 
     # geometry
@@ -187,7 +199,13 @@ class MatricesPicture(ThemedWidget):
         widest = max(metrics.horizontalAdvance(label) for label in (*scene.queries, *scene.keys))
         label = min(widest, 9 * fonts.letter)
         words = max((metrics.horizontalAdvance(word) for word in ("softmax", *scene.scaling.split())), default=0.0)
-        return Room(label + 8, label * _SLANT + fonts.line, fonts.line + 4, words + 16, 8.0)
+        number = max(WITH_NUMBERS, QFontMetricsF(self._number_font()).horizontalAdvance(_WIDEST) + 6)
+        return Room(label + 8, label * _SLANT + fonts.line, fonts.line + 4, words + 16, 8.0, number)
+
+    def _number_font(self) -> QFont:
+        font = QFont(self.font())
+        font.setPointSizeF(font.pointSizeF() * 0.85)
+        return font
 
     def _lay_out(self) -> None:
         scene = self._scene
@@ -197,7 +215,7 @@ class MatricesPicture(ThemedWidget):
         else:
             room = self._room(scene)
             fitted = Layout.fitted(scene, room, self._space.width(), self._space.height())
-            bands = fitted.bands if self._token is None or self._token < WITH_NUMBERS else BANDS[0]
+            bands = fitted.bands if self._token is None or self._token < room.number else BANDS[0]
             layout = fitted if self._token is None else Layout.at(scene, room, self._token, bands)
             self._layout = layout.centred(self._space.width(), self._space.height())
             self.setMinimumSize(self.sizeHint())
@@ -273,9 +291,7 @@ class MatricesPicture(ThemedWidget):
         if area.isEmpty() or self._scene is None:
             return
         rect, size, image = layout.rects[matrix.name], layout.cell_size(matrix.name), self._image(matrix)
-        font = self.font()
-        font.setPointSizeF(font.pointSizeF() * 0.85)
-        painter.setFont(font)
+        painter.setFont(self._number_font())
         first, last = area.topLeft() - rect.topLeft(), area.bottomRight() - rect.topLeft()
         rows, columns = matrix.values.shape
         for row in range(int(first.y() / size.height()), min(rows, int(last.y() / size.height()) + 1)):
@@ -294,7 +310,7 @@ class MatricesPicture(ThemedWidget):
         """Its name, its size and what its colours reach to, as far as there is room."""
         rect, room = layout.rects[matrix.name], layout.room
         raised = room.column_label if SIDES[matrix.name][1] == "key" and layout.is_topmost(matrix.name) else 0.0
-        width = rect.width() + room.gap - 6 + (room.row_label if matrix.name == "weights" else 0.0)
+        width = min(rect.width() + room.gap - 6, self.width() - rect.left())
         strip = QRectF(rect.left(), rect.top() - room.caption - raised, width, room.caption - 2)
         painter.setFont(self.bold_font())
         painter.setPen(QColor(self._theme.text))
@@ -360,7 +376,7 @@ class MatricesPicture(ThemedWidget):
     def _draw_column_labels_inside(self, painter: QPainter, scene: Scene, layout: Layout, shown: QRectF) -> None:
         chosen, line, size = self._shown_cell[1], self._fonts().line, layout.token
         rect = next(r for n, r in layout.rects.items() if SIDES[n][1] == "key" and r.contains(shown.center()))
-        if size < WITH_NUMBERS:
+        if size < layout.room.number:
             return  # names do not fit side by side
         for column, label in enumerate(scene.keys):
             x = rect.left() + column * size

@@ -6,6 +6,7 @@ import itertools
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QFontMetricsF
 from PySide6.QtTest import QTest
 
 from explorer.panels.flow.matrices import MatricesPage
@@ -162,3 +163,22 @@ def test_it_is_drawn_in_both_themes_with_and_without_numbers(page, theme) -> Non
     plain = page.picture.grab().toImage()
     page.picture.show_numbers()
     assert page.picture.grab().toImage().size() != plain.size()
+
+
+@pytest.mark.parametrize("points", [10.0, 15.0, 20.0])
+def test_a_number_fits_into_its_cell_whatever_the_size_of_the_text(page, points) -> None:
+    font = page.font()
+    font.setPointSizeF(points)
+    page.setFont(font)
+    QTest.mouseClick(page.numbers, Qt.MouseButton.LeftButton)
+    assert page.picture.has_numbers
+    assert page.numbers.isChecked()
+    room = page.picture.cell_rect(Place("raw", 13, 1)).width()
+    assert room >= max(WITH_NUMBERS, QFontMetricsF(page.picture._number_font()).horizontalAdvance("−58.6"))
+
+
+def test_the_number_that_is_told_of_is_scrolled_into_sight(page, qtbot) -> None:
+    page.resize(500, 420)
+    qtbot.waitUntil(lambda: page.area.viewport().width() < 500)
+    place = page.picture.cell_rect(Place("raw", 13, 1)).toRect()
+    qtbot.waitUntil(lambda: page.picture.visibleRegion().contains(place))
