@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QFontMetricsF
 from PySide6.QtTest import QTest
 
+from explorer.colour_maps import diverging, sequential
 from explorer.panels.flow.matrices import MatricesPage
 from explorer.panels.flow.matrices_layout import ABOVE, BANDS, WITH_NUMBERS, Layout, Room
 from explorer.panels.flow.matrices_scene import NAMES, Lit, Place
@@ -157,12 +159,32 @@ def test_a_reason_takes_the_place_of_matrices(page) -> None:
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
-def test_it_is_drawn_in_both_themes_with_and_without_numbers(page, theme) -> None:
+@pytest.mark.parametrize("numbers", [False, True])
+def test_each_cell_has_the_colour_of_its_number(page, theme, numbers) -> None:
     page.picture.set_theme(theme)
-    page.picture.fit()
-    plain = page.picture.grab().toImage()
+    if numbers:
+        page.picture.show_numbers()
+    image = page.picture.grab().toImage()
+    scene = scene_of(shown())
+    for name in NAMES:
+        matrix, table = scene.matrices[name], sequential() if name == "weights" else diverging()
+        for row, column in ((3, 1), (7, 2), (11, 5)):
+            corner = page.picture.cell_rect(Place(name, row, column)).topLeft()
+            seen = image.pixelColor(round(corner.x()) + 2, round(corner.y()) + 2)
+            share = (matrix.values[row, column] - matrix.low) / (matrix.high - matrix.low)
+            wanted = table[round(float(share) * 255)].astype(int)
+            assert np.abs(np.array(seen.getRgb()[:3]) - wanted).max() <= 12, (name, row, column)
+
+
+def test_numbers_are_written_where_there_is_room(page) -> None:
+    def inked() -> bool:
+        rect = page.picture.cell_rect(Place("raw", 5, 3)).toRect().adjusted(3, 3, -3, -3)
+        image = page.picture.grab(rect).toImage()
+        return len({image.pixel(x, y) for x in range(image.width()) for y in range(image.height())}) > 1
+
+    assert not inked()
     page.picture.show_numbers()
-    assert page.picture.grab().toImage().size() != plain.size()
+    assert inked()
 
 
 @pytest.mark.parametrize("points", [10.0, 15.0, 20.0])
