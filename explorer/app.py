@@ -47,10 +47,16 @@ def _run(given: list[str]) -> int:
 def _do(given: list[str]) -> int:
     from explorer import console
     from explorer.arguments import parse
+    from models.files.helper_work import TRY_CHECKPOINTS
     from models.text.template_limits import ARGUMENT, serve
 
     if given == [ARGUMENT]:  # the program has started itself
         serve()
+        return 0
+    if given == [TRY_CHECKPOINTS]:  # as above
+        from models.opening.trial_process import serve as try_checkpoints  # which needs torch
+
+        try_checkpoints()
         return 0
     try:
         args = parse(given)

@@ -6,6 +6,7 @@ A library makes as many layers, experts or labels as a config says, one by one, 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -18,13 +19,15 @@ MOST_SIDE = 4096
 
 _LEAST = 4096  # what is allowed whatever the weights are: sides of pictures, widths of what is no tensor
 _ROOM = 8  # a number that sizes something may be so many times the largest dimension
-_LENGTHS = re.compile(  # what sizes nothing, or a table that is checked as a tensor
-    r"position|theta|base|length|context|sliding|window_layers|token|_id$|_ids$|_ctx$|_len$|seed|distance|chunk|seq|scal"
-)
-_MOST_LENGTH = 1 << 31
+_SIZES_NOTHING = re.compile(r"theta|base|sliding|_id$|_ids$|token_index$|seed|distance|scal")
+_LENGTHS = re.compile(r"position|length|context|window_layers|tokens?$|_ctx$|_len$|chunk|seq")
+_MOST_LENGTH = 1 << 24  # tokens; the longest text that any model is made for has ten million
 _MOST_DEPTH = 64
-_MOST_VALUES = 1_000_000
-_VALUES_A_ROW = 16  # an entry of a vocabulary has its id, and the merges that lead to it
+MOST_VALUES = 1_000_000
+"""In a table of settings."""
+
+_LEAST_VALUES, _VALUES_A_ROW = 100_000, 16  # an entry of a vocabulary has its id, flags, and the merges that lead to it
+_LEAST_BYTES, _BYTES_A_ROW = 4 << 20, 1 << 10
 _SHOWN = 60
 
 
@@ -62,20 +65,31 @@ def out_of_bounds(settings: dict[str, Any], known: Collection[str], accounted: A
         if isinstance(value, (list, dict)):
             if len(value) > accounted.most:
                 return f"{name} has {len(value):,} entries, and {accounted.words}"
-        elif last in known and abs(value) > (_MOST_LENGTH if _LENGTHS.search(last) else accounted.most):
+        elif last in known and abs(value) > _most(last, accounted):
             return f"{name} is {_shown(value)}, and {accounted.words}"
     return ""
 
 
-def too_many_values(content: bytes, rows: int | None = None) -> str:
-    """Why the text of a JSON file is not parsed, as a clause: it holds more values than any does; "" where it is.
-
-    Args:
-        rows: of a tokenizer, the tokens that its model knows.
-    """
-    most = _MOST_VALUES + _VALUES_A_ROW * (rows or 0)
+def too_many_values(content: bytes, most: int = MOST_VALUES) -> str:
+    """Why the text of a JSON file is not parsed, as a clause: it holds more values than any does; "" where it is."""
     found = sum(content.count(sign) for sign in (b",", b"[", b"{"))
     return f"it holds {found:,} values, more than {most:,}" if found > most else ""
+
+
+def too_large_for_vocabulary(content: bytes, accounted: Accounted) -> str:
+    """Why the text of a tokenizer's file is not parsed, as a clause: no vocabulary of the model is as large."""
+    rows = accounted.largest + accounted.tensors
+    most = _LEAST_BYTES + _BYTES_A_ROW * rows
+    if len(content) > most:
+        return f"it has {len(content):,} bytes, and {accounted.words}"
+    return too_many_values(content, _LEAST_VALUES + _VALUES_A_ROW * rows)
+
+
+def _most(name: str, accounted: Accounted) -> float:
+    """The largest number that a setting of this name may have."""
+    if _SIZES_NOTHING.search(name):
+        return math.inf
+    return _MOST_LENGTH if _LENGTHS.search(name) else accounted.most
 
 
 class _TooDeep:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from dataclasses import dataclass
@@ -57,6 +58,20 @@ class Card:
 
 def shipped() -> tuple[Card, ...]:
     return tuple(read_card(WEIGHTS / name) for name in SHIPPED)
+
+
+def shipped_unchanged(reference: str) -> bool:
+    """Whether it is a checkpoint that ships with the program, and its settings and tokenizer are what was shipped."""
+    folder = WEIGHTS / reference
+    if reference not in SHIPPED:
+        return False
+    try:
+        listed = (line.split() for line in (WEIGHTS / "SHA256SUMS").read_text(encoding="utf-8").splitlines())
+        sums = {name: digest for digest, name in listed if name.startswith(f"{reference}/")}
+        there = {f"{reference}/{path.name}": path.read_bytes() for path in folder.glob("*.json")}
+    except (OSError, ValueError):
+        return False
+    return sums == {name: hashlib.sha256(content).hexdigest() for name, content in there.items()}
 
 
 def folder_of(reference: str) -> Path:

@@ -10,18 +10,19 @@ import math
 import re
 import stat
 import struct
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from models.files.bounds import too_many_values
+from models.files.bounds import Accounted, too_large_for_vocabulary, too_many_values
 from models.files.names import title_of
 from models.files.regular_files import NotAFile, open_regular
 from models.protocol.errors import CheckpointError
-from models.protocol.hub import Tensors
+from models.protocol.hub import TOKENIZERS, Tensors
 
 JSON_BYTES = 16 << 20  # an index of a very large model has some MB
 _HEADER_BYTES = 16 << 20  # some 130,000 tensors; the format would take 100 MB, which Python reads for half a minute
-_TEXT_BYTES = 64 << 20  # of a tokenizer's file; the largest vocabularies have some 40 MB, and Python reads them whole
+TEXT_BYTES = 64 << 20  # of a tokenizer's file; the largest vocabularies have some 40 MB, and Python reads them whole
 _SETTINGS = (
     *("generation_config.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
     *("preprocessor_config.json", "processor_config.json", "video_preprocessor_config.json", "adapter_config.json"),
@@ -29,6 +30,8 @@ _SETTINGS = (
 """Files with the bound of a config: Python makes a gigabyte of 50 MB of empty lists."""
 _TEXTS = (".json", ".txt", ".model", ".jinja")
 _UNREAD = ("trainer_state.json", "explorer.json")  # a line for every step of training; a card, which is not relied on
+_MOST_EMPTY = 1000  # tensors without a number
+_MOST_TENSORS = 50_000  # in one file; a model of a hundred thousand is kept in a hundred files
 _NAME = 255  # bytes of a file's name on common disks
 _BITS = {
     **dict.fromkeys(("BOOL", "U8", "I8", "F8_E5M2", "F8_E4M3", "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ"), 8),
@@ -118,7 +121,22 @@ def read_headers(folder: Path) -> Tensors:
     shapes: dict[str, tuple[int, ...]] = {}
     for file in files:
         shapes.update(file_header(file))
+    check_not_empty(title_of(folder), shapes)
     return Tensors(shapes, sum(file.stat().st_size for file in files))
+
+
+def check_not_empty(title: str, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Refuse tensors without end that hold nothing, each of which transformers would look for a place for.
+
+    Raises:
+        CheckpointError: there are more than any model has.
+    """
+    empty = [name for name, shape in shapes.items() if 0 in shape]
+    if len(empty) > _MOST_EMPTY:
+        raise CheckpointError(
+            f"{title}: its weight files hold {len(empty):,} tensors without a number, {empty[0][:80]} first. They are "
+            "no checkpoint. Fetch them again."
+        )
 
 
 def adapter(title: str) -> CheckpointError:
@@ -199,6 +217,8 @@ def parse_header(header: bytes) -> tuple[dict[str, tuple[int, ...]], int]:
         ValueError: no header of a safetensors file.
     """
     try:
+        if header.count(b"data_offsets") > _MOST_TENSORS:
+            raise ValueError(f"more than {_MOST_TENSORS:,} tensors")
         entries = json.loads(header)
         if not isinstance(entries.pop("__metadata__", {}), dict):
             raise TypeError("metadata that are no table")
@@ -228,11 +248,8 @@ def wrong_count(config: dict[str, Any]) -> str:
     return ""
 
 
-def check_texts(folder: Path, rows: int) -> None:
+def check_texts(folder: Path, accounted: Accounted) -> None:
     """Check the files beside the weights before a library reads them.
-
-    Args:
-        rows: the largest dimension of a tensor: a vocabulary has no more entries.
 
     Raises:
         CheckpointError: one is larger than any valid one, holds more values, or is no regular file.
@@ -243,12 +260,13 @@ def check_texts(folder: Path, rows: int) -> None:
         check_regular(path)
         if path.suffix not in _TEXTS or not path.is_file():
             continue
-        most = JSON_BYTES if path.name in _SETTINGS or path.suffix == ".jinja" else _TEXT_BYTES
+        most = JSON_BYTES if path.name in _SETTINGS or path.suffix == ".jinja" else TEXT_BYTES
         if path.stat().st_size > most:
             raise CheckpointError(
                 f"{path} is larger than {most >> 20} MB; no such file is. It was not read. Fetch it again."
             )
-        many = too_many_values(path.read_bytes(), rows) if path.suffix == ".json" else ""
+        is_table = path.suffix == ".json" and path.name in (*TOKENIZERS, *_SETTINGS)  # no library reads others
+        many = too_large_for_vocabulary(path.read_bytes(), accounted) if is_table else ""
         if many:
             raise CheckpointError(f"{path} is no file that a program writes: {many}. It was not read. Fetch it again.")
 

@@ -17,6 +17,7 @@ from models.forward.class_logits import logits_of
 from models.forward.model import Model
 from models.forward.output_weights import keep_output_weights
 from models.protocol.errors import CheckpointError
+from models.protocol.work import Cancelled
 
 _PROBES = (5, 6)  # tokens: a band of weights is as wide as the text at one length, and not at the next
 _OFF = 0.05  # by which a row of weights may miss 1: half precision rounds them
@@ -71,6 +72,8 @@ def _run(model: Model, count: int) -> Recorder:
         encoded = model.encode([0] * count, [0] * count if model.seq2seq else None)
         with torch.no_grad(), recording(recorder):
             out = model.forward(encoded.inputs)
+    except Cancelled:
+        raise
     except Exception as cause:
         if devices.is_out_of_memory(cause):
             raise

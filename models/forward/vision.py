@@ -27,6 +27,7 @@ from models.forward.output_weights import keep_output_weights
 from models.forward.picture_fit import fitted
 from models.protocol.errors import CheckpointError, InputError
 from models.protocol.values import CheckpointInfo, SeenPicture, Token
+from models.protocol.work import Cancelled
 
 # parameters that stand before the patches, and what the tokens made of them are called; in the order they come in
 _EXTRA = {
@@ -167,6 +168,8 @@ def open_vision(info: CheckpointInfo, module: nn.Module, folder: Path) -> Vision
             )
         with torch.no_grad(), recording(recorder):
             out = model.forward(encoded.inputs)
+    except Cancelled:
+        raise
     except Exception as cause:
         if devices.is_out_of_memory(cause):
             raise  # its own sentence, with other devices to choose from

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import traceback
-
-from models.files.devices import is_out_of_memory
 from models.files.memory import DTYPES, text_bytes, weight_bytes
 from models.forward.context import Context
-from models.forward.vision import open_processor
+from models.opening import trial_process
 from models.opening.capabilities import capabilities
 from models.opening.examination import Examination
-from models.opening.examined import check_opens, room
-from models.opening.open import open_textbook
-from models.opening.tokenizer import no_tokenizer
+from models.opening.examined import room
+from models.opening.trial import TrialRequest, Verdict, judge
+from models.opening.trial_process import verdict_on
 from models.protocol.describing import Described, DescribeRequest
 from models.protocol.errors import CheckpointError
 from models.protocol.values import CheckpointInfo
@@ -22,39 +19,31 @@ UNBOUNDED = 512
 
 
 def answer(request: DescribeRequest, context: Context) -> Described:
-    """Who opens it right after has it examined."""
-    examination = Examination(request.reference, request.listing)
-    described = description_of(request, examination)
-    if not described.refusal:
+    """Who opens it right after need not have it tried again."""
+    examination = Examination(request.reference, request.listing)  # of the files as they are before they are read
+    trial_process.start()
+    described = _described_by(request, verdict_on(_trial(request), context.should_stop))
+    if not described.refusal and described.info is not None and not described.info.gguf:
         context.kept.put(examination)
     return described
 
 
-def description_of(request: DescribeRequest, examination: Examination | None = None) -> Described:
+def description_of(request: DescribeRequest) -> Described:
     """What `request.reference` is. A checkpoint that cannot be opened is described as far as it can be understood."""
-    examination = examination or Examination(request.reference, request.listing)
-    info: CheckpointInfo | None = None
+    return _described_by(request, judge(_trial(request)))
+
+
+def _trial(request: DescribeRequest) -> TrialRequest:
+    # the tokenizer of a GGUF file takes seconds, and is in the same file
+    return TrialRequest(reference=request.reference, listing=request.listing, tokenizer=False)
+
+
+def _described_by(request: DescribeRequest, verdict: Verdict) -> Described:
     try:
-        textbook = open_textbook(request.reference) if request.listing is None else None
-        if textbook is not None:
-            info = textbook.info
-        else:
-            examined = examination.examined
-            info = examined.info
-            check_opens(examined, request.placement)
-            if info.family == "vision":
-                if request.listing is None:
-                    open_processor(examined.folder)
-            elif request.listing is None and not info.gguf:  # of a GGUF file it takes seconds, and is in the same file
-                _, info = examination.tokenizer
-            elif request.listing is not None and not (info.gguf or request.listing.has_tokenizer):
-                raise no_tokenizer(examined.title)
+        verdict.check(request.placement)
     except CheckpointError as error:
-        if is_out_of_memory(error):
-            raise  # it says nothing of the checkpoint
-        cause = "".join(traceback.format_exception(error)) if error.__cause__ is not None else ""
-        return _described(request, info, str(error), cause)
-    return _described(request, info)
+        return _described(request, verdict.info, str(error), verdict.cause if verdict.refusal == str(error) else "")
+    return _described(request, verdict.info)
 
 
 def _described(request: DescribeRequest, info: CheckpointInfo | None, refusal: str = "", cause: str = "") -> Described:

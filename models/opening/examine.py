@@ -84,7 +84,7 @@ def _examine_folder(reference: str, path: Path, listing: HubListing | None) -> E
         )
     tensors = listing.tensors if listing is not None else read_headers(path)
     accounted = Accounted.by(tensors)
-    check_texts(path, accounted.largest)
+    check_texts(path, accounted)
     model_type = raw.get("model_type")
     if not isinstance(model_type, str):
         raise CheckpointError(

@@ -15,7 +15,7 @@ from models.files.bounds import Accounted, out_of_bounds
 from models.files.catalogue import Card
 from models.files.gguf import GgufHeader, missing_packages, parts_only, read_gguf
 from models.files.gguf_reading import reading_once
-from models.files.weight_files import summary, wrong_count
+from models.files.weight_files import check_not_empty, summary, wrong_count
 from models.files.whole_files import not_written
 from models.opening.examined import Examined, checked, info_of
 from models.protocol.errors import CheckpointError
@@ -38,6 +38,7 @@ def examine_header(reference: str, path: Path, listing: HubListing) -> Examined:
 
 def examine_gguf(reference: str, path: Path) -> Examined:
     header = read_gguf(path)
+    check_not_empty(path.name, header.tensors.shapes)
     if header.is_part:
         raise parts_only(path.name)
     lacking = missing_packages()

@@ -33,6 +33,7 @@ from models.opening.missing_tensors import Misshapen, is_of_head, misshapen_tens
 from models.protocol.errors import CheckpointError
 from models.protocol.hub import Tensors
 from models.protocol.values import AUTO, CheckpointInfo, Placement
+from models.protocol.work import Cancelled
 
 _MOST_IN_TABLES = 1 << 26
 
@@ -124,6 +125,8 @@ def checked(examined: Examined, tensors: Tensors) -> Examined:
             empty = kind.from_config(config, **options)
             described = sum(p.numel() for p in empty.parameters())
             tables = sum(buffer.numel() for buffer in empty.buffers())
+    except Cancelled:
+        raise
     except Exception as cause:
         raise CheckpointError(
             f"{title}: no model can be built from {says}: {summary(cause)}. Check the numbers in it, or fetch it again."

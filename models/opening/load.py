@@ -10,6 +10,8 @@ from models.forward.context import Context
 from models.forward.model import Model
 from models.opening.examination import Examination
 from models.opening.open import open_examined
+from models.opening.trial import TrialRequest
+from models.opening.trial_process import verdict_on
 from models.protocol.errors import CheckpointError
 from models.protocol.loading import DevicesRequest, DevicesView, Loaded, LoadRequest
 from models.protocol.values import AUTO, Placement
@@ -63,4 +65,5 @@ def _opened(request: LoadRequest, context: Context) -> Model:
     context.kept.drop(Examination)  # of one examination one model is made: its tokenizer is the model's own
     if examination is None or not examination.holds_for(reference):
         examination = Examination(reference)
-    return open_examined(examination, placement)
+        verdict_on(TrialRequest(reference=reference), context.should_stop).check(placement)
+    return open_examined(examination, placement, context.should_stop)

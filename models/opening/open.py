@@ -29,11 +29,13 @@ from models.forward.model import Model
 from models.forward.recurrent_model import MODEL_TYPE, open_recurrent
 from models.forward.vision import open_vision
 from models.opening.adapters import merge
+from models.opening.building import called_off_by
 from models.opening.examination import Examination
 from models.opening.examine import examine, find
 from models.opening.examined import Examined, check_opens, incomplete, misfit
 from models.protocol.errors import CheckpointError
 from models.protocol.values import BEST, CheckpointInfo, Placement
+from models.protocol.work import Cancelled, ShouldStop, never
 
 _NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
 
@@ -61,16 +63,17 @@ def open_checkpoint(reference: str | Path, *, device: str = "cpu", dtype: str = 
     return open_examined(Examination(str(reference)), Placement(device, dtype))
 
 
-def open_examined(examination: Examination, placement: Placement) -> Model:
+def open_examined(examination: Examination, placement: Placement, should_stop: ShouldStop = never) -> Model:
     """Open what `examination` is of. The tokenizer and the config that it read become the model's own.
 
     Raises:
         CheckpointError: as from `open_checkpoint`.
+        Cancelled: `should_stop` said so.
     """
     recurrent = open_textbook(examination.reference)
     if recurrent is not None:
         return recurrent
-    with reading_once():
+    with reading_once(), called_off_by(should_stop):
         return _open(examination, placement)
 
 
@@ -130,6 +133,8 @@ def _weights(examined: Examined, device: torch.device | None, dtype: torch.dtype
             _put_beside_the_head(module)
         elif device.type != "cpu":
             module.to(device)
+    except Cancelled:
+        raise
     except Exception as cause:
         if devices.is_out_of_memory(cause):
             raise  # its own sentence, with other devices to choose from

@@ -52,7 +52,7 @@ def main(folder: str) -> dict[str, Any]:
     assert isinstance(engine.run(LoadRequest(reference="story-gpt", ticket=1), never, silent), Loaded)
     assert isinstance(engine.run(ForwardRequest(inputs=RunInputs(PAGE_TEXT), ticket=2), never, silent), Ran)
     told: dict[str, Any] = {"loads": {}}
-    for room in (20, 75, 160):
+    for room in (20, 75, 100):
         told["loads"][room] = within(room, LoadRequest(reference=folder, ticket=3))
     told["load leaves open"] = still_open(2)
     assert isinstance(engine.run(LoadRequest(reference=folder, ticket=4), never, silent), Loaded)

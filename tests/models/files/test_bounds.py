@@ -10,7 +10,7 @@ import torch
 import transformers
 from transformers import AutoModel
 
-from models.files.bounds import Accounted, out_of_bounds, too_many_values
+from models.files.bounds import Accounted, out_of_bounds, too_large_for_vocabulary, too_many_values
 from models.files.families import settings_of
 from models.protocol.hub import Tensors
 
@@ -97,4 +97,10 @@ def test_depth() -> None:
 def test_values_are_counted_before_they_are_parsed() -> None:
     assert too_many_values(b'{"a": [1, 2]}') == ""
     assert too_many_values(b"[" * 1_000_001) == "it holds 1,000,001 values, more than 1,000,000"
-    assert too_many_values(b"[]," * 600_000, rows=50_000) == ""  # a vocabulary
+
+
+def test_a_vocabulary_is_no_larger_than_the_model_s() -> None:
+    assert too_large_for_vocabulary(b"[]," * 100_000, FEW) == "it holds 200,000 values, more than 105,728"
+    assert too_large_for_vocabulary(b"[]," * 100_000, Accounted(100, 50_000)) == ""
+    assert too_large_for_vocabulary(b" " * (5 << 20), FEW).startswith("it has 5,242,880 bytes, and its weights are 28")
+    assert too_large_for_vocabulary(b" " * (36 << 20), Accounted(100, 262_144)) == ""

@@ -1,4 +1,4 @@
-"""A checkpoint is examined once, and its tokenizer built once, by who describes it and who opens it right after."""
+"""Who opens what was just described need not have it tried again, and reads it once."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from transformers import AutoTokenizer
 from models import open_checkpoint
 from models.engine.engine import Engine
 from models.files.weight_files import read_headers
+from models.opening.trial_process import verdict_on
 from models.protocol.describing import Described, DescribeRequest
 from models.protocol.loading import Loaded, LoadRequest
 from tests.models.asking import ask, failure_of
@@ -24,7 +25,7 @@ from tests.models.tiny import TinyFolder
 
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often headers are read and a tokenizer is built."""
+    """How often a checkpoint is tried in another process, and how often headers are read and a tokenizer built here."""
     calls: Counter[str] = Counter()
 
     def counting(what: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -35,6 +36,8 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         return count
 
     monkeypatch.setattr("models.opening.examine.read_headers", counting("headers", read_headers))
+    for module in ("describe", "load"):
+        monkeypatch.setattr(f"models.opening.{module}.verdict_on", counting("tried", verdict_on))
     monkeypatch.setattr(AutoTokenizer, "from_pretrained", counting("tokenizer", AutoTokenizer.from_pretrained))
     return calls
 
@@ -61,11 +64,11 @@ def test_opening_examines_once(folder: Path, counted: Counter[str]) -> None:
     assert counted == {"headers": 1, "tokenizer": 1}
 
 
-def test_opening_what_was_just_described_examines_nothing_again(folder: Path, counted: Counter[str]) -> None:
+def test_opening_what_was_just_described_has_it_tried_once(folder: Path, counted: Counter[str]) -> None:
     engine = Engine()
     describe(engine, folder)
     loaded = load(engine, folder)
-    assert counted == {"headers": 1, "tokenizer": 1}
+    assert counted == {"tried": 1, "headers": 1, "tokenizer": 1}
     assert loaded.info == open_checkpoint(folder).info
 
 
@@ -77,7 +80,7 @@ def test_two_openings_share_no_tokenizer(folder: Path, counted: Counter[str]) ->
     first = engine.workspace.model.tokenizer
     load(engine, folder)
     assert engine.workspace.model.tokenizer is not first
-    assert counted == {"headers": 2, "tokenizer": 2}
+    assert counted == {"tried": 2, "headers": 2, "tokenizer": 2}
 
 
 def test_another_checkpoint_is_examined_for_itself(tiny_folder: TinyFolder, folder: Path) -> None:
@@ -93,7 +96,7 @@ def test_a_file_that_was_written_again_meanwhile_is_read_again(folder: Path, cou
     stat = (folder / name).stat()
     os.utime(folder / name, ns=(stat.st_atime_ns, stat.st_mtime_ns + 1_000_000_000))
     load(engine, folder)
-    assert counted == {"headers": 2, "tokenizer": 2}
+    assert counted == {"tried": 2, "headers": 1, "tokenizer": 1}
 
 
 def test_what_was_spoilt_meanwhile_is_refused(folder: Path) -> None:
@@ -108,8 +111,8 @@ def test_a_file_that_came_or_went_meanwhile_is_noticed(folder: Path, counted: Co
     describe(engine, folder)
     (folder / "additional_chat_templates").mkdir()
     load(engine, folder)
-    assert counted["headers"] == 2
+    assert counted["tried"] == 2
     describe(engine, folder)
     (folder / "additional_chat_templates" / "tool.jinja").write_text("{{ messages }}")
     load(engine, folder)
-    assert counted["headers"] == 4
+    assert counted["tried"] == 4

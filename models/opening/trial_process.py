@@ -1,0 +1,106 @@
+"""Has a checkpoint's files read in a process that is ended where they ask for too much, before this one reads them.
+
+What libraries do with a hostile file cannot all be foreseen, and little of it can be called off: a million layers from
+a list of two entries, a regular expression that never ends. A file that was read there within limits is read here too.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+from huggingface_hub import constants
+
+from models.files.catalogue import shipped_unchanged
+from models.files.gguf import read_gguf
+from models.files.helper_process import Ended, HelperProcess, Limits
+from models.files.helper_work import TRY_CHECKPOINTS, Note, serve_requests
+from models.files.hub_cache import cache_location
+from models.files.names import is_hub, parse, title_of
+from models.files.weight_files import TEXT_BYTES
+from models.opening.examine import find
+from models.opening.trial import TrialRequest, Verdict, judge
+from models.protocol.errors import CheckpointError
+from models.protocol.work import ShouldStop, never
+
+LIMITS = Limits(processor_seconds=4.0, seconds=60.0, memory=400 << 20)
+"""Of one without a large vocabulary. The largest that is known, of 262,144 pieces, takes 1.7 s and 310 MB."""
+
+_REHEARSED = ("story-gpt", "vit-cifar10")
+
+_A_MB = (0.25, 12 << 20)  # seconds and bytes for a megabyte of a tokenizer's file
+_A_MB_OF_GGUF = (1.0, 60 << 20)  # of a header: transformers works out from it how pieces are put together
+
+
+def verdict_on(request: TrialRequest, should_stop: ShouldStop = never) -> Verdict:
+    """As `judge`, in the process. What ships with the program and is as it was is read here at once.
+
+    Raises:
+        CheckpointError: it took more than `LIMITS`.
+        Cancelled: `should_stop` said so.
+    """
+    if request.listing is None and shipped_unchanged(request.reference):
+        return judge(request)
+    try:
+        asked = replace(request, cache=cache_location())
+        answer = THE_PROCESS.ask(_encoded(asked), _limits(request), should_stop)
+        return msgspec.convert(json.loads(answer), Verdict)
+    except Ended as cause:
+        raise CheckpointError(
+            f"{_title(request.reference)}: {cause.at or 'what its files say'} {cause.why}, so it was not opened. Fetch "
+            "it again, or open another checkpoint."
+        ) from cause
+    except OSError as cause:
+        raise CheckpointError(
+            f"The process that reads checkpoints cannot be started ({cause.strerror or cause}). Close other programs."
+        ) from cause
+
+
+def start() -> None:
+    """Have the process ready for the checkpoint that may come."""
+    THE_PROCESS.start()
+
+
+def serve() -> None:
+    """Be that process."""
+    for name in _REHEARSED:  # imports what most checkpoints need, once for all of them
+        if shipped_unchanged(name):
+            judge(TrialRequest(reference=name))
+    serve_requests(_answer)
+
+
+def _answer(request: str, note: Note) -> str:
+    asked = msgspec.convert(json.loads(request), TrialRequest)
+    constants.HF_HUB_CACHE = asked.cache or constants.HF_HUB_CACHE
+    return _encoded(judge(asked, note=note))
+
+
+def _encoded(value: TrialRequest | Verdict) -> str:
+    return json.dumps(msgspec.to_builtins(value))  # which takes also what is no text, half a character say
+
+
+def _limits(request: TrialRequest) -> Limits:
+    """A larger vocabulary may take longer."""
+    size, (seconds, memory) = 0, _A_MB
+    with suppress(CheckpointError, OSError):  # which the process says
+        path = find(request.reference)
+        if path.is_file():
+            size, (seconds, memory) = read_gguf(path).length, _A_MB_OF_GGUF
+        elif (path / "tokenizer.json").is_file():
+            size = min((path / "tokenizer.json").stat().st_size, TEXT_BYTES)
+    megabytes = size / (1 << 20)
+    return replace(
+        LIMITS,
+        processor_seconds=LIMITS.processor_seconds + seconds * megabytes,
+        memory=LIMITS.memory + int(memory * megabytes),
+    )
+
+
+def _title(reference: str) -> str:
+    return parse(reference).title if is_hub(reference) else title_of(Path(reference))
+
+
+THE_PROCESS = HelperProcess("models.opening.trial_process", TRY_CHECKPOINTS)
