@@ -80,6 +80,8 @@ class Card(QFrame):
 
     def set_path(self, path: QWidget) -> None:
         """Put a line above the title that says where this is."""
+        margins = self._column.contentsMargins()
+        self._column.setContentsMargins(margins.left(), 4, margins.right(), margins.bottom())
         self._column.insertWidget(0, path)
 
     def set_mark(self, text: str, tooltip: str = "") -> None:

@@ -23,7 +23,7 @@ from explorer.session.state import State
 from explorer.settings import LAYOUT_VERSION, Settings
 from explorer.theme import Theme
 from explorer.widgets.notice_bar import NoticeBar
-from explorer.window.docks import DockHost
+from explorer.window.docks import Arrangement, DockHost
 from explorer.window.top_bar import TopBar
 from models.protocol.loading import Loaded
 
@@ -113,6 +113,14 @@ class Contents(QWidget):
         self.dock_host.arrange(settings.text_scale)
         if settings.layout_version == LAYOUT_VERSION:
             self.dock_host.restore(settings.layout)
+
+    def rearrange(self, text_scale: float, arrangement: Arrangement) -> None:
+        """Put every dock back, but for the panels that have nothing to show of the open model."""
+        self.dock_host.arrange(text_scale, arrangement)
+        loaded = self.session.state.results.loaded
+        for panel in self.panels if loaded is not None else ():
+            if loaded is not None and panel.attempt(partial(panel.suits, loaded.info)) is False:
+                self.dock_host.docks[panel.name].hide()
 
     def remembered_layout(self) -> bytes | None:
         """Where the docks are; None while those of other packages, which have places too, have not been made."""

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Literal
 
 from PySide6.QtCore import QByteArray, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QSizePolicy, QTabBar, QTabWidget, QVBoxLayout, QWidget
 
 from explorer.panels.base import Panel
@@ -30,11 +30,12 @@ _LAID_OUT = 200
 """ms: by then widgets have their new sizes."""
 
 
-def shares(text_scale: float, arrangement: Arrangement = "flow") -> tuple[float, ...]:
-    """What each column gets of the width: pictures give way to larger text."""
+def shares(text_scale: float, arrangement: Arrangement = "flow", width: int = 1280) -> tuple[float, ...]:
+    """What each column gets of the width: pictures give way to larger text, and get what a wide window has to spare."""
     more = min(max(text_scale, 1.0), 2.0) - 1
     if arrangement == "flow":
-        return 0.62 - 0.12 * more, 0.38 + 0.12 * more
+        spare = 0.08 * min(max(width - 1280, 0), 640) / 640
+        return 0.62 - 0.12 * more + spare, 0.38 + 0.12 * more - spare
     return 0.26 - 0.06 * more, 0.37 - 0.08 * more, 0.37 + 0.14 * more
 
 
@@ -134,6 +135,10 @@ class DockHost(QMainWindow):
         self._settling.setSingleShot(True)
         self._settling.setInterval(_LAID_OUT)
         self._settling.timeout.connect(self._settle_columns)
+        self._resized = QTimer(self)  # once the docks have their new widths
+        self._resized.setSingleShot(True)
+        self._resized.setInterval(0)
+        self._resized.timeout.connect(self._share_anew)
         self.tabifiedDockWidgetActivated.connect(lambda _: self._name_tabs())
 
     def add(self, panel: Panel) -> None:
@@ -211,7 +216,7 @@ class DockHost(QMainWindow):
         if scale == self._text_scale:
             return
         arrangement = self._arrangement()
-        is_shared_out = self._is_near(shares(self._text_scale, arrangement)) or self._is_near(self._given)
+        is_shared_out = self._is_near(self._shares(arrangement)) or self._is_near(self._given)
         self._text_scale = scale
         if is_shared_out:
             self._is_rescaled = True
@@ -222,6 +227,19 @@ class DockHost(QMainWindow):
         flow, heads = self.docks.get("flow"), self.docks.get("heads")
         together = flow is not None and heads is not None and heads in self.tabifiedDockWidgets(flow)
         return "flow" if together else "heads"
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width() and self._given:
+            self._resized.start()
+
+    def _share_anew(self) -> None:
+        """The width is another one: share it out, unless a person has shared it out otherwise."""
+        if self._is_near(self._given):
+            self._share_width(self._arrangement())
+
+    def _shares(self, arrangement: Arrangement) -> tuple[float, ...]:
+        return shares(self._text_scale, arrangement, self.window().width())
 
     def _shares_now(self) -> tuple[float, ...]:
         """What the columns have of the width."""
@@ -234,7 +252,7 @@ class DockHost(QMainWindow):
 
     def _share_width(self, arrangement: Arrangement) -> None:
         whole, fronts = max(self.width(), 1), self._fronts(arrangement)
-        widths = [round(share * whole) for share in shares(self._text_scale, arrangement)]
+        widths = [round(share * whole) for share in self._shares(arrangement)]
         self.resizeDocks(fronts, widths[: len(fronts)], Qt.Orientation.Horizontal)
         self._settling.start()
 

@@ -212,10 +212,10 @@ class MainWindow(Shell):
         self._notes.activateWindow()
 
     def reset_layout(self) -> None:
-        self.dock_host.arrange(self.settings.text_scale)
+        self.contents.rearrange(self.settings.text_scale, "flow")
 
     def heads_side_by_side(self) -> None:
-        self.dock_host.arrange(self.settings.text_scale, "heads")
+        self.contents.rearrange(self.settings.text_scale, "heads")
 
     def set_theme_name(self, name: ThemeName) -> None:
         self.settings.theme = self.theme_name = name

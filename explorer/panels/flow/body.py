@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QSizePolicy,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
 from explorer.panels.flow.block_picture import BlockPicture
 from explorer.panels.flow.matrices import MatricesPage
@@ -18,9 +27,12 @@ from explorer.session.view_options import Distance
 from explorer.widgets.page import scrolling, wrapped
 from explorer.widgets.path_bar import PathBar
 
-_BOTH = 58.0
+_BOTH = 64.0
 """Heights of a line that are wide enough for the model and a block side by side."""
+_SHARE = 0.56
+"""What the model gets of the width beside a block."""
 
+_BETWEEN = 18
 _LOW = 18
 """Heights of a line below which what is said of a step has one line."""
 
@@ -69,9 +81,9 @@ class FlowBody(QWidget):
         both = QWidget()
         row = QHBoxLayout(both)
         row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(18)
-        row.addWidget(self.model, 10)
-        row.addWidget(self.block_side, 9)
+        row.setSpacing(_BETWEEN)
+        row.addWidget(self.model, round(100 * _SHARE))
+        row.addWidget(self.block_side, round(100 * (1 - _SHARE)))
         empty = QWidget()
         column = QVBoxLayout(empty)
         column.addWidget(self.reason)
@@ -103,8 +115,11 @@ class FlowBody(QWidget):
 
     @property
     def shows_both(self) -> bool:
-        """Whether there is room for the model and a block side by side."""
-        return self.width() >= _BOTH * self.fontMetrics().height()
+        """Whether there is room for the model and a block side by side, and it costs the model no lane."""
+        wide = self.width() >= _BOTH * self.fontMetrics().height()
+        room = _SHARE * (self.width() - _BETWEEN)
+        least = self.model.layout_now().least_width if self.model.scene.stacks else 0.0
+        return wide and not room < least <= self.width()
 
     def _share(self) -> None:
         near = self._distance != "model"
@@ -132,8 +147,8 @@ class FlowBody(QWidget):
         self.sentence.setToolTip(sentence)
 
 
-def _mark() -> QLabel:
-    label = QLabel()
-    label.setProperty("role", "mark")
-    label.hide()
-    return label
+def _mark() -> QPushButton:
+    button = QPushButton()
+    button.setProperty("role", "mark")
+    button.hide()
+    return button

@@ -78,10 +78,9 @@ class BoxPainter:
         painter.setPen(QColor(self.theme.text_dim))
         start = first.left() + metrics.horizontalAdvance(shown) + 10
         second = first.translated(0, layout.line + 1)
-        if not isinstance(box, NormBox):
-            second.setRight(self._words_end(number, rect, box))
+        second.setRight(self._words_end(number, rect, box))
         if layout.dense:
-            end = right if isinstance(box, NormBox) else min(right, self._words_end(number, rect, box))
+            end = min(right, self._words_end(number, rect, box))
             second = QRectF(start, first.top(), max(0.0, end - start), first.height())
         text = QFontMetricsF(self.font).elidedText(words, Qt.TextElideMode.ElideRight, second.width())
         painter.drawText(second, _LEFT, text)
@@ -91,12 +90,14 @@ class BoxPainter:
 
     def _words_end(self, number: int, rect: QRectF, box: Box) -> float:
         """Where there is no more room in the second line: switches stand in the first."""
+        if isinstance(box, NormBox):
+            return self.stripes_rect(number).left() - 10
         has_bars = isinstance(box, OutputBox) and box.norms is not None
         return self.norms_rect(number).left() - 10 if has_bars else rect.right() - PAD
 
     def _title_end(self, number: int, rect: QRectF, box: Box) -> float:
         """Where there is no more room for words."""
-        if isinstance(box, NormBox):
+        if isinstance(box, NormBox) and self.layout.dense:
             return self.stripes_rect(number).left() - 10
         end = rect.right() - PAD
         if isinstance(box, OutputBox) and box.norms is not None:
@@ -124,15 +125,19 @@ class BoxPainter:
         """Both rows of stripes."""
         rect = self.layout.rects[number]
         width = min(_MOST_STRIPES, _STRIPES * rect.width())
+        if not self.layout.dense:  # below the switch
+            top = rect.top() + self.layout.line + 10
+            return QRectF(rect.right() - PAD - width, top, width, rect.bottom() - top - 7)
         right = self.pill_rect(number).left() - 10 if self.pill(number) else rect.right() - PAD
         return QRectF(right - width, rect.top() + 6, width, rect.height() - 12)
 
     def _norm(self, painter: QPainter, number: int, rect: QRectF, box: NormBox) -> None:
         both = self.stripes_rect(number)
-        high = (both.height() - 4) / 2
+        gap = 4 if self.layout.dense else 3
+        high = (both.height() - gap) / 2
         if box.before is not None:
             draw_stripes(painter, QRectF(both.left(), both.top(), both.width(), high), box.before, self.theme)
-        below = QRectF(both.left(), both.top() + high + 4, both.width(), high)
+        below = QRectF(both.left(), both.top() + high + gap, both.width(), high)
         draw_stripes(painter, below, box.after, self.theme)
 
     # heads: each a row of weights

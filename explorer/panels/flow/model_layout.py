@@ -12,7 +12,7 @@ from PySide6.QtCore import QPointF, QRectF
 
 from explorer.panels.flow.model_scene import Place
 
-_LEAST_PITCH = 2.15  # of a line's height
+_LEAST_PITCH = 2.05  # of a line's height
 _LEAST_BLOCK, _FEW_BLOCK = 1.05, 1.5  # of a line's height: where all then fit, and where they are scrolled
 _GAP = 26.0  # between two stacks
 _MOST_BAR = 58.0
@@ -73,6 +73,13 @@ class ModelLayout:
     def most_scroll_y(self) -> float:
         blocks = max((stack.blocks for stack in self.stacks), default=0)
         return max(0.0, self.embedding + blocks * self.block - self.area.height())
+
+    @property
+    def least_width(self) -> float:
+        """What shows every lane with no scrolling."""
+        lanes = sum(stack.positions + _TAIL for stack in self.stacks)
+        gutters = len(self.stacks) * self.gutter + (len(self.stacks) - 1) * _GAP
+        return gutters + lanes * _LEAST_PITCH * self.line
 
     @property
     def lane_room(self) -> float:

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent, QWheelEvent
 from PySide6.QtWidgets import QStyle, QWidget
 
-from explorer.panels.base import EDITED, Panel
+from explorer.panels.base import EDITED, MASKS, Panel
 from explorer.panels.flow.body import FlowBody
 from explorer.panels.flow.box_text import PLACEMENTS
 from explorer.panels.flow.model_scene import NOWHERE, Marks, ModelScene, Place
@@ -98,6 +98,7 @@ class FlowPanel(Panel):
         block.moved.connect(self._move)
         self.body.recurrent.step_chosen.connect(lambda step: self.dispatch(SelectQuery(step)))
         self.body.recurrent.key_chosen.connect(lambda key: self.dispatch(SelectKey(key)))
+        self.body.mark.clicked.connect(lambda: self.front_wanted.emit(MASKS))
         play.toggled.connect(self._play_or_pause)
         play.back.connect(lambda: self.player.step(-1))
         play.step.connect(lambda: self.player.step(1))

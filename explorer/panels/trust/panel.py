@@ -15,6 +15,7 @@ from explorer.session.hover import Hover
 from explorer.session.session import Session
 from explorer.session.state import State
 from models.protocol.atlas import THUMBNAIL, AtlasRequest, AtlasView
+from models.protocol.request import Request
 from models.protocol.trust import TrustReport, TrustRequest
 
 # A run that stays on screen for this long (ms) is compared by itself, as long as that takes but a moment.
@@ -43,14 +44,17 @@ class TrustStrip(Panel):
         self._pause.timeout.connect(self.measure)
 
     def measure(self) -> None:
-        """Compare the run on screen with the model's own eager attention, now, and sum its rows where nobody has."""
-        state = self.session.state
-        if state.ran is None:
-            return
-        self.session.request(TrustRequest(run=state.ran.run))
-        if state.results.of(AtlasView) is None and state.ran.sites:
-            pooling = state.document.view.pooling
-            self.session.request(AtlasRequest(run=state.ran.run, size=THUMBNAIL, pooling=pooling))
+        """Compare the run on screen with the model's own eager attention, now."""
+        if self.session.state.ran is not None:
+            self.session.request(TrustRequest(run=self.session.state.ran.run))
+
+    def wants(self, state: State) -> Request | None:
+        """The sums of the rows once the run is compared, where no panel draws the heads that they come with."""
+        ran, results = state.ran, state.results
+        waits = ran is None or not ran.sites or len(ran.tokens) > SMALL or results.of(TrustReport) is None
+        if ran is None or waits or results.of(AtlasView) is not None:
+            return None
+        return AtlasRequest(run=ran.run, size=THUMBNAIL, pooling=state.document.view.pooling)
 
     def render_state(self, state: State, old: State | None) -> None:
         results, ran = state.results, state.ran

@@ -118,10 +118,7 @@ def test_a_click_measures_now(strip, session, qtbot):
     session.arrive(answers.loaded(), answers.ran())
     session.asked.clear()
     qtbot.mouseClick(strip.equal, Qt.MouseButton.LeftButton)
-    assert session.asked == [TrustRequest(run=1), ROWS]  # no panel has had the rows summed
-    session.arrive(answers.atlas_view())
-    qtbot.mouseClick(strip.equal, Qt.MouseButton.LeftButton)
-    assert session.asked[2:] == [TrustRequest(run=1)]
+    assert session.asked == [TrustRequest(run=1)]
     session.dispatch(Busy(frozenset({TrustRequest.lane})))
     assert strip.equal.text == "… comparing with the model"
 
@@ -134,7 +131,17 @@ def test_before_a_run_a_click_asks_nothing(strip, session, qtbot):
 def test_a_run_that_stays_is_compared_by_itself_once(strip, session, qtbot):
     session.arrive(answers.loaded(), answers.ran(), answers.trust_report(), answers.ran(run=2))
     session.asked.clear()
-    qtbot.waitUntil(lambda: TrustRequest(run=2) in session.asked)
+    qtbot.waitUntil(lambda: session.asked == [TrustRequest(run=2)])
+
+
+def test_where_no_panel_draws_the_heads_it_has_the_rows_summed_itself(strip, session):
+    session.arrive(answers.loaded(), answers.ran())
+    session.asked.clear()
+    session.arrive(answers.trust_report())
+    assert session.asked == [ROWS]
+    session.arrive(answers.atlas_view())
+    assert strip.rows.text == "✓ rows sum to 1"
+    assert session.asked == [ROWS]
 
 
 def test_a_long_run_is_compared_only_when_asked(strip, session, qtbot):
