@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from models.dataflow.anatomy import Reader, Sublayer
+from models.dataflow.network import FUNCTIONS, name_of
 from models.dataflow.watch import ROUTER
 
 
@@ -14,12 +15,16 @@ from models.dataflow.watch import ROUTER
 class Router:
     """Which experts were chosen at each position, (positions, chosen), with the share of each, and how many there are.
 
-    Positions are those of the whole batch, one text after another.
+    Positions are those of the whole batch, one text after another. Of an expert's network the size of its hidden layer
+    (0 where it is not found), its activation function and whether it has a gate.
     """
 
     chosen: Tensor
     shares: Tensor
     count: int
+    hidden: int
+    activation: str
+    gated: bool
 
 
 def router_of(reader: Reader, sublayer: Sublayer) -> Router | None:
@@ -53,7 +58,27 @@ def router_of(reader: Reader, sublayer: Sublayer) -> Router | None:
             shares = node.value
         elif node.shape == (values.shape[0], count):
             shares = node.value.gather(1, places.value)
-    return Router(places.value, shares.float(), count)
+    return Router(places.value, shares.float(), count, *_network(reader, sublayer, sorted(inside)))
+
+
+def _network(reader: Reader, sublayer: Sublayer, inside: list[int]) -> tuple[int, str, bool]:
+    """What there is to know of the experts' own networks: their last product has the hidden layer on its left."""
+    nodes = reader.graph.nodes
+    width = nodes[sublayer.terms[0].node].shape[-1]
+    products = [n for n in inside if nodes[n].op in _PRODUCTS and nodes[n].shape]
+    last = next((n for n in reversed(products) if nodes[n].shape[-1] == width), None)
+    if last is None:
+        return 0, "", False
+    left = nodes[last].reads[1 if nodes[last].op in ("addmm", "baddbmm") else 0]
+    hidden = nodes[left].shape[-1]
+    calls = {name_of(unit.module) for unit in sublayer.units if not any(True for _ in unit.module.parameters())}
+    named = calls | {FUNCTIONS[nodes[n].op] for n in inside if nodes[n].op in FUNCTIONS}
+    made = [nodes[n].shape[-1] for n in products if n < last]
+    gated = 2 * hidden in made or made.count(hidden) > 1
+    return hidden, named.pop() if len(named) == 1 else "", gated
+
+
+_PRODUCTS = ("mm", "addmm", "bmm", "baddbmm", "_grouped_mm")
 
 
 _WITHIN = 40

@@ -11,14 +11,7 @@ from models.dataflow.graph import PARTS, SAME
 from models.dataflow.matrices import is_matrix
 from models.dataflow.watch import Unit
 
-_FUNCTIONS = {
-    "gelu": "GELU",
-    "relu": "ReLU",
-    "silu": "SiLU",
-    "tanh": "tanh",
-    "sigmoid": "sigmoid",
-    "softplus": "softplus",
-}
+FUNCTIONS = {"gelu": "GELU", "relu": "ReLU", "relu_": "ReLU", "silu": "SiLU", "silu_": "SiLU"}
 """What torch calls an activation function, and what it is called in print."""
 
 _CLASSES = {
@@ -117,8 +110,8 @@ def network_of(reader: Reader, sublayer: Sublayer) -> Network | None:
             if node.op == "given":
                 continue
             return None
-        if node.op in _FUNCTIONS:
-            named.add(_FUNCTIONS[node.op])
+        if node.op in FUNCTIONS:
+            named.add(FUNCTIONS[node.op])
         if node.op in ("mul", "mul_") and len(node.reads) == 2:
             one, other = (_sources(reader, n) for n in node.reads)
             gated = gated or bool(one and other and not one & other)

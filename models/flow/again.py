@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -27,6 +27,8 @@ from models.protocol.errors import InputError
 from models.protocol.values import SiteRef
 from models.protocol.work import ShouldStop
 
+T = TypeVar("T")
+
 
 @dataclass(slots=True, eq=False)
 class Again:
@@ -43,11 +45,11 @@ class Again:
     drafts: list[Draft] | None = None
     _made: dict[Hashable, Any] = field(default_factory=dict)
 
-    def once(self, key: Hashable, make: Callable[[], Tensor]) -> Tensor:
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
         """What is the same at every position, made when it is first needed."""
         if key not in self._made:
             self._made[key] = make()
-        made: Tensor = self._made[key]
+        made: T = self._made[key]
         return made
 
 

@@ -73,11 +73,7 @@ def box_of(draft: Draft, here: Position) -> Box:
 
 def _common(draft: Draft, here: Position) -> dict[str, Any]:
     before, after = here.row(draft.given), here.row(draft.gave)
-    units = {id(unit.module): unit.module for unit in draft.units}.values()
-    own = {id(p): p for module in units for p in module.parameters()}.values()
-    kind = ""
-    if draft.module:
-        kind = type(draft.units[0].module if len(draft.units) == 1 else _module(here, draft.module)).__name__
+    kind, parameters = here.block.once(("kind", id(draft)), lambda: _kind(draft, here))
     return {
         "module": draft.module,
         "kind": kind,
@@ -85,8 +81,18 @@ def _common(draft: Draft, here: Position) -> dict[str, Any]:
         "reads": draft.boxes,
         "before": None if before is None else copied(before),
         "after": _NOTHING if after is None else copied(after),
-        "parameters": sum(p.numel() for p in own),
+        "parameters": parameters,
     }
+
+
+def _kind(draft: Draft, here: Position) -> tuple[str, int]:
+    """The class of a draft's module, and how many numbers its calls learned."""
+    units = {id(unit.module): unit.module for unit in draft.units}.values()
+    own = {id(p): p for module in units for p in module.parameters()}.values()
+    kind = ""
+    if draft.module:
+        kind = type(draft.units[0].module if len(draft.units) == 1 else _module(here, draft.module)).__name__
+    return kind, sum(p.numel() for p in own)
 
 
 def _is_off(here: Position, part: str) -> bool:
@@ -207,9 +213,10 @@ def _neurons(draft: NetworkDraft, hidden: Tensor, here: Position) -> tuple[Neuro
     if here.target.direction is not None and draft.straight:
         rows = matrix_of(last)[top.indices.to(matrix_of(last).device)].float().cpu()  # (neurons, width)
         effects = (hidden[top.indices] * draft.factor * (rows @ here.target.direction)).tolist()
+    lengths_of_top, activations, places = top.values.tolist(), hidden[top.indices].tolist(), top.indices.tolist()
     return tuple(
-        Neuron(int(i), float(hidden[i]), float(length), None if effects is None else effects[place])
-        for place, (length, i) in enumerate(zip(top.values, top.indices.tolist(), strict=True))
+        Neuron(i, activations[n], lengths_of_top[n], None if effects is None else effects[n])
+        for n, i in enumerate(places)
     )
 
 
@@ -223,9 +230,9 @@ def _(draft: ExpertsDraft, here: Position) -> Box:
     )
     return FeedForwardBox(
         **(_common(draft, here) | {"parameters": _count(_module(here, draft.module))}),
-        hidden=0,
-        activation="",
-        gated=False,
+        hidden=router.hidden,
+        activation=router.activation,
+        gated=router.gated,
         positive=None,
         neurons=(),
         experts=tuple(chosen),

@@ -25,16 +25,17 @@ def likeliest(model: Model, trace: Trace, stack: str, position: int) -> tuple[Ca
     row = logits.numpy().astype(np.float64)
     largest = row.max()
     total = np.exp(row - largest).sum()
+    logits_of_best: list[float] = best.values.tolist()
     return tuple(
         Candidate(
-            id=int(id_),
-            label=model.piece_label(int(id_)),
-            piece=model.piece(int(id_)),
-            probability=float(np.exp(row[int(id_)] - largest) / total),
-            logit=float(logit),
-            rank=1 + sum(float(other) > float(logit) for other in best.values),
+            id=id_,
+            label=model.piece_label(id_),
+            piece=model.piece(id_),
+            probability=float(np.exp(row[id_] - largest) / total),
+            logit=logit,
+            rank=1 + sum(other > logit for other in logits_of_best),
         )
-        for logit, id_ in zip(best.values, best.indices, strict=True)
+        for logit, id_ in zip(logits_of_best, best.indices.tolist(), strict=True)
     )
 
 

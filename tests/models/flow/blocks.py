@@ -17,10 +17,11 @@ from tests.models.eager import target_for
 
 
 def context_of(model: Model, text: str = tiny.SENTENCE, *interventions: Intervention) -> Context:
-    """A context whose run, ticket 1, is of `text`."""
+    """A context whose run, ticket 1, is of `text`; of a vision model the name of a picture."""
     target = target_for(model)
     trace = run(model, text, target=target, interventions=interventions)
-    inputs = RunInputs(text, target=target or "", interventions=interventions)
+    picture = text if model.info.family == "vision" else ""
+    inputs = RunInputs("" if picture else text, target=target or "", picture=picture, interventions=interventions)
     workspace = Workspace(model=model, run=CurrentRun(model, (trace,), inputs, target, 1))
     return Context(workspace, never, lambda _label, _fraction: None)
 

@@ -37,7 +37,7 @@ class Blocks:
     norm: str = ""
 
 
-def _gpt2(root: str = "transformer.") -> Blocks:
+def gpt2(root: str = "transformer.") -> Blocks:
     return Blocks(
         f"{root}h.{{}}",
         "attn",
@@ -75,7 +75,7 @@ def _gemma() -> Blocks:
     )
 
 
-def _bert(root: str = "bert.encoder.") -> Blocks:
+def bert(root: str = "bert.encoder.") -> Blocks:
     return Blocks(f"{root}layer.{{}}", "attention.output.dense", "output.dense", "output.dense", "post")
 
 
@@ -97,13 +97,13 @@ def _mt5(stack: str, network: int, cross: str = "") -> Blocks:
     return Blocks(one.block, one.attention, one.network, one.last, "pre", cross, False, "GELU (tanh)", True, one.norm)
 
 
-def _bart(stack: str, cross: str = "", placement: str = "post", norm: str = "", root: str = "model.") -> Blocks:
+def bart(stack: str, cross: str = "", placement: str = "post", norm: str = "", root: str = "model.") -> Blocks:
     return Blocks(f"{root}{stack}.layers.{{}}", "self_attn", "fc2", "fc2", placement, cross=cross, norm=norm)
 
 
 FAMILIES: dict[str, dict[str, Blocks]] = {
-    "gpt2": {"decoder": _gpt2()},
-    "gpt2_bare": {"decoder": _gpt2()},
+    "gpt2": {"decoder": gpt2()},
+    "gpt2_bare": {"decoder": gpt2()},
     "llama": {"decoder": _llama()},
     "mistral": {"decoder": _llama()},
     "qwen2": {"decoder": _llama()},
@@ -133,12 +133,16 @@ FAMILIES: dict[str, dict[str, Blocks]] = {
             norm="model.decoder.final_layer_norm",
         )
     },
-    "gpt_oss": {"decoder": Blocks("model.layers.{}", "self_attn", "mlp", "", "pre", activation="", norm="model.norm")},
-    "bert": {"encoder": _bert()},
-    "bert_decoder": {"decoder": _bert()},
-    "electra": {"encoder": _bert("electra.encoder.")},
-    "roberta": {"encoder": _bert("roberta.encoder.")},
-    "xlm_roberta": {"encoder": _bert("roberta.encoder.")},
+    "gpt_oss": {
+        "decoder": Blocks(
+            "model.layers.{}", "self_attn", "mlp", "", "pre", activation="", gated=True, norm="model.norm"
+        )
+    },
+    "bert": {"encoder": bert()},
+    "bert_decoder": {"decoder": bert()},
+    "electra": {"encoder": bert("electra.encoder.")},
+    "roberta": {"encoder": bert("roberta.encoder.")},
+    "xlm_roberta": {"encoder": bert("roberta.encoder.")},
     "albert": {
         "encoder": Blocks(
             "albert.encoder.albert_layer_groups.0",
@@ -157,10 +161,10 @@ FAMILIES: dict[str, dict[str, Blocks]] = {
     },
     "t5": {"encoder": _t5("encoder", 1), "decoder": _t5("decoder", 2, "layer.1.EncDecAttention")},
     "mt5": {"encoder": _mt5("encoder", 1), "decoder": _mt5("decoder", 2, "layer.1.EncDecAttention")},
-    "bart": {"encoder": _bart("encoder"), "decoder": _bart("decoder", "encoder_attn")},
+    "bart": {"encoder": bart("encoder"), "decoder": bart("decoder", "encoder_attn")},
     "mbart": {
-        "encoder": _bart("encoder", placement="pre", norm="model.encoder.layer_norm"),
-        "decoder": _bart("decoder", "encoder_attn", "pre", "model.decoder.layer_norm"),
+        "encoder": bart("encoder", placement="pre", norm="model.encoder.layer_norm"),
+        "decoder": bart("decoder", "encoder_attn", "pre", "model.decoder.layer_norm"),
     },
-    "marian": {"encoder": _bart("encoder"), "decoder": _bart("decoder", "encoder_attn")},
+    "marian": {"encoder": bart("encoder"), "decoder": bart("decoder", "encoder_attn")},
 }

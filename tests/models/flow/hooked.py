@@ -17,7 +17,7 @@ Seen = dict[str, list[tuple[Tensor | None, Tensor]]]
 
 
 @torch.no_grad()
-def hooked(model: Model, text: str = tiny.SENTENCE) -> Seen:
+def seen_in(model: Model, text: Any) -> Seen:
     """Load the checkpoint by transformers alone and run it, with a hook on every module."""
     theirs = tiny.eager(model)
     seen: Seen = defaultdict(list)
@@ -33,8 +33,14 @@ def hooked(model: Model, text: str = tiny.SENTENCE) -> Seen:
 
     for name, module in theirs.named_modules():
         module.register_forward_hook(hook(name), with_kwargs=True)
-    theirs(**model.encode(text, target_for(model)).inputs)
+    encoded = model.encode(text, target_for(model)) if model.seq2seq else model.encode(text)
+    theirs(**encoded.inputs)
     return seen
+
+
+def hooked(model: Model) -> Seen:
+    """What hooks saw on `tiny.SENTENCE`."""
+    return seen_in(model, tiny.SENTENCE)
 
 
 def of(seen: Seen, name: str, layer: int) -> tuple[Tensor | None, Tensor]:
