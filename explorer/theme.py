@@ -310,6 +310,7 @@ QCheckBox:focus, QRadioButton:focus { border-color: $focus; }
 
 QScrollArea, QScrollArea > QWidget > QWidget { background: transparent; }
 QScrollArea { border: 0; }
+QAbstractScrollArea::corner { background: transparent; border: 0; }
 QScrollBar:vertical { background: transparent; width: 12px; margin: 0; }
 QScrollBar:horizontal { background: transparent; height: 12px; margin: 0; }
 QScrollBar::handle { background: $border_strong; border-radius: 4px; margin: 2px; }

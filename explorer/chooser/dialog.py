@@ -28,13 +28,14 @@ from explorer.theme import Theme
 from explorer.widgets.card import Card
 from explorer.widgets.elided_label import ElidedLabel
 from explorer.widgets.page import wrapped
+from explorer.widgets.small_screens import fitted, room_for
 from models.files.hub_cache import cache_location
 from models.files.memory import in_bytes
 from models.files.names import SCHEME, is_hub
 from models.protocol.describing import Described
 from models.protocol.hub import HubListing
 
-SIZE = QSize(1100, 660)
+SIZE, LEAST = QSize(1100, 660), QSize(760, 480)
 LIST_WIDTH = 330
 PROGRESS_STEPS = 1000
 REST = 250  # ms on a GGUF file before it is described: some megabytes of header are fetched
@@ -62,7 +63,7 @@ class CheckpointDialog(QDialog):
         super().__init__(parent)
         self.setWindowTitle("Open a checkpoint")
         self.setAcceptDrops(True)
-        self.setMinimumSize(760, 480)
+        self.setMinimumSize(LEAST.boundedTo(room_for(self)))
         self._hub = hub
         self._recent = list(recent)
         self._folder = folder
@@ -113,7 +114,7 @@ class CheckpointDialog(QDialog):
         self.open_button.setProperty("role", "primary")
         self.open_button.clicked.connect(self.accept_choice)
         self._lay_out()
-        self.resize(SIZE.boundedTo(self.screen().availableSize()))
+        self.resize(SIZE.boundedTo(room_for(self)))
 
         hub.changed.connect(self.on_hub)
         self.hub_box.show_cache(cache_location())
@@ -142,14 +143,16 @@ class CheckpointDialog(QDialog):
         card.set_content(page)
         self._card = card
 
-        body = QHBoxLayout()
+        halves = QWidget()
+        body = QHBoxLayout(halves)
+        body.setContentsMargins(0, 0, 0, 0)
         body.setSpacing(14)
         body.addWidget(box)
         body.addWidget(card, 1)
         column = QVBoxLayout(self)
         column.setContentsMargins(14, 14, 14, 12)
         column.setSpacing(12)
-        column.addLayout(body, 1)
+        column.addWidget(fitted(halves, LEAST - QSize(28, 60), self), 1)
         hint = wrapped("A folder or a GGUF file can be dropped here too.", "dim")
         column.addLayout(_row(hint, self.close_button, self.open_button, stretch=hint))
 

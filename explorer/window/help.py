@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QTextBrowser, QVBoxLayout, QWidget
 
 from explorer.paths import resource
 from explorer.version import __version__
+from explorer.widgets.small_screens import room_for
 
 _STANDS_ON = ("PySide6-Essentials", "torch", "transformers", "tokenizers", "safetensors", "numpy", "pyqtgraph")
 
@@ -50,5 +51,5 @@ def _show(parent: QWidget, title: str, markdown: str) -> None:
     column = QVBoxLayout(dialog)
     column.addWidget(page)
     column.addWidget(buttons)
-    dialog.resize(720, 620)
+    dialog.resize(QSize(720, 620).boundedTo(room_for(dialog)))
     dialog.show()

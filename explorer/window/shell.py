@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QApplication, QMainWindow, QWidget
 from explorer import theme as themes
 from explorer.settings import Settings
 from explorer.theme import ThemeName
+from explorer.widgets.small_screens import room_for
 
 UNSEEN = 1000  # ms: a window that is not painted by then, because it is covered, goes on all the same
 SMALLEST = QSize(960, 600)
@@ -34,9 +35,9 @@ class Shell(QMainWindow):
         self.theme_name: ThemeName = theme_now or settings.theme  # `theme_now` is for this start alone
         self.theme = themes.LIGHT
         self.setWindowTitle("Attention Explorer")
-        self.setMinimumSize(SMALLEST)
-        room = self.screen().availableSize()
-        self.resize(FIRST.boundedTo(room).expandedTo(SMALLEST))  # a laptop's screen may be smaller
+        room = room_for(self)
+        self.setMinimumSize(SMALLEST.boundedTo(room))
+        self.resize(FIRST.boundedTo(room))  # a laptop's screen may be smaller
         if settings.geometry:
             self.restoreGeometry(QByteArray(settings.geometry))
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._on_desktop_scheme)

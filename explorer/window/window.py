@@ -8,15 +8,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from PySide6.QtCore import QTimer, Signal
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QMenu
 
 from explorer import settings as remembered
 from explorer.settings import LARGEST_TEXT, LAYOUT_VERSION, SMALLEST_TEXT, Settings
 from explorer.theme import ThemeName
+from explorer.widgets.small_screens import fitted
 from explorer.window.ending import close_dialogs
-from explorer.window.shell import Shell
+from explorer.window.shell import SMALLEST, Shell
 
 if TYPE_CHECKING:
     # imported by `fill`, once the window has been painted
@@ -133,7 +134,7 @@ class MainWindow(Shell):
         contents.panels_opened.connect(lambda: fill_panel_menus(self, self.menus))
         self.session.changed.connect(self._on_changed)
         self.top_bar.set_recent(self.settings.recent)
-        self.setCentralWidget(contents)
+        self.setCentralWidget(fitted(contents, SMALLEST - QSize(0, self.menuBar().sizeHint().height()), self))
         contents.arrange(self.settings)
         if self._remembers:
             self._disk = Background("settings", self)
@@ -238,7 +239,12 @@ class MainWindow(Shell):
         self.dock_host.set_text_scale(self.settings.text_scale)
 
     def set_full_screen(self, full: bool) -> None:
-        self.showFullScreen() if full else self.showNormal()
+        """Fill the screen, or go back to how the window was: maximised, if it was."""
+        state = self.windowState()
+        if full:
+            self.setWindowState(state | Qt.WindowState.WindowFullScreen)
+        else:
+            self.setWindowState(state & ~Qt.WindowState.WindowFullScreen)
 
     # the state, and what is remembered
 

@@ -262,6 +262,19 @@ def test_full_screen_and_back(window):
     QApplication.processEvents()
 
 
+def test_full_screen_goes_back_to_a_window_that_was_maximised(window):
+    window.showMaximized()
+    QApplication.processEvents()
+    for full in (True, False):
+        window.menus["full"].trigger()
+        QApplication.processEvents()
+        assert window.isFullScreen() is full
+    assert window.isMaximized()
+    window.showNormal()
+    window.resize(1280, 800)
+    QApplication.processEvents()
+
+
 # --------------------------------------------------------------------------- help and files
 
 
