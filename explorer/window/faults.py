@@ -14,8 +14,6 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Qt, Signal
 
-from explorer.log import log_path
-
 log = logging.getLogger(__name__)
 
 _TOLD_AGAIN = (10, 100, 1000, 10_000)
@@ -77,6 +75,8 @@ class Faults(QObject):
             log.error("%s %s for the %dth time", kind.__name__, where, times)
 
     def _sentence(self, kind: type[BaseException]) -> str:
+        from explorer.log import log_path  # the first paint need not wait for it
+
         return (
             f"Something went wrong in the program ({kind.__name__}). What you did last may have had no effect; "
             f"details are in the log, {log_path()}."
