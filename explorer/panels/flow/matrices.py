@@ -145,7 +145,7 @@ class MatricesPage(QWidget):
             self.what.clear()
             self.sum.clear()
             return
-        self.what.setText(scene.title(place))
+        self.what.setText(f"{scene.title(place)}   (colours {scene.matrices[place.name].span})")
         text = scene.sum_of(place)
         if text != self.sum.toPlainText():
             self.sum.setPlainText(text)

@@ -15,7 +15,7 @@ from models.forward.model import Model
 from models.protocol.decoding import DecodeRowsRequest, DecodeRowsView, DecodeStepRequest, DecodeStepView
 from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.errors import InputError
-from models.protocol.interventions import Intervention, Mask, Positions, Scale
+from models.protocol.interventions import Intervention, Mask, Positions, Scale, Skip
 from models.protocol.request import Result
 from models.protocol.run_inputs import RunInputs
 from models.protocol.values import SiteRef
@@ -36,6 +36,7 @@ KEPT: list[tuple[Intervention, ...]] = [
     (Mask("painted", cells=((13, 2, False), (15, 13, False), (16, 0, False)), site=DECODER, head=1),),
     (Positions("off"),),
     (Mask("window", window=3, site=DECODER, head=0), Scale(0.5), Positions("off")),
+    (Skip("mlp", DECODER), Skip("attention", SiteRef("", 0)), Skip("norm2", SiteRef("decoder", 3))),
 ]
 ANEW: list[tuple[Intervention, ...]] = [
     (Mask("full"),),
@@ -44,6 +45,7 @@ ANEW: list[tuple[Intervention, ...]] = [
     (Mask("prefix", window=400),),
     (Mask("painted", cells=((2, 16, True),)),),
     (Mask("full", site=DECODER), Positions("off"), Scale(0.7)),
+    (Mask("full"), Skip("mlp", DECODER)),
 ]
 ACROSS: list[tuple[Intervention, ...]] = [
     (Scale(0.2, CROSS),),
@@ -51,6 +53,7 @@ ACROSS: list[tuple[Intervention, ...]] = [
     (Mask("padding", window=3, site=CROSS),),
     (Mask("causal", site=CROSS, head=0),),
     (Mask("window", window=2, site=ENCODER), Scale(1.5, ENCODER, 0)),
+    (Skip("cross", SiteRef("decoder", 1)), Skip("mlp", ENCODER)),
 ]
 
 

@@ -75,7 +75,8 @@ def test_pointing_at_a_number_lights_what_made_it_and_says_the_sum(page) -> None
     page.hovered.connect(lambda query, key: told.append((query, key)))
     move_pointer(page.picture, middle(page, Place("output", 13, 5)))
     assert page.picture.lit == (Lit("weights", 13, None), Lit("v", None, 5))
-    assert page.what.text() == "output of the head at “q13”, dimension 5"
+    span = scene_of(shown()).matrices["output"].span
+    assert page.what.text() == f"output of the head at “q13”, dimension 5   (colours {span})"
     assert page.sum.toPlainText() == scene_of(shown()).sum_of(Place("output", 13, 5))
     move_pointer(page.picture, middle(page, Place("weights", 13, 1)))
     assert told == [(13, -1), (13, 1)]
