@@ -17,15 +17,21 @@ from models.protocol.values import Candidate, Prediction
 
 def answer(request: PredictionRequest, context: Context) -> PredictionView:
     run = context.run(request.run)
-    predictions = predict(run.model, run.trace, request.positions, request.top)
+    is_long = any(site.is_long for site in run.trace.sites)  # a second run of it would take as much memory again
+    before = run.untouched(context.should_stop) if run.trace.interventions and not is_long else None
+    predictions = predict(run.model, run.trace, request.positions, request.top, before)
     return PredictionView(request=request, predictions=predictions)
 
 
 @torch.no_grad()
-def predict(model: Model, trace: Trace, positions: Sequence[int], top: int = 10) -> tuple[Prediction, ...]:
+def predict(
+    model: Model, trace: Trace, positions: Sequence[int], top: int = 10, before: Trace | None = None
+) -> tuple[Prediction, ...]:
     """The `top` likeliest tokens at each of `positions`, with probability softmax(logits) over the whole vocabulary.
 
-    A causal model (and a decoder) says the next token, a masked one the token at the position itself.
+    A causal model (and a decoder) says the next token, a masked one the token at the position itself. With `before`,
+    the run of the same tokens by the model as it is, each has its probability there too, and what was the likeliest
+    there is among them.
 
     Raises:
         ExplorerError: the model has no output head, or one that tells classes apart (see `models.views.classes`).
@@ -38,14 +44,18 @@ def predict(model: Model, trace: Trace, positions: Sequence[int], top: int = 10)
     for position in positions:
         if not 0 <= position < len(trace.tokens):
             raise IndexError(f"Position {position} does not exist: the run has {len(trace.tokens)} tokens.")
-    return tuple(_at(model, trace, position, top) for position in positions)
+    return tuple(_at(model, trace, position, top, before) for position in positions)
 
 
-def _at(model: Model, trace: Trace, position: int, top: int) -> Prediction:
+def _at(model: Model, trace: Trace, position: int, top: int, before: Trace | None) -> Prediction:
     # one copy: all that follows asks for single numbers, and in float64, which some devices lack
     logits = trace.logits_at([position])[0].float().cpu()  # (vocabulary,)
     log_p = logits.double().log_softmax(dim=-1)
-    best = torch.topk(logits, min(top, len(logits)))
+    best = torch.topk(logits, min(top, len(logits))).indices.tolist()
+    log_before = None
+    if before is not None:
+        log_before = before.logits_at([position])[0].float().cpu().double().log_softmax(dim=-1)
+        best += [id_ for id_ in [int(log_before.argmax())] if id_ not in best]
 
     def candidate(id_: int) -> Candidate:
         return Candidate(
@@ -55,6 +65,7 @@ def _at(model: Model, trace: Trace, position: int, top: int) -> Prediction:
             probability=math.exp(float(log_p[id_])),
             logit=float(logits[id_]),
             rank=1 + int((logits > logits[id_]).sum()),
+            before=None if log_before is None else math.exp(float(log_before[id_])),
         )
 
     there = position if model.info.family == "masked" else position + 1
@@ -65,7 +76,7 @@ def _at(model: Model, trace: Trace, position: int, top: int) -> Prediction:
     entropy = max(0.0, -float((log_p.exp() * log_p).nan_to_num(0.0).sum()) / math.log(2))  # never -0.0
     return Prediction(
         position=position,
-        candidates=tuple(candidate(int(id_)) for id_ in best.indices),
+        candidates=tuple(candidate(id_) for id_ in best),
         actual=candidate(token.id) if shown and token is not None else None,
         entropy=entropy,
     )

@@ -292,6 +292,7 @@ class Candidate:
     probability: float  # NaN of a class that is given a plain number
     logit: float
     rank: int  # 1 is the likeliest
+    before: float | None = None  # of an edited run: how likely the model as it is finds it
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from explorer.widgets.items_widget import RowsWidget
@@ -28,6 +28,7 @@ class BarRow:
     detail: str = ""
     emphasis: bool = False
     tooltip: str = ""
+    before: float | None = None  # what `value` was before something was changed: an outline
     acts: bool = True  # whether choosing it does anything
 
 
@@ -187,6 +188,12 @@ class BarList(RowsWidget):
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(theme.query if row.emphasis else theme.bar))
         painter.drawRoundedRect(bar, min(3.0, length / 2), 3)
+        if row.before is not None:
+            was = max(2.0, full * min(1.0, max(0.0, row.before)))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(QPen(QColor(theme.text), 1))
+            painter.drawRoundedRect(QRectF(start, rect.top() + 4, was, rect.height() - 8), min(3.0, was / 2), 3)
+            bar.setRight(max(bar.right(), start + was))
         painter.setPen(QColor(theme.text if row.emphasis else theme.text_dim))
         text_rect = QRectF(bar.right() + _PAD, rect.top(), columns.text + 2, rect.height())
         painter.drawText(text_rect, middle, row.text)

@@ -95,7 +95,9 @@ class NextTokenPanel(Panel):
             self.bars.set_rows(groups[0].rows)  # its heading stands in the card's title
         else:
             self.bars.set_groups(groups)
-        self.card.set_subtitle(_subtitle(view.predictions, ran, masked))
+        is_compared = any(row.before is not None for group in groups for row in group.rows)
+        outlined = " · outlined: before the change" if is_compared else ""
+        self.card.set_subtitle(_subtitle(view.predictions, ran, masked) + outlined)
 
     def _render_classes(self, head: ClassHead, state: State) -> None:
         view, ran = state.results.of(ClassesView), state.ran
@@ -208,10 +210,12 @@ def _signed(number: float, decimals: int) -> str:
 def _row(candidate: Candidate, actual: Candidate | None, told: str) -> BarRow:
     stands = actual is not None and actual.id == candidate.id
     p = candidate.probability
+    was = "" if candidate.before is None else f", was {percent_text(candidate.before)}"
     return BarRow(
         label=candidate.label,
         value=p,
-        text=percent_text(p),
+        text=percent_text(p) + was,
+        before=candidate.before,
         detail=f"logit {_signed(candidate.logit, 2)} · rank {candidate.rank:,}" + (" · in the text" if stands else ""),
         emphasis=stands,
         tooltip=f"“{candidate.piece}” in the vocabulary{piece_note(candidate.piece, candidate.label)}, id "

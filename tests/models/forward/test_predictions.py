@@ -14,6 +14,7 @@ from models.forward.model import Model
 from models.forward.predictions import predict
 from models.forward.trace import Trace
 from models.protocol.errors import ExplorerError
+from models.protocol.interventions import Scale
 from models.protocol.values import Prediction
 from tests.models import tiny
 from tests.models.tiny import TinyModel
@@ -141,3 +142,18 @@ def test_model_without_a_head(tiny_model: TinyModel) -> None:
     model = tiny_model("bert_bare")
     with pytest.raises(ExplorerError, match="no output head"):
         predict(model, run(model, "Tom"), [0])
+
+
+@pytest.mark.parametrize("position", [4, 13])
+def test_an_edited_run_is_told_with_what_the_model_as_it_is_says(story_gpt: Model, position: int) -> None:
+    edited = run(story_gpt, tiny.SENTENCE, interventions=[Scale(0.0)])
+    (prediction,) = predict(story_gpt, edited, [position], 5, run(story_gpt, tiny.SENTENCE))
+    with torch.no_grad():
+        own = tiny.eager(story_gpt)(**story_gpt.encode(tiny.SENTENCE).inputs).logits[0, position].double().softmax(-1)
+    after = softmax(np.asarray(edited.logits_at([position])[0].float()))
+    for candidate in prediction.candidates:
+        assert candidate.before == pytest.approx(float(own[candidate.id]), rel=1e-4)
+        assert candidate.probability == pytest.approx(float(after[candidate.id]), rel=1e-4)
+    assert int(own.argmax()) in [candidate.id for candidate in prediction.candidates]
+    (alone,) = predict(story_gpt, edited, [position], 5)
+    assert [candidate.before for candidate in alone.candidates] == [None] * 5
