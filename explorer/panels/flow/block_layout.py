@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from PySide6.QtCore import QPointF, QRectF
 
-from explorer.panels.flow.block_graph import added, on_stream, rows_of
+from explorer.panels.flow.block_graph import Row, added, on_stream, rows_of
 from models.protocol.flow import (
     STREAM,
     BlockView,
@@ -132,37 +132,37 @@ def _below(line: float) -> float:
     return line + 15
 
 
-def _rows(
-    view: BlockView, width: float, line: float, dense: bool
-) -> list[tuple[tuple[int, ...], tuple[int, ...], float]]:
+def _rows(view: BlockView, width: float, line: float, dense: bool) -> list[tuple[Row, float]]:
+    """The rows, each with its height."""
     rows = []
-    for row in rows_of(view.boxes, view.parallel):
-        room = (width - _LEFT - 4) / max(1, len(row.boxes))
-        heights = [box_height(view.boxes[box], line, dense, room) for box in row.boxes]
-        rows.append((row.boxes, row.sums, max(heights, default=2 * _PLUS)))
+    for row in rows_of(view.boxes):
+        heights = [
+            box_height(view.boxes[slot.box], line, dense, (width - _LEFT - 4) * (slot.right - slot.left) - _GAP)
+            for slot in row.slots
+        ]
+        rows.append((row, max(heights, default=2 * _PLUS)))
     return rows
 
 
 def _needed(view: BlockView, width: float, line: float, dense: bool) -> float:
     rows = _rows(view, width, line, dense)
-    return _above(line) + _below(line) + sum(height for _, _, height in rows) + (len(rows) - 1) * (0.62 * line)
+    return _above(line) + _below(line) + sum(height for _, height in rows) + (len(rows) - 1) * (0.62 * line)
 
 
 def _placed(view: BlockView, width: float, height: float, line: float, dense: bool) -> BlockLayout:
     rows = _rows(view, width, line, dense)
-    free = height - _above(line) - _below(line) - sum(high for _, _, high in rows)
+    free = height - _above(line) - _below(line) - sum(high for _, high in rows)
     gap = min(_MOST_RISE, free / max(1, len(rows) - 1))
-    lane = on_stream(view.boxes)
+    lane, room = on_stream(view.boxes), width - _LEFT - 4
     rects: dict[int, QRectF] = {}
     sums: dict[int, QPointF] = {}
     y = height - _below(line)
-    for boxes, here, high in rows:
-        room = (width - _LEFT - 4 - _GAP * (len(boxes) - 1)) / max(1, len(boxes))
-        for place, box in enumerate(boxes):
-            left = 8.0 if box in lane else _LEFT + place * (room + _GAP)
-            right = width - 4 if box in lane else left + room
+    for row, high in rows:
+        for box, start, end in row.slots:
+            left = 8.0 if box in lane else _LEFT + start * room + (_GAP / 2 if start > 0 else 0.0)
+            right = width - 4 if box in lane else _LEFT + end * room - (_GAP / 2 if end < 1 else 0.0)
             rects[box] = QRectF(left, y - high, right - left, high)
-        sums.update({number: QPointF(LANE, y - high / 2) for number in here})
+        sums.update({number: QPointF(LANE, y - high / 2) for number in row.sums})
         y -= high + gap
     top = max(0.0, y + gap - _above(line))
     shell = BlockLayout(width, height, line, dense, rects, sums, (), top, height - 2)

@@ -71,8 +71,9 @@ def said(box: Box, around: Around) -> str:
     match box:
         case NormBox():
             return _of_norm(box)
-        case ProjectionBox(rows=rows, columns=columns, bias=bias):
-            return f"{rows:,} × {columns:,}" + (f" + {columns:,}" if bias else "")
+        case ProjectionBox(rows=rows, columns=columns, bias=bias, reads=reads):
+            sizes = f"{rows:,} × {columns:,}" + (f" + {columns:,}" if bias else "")
+            return sizes if reads else f"{sizes}, of the encoder's tokens"
         case HeadsBox(heads=heads, key_heads=key_heads):
             shared = f"; {counted(key_heads, 'key head')}" if key_heads < heads else ""
             return f"each head's row of weights for “{around.word}”{shared}"

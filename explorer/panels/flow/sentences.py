@@ -110,7 +110,8 @@ def box_sentence(view: BlockView, number: int, around: Around, keys: Sequence[st
         case ProjectionBox(makes=makes, rows=rows, columns=columns):
             what = _MADE.get(makes, makes)
             sizes = f"a matrix of {rows:,} × {columns:,}"
-            return f"{title(box)}: {sizes} makes {what}: {columns:,} numbers for “{around.word}”."
+            word = f"“{around.word}”" if box.reads else "every token of the encoder"
+            return f"{title(box)}: {sizes} makes {what}: {columns:,} numbers for {word}."
         case HeadsBox():
             return _of_heads(box, around, keys, head)
         case OutputBox(rows=rows, columns=columns):

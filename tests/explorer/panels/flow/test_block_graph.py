@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from explorer.panels.flow.block_graph import Row, added, on_stream, rows_of
+from explorer.panels.flow.block_graph import Slot, added, on_stream, rows_of
 from models.protocol.flow import STREAM, Box, SumBox
 from tests.explorer.panels.flow.made import boxes, norm
 
@@ -53,20 +53,45 @@ def test_a_norm_of_what_is_written_does_not_lie_on_the_stream():
     assert added(both_norms(), 7) == (6,)
 
 
+def names(made: tuple[Box, ...]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    return [(row.boxes, row.sums) for row in rows_of(made)]
+
+
 def test_projections_of_one_input_stand_side_by_side_and_sums_beside_what_they_add():
-    assert rows_of(boxes()) == [
-        Row((0,)),
-        Row((1, 2, 3)),
-        Row((4,)),
-        Row((5,), (6,)),
-        Row((7,)),
-        Row((8,), (9,)),
+    assert names(boxes()) == [
+        ((0,), ()),
+        ((1, 2, 3), ()),
+        ((4,), ()),
+        ((5,), (6,)),
+        ((7,), ()),
+        ((8,), (9,)),
     ]
 
 
-def test_a_parallel_block_has_both_sublayers_side_by_side():
-    rows = rows_of(parallel(), parallel=True)
-    assert [row.boxes for row in rows if row.boxes] == [(0,), (1, 2, 3), (4,), (5, 6)]
-    assert [row.sums for row in rows if row.sums] == [(7,)]
+def test_a_norm_of_the_queries_stands_above_them():
+    """Qwen 3 normalises q and k, head by head: each above its own, and values beside them."""
+    made = boxes()
+    q_norm, k_norm = norm((1,), module="q_norm"), norm((3,), module="k_norm")
+    ran = (made[0], made[1], q_norm, made[2], k_norm, made[3], replace(made[4], reads=(2, 4, 5)))
+    first, made_of, normed, heads = rows_of(ran)
+    assert (first.boxes, made_of.boxes, normed.boxes, heads.boxes) == ((0,), (1, 3, 5), (2, 4), (6,))
+    spans = {slot.box: (slot.left, slot.right) for row in (made_of, normed) for slot in row.slots}
+    assert spans[2] == spans[1]
+    assert spans[4] == spans[3]
+
+
+def test_what_comes_from_the_other_stack_stands_beside_the_queries():
+    made = boxes()
+    ran = (made[0], made[1], replace(made[2], reads=()), replace(made[3], reads=()), made[4])
+    assert [row.boxes for row in rows_of(ran)] == [(0,), (1, 2, 3), (4,)]
+
+
+def test_a_parallel_block_has_each_sublayer_in_its_half():
+    shared, projections, *_, last = rows = rows_of(parallel())
+    assert shared.slots == (Slot(0),)
     assert isinstance(parallel()[7], SumBox)
+    assert (last.boxes, last.sums) == ((), (7,))
     assert added(parallel(), 7) == (5, 6)
+    halves = {slot.box: slot.left >= 0.5 for row in rows for slot in row.slots if slot.box}
+    assert halves == {1: False, 2: False, 3: False, 4: False, 5: False, 6: True}
+    assert 6 in projections.boxes  # it reads the same norm
