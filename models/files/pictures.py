@@ -16,7 +16,14 @@ from models.protocol.errors import InputError
 
 MOST_BYTES = 64 << 20
 MOST_PIXELS = 50_000_000
+LONGEST = 65_535
+"""Pixels of a side: what JPEG and GIF have room for. Each line of a picture takes memory besides its pixels."""
+
 _ORIENTATION = 0x0112  # in EXIF
+_MOST_TYPED = 8 << 20  # bytes of a PPM file whose numbers are written out, which Python reads one by one
+_MOST_COMMENT = 1 << 16  # bytes in which a comment in the header of a PPM file has to end
+_MOST_SCANS = 100  # of a JPEG file, each of which goes over the whole picture; programs write ten
+_MOST_COUNTED = 1 << 20  # bytes of a GIF file in which frames are counted, one by one
 FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "PPM")
 
 
@@ -49,13 +56,21 @@ def read_picture(source: str | Path | np.ndarray, channels: int) -> ReadPicture:
     try:
         if not path.is_file():
             raise InputError(f"There is no picture {path}. Open another.")
-        if path.stat().st_size > MOST_BYTES:
+        size = path.stat().st_size
+        if size > MOST_BYTES:
             raise InputError(f"{name} has more than {MOST_BYTES >> 20} MB. Scale the picture down first.")
+        _check_start(path, name)
         with Image.open(path, formats=FORMATS) as image:
             if image.width * image.height > MOST_PIXELS:
                 raise _too_large(name)
-            frames = getattr(image, "n_frames", 1)
-            changes = [f"the first of {frames} frames"] if frames > 1 else []
+            if max(image.size) > LONGEST:
+                raise InputError(
+                    f"{name} is {image.width:,} × {image.height:,} pixels, and no side may have more than {LONGEST:,}. "
+                    "Cut a part out of it first."
+                )
+            _check_work(path, size, image.format, name)
+            frames = _frames(image, size)
+            changes = [f"the first of {frames} frames"] if frames != "1" else []
             if _has_deep_colours(path):
                 changes.append("16 bits a colour cut to 8")
             turned = ImageOps.exif_transpose(image)
@@ -71,6 +86,44 @@ def read_picture(source: str | Path | np.ndarray, channels: int) -> ReadPicture:
         raise InputError(f"{name} is no picture that can be read: it is none of {', '.join(FORMATS)}.") from cause
     except Exception as cause:  # decoders raise what they like at broken data
         raise InputError(f"{name} is broken, or may not be read. Open another picture.") from cause
+
+
+def _check_start(path: Path, name: str) -> None:
+    """Refuse a PPM file with a comment in its header that goes on and on: it is read a byte at a time.
+
+    Raises:
+        InputError: it does.
+    """
+    with open(path, "rb") as file:
+        start = file.read(_MOST_COMMENT)
+    if start[:1] == b"P" and start[1:2].isalnum() and b"#" in start and b"\n" not in start[start.index(b"#") :]:
+        raise InputError(f"{name} is broken: a comment in its header goes on without end. Open another picture.")
+
+
+def _check_work(path: Path, size: int, kind: str | None, name: str) -> None:
+    """Refuse what is decoded for minutes.
+
+    Raises:
+        InputError: its numbers are written out, or it goes over the picture without end.
+    """
+    if kind == "PPM" and size > _MOST_TYPED:
+        with open(path, "rb") as file:
+            if file.read(2) in (b"P1", b"P2", b"P3"):
+                raise InputError(
+                    f"{name} has its numbers written out, in more than {_MOST_TYPED >> 20} MB. Save it as PNG, or as "
+                    "binary PPM."
+                )
+    if kind == "JPEG":
+        scans = path.read_bytes().count(b"\xff\xda")
+        if scans > _MOST_SCANS:
+            raise InputError(f"{name} draws its picture in {scans:,} scans; no program writes as many. Save it again.")
+
+
+def _frames(image: Image.Image, size: int) -> str:
+    """How many pictures a file of `size` bytes holds, in words."""
+    if image.format == "GIF" and size > _MOST_COUNTED:
+        return "several" if getattr(image, "is_animated", False) else "1"
+    return str(getattr(image, "n_frames", 1))
 
 
 def _has_deep_colours(path: Path) -> bool:
@@ -100,7 +153,7 @@ def _from_array(array: np.ndarray) -> Image.Image:
 def _converted(image: Image.Image, channels: int) -> ReadPicture:
     changes: list[str] = []
     if image.mode == "I" or image.mode.startswith("I;16"):
-        image = Image.fromarray(np.round(np.asarray(image, np.float64).clip(0, 65535) / 257).astype(np.uint8))
+        image = Image.fromarray(_scaled_to_bytes(np.asarray(image)))
         changes.append("16 bits of grey scaled to 8")
     if _is_transparent(image):
         changes.append("alpha dropped")
@@ -114,6 +167,19 @@ def _converted(image: Image.Image, channels: int) -> ReadPicture:
             changes.append("colours turned grey")
         image = image.convert("L")
     return ReadPicture(image, tuple(changes))
+
+
+def _scaled_to_bytes(deep: np.ndarray) -> np.ndarray:
+    """16 bits of grey as the nearest of 8: x / 257, rounded, a part at a time: the whole would take a gigabyte."""
+    scaled = np.empty(deep.shape, np.uint8)
+    whole, parts = scaled.reshape(-1), deep.reshape(-1)
+    for first in range(0, whole.size, _PART):
+        part = parts[first : first + _PART].clip(0, 65535).astype(np.uint32)
+        whole[first : first + _PART] = (part + 128) // 257
+    return scaled
+
+
+_PART = 1 << 20
 
 
 def _is_transparent(image: Image.Image) -> bool:

@@ -6,6 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from models.files.bounds import MOST_SIDE
+from models.protocol.errors import InputError
+
 Size = tuple[int, int]  # width, height
 
 
@@ -25,6 +28,20 @@ def fitted(processor: Any, size: Size, seen: Size) -> str:
     if scaled != seen:
         return _made(size, seen)
     return "" if scaled == size else _resized(size, scaled)
+
+
+def check_scaled(processor: Any, name: str, size: Size) -> None:
+    """Refuse a picture of which `processor` would make one without end: a line of a pixel, scaled by its shorter side.
+
+    Raises:
+        InputError: it would have more pixels than a square of `MOST_SIDE`.
+    """
+    width, height = _scaled(processor, size) or size
+    if width * height > MOST_SIDE**2:
+        raise InputError(
+            f"{name} is {_words(size)} pixels, and the model wants it scaled to {_words((width, height))}: more than "
+            f"{_words((MOST_SIDE, MOST_SIDE))}. Cut a part out of it first."
+        )
 
 
 def _scaled(processor: Any, size: Size) -> Size | None:

@@ -15,19 +15,23 @@ from transformers import AutoImageProcessor
 from transformers.image_utils import load_image
 
 from models.files import devices
+from models.files.bounds import MOST_SIDE
 from models.files.memory import KEPT_BYTES, most_tokens
 from models.files.names import title_of
 from models.files.pictures import read_picture
-from models.files.sample_pictures import path_of
-from models.files.weight_files import summary
+from models.files.sample_pictures import path_of, title_of_picture
+from models.files.weight_files import read_json, summary
 from models.forward.capture import Recorder, recording
 from models.forward.first_run import check_numbers, what_is_lacking
 from models.forward.model import Encoded, Given, Model
 from models.forward.output_weights import keep_output_weights
-from models.forward.picture_fit import fitted
+from models.forward.picture_fit import check_scaled, fitted
 from models.protocol.errors import CheckpointError, InputError
 from models.protocol.values import CheckpointInfo, SeenPicture, Token
 from models.protocol.work import Cancelled
+
+MOST_PATCHES = 1 << 14
+"""Tokens of one picture: attention takes a weight for each two of them."""
 
 # parameters that stand before the patches, and what the tokens made of them are called; in the order they come in
 _EXTRA = {
@@ -72,8 +76,15 @@ class VisionModel(Model):
 
     def _encoded(self, source: str | Path | np.ndarray) -> Encoded:
         read = read_picture(source, self.info.channels)
+        name = "The array" if isinstance(source, np.ndarray) else title_of_picture(str(source))
+        check_scaled(self.processor, name, read.image.size)
         pixels: Tensor = self.processor(images=read.image, return_tensors="pt")["pixel_values"]  # (1, channels, h, w)
         rows, columns = self._grid(pixels)
+        if rows * columns > MOST_PATCHES:
+            raise InputError(
+                f"{name} is cut into {rows:,} × {columns:,} patches, more than the {MOST_PATCHES:,} that are shown. "
+                "Open a model with larger patches."
+            )
         places = [f"r{row + 1} c{column + 1}" for row in range(rows) for column in range(columns)]
         tokens = [Token(i, name, "", 0, 0, special=True, label=name) for i, name in enumerate(self._extra)]
         tokens += [Token(len(tokens) + i, name, "", 0, 0, label=name) for i, name in enumerate(places)]
@@ -142,12 +153,28 @@ def open_processor(folder: Path) -> Any:
     Raises:
         CheckpointError: there is none.
     """
+    wrong = _too_large(folder)
+    if wrong:
+        raise CheckpointError(f"{title_of(folder)}: {wrong}. Correct its preprocessor_config.json, or fetch it again.")
     try:
         return AutoImageProcessor.from_pretrained(folder, local_files_only=True, trust_remote_code=False, backend="pil")
     except Exception as cause:
         name = "preprocessor_config.json"
         why = f": {summary(cause)}. Correct its {name}" if (folder / name).exists() else f". Add its {name}"
         raise CheckpointError(f"{title_of(folder)} does not say how pictures are prepared for it{why}.") from cause
+
+
+def _too_large(folder: Path) -> str:
+    """Which size of its preprocessor_config.json no picture is prepared to, as a clause; "" where all will do."""
+    path = folder / "preprocessor_config.json"
+    if not path.is_file():
+        return ""
+    for name, sizes in read_json(path, "").items():
+        if name.endswith("size"):
+            for side in sizes.values() if isinstance(sizes, dict) else sizes if isinstance(sizes, list) else (sizes,):
+                if isinstance(side, int) and not 0 < side <= MOST_SIDE:
+                    return f"{name} asks for pictures of {side:,} pixels a side, and 1 to {MOST_SIDE:,} are prepared"
+    return ""
 
 
 def open_vision(info: CheckpointInfo, module: nn.Module, folder: Path) -> VisionModel:

@@ -27,6 +27,7 @@ from huggingface_hub.utils import (  # type: ignore[attr-defined]  # documented,
 
 from models.files.hub_cache import HubCache
 from models.files.names import HubName
+from models.hub.incoming import Incoming
 from models.protocol.errors import CheckpointError
 from models.protocol.hub import HubFile
 from models.protocol.work import Cancelled, ShouldStop
@@ -82,14 +83,14 @@ class Transfer:
         return retried(self._read_prefix, self._url(name, commit, file), headers, count, should_stop)
 
     def _read_prefix(self, url: str, headers: dict[str, str], count: int, should_stop: ShouldStop) -> bytes:
-        with self._stream(url, headers) as response:
-            return PrefixReader(response.iter_raw(), should_stop).read(count)
+        with self._stream(url, headers, should_stop) as incoming:
+            return PrefixReader(incoming.pieces(), should_stop).read(count)
 
     @contextmanager
     def prefix_reader(self, name: HubName, commit: str, file: str, should_stop: ShouldStop) -> Iterator[PrefixReader]:
         """Reads a file from its first byte on, and fetches no more of it than is read."""
-        with self._stream(self._url(name, commit, file), {}) as response:
-            yield PrefixReader(response.iter_raw(), should_stop)
+        with self._stream(self._url(name, commit, file), {}, should_stop) as incoming:
+            yield PrefixReader(incoming.pieces(), should_stop)
 
     def fetch(
         self, name: HubName, commit: str, file: HubFile, should_stop: ShouldStop, progress: Progress | None = None
@@ -150,11 +151,13 @@ class Transfer:
             before = have
             try:
                 ranges = {"Range": f"bytes={have}-"} if have else {}
-                with self._stream(self._url(name, commit, file.name), ranges) as response:
-                    if have and response.status_code != HTTPStatus.PARTIAL_CONTENT:
+                with self._stream(self._url(name, commit, file.name), ranges, should_stop) as incoming:
+                    if have and incoming.status != HTTPStatus.PARTIAL_CONTENT:
                         have = 0  # the server knows no ranges: all of it comes again
                     with part.open("ab" if have else "wb") as stream:
-                        for piece in response.iter_raw():  # as it comes: a piece that was waited for could be lost
+                        for piece in incoming.pieces(
+                            patiently=True
+                        ):  # as it comes: a piece that was waited for could be lost
                             if have + len(piece) > file.size:
                                 part.unlink()
                                 raise CheckpointError(
@@ -177,7 +180,16 @@ class Transfer:
         return hf_hub_url(name.repository, file, revision=commit, endpoint=self.endpoint)
 
     @contextmanager
-    def _stream(self, url: str, headers: dict[str, str]) -> Iterator[Any]:
+    def _stream(self, url: str, headers: dict[str, str], should_stop: ShouldStop) -> Iterator[Incoming]:
+        """What lies at `url`, as it comes."""
+        incoming = Incoming(lambda: self._answer(url, headers), should_stop)
+        try:
+            yield incoming
+        finally:
+            incoming.close()
+
+    @contextmanager
+    def _answer(self, url: str, headers: dict[str, str]) -> Iterator[Any]:
         """What lies at `url`, as an answer that is not read yet."""
         # identity: sizes and ranges are of the file, not of something packed for the way
         wanted = {**build_hf_headers(), "Accept-Encoding": "identity", **headers}

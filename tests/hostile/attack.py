@@ -9,10 +9,9 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 import psutil
 
@@ -21,20 +20,22 @@ START_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class Outcome:
-    seconds: float
-    memory: int  # bytes beyond those held before, of the program and what it started
-    said: tuple[str, ...] = ()  # sentences
+    """Of one thing that the program was told to do."""
+
+    seconds: float  # of the processor, in all its processes, or of the clock where that is less
+    memory: int  # bytes beyond those held before, in all its processes
+    said: str = ""  # a sentence
     opened: bool = False
     untouched: bool = False  # whether what was open before shows the same weights
     ended: str = ""  # why the program was ended: it hung, or fell
-    errors: str = field(default="", repr=False)
 
 
 class Attack:
     """A program that is attacked again and again; one that hangs is ended, and another takes its place."""
 
-    def __init__(self, *arguments: str, most_seconds: float, most_bytes: int) -> None:
-        self._arguments = arguments
+    def __init__(self, sound: Path, kind: str, source: str, *, most_seconds: float, most_bytes: int) -> None:
+        """It has the checkpoint `sound` open, and runs `source`: a "text", or a "picture"."""
+        self._arguments = (str(sound), kind, source)
         self._most_seconds, self._most_bytes = most_seconds, most_bytes
         self._process: subprocess.Popen[str] | None = None
         self._answers: queue.Queue[str] = queue.Queue()
@@ -45,31 +46,31 @@ class Attack:
     def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
         self._end()
 
-    def on(self, kind: str, name: Path) -> Outcome:
-        """What becomes of a program that is told to open `name`."""
+    def ask(self, what: str, name: str = "") -> Outcome:
+        """What becomes of a program that is told to do this."""
         process = self._running()
         assert process.stdin is not None
-        before, most = _held(process.pid), 0
-        started = time.monotonic()
-        process.stdin.write(json.dumps([kind, str(name)]) + "\n")
+        spent, held = _taken(process.pid)
+        most, started = held, time.monotonic()
+        process.stdin.write(json.dumps([what, name]) + "\n")
         process.stdin.flush()
         while True:
+            line: str | None = None
             with suppress(queue.Empty):
                 line = self._answers.get(timeout=0.02)
-                seconds = time.monotonic() - started
-                if not line:
-                    self._end()
-                    return Outcome(seconds, most, ended="it fell")
-                answer: dict[str, Any] = json.loads(line)
-                return Outcome(
-                    seconds, most, tuple(answer["said"]), answer["opened"], bool(answer.get("untouched", True))
-                )
-            most = max(most, _held(process.pid) - before)
-            seconds = time.monotonic() - started
-            if seconds > self._most_seconds or most > self._most_bytes:
+            now, holds = _taken(process.pid)
+            most = max(most, holds)
+            seconds, memory = min(time.monotonic() - started, now - spent), most - held
+            if line:
+                return Outcome(seconds, memory, **json.loads(line))
+            if line == "":
                 self._end()
-                why = "it hung" if seconds > self._most_seconds else "it took memory without end"
-                return Outcome(seconds, most, ended=why)
+                return Outcome(seconds, memory, ended="it fell")
+            waits = time.monotonic() - started > 10 * self._most_seconds
+            if seconds > self._most_seconds or memory > self._most_bytes or waits:
+                self._end()
+                why = "it takes memory without end" if memory > self._most_bytes else "it hangs"
+                return Outcome(seconds, memory, ended=why)
 
     def _running(self) -> subprocess.Popen[str]:
         if self._process is None:
@@ -83,7 +84,7 @@ class Attack:
             )
             self._answers = queue.Queue()
             threading.Thread(target=_lines, args=(self._process, self._answers), daemon=True).start()
-            assert json.loads(self._answers.get(timeout=START_SECONDS) or '"it fell"') == "ready"
+            assert self._answers.get(timeout=START_SECONDS), "the program does not start"
         return self._process
 
     def _end(self) -> None:
@@ -115,10 +116,12 @@ def _tree(pid: int) -> list[psutil.Process]:
         return []
 
 
-def _held(pid: int) -> int:
-    """Bytes that a process and those that it started hold."""
-    held = 0
+def _taken(pid: int) -> tuple[float, int]:
+    """Seconds of the processor that a process and those that it started have spent, and bytes that are theirs alone."""
+    seconds, held = 0.0, 0
     for process in (*_tree(pid), psutil.Process(pid)):
         with suppress(psutil.Error):
-            held += process.memory_info().rss
-    return held
+            times = process.cpu_times()
+            seconds += times.user + times.system + times.children_user + times.children_system
+            held += process.memory_full_info().uss
+    return seconds, held

@@ -1,6 +1,6 @@
-"""The program that is attacked: an engine with a checkpoint open, told on standard input what to open next.
+"""The program that is attacked: an engine with a checkpoint open, told on standard input what to do next.
 
-Each line is a JSON list of a kind and a name; each answer is a JSON table. Started by `tests.hostile.attack`.
+Each line is a JSON list of what to do and a name; each answer is a JSON table. Started by `tests.hostile.attack`.
 """
 
 from __future__ import annotations
@@ -20,56 +20,63 @@ from models.protocol.values import SiteRef
 from tests.models.asking import ask
 
 RUN = 5  # the ticket of the run that has to stay
-TEXTS = ("a" * 60, "x" * 40 + " =" + "a " * 10, "1" * 50 + "\n" * 5)
-"""What regular expressions of an ill will take long over."""
+
+
+def begin(engine: Engine, reference: str, inputs: RunInputs) -> None:
+    loaded = ask(engine, LoadRequest(reference=reference))
+    assert isinstance(loaded, Loaded), loaded
+    ran = ask(engine, ForwardRequest(inputs=inputs, ticket=RUN))
+    assert isinstance(ran, Ran), ran
 
 
 def weights(engine: Engine) -> bytes:
-    view = ask(engine, HeadRequest(run=RUN, site=SiteRef("decoder", 1), head=2))
+    """Of a head of the run that was there before."""
+    site = SiteRef("encoder" if engine.workspace.model and engine.workspace.model.info.channels else "decoder", 1)
+    view = ask(engine, HeadRequest(run=RUN, site=site, head=2))
     assert isinstance(view, HeadView), view
     return view.weights.tobytes()
 
 
-def begin(engine: Engine, reference: str, text: str) -> bytes:
-    loaded = ask(engine, LoadRequest(reference=reference))
-    assert isinstance(loaded, Loaded), loaded
-    assert isinstance(ask(engine, ForwardRequest(inputs=RunInputs(text), ticket=RUN)), Ran)
-    return weights(engine)
-
-
-def attacked(engine: Engine, reference: str) -> dict[str, Any]:
+def describe(engine: Engine, reference: str) -> dict[str, Any]:
     described = ask(engine, DescribeRequest(reference=reference))
     assert isinstance(described, (Described, Failure))
-    said = [described.refusal if isinstance(described, Described) else described.sentence]
+    return {"said": described.refusal if isinstance(described, Described) else described.sentence}
+
+
+def load(engine: Engine, reference: str) -> dict[str, Any]:
     loaded = ask(engine, LoadRequest(reference=reference))
-    opened = isinstance(loaded, Loaded)
     if isinstance(loaded, Failure):
-        said.append(loaded.sentence)
-    elif engine.workspace.model is not None and engine.workspace.model.info.family != "vision":
-        for text in TEXTS:
-            ran = ask(engine, ForwardRequest(inputs=RunInputs(text), ticket=9))
-            said += [ran.sentence] if isinstance(ran, Failure) else []
-    return {"said": said, "opened": opened}
+        return {"said": loaded.sentence}
+    assert isinstance(loaded, Loaded)
+    return {"opened": True}
 
 
-def looked_at(engine: Engine, path: str) -> dict[str, Any]:
+def read(engine: Engine, text: str) -> dict[str, Any]:
+    ran = ask(engine, ForwardRequest(inputs=RunInputs(text), ticket=9))
+    return {"said": ran.sentence} if isinstance(ran, Failure) else {"opened": True}
+
+
+def look(engine: Engine, path: str) -> dict[str, Any]:
     ran = ask(engine, ForwardRequest(inputs=RunInputs(picture=path), ticket=9))
-    return {"said": [ran.sentence] if isinstance(ran, Failure) else [], "opened": isinstance(ran, Ran)}
+    return {"said": ran.sentence} if isinstance(ran, Failure) else {"opened": True}
 
 
 def main() -> None:
-    sound, text = sys.argv[1:]
+    sound, kind, source = sys.argv[1:]
+    inputs = RunInputs(picture=source) if kind == "picture" else RunInputs(source)
     engine = Engine()
-    before = begin(engine, sound, text)
-    print(json.dumps("ready"), flush=True)
+    begin(engine, sound, inputs)
+    before = weights(engine)
+    print(json.dumps({}), flush=True)
     for line in sys.stdin:
-        kind, name = json.loads(line)
-        answer = attacked(engine, name) if kind == "checkpoint" else looked_at(engine, name)
-        if kind == "checkpoint" and answer["opened"]:
-            begin(engine, sound, text)
-            answer["untouched"] = True
-        elif kind == "checkpoint":
-            answer["untouched"] = weights(engine) == before
+        what, name = json.loads(line)
+        if what == "begin":
+            begin(engine, sound, inputs)
+            answer: dict[str, Any] = {}
+        elif what == "untouched":
+            answer = {"untouched": weights(engine) == before}
+        else:
+            answer = {"describe": describe, "load": load, "read": read, "look": look}[what](engine, name)
         print(json.dumps(answer), flush=True)
 
 

@@ -152,3 +152,59 @@ def test_samples_are_small_and_their_makers_named() -> None:
     assert "CC BY 4.0" in card
     for path in (SAMPLES / "photos").iterdir():
         assert f"photos/{path.name}" in card
+
+
+# --------------------------------------------------------------------------- what is decoded for minutes
+
+
+def test_a_line_of_a_pixel(tmp_path: Path) -> None:
+    path = tmp_path / "line.png"
+    Image.new("1", (1, 70_000)).save(path)
+    with pytest.raises(InputError, match=r"line\.png is 1 × 70,000 pixels, and no side may have more than 65,535"):
+        read_picture(path, 3)
+
+
+def test_numbers_that_are_written_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "typed.ppm"
+    path.write_text("P3 2 1 255\n1 2 3\n4 5 6\n")
+    assert np.asarray(read_picture(path, 3).image).tolist() == [[[1, 2, 3], [4, 5, 6]]]
+    monkeypatch.setattr(pictures, "_MOST_TYPED", 10)
+    with pytest.raises(InputError, match=r"typed\.ppm has its numbers written out"):
+        read_picture(path, 3)
+
+
+def test_a_comment_without_end(tmp_path: Path) -> None:
+    path = tmp_path / "talks.ppm"
+    path.write_bytes(b"P6 # short\n1 1 255\n\1\2\3")
+    assert np.asarray(read_picture(path, 3).image).tolist() == [[[1, 2, 3]]]
+    path.write_bytes(b"P6 #" + b"x" * 100_000)
+    with pytest.raises(InputError, match="a comment in its header goes on"):
+        read_picture(path, 3)
+
+
+def test_scans_without_end(tmp_path: Path) -> None:
+    path = tmp_path / "scans.jpg"
+    Image.fromarray(RED).save(path, progressive=True)
+    content = path.read_bytes()
+    last = content.rindex(b"\xff\xda")
+    path.write_bytes(content[:last] + content[last:-2] * 200 + content[-2:])
+    with pytest.raises(InputError, match=r"scans\.jpg draws its picture in 20\d scans"):
+        read_picture(path, 3)
+
+
+def test_sixteen_bits_of_grey_are_scaled_to_the_nearest(tmp_path: Path) -> None:
+    path = tmp_path / "deep.png"
+    deep = np.arange(65536, dtype=np.uint16).reshape(256, 256)
+    Image.fromarray(deep).save(path)
+    read = read_picture(path, 1)
+    assert np.array_equal(np.asarray(read.image), np.round(deep / 257).astype(np.uint8))
+    assert read.changes == ("16 bits of grey scaled to 8",)
+
+
+def test_frames_of_a_long_gif_are_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "film.gif"
+    frames = [Image.new("RGB", (4, 4), (50 * i, 0, 255 - 50 * i)) for i in range(5)]
+    frames[0].save(path, save_all=True, append_images=frames[1:])
+    assert read_picture(path, 3).changes == ("the first of 5 frames",)
+    monkeypatch.setattr(pictures, "_MOST_COUNTED", 10)
+    assert read_picture(path, 3).changes == ("the first of several frames",)

@@ -22,6 +22,7 @@ from transformers import GPT2Config, GPT2LMHeadModel
 from models import open_checkpoint
 from models.files import hub_cache
 from models.files.names import parse
+from models.hub import incoming
 from models.hub.engine import HubEngine
 from models.protocol.hub import FetchRequest, HubFetched, HubListing, LookUpRequest
 from models.protocol.request import Failure, Request, Result
@@ -547,3 +548,43 @@ def test_listing_is_plain(engine: HubEngine) -> None:
     listing = listing_of(engine)
     assert json.dumps([file.name for file in listing.files])
     assert "torch" not in {type(shape).__module__ for shape in listing.tensors.shapes.values()}
+
+
+# --------------------------------------------------------------------------- an answer without end
+
+
+def trickling(handler: Handler, path: str) -> bool:
+    """Of the list of files a byte now and then, for good."""
+
+    def drops() -> Iterator[bytes]:
+        while True:
+            yield b" "
+            time.sleep(0.05)
+
+    return path.startswith("/api/models/") and handler.send_pieces(drops(), {})
+
+
+def test_an_answer_that_trickles_is_not_waited_for(
+    engine: HubEngine, hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(incoming, "PATIENCE_SECONDS", 0.5)
+    hub.instead = trickling
+    refused(engine, LookUpRequest(text=REPOSITORY), "does not answer", "try again")
+
+
+@pytest.mark.parametrize("does", ["hangs", "trickles"])
+def test_an_answer_that_is_waited_for_is_called_off(hub: Hub, cache: Path, does: str) -> None:
+    engine = HubEngine(hub.address, cache, timeout=1.5)  # for the thread that is left, which nobody waits for
+    if does == "hangs":
+        hub.hangs.set()
+    else:
+        hub.instead = trickling
+    asked = 0
+
+    def should_stop() -> bool:
+        nonlocal asked
+        asked += 1
+        return asked > 2
+
+    with pytest.raises(Cancelled):
+        engine.run(LookUpRequest(text=REPOSITORY), should_stop, silent)
