@@ -40,8 +40,8 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Sound:
     """The folder of a sound checkpoint of a kind."""
 
     def saved(kind: str) -> Path:
-        maker = tiny if kind in tiny.KINDS else tiny_vision
-        return maker.save(kind, tmp_path_factory.mktemp(kind) / kind)
+        save = tiny.save if kind in tiny.KINDS else tiny_vision.save
+        return save(kind, tmp_path_factory.mktemp(kind) / kind)
 
     return cache(saved)
 
