@@ -235,12 +235,15 @@ QPushButton:checked:focus, QToolButton:checked:focus {
   border: 2px solid $focus; border-bottom: 3px solid $query; padding-bottom: 2px;
 }
 QToolButton:focus { padding: 1px 7px; }
+/* a list that is as high as its entries: the other kind of popup hides the last one behind an arrow */
+QComboBox { combobox-popup: 0; }
 QComboBox::drop-down { border: 0; width: 22px; }
 QComboBox::down-arrow { image: url("$arrow"); width: 10px; height: 6px; border: 0; }
 QComboBox QAbstractItemView {
   background: $surface; color: $text; border: 1px solid $border_strong; padding: 4px; outline: 0;
   selection-background-color: $surface_hover; selection-color: $text;
 }
+QComboBox QAbstractItemView::item { min-height: 26px; }
 
 QLineEdit, QPlainTextEdit, QTextEdit, QSpinBox, QDoubleSpinBox {
   background: $surface_alt; color: $text; border: 1px solid $border; border-radius: 6px; padding: 4px 8px;

@@ -20,6 +20,7 @@ from models.protocol.interventions import Adapter
 from models.protocol.quality import QualityView
 
 _NAME, _LONG_NAME = 15, 20  # characters of a checkpoint's name that a narrow and a wide bar have room for
+_MOST_SEEN = 24  # checkpoints in its list; more are scrolled
 _MARGIN = 24  # beside the names in the list
 PATIENCE = 300  # ms: what is done sooner is not announced
 _ROOMY = 1100  # pixels: a narrower bar has no room for a bar of progress beside a button
@@ -39,6 +40,7 @@ class TopBar(QWidget):
         self.menu.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.menu.setMinimumContentsLength(_NAME)
         self.menu.setMaximumWidth(MENU_WIDTH)
+        self.menu.setMaxVisibleItems(_MOST_SEEN)
         self.menu.activated.connect(self._on_chosen)
         self.open_button = QPushButton("Open…")
         self.open_button.setToolTip("Open another checkpoint: a folder, a GGUF file, or one of Hugging Face (Ctrl+O)")

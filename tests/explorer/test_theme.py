@@ -9,10 +9,11 @@ from dataclasses import FrozenInstanceError, fields
 import numpy as np
 import pytest
 from PySide6.QtGui import QColor, QFont, QPalette
-from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QPushButton
+from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QLineEdit, QPushButton
 
 from explorer import colour_maps, theme
 from explorer.theme import DARK, LIGHT, Theme
+from tests.explorer.real_window import look_put_back
 
 BOTH = pytest.mark.parametrize("look", [LIGHT, DARK], ids=lambda look: look.name)
 ROLES = [field.name for field in fields(Theme) if field.name not in ("name", "is_dark")]
@@ -132,3 +133,23 @@ def test_maps_are_shared_and_read_only():
     assert colour_maps.sequential("viridis") is colour_maps.sequential("viridis")
     with pytest.raises(ValueError, match="read-only"):
         colour_maps.diverging()[0, 0] = 1
+
+
+@pytest.mark.parametrize("points", [10.0, 20.0])
+def test_a_drop_down_shows_its_last_entry(qapp, qtbot, points):
+    with look_put_back():
+        font = qapp.font()
+        font.setPointSizeF(points)
+        qapp.setFont(font)
+        theme.apply(qapp, LIGHT)
+        box = QComboBox()
+        box.addItems(["story-gpt", "Change", "Prefix", "a longer one", "vit-quickdraw"])
+        qtbot.addWidget(box)
+        box.show()
+        box.showPopup()
+        view = box.view()
+        qtbot.waitUntil(view.isVisible)
+        for row in range(box.count()):
+            place = view.visualRect(box.model().index(row, 0))
+            assert view.viewport().rect().contains(place)
+        box.hidePopup()
