@@ -20,8 +20,6 @@ ThemeName = Literal["system", "light", "dark"]
 SEQUENTIAL_MAPS = ("viridis", "cividis", "magma", "inferno", "plasma")
 """Names of colour maps that a person can choose from; `colour_maps` has the colours."""
 
-_IS_FUSION = "explorerIsFusion"
-
 SMALLEST_FONT = 10.0  # points: what still reads from the back of a room
 
 
@@ -170,9 +168,8 @@ def palette(theme: Theme) -> QPalette:
 
 def apply(app: QApplication, theme: Theme) -> None:
     """Give the whole application a theme. Painted widgets take theirs through their own `set_theme`."""
-    if not app.property(_IS_FUSION):  # once it has a style sheet, its style has no name
+    if app.style().name() != "fusion":
         app.setStyle("Fusion")  # native styles ignore half of a style sheet, each a different half
-        app.setProperty(_IS_FUSION, True)
     font = app.font()
     if 0 < font.pointSizeF() < SMALLEST_FONT:
         font.setPointSizeF(SMALLEST_FONT)

@@ -135,6 +135,7 @@ def test_maps_are_shared_and_read_only():
         colour_maps.diverging()[0, 0] = 1
 
 
+@pytest.mark.qt_log_ignore("This plugin does not support", extend=True)  # an offscreen list takes no keyboard
 @pytest.mark.parametrize("points", [10.0, 20.0])
 def test_a_drop_down_shows_its_last_entry(qapp, qtbot, points):
     with look_put_back():
