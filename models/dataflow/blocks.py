@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from models.attention.inputs import AttentionInputs
 from models.dataflow.watch import Watch, unwatched
-from models.forward.capture import Recorder
+from models.forward.capture import Recorder, active
 from models.forward.model import Model
 from models.protocol.values import Site
 
@@ -124,6 +124,8 @@ def on_blocks(
 
     def before(stack: str, name: str) -> Callable[..., None]:
         def hook(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            if active() is not recorder:  # another thread's pass
+                return
             layer = calls.get(stack, 0)
             calls[stack] = layer + 1
             call = BlockCall(stack, layer, name, module, args, kwargs, recorder.layers_taken())
@@ -140,6 +142,8 @@ def on_blocks(
         return hook
 
     def after(_module: nn.Module, _args: Any, out: Any) -> None:
+        if active() is not recorder:
+            return
         call = open_calls.pop()
         given = out[0] if isinstance(out, (tuple, list)) else out
         if isinstance(given, Tensor):

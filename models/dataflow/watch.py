@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -57,6 +58,7 @@ class Watch(TorchDispatchMode):
         self.holds_all = False
         self._routed = -1  # positions for which experts were chosen: what is made of the choice is held
         self._names = names
+        self._thread = threading.get_ident()  # another's passes through the same modules are none of this one
         self._node_of = WeakTensorKeyDictionary()
         self._writes: dict[int, tuple[StorageWeakRef, int]] = {}  # by storage: its last write, where it was a part's
         self._frames: list[Unit] = []  # of the modules that are running
@@ -216,12 +218,16 @@ class Watch(TorchDispatchMode):
             self._frames.clear()
 
     def _enter(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if threading.get_ident() != self._thread:
+            return
         given = tuple(_flat((*args, *kwargs.values())))
         reads = tuple(self.node(t) for t in given)
         unit = Unit(-1, self._names.get(module, ""), module, given, reads, first=len(self.graph.nodes))
         self._frames.append(unit)
 
     def _leave(self, module: nn.Module, _args: Any, out: Any) -> None:
+        if threading.get_ident() != self._thread:
+            return
         unit = self._frames.pop() if self._frames else None
         if unit is None or unit.module is not module or any(True for _ in module.children()):
             return
