@@ -7,7 +7,7 @@ import pytest
 
 import models
 from explorer.app import main
-from explorer.arguments import _parser, interventions_of
+from explorer.arguments import parse
 from explorer.first_state import first_state
 from explorer.session.state import InterventionItem
 from explorer.session.view_options import ViewOptions
@@ -35,8 +35,7 @@ TEXT = "Tom and Anna went to the park."
     ],
 )
 def test_what_they_ask_for(arguments, expected):
-    args = _parser().parse_args(arguments)
-    args.interventions = interventions_of(args)
+    args = parse(arguments)
     assert args.interventions == expected
     assert first_state(args, ViewOptions()).document.interventions == tuple(InterventionItem(item) for item in expected)
 
@@ -93,7 +92,7 @@ def test_a_part_that_is_off_is_off_in_weights_and_in_what_is_written(tmp_path, c
     trace = models.run(model, TEXT, interventions=[skip])
     saved = models.load_weights(out)
     np.testing.assert_array_equal(saved.weights("decoder", 7), np.stack([trace.weights(7, h) for h in range(8)]))
-    assert saved.interventions == (Skip("mlp", SiteRef("", 5)),)
+    assert saved.interventions == (skip,)
     capsys.readouterr()
     assert main(["--text", TEXT, "--decode", "6", "--skip", "5.mlp", "--skip", "0.attention"]) == 0
     skips = [skip, Skip("attention", SiteRef("decoder", 0))]

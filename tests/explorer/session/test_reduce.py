@@ -173,7 +173,11 @@ def test_a_view_option_is_set(running, option, value):
     ("option", "value", "sentence"),
     [
         ("colour", "red", r"no view option 'colour': there are normalisation, colour_map"),
-        ("normalisation", "diagonal", r"cannot be 'diagonal': it is one of 'none', 'row', 'column', 'difference'\."),
+        (
+            "normalisation",
+            "diagonal",
+            r"cannot be 'diagonal': it is one of 'none', 'row', 'column', 'difference', 'raw', 'scaled', 'masked'\.",
+        ),
         ("normalisation", [], r"cannot be \[\]: it is one of"),
         ("mean_column", 1, r"cannot be 1: it is a bool\."),
         ("top", True, r"cannot be True: it is a int\."),
