@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 from collections.abc import Iterator
@@ -41,6 +42,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=False):
     geometry: bytes = b""
     layout: bytes = b""
     layout_version: int = LAYOUT_VERSION
+    seal: str = ""  # SHA-256 of geometry and layout in the file: Qt crashes on some that were damaged
     recent: list[str] = []
     recent_sessions: list[str] = []
     offline: bool = False  # no hub is asked
@@ -66,10 +68,15 @@ def load() -> tuple[Settings, str]:
     except (OSError, ValueError) as error:
         said = f"The settings in {path} could not be read ({error})."
         return Settings(), f"{said} {_put_aside(path)} The window starts with its defaults."
+    said = ""
+    if settings.seal not in ("", _seal(settings.geometry, settings.layout)):
+        settings.geometry = settings.layout = b""
+        said = f"The places of the panels in {path} are damaged. They are as at first; all else is as it was."
+    settings.seal = ""
     settings.text_scale = min(LARGEST_TEXT, max(SMALLEST_TEXT, settings.text_scale))
     settings.recent = settings.recent[:MOST_RECENT]
     settings.recent_sessions = settings.recent_sessions[:MOST_RECENT]
-    return settings, ""
+    return settings, said
 
 
 def save(settings: Settings, before: Settings | None = None) -> str:
@@ -117,7 +124,13 @@ def _merged(path: Path, settings: Settings, before: Settings | None) -> dict[str
     for name, value in encoded.items():
         if before is None or name in _LISTS or getattr(settings, name) != getattr(before, name) or name not in members:
             members[name] = value
+    geometry, layout = (msgspec.json.decode(bytes(members[name]), type=bytes) for name in ("geometry", "layout"))
+    members["seal"] = msgspec.Raw(msgspec.json.encode(_seal(geometry, layout)))
     return members
+
+
+def _seal(geometry: bytes, layout: bytes) -> str:
+    return hashlib.sha256(geometry + b"|" + layout).hexdigest()
 
 
 def merged_list(ours: list[str], was: list[str], theirs: list[str]) -> list[str]:

@@ -54,7 +54,6 @@ class _Screen(msgspec.Struct):
     open: Annotated[list[_Name], Meta(max_length=200)] = []
     front: Annotated[list[_Name], Meta(max_length=200)] = []
     panels: Annotated[dict[_Name, dict[_Name, bool | int | float | _Short]], Meta(max_length=200)] = {}
-    docks: Annotated[bytes, Meta(max_length=1 << 16)] = b""
 
 
 class _State(msgspec.Struct):
@@ -189,7 +188,7 @@ def _encode_state(state: KeptState) -> bytes:
         "name": state.name,
         "document": Raw(content),
         "writings": [Raw(text) for text in others],
-        "screen": _Screen(list(screen.open), list(screen.front), _plain(screen.panels), screen.docks),
+        "screen": _Screen(list(screen.open), list(screen.front), _plain(screen.panels)),
         "device": state.placement.device,
         "dtype": state.placement.dtype,
         "files": dict(state.files),
@@ -207,7 +206,7 @@ def _decode_state(raw: Raw, what: str) -> KeptState:
     except ValueError as error:
         raise ValueError(f"{what}: {error}") from error
     document = replace(document, writings=(*others, *document.writings)[-TEXTS_KEPT:])
-    screen = Screen(tuple(state.screen.open), tuple(state.screen.front), state.screen.panels, state.screen.docks)
+    screen = Screen(tuple(state.screen.open), tuple(state.screen.front), state.screen.panels)
     return KeptState(
         document=document,
         name=state.name,

@@ -23,12 +23,11 @@ Extra = tuple[tuple[str, bytes], ...]
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """Which panels are open, where they are, and what is chosen in them."""
+    """Which panels are open, and what is chosen in them. Where they are stays the person's own."""
 
     open: tuple[str, ...] = ()
     front: tuple[str, ...] = ()  # of each group of tabs, the one that can be seen
     panels: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)  # of each panel its choices by name
-    docks: bytes = b""  # where they are, as Qt describes it; b"" where the person's own layout stays
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ def screen_of(contents: Contents) -> Screen:
         open=docks.open_panels(),
         front=docks.front_panels(),
         panels={name: panels[name].chosen() if name in panels else {} for name in docks.docks},
-        docks=docks.remembered(),
     )
 
 
@@ -22,8 +21,6 @@ def show_screen(contents: Contents, screen: Screen) -> None:
     if not screen.panels:
         return  # of a file that knows nothing of panels
     panels = {panel.name: panel for panel in contents.panels}
-    if screen.docks:
-        contents.dock_host.restore(screen.docks)
     for name, values in screen.panels.items():
         if name in panels:
             panels[name].choose_again(values)

@@ -132,6 +132,20 @@ def test_programs_that_save_at_once_lose_nothing_of_each_other(settings_folder):
     assert set(settings.load()[0].recent_sessions) == {f"/{name}{number}" for name in "ab" for number in range(4)}
 
 
+def test_places_of_panels_that_were_damaged_are_left_out_for_qt_would_crash(settings_folder):
+    settings.save(Settings(theme="dark", layout=b"as it was", geometry=b"here"))
+    path = settings_folder / "settings.json"
+    damaged = json.loads(path.read_text())
+    damaged["layout"] = "AAAA"
+    path.write_text(json.dumps(damaged))
+    found, sentence = settings.load()
+    assert found == Settings(theme="dark")
+    assert sentence.startswith(f"The places of the panels in {path} are damaged.")
+    del damaged["seal"]  # as an earlier version wrote it
+    path.write_text(json.dumps(damaged))
+    assert settings.load() == (Settings(theme="dark", layout=bytes(3), geometry=b"here"), "")
+
+
 def test_the_mark_that_some_editors_write_first_is_no_fault(settings_folder):
     (settings_folder / "settings.json").write_text('{"theme": "dark"}', encoding="utf-8-sig")
     assert settings.load() == (Settings(theme="dark"), "")

@@ -24,7 +24,7 @@ DOCUMENT = Document(
     interventions=(InterventionItem(Scale(0.5)), InterventionItem(Mask("window", window=3))),
 ).with_branches(Branches().grow(7, "␣to", -0.5).grow(8, "␣Tom", -2.0))
 SESSION = SessionFile(
-    KeptState(DOCUMENT, screen=Screen(("map",), ("map",), {"lookup": {"page": 2}}, b"docks")),
+    KeptState(DOCUMENT, screen=Screen(("map",), ("map",), {"lookup": {"page": 2}})),
     Kept((KeptState(DOCUMENT, "one"),), "Notes."),
 )
 MEGABYTE = 1 << 20
