@@ -22,6 +22,7 @@ _ROOM = 8  # a number that sizes something may be so many times the largest dime
 _SIZES_NOTHING = re.compile(r"theta|base|sliding|_id$|_ids$|token_index$|seed|distance|scal")
 _LENGTHS = re.compile(r"position|length|context|window_layers|tokens?$|_ctx$|_len$|chunk|seq")
 _MOST_LENGTH = 1 << 24  # tokens; the longest text that any model is made for has ten million
+_CODES, _MOST_CODES = re.compile(r"vocab"), 1 << 14  # of pictures (BEiT): only training has a matrix of as many rows
 _MOST_DEPTH = 64
 MOST_VALUES = 1_000_000
 """In a table of settings."""
@@ -89,6 +90,8 @@ def _most(name: str, accounted: Accounted) -> float:
     """The largest number that a setting of this name may have."""
     if _SIZES_NOTHING.search(name):
         return math.inf
+    if _CODES.search(name):
+        return max(_MOST_CODES, accounted.most)
     return _MOST_LENGTH if _LENGTHS.search(name) else accounted.most
 
 
