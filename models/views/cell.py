@@ -68,6 +68,8 @@ def cell_view(request: CellRequest, model: Model, trace: Trace) -> CellView:
     note = "The output projection of this layer was not found."
     if write is not None:
         direction, note = logit_direction(model, trace, site.stack, query, 0 if target is None else target)
+    if target is None:
+        direction = None  # the note says why it is of no logit
     if is_off:
         direction, note = None, _OFF
     if target is not None and trace.has_logits:
@@ -195,7 +197,7 @@ def is_rotated(model: Model, trace: Trace, site: Site) -> bool:
 
 def _candidates(model: Model, trace: Trace, site: Site, query: int) -> tuple[Candidate, ...]:
     """What a write at `query` may change the logit of: next tokens or classes."""
-    says = model.info.class_head is not None or model.info.family in ("causal", "seq2seq")
+    says = model.info.class_head is not None or model.info.family in ("causal", "seq2seq", "vision")
     return likeliest(model, trace, site.stack, query) if says else ()
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 from torch import Tensor
 
@@ -34,6 +35,7 @@ from models.protocol.trust import TrustReport, TrustRequest
 from models.protocol.values import SiteRef
 from models.protocol.variance import VarianceRequest, VarianceView
 from models.trust.check import compare_with_eager
+from models.views.cell import cell_view
 from tests.models import tiny_vision
 from tests.models.asking import never, silent
 
@@ -308,6 +310,28 @@ def test_a_run_of_the_engine(engine: Engine) -> None:
     assert (ran.seen.rows, ran.seen.columns, ran.seen.pixels.shape) == (8, 8, (32, 32, 3))
 
 
+def test_a_cell_moves_the_logit_of_the_likeliest_class() -> None:
+    """Its write taken out of the stream, the last normalisation's divisor held, the logit is less by the effect."""
+    model = open_checkpoint("vit-cifar10")
+    trace = run(model, "sample:coffee")
+    view = cell_view(CellRequest(run=1, site=SiteRef("encoder", 3), head=2, query=0, key=17), model, trace)
+    reference: Any = model.module
+    norm, classifier = reference.vit.layernorm, reference.classifier
+    stream = trace.residual["encoder"][-1][0].double()  # (width,)
+    deviation = (stream.var(unbiased=False) + norm.eps).sqrt()
+    assert view.write is not None
+    lessened = stream - torch.from_numpy(view.write.copy()).double()
+    logits = [
+        classifier.weight.double() @ ((x - x.mean()) / deviation * norm.weight.double() + norm.bias.double())
+        + classifier.bias.double()
+        for x in (stream, lessened)
+    ]  # (classes,)
+    assert view.target == int(logits[0].argmax())
+    assert view.target_label == reference.config.id2label[view.target]
+    assert view.logit == pytest.approx(float(logits[0][view.target]), abs=1e-5)
+    assert view.effect == pytest.approx(float((logits[0] - logits[1])[view.target]), abs=1e-6)
+
+
 def test_views_of_the_engine(engine: Engine) -> None:
     site = SiteRef("encoder", 3)
     prediction = ask(engine, PredictionRequest(run=1, positions=(64,), top=3))
@@ -317,7 +341,12 @@ def test_views_of_the_engine(engine: Engine) -> None:
     assert isinstance(cell, CellView)
     weights = run(open_checkpoint("vit-cifar10"), "sample:coffee").weights(site, 2)
     assert cell.weight == pytest.approx(weights[0, 17], abs=1e-6)
-    assert cell.effect is None
+    # only the class token's stream is read by the classifier
+    assert cell.effect is not None
+    elsewhere = ask(engine, CellRequest(run=1, site=site, head=2, query=64, key=17))
+    assert isinstance(elsewhere, CellView)
+    assert elsewhere.effect is None
+    assert "position 0" in elsewhere.effect_note
     trust = ask(engine, TrustRequest(run=1))
     assert isinstance(trust, TrustReport)
     assert trust.holds
