@@ -1,86 +1,84 @@
-"""How long the numbers of the Flow panel take, beside those of the Cell panel and beside the model itself.
+"""How long Flow takes: its numbers in the engine, and its pictures on screen.
 
-    python -m tests.benchmarks.flow [checkpoint]
+    python tests/benchmarks/flow.py
 
-Prints medians: another position of a block beside another cell, another block beside that block's own forward pass,
-and all blocks of a run beside that run.
+Prints the time of the whole model's numbers and of one block's after an arrow key, beside that of a cell, and how long
+both pictures take to paint: anew, as after an arrow key, and again, as under the pointer.
 """
 
 from __future__ import annotations
 
+import os
 import statistics
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
-import torch
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
-from models.engine.engine import Engine
-from models.protocol.cell import CellRequest
-from models.protocol.flow import BlockRequest, FlowRequest
-from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest, Ran
-from models.protocol.values import SiteRef
-from tests.models.asking import ask, forward, opened
+from explorer.panels.flow.block_picture import BlockPicture  # noqa: E402
+from explorer.panels.flow.model_picture import ModelPicture  # noqa: E402
+from explorer.panels.flow.panel import FlowPanel  # noqa: E402
+from explorer.session.intents import SelectQuery, SetView  # noqa: E402
+from explorer.window.window import MainWindow  # noqa: E402
+from tests.benchmarks.window import TimedEngine, panel_of, say, show_tokens, spread, start_window, wait_until  # noqa: E402
 
-SENTENCE = "Tom and Anna went to the park. Anna gave the ball to"
-REPEATS = 60
-LAYER = 5
-
-
-def main() -> None:
-    engine = opened(sys.argv[1] if len(sys.argv) > 1 else "story-gpt")
-    for ticket, text in enumerate((SENTENCE, ((SENTENCE + " Tom. ") * 34).strip()), start=2):
-        report(engine, text, ticket)
+PAINT = 5.0  # ms
 
 
-def report(engine: Engine, text: str, ticket: int) -> None:
-    ran = forward(engine, text, ticket)
-    tokens, site = len(ran.tokens), SiteRef(ran.sites[0].stack, LAYER)
-    cell = median(lambda i: ask(engine, cell_at(ran, site, i)))
-    first = timed(lambda: ask(engine, FlowRequest(run=ran.run)))
-    again = timed(lambda: ask(engine, ForwardRequest(inputs=RunInputs(text), ticket=ticket)))
-    ask(engine, FlowRequest(run=ran.run))
-    ask(engine, BlockRequest(run=ran.run, stack=site.stack, layer=LAYER, position=0))
-    block = median(lambda i: ask(engine, block_at(ran, site.stack, LAYER, i)))
-    other = median(lambda i: ask(engine, block_at(ran, site.stack, LAYER - i % 2, i)), 20)
-    alone = median(lambda _: own_block(engine), 20)
-    print(
-        f"{tokens:4d} tokens: another position {1e3 * block:.2f} ms, {block / cell:.2f} of a cell's {1e3 * cell:.2f}; "
-        f"another block {1e3 * other:.1f} ms, {other / alone:.1f} of its forward pass of {1e3 * alone:.1f}; "
-        f"all blocks {1e3 * first:.0f} ms, {first / again:.1f} of the run's {1e3 * again:.0f}"
-    )
+def times_of(action: Callable[[], object], times: int = 30) -> list[float]:
+    taken = []
+    for _ in range(times):
+        started = time.perf_counter()
+        action()
+        taken.append(1000 * (time.perf_counter() - started))
+    return taken
 
 
-def cell_at(ran: Ran, site: SiteRef, i: int) -> CellRequest:
-    last = len(ran.tokens) - 1
-    return CellRequest(run=ran.run, site=site, head=1, query=last - i % 5, key=i % 5)
+def anew(picture: ModelPicture | BlockPicture) -> None:
+    """Paint all of it, as after an arrow key."""
+    picture._ground = None
+    picture.repaint()
 
 
-def block_at(ran: Ran, stack: str, layer: int, i: int) -> BlockRequest:
-    return BlockRequest(run=ran.run, stack=stack, layer=layer, position=len(ran.tokens) - 1 - i % 5)
+def walk(window: MainWindow, times: int) -> None:
+    """Press an arrow key so often, and let everything follow."""
+    for step in range(times):
+        window.session.dispatch(SelectQuery(100 + step))
+        wait_until(window.is_settled)
 
 
-@torch.no_grad()
-def own_block(engine: Engine) -> None:
-    """The block's module alone, on what it read in the run."""
-    model, run = engine.workspace.model, engine.workspace.run
-    assert model is not None
-    assert run is not None
-    stack, block = model.blocks[LAYER]
-    block(run.trace.residual[stack][LAYER][None])
+def main() -> int:
+    window = start_window()
+    window.reset_layout()
+    window.dock_host.raise_panel("cell")  # beside Flow: both follow the arrow key
+    wait_until(window.is_settled)
+    for tokens in (128, 512):
+        TimedEngine.milliseconds.clear()
+        show_tokens(window, tokens)
+        walk(window, 20)
+        taken = TimedEngine.milliseconds
+        say(f"the whole model's numbers at {tokens} tokens", spread(taken["FlowRequest"]))
+        say("one block's after an arrow key", f"{statistics.median(taken['BlockRequest']):7.1f} ms")
+        say("   a cell's", f"{statistics.median(taken['CellRequest']):7.1f} ms")
+        panel = panel_of(window, FlowPanel)
+        assert isinstance(panel, FlowPanel)
+        model, block = panel.body.model, panel.body.block
 
-
-def median(work: Callable[[int], object], repeats: int = REPEATS) -> float:
-    took = [timed(lambda i=i: work(i)) for i in range(repeats + 5)]  # type: ignore[misc]
-    return statistics.median(took[5:])
-
-
-def timed(work: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
+        say("   the picture of the model, painted again", spread(times_of(model.repaint)), f"{PAINT:.0f} ms")
+        say("   anew", spread(times_of(partial(anew, model))))
+        window.session.dispatch(SetView("distance", "block"))
+        wait_until(window.is_settled)
+        say("   the picture of a block, painted again", spread(times_of(block.repaint)), f"{PAINT:.0f} ms")
+        say("   anew", spread(times_of(partial(anew, block))))
+        window.session.dispatch(SetView("distance", "model"))
+    window.close()
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

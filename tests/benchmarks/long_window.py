@@ -30,6 +30,7 @@ def measured_window(folder: Path, text: str, tile_ms: float, first_s: float, who
 
     app = QApplication.instance() or QApplication([])
     window = MainWindow(State(Document(checkpoint=str(folder), text=text)), Settings(), remembers=False)
+    window.dock_host.arrange(1.0, "heads")
     window.resize(1440, 900)
     arrived: dict[str, float] = {}
 

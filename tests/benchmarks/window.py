@@ -244,6 +244,7 @@ def start_window() -> MainWindow:
     example = "Tom and Anna went to the park. Anna gave the ball to"
     factory: Callable[[], EngineLike] = TimedEngine
     window = MainWindow(State(Document(text=example)), Settings(theme="light"), factory, remembers=False)
+    window.dock_host.arrange(1.0, "heads")  # these figures are of all heads and the selected one
     window.resize(1440, 900)
     paints = Paints(window.input.strip)
     window.show()

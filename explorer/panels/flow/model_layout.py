@@ -13,7 +13,7 @@ from PySide6.QtCore import QPointF, QRectF
 from explorer.panels.flow.model_scene import Place
 
 _LEAST_PITCH = 2.05  # of a line's height
-_LEAST_BLOCK, _FEW_BLOCK = 1.05, 1.5  # of a line's height: where all then fit, and where they are scrolled
+_LEAST_BLOCK, _FEW_BLOCK = 0.95, 1.5  # of a line's height: where all then fit, and where they are scrolled
 _GAP = 26.0  # between two stacks
 _MOST_BAR = 58.0
 _MOST_LANE = 13.0

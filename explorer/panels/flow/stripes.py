@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 from PySide6.QtCore import QRectF
 from PySide6.QtGui import QColor, QImage, QPainter, QPen
@@ -30,12 +28,15 @@ def draw_stripes(painter: QPainter, rect: QRectF, vector: np.ndarray, theme: The
 
 def shown_numbers(vector: np.ndarray, width: float) -> np.ndarray:
     """Which numbers of a vector its stripes show, (stripes,) int."""
-    count, most = len(vector), max(1, int(width / _STRIPE))
-    if count <= most:
+    count = len(vector)
+    each = -(-count // max(1, int(width / _STRIPE)))  # numbers that share a stripe
+    if each <= 1:
         return np.arange(count)
-    edges = np.linspace(0, count, most + 1).astype(int)
-    size = np.abs(np.nan_to_num(vector))
-    return np.array([start + int(np.argmax(size[start:end])) for start, end in pairwise(edges)])
+    size = np.full(-(-count // each) * each, -1.0)
+    size[:count] = np.abs(np.nan_to_num(vector))
+    stripes = size.reshape(-1, each)
+    chosen: np.ndarray = np.arange(0, len(size), each) + stripes.argmax(axis=1)
+    return chosen
 
 
 def stripes_image(vector: np.ndarray, width: float, is_dark: bool = False) -> QImage:
