@@ -151,6 +151,9 @@ class FlowPanel(Panel):
     # what it shows
 
     def path_end(self) -> PathEnd:
+        step = self._step_now()
+        if step is not None:
+            return "block" if step.kind == "box" else "model"
         return self.session.state.document.view.distance
 
     def render_state(self, state: State, old: State | None) -> None:
@@ -218,16 +221,11 @@ class FlowPanel(Panel):
         keys = site_keys(state)
         ends = ends_of(self._scene, at)
         labels = labels_of(self._skips, state.document.inputs.interventions)
-        block.set_block(view, around_of(self._scene, at, view), ends, keys, labels if self._can_switch(state) else {})
+        block.set_block(view, around_of(self._scene, at, view), ends, keys, labels)
         word = self._scene.stacks[at.stack].labels[at.position].word
         layer = self._scene.stacks[at.stack].flow.blocks[at.block].ref.layer
         block.set_heading(f"Block {layer}, for “{word}”", PLACEMENTS.get(view.placement, ""))
         block.set_head(state.selection.head if is_of_site(state, view) else -1)
-
-    @staticmethod
-    def _can_switch(state: State) -> bool:
-        loaded = state.results.loaded
-        return loaded is not None and not loaded.info.textbook
 
     def _block_shown(self, state: State) -> BlockView | None:
         """The block of the run on screen that is here, where it is the selected one."""
@@ -283,6 +281,7 @@ class FlowPanel(Panel):
     def _render_play(self) -> None:
         step = self._step_now()
         self.body.show_step(self.player, step, self._hint())
+        self._render_path(self.session.state)
         if self._scene_of is None or self._scene_of.recurrent is not None or not self._scene_of.stacks:
             return
         self._mark_places(self.session.state)

@@ -186,9 +186,11 @@ def test_play_walks_box_by_box_and_says_the_numbers(panel, session, qtbot):
     for _ in range(6):
         qtbot.keyClick(body.model, Qt.Key.Key_S)
     assert "Layer norm: mean 0.0625" in body.sentence.text()
+    assert body.path.here == 1  # in the block
     assert body.block.isVisible()
     qtbot.mouseClick(body.play.back_button, Qt.MouseButton.LeftButton)
     assert body.sentence.text().startswith("Block 4: attention writes 2.000")
+    assert body.path.here == 0
     qtbot.keyClick(body.model, Qt.Key.Key_Escape)
     assert panel.player.at == -1
     assert body.model.marks.playing is None
