@@ -127,6 +127,7 @@ def _fill(window: MainWindow, faults: Faults, args: argparse.Namespace, sentence
     from explorer.log import log_to_file
     from explorer.session.intents import Show
     from explorer.session.state import Notice
+    from models.opening.trial_helper import start_for
 
     log_to_file()
     if sentence:
@@ -141,4 +142,5 @@ def _fill(window: MainWindow, faults: Faults, args: argparse.Namespace, sentence
     gc.freeze()
     gc.enable()
     window.first_session = Path(args.session).expanduser() if args.session is not None else None
+    start_for(window.session.state.document.checkpoint)
     window.start()

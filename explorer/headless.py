@@ -24,6 +24,7 @@ from explorer.session.state import State
 from explorer.session.texts import with_prompt_texts
 from explorer.session.view_options import ViewOptions
 from models.files.weights_path import weights_path
+from models.opening.trial_helper import start_for
 from models.protocol.batch import Batch
 from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.errors import ExplorerError, InputError
@@ -103,6 +104,7 @@ def _write_files(args: argparse.Namespace, asked: Given) -> str:
     """The weights of a run, and its session. Asks the engine, in this thread: there is no window to keep responsive."""
     from explorer.compute.worker import open_engine
 
+    start_for(asked.state.document.checkpoint)
     engine, state = open_engine(), asked.state
     request = LoadRequest(reference=state.document.checkpoint, placement=state.placement, ticket=1)
     loaded = engine.run(request, _never, _silent)
@@ -247,6 +249,8 @@ def _write_text(args: argparse.Namespace, state: State) -> str:
     from models.decoding.decode import decode
     from models.files.devices import is_out_of_memory
     from models.opening.open import open_checkpoint
+    from models.opening.trial import TrialRequest
+    from models.opening.trial_process import verdict_on
     from models.protocol.errors import NO_MEMORY
 
     prompt, settings = state.document.prompt, _writing(args, state)
@@ -254,6 +258,7 @@ def _write_text(args: argparse.Namespace, state: State) -> str:
     last: DecodedStep | None = None
     try:
         where = state.placement
+        verdict_on(TrialRequest(reference=state.document.checkpoint)).check(where)
         model = open_checkpoint(state.document.checkpoint, device=where.device, dtype=where.dtype)
         unsuited = _unsuited(args, model.info)
         if unsuited:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from models.files.memory import DTYPES, text_bytes, weight_bytes
 from models.forward.context import Context
-from models.opening import trial_process
 from models.opening.capabilities import capabilities
 from models.opening.examination import Examination
 from models.opening.examined import room
 from models.opening.trial import TrialRequest, Verdict, judge
+from models.opening.trial_helper import THE_PROCESS
 from models.opening.trial_process import verdict_on
 from models.protocol.describing import Described, DescribeRequest
 from models.protocol.errors import CheckpointError
@@ -21,7 +21,7 @@ UNBOUNDED = 512
 def answer(request: DescribeRequest, context: Context) -> Described:
     """Who opens it right after need not have it tried again."""
     examination = Examination(request.reference, request.listing)  # of the files as they are before they are read
-    trial_process.start()
+    THE_PROCESS.start()  # for the next choice
     described = _described_by(request, verdict_on(_trial(request), context.should_stop))
     if not described.refusal and described.info is not None and not described.info.gguf:
         context.kept.put(examination)

@@ -16,13 +16,14 @@ from huggingface_hub import constants
 
 from models.files.catalogue import shipped_unchanged
 from models.files.gguf import read_gguf
-from models.files.helper_process import Ended, HelperProcess, Limits
-from models.files.helper_work import TRY_CHECKPOINTS, Note, serve_requests
+from models.files.helper_process import Ended, Limits
+from models.files.helper_work import Note, serve_requests
 from models.files.hub_cache import cache_location
 from models.files.names import is_hub, parse, title_of
 from models.files.weight_files import TEXT_BYTES
 from models.opening.examine import find
 from models.opening.trial import TrialRequest, Verdict, judge
+from models.opening.trial_helper import THE_PROCESS
 from models.protocol.errors import CheckpointError
 from models.protocol.work import ShouldStop, never
 
@@ -57,11 +58,6 @@ def verdict_on(request: TrialRequest, should_stop: ShouldStop = never) -> Verdic
         raise CheckpointError(
             f"The process that reads checkpoints cannot be started ({cause.strerror or cause}). Close other programs."
         ) from cause
-
-
-def start() -> None:
-    """Have the process ready for the checkpoint that may come."""
-    THE_PROCESS.start()
 
 
 def serve() -> None:
@@ -101,6 +97,3 @@ def _limits(request: TrialRequest) -> Limits:
 
 def _title(reference: str) -> str:
     return parse(reference).title if is_hub(reference) else title_of(Path(reference))
-
-
-THE_PROCESS = HelperProcess("models.opening.trial_process", TRY_CHECKPOINTS)

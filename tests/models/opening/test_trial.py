@@ -24,6 +24,7 @@ from models.opening.building import called_off_by
 from models.opening.examination import Examination
 from models.opening.open import open_examined
 from models.opening.trial import TrialRequest, judge
+from models.opening.trial_helper import start_for
 from models.opening.trial_process import verdict_on
 from models.protocol.describing import Described, DescribeRequest
 from models.protocol.errors import CheckpointError
@@ -122,6 +123,16 @@ def test_a_frozen_program_starts_itself_to_try(
         assert not verdict_on(TrialRequest(reference=str(tiny_folder("gpt2")))).refusal
     finally:
         process.close()
+
+
+def test_it_is_started_early_for_what_will_be_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[str] = []
+    monkeypatch.setattr(HelperProcess, "start", lambda _: started.append("started"))
+    for reference in (*SHIPPED, "python:model"):
+        start_for(reference)
+    assert not started
+    start_for("/somewhere/else")
+    assert started
 
 
 # --------------------------------------------------------------------------- called off
