@@ -87,6 +87,11 @@ class Panel(QWidget):
         """Whether it has anything to show of this checkpoint. One that has not is put away, though it can be opened."""
         return True
 
+    @classmethod
+    def leads(cls, info: CheckpointInfo) -> bool:
+        """Whether it is what to look at first in a checkpoint of this kind: it comes to the front with the kind."""
+        return False
+
     def wants(self, state: State) -> Request | None:
         """What the engine has to answer for this panel to show `state`; asked for unless the answer is here."""
         return None

@@ -30,6 +30,9 @@ from models.protocol.loading import Loaded
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+_PLAIN = "next"
+"""What leads in a model of no kind of its own."""
+
 SEEN_FIRST = ("flow", "next")
 """The panels that the first layout shows. The others are made one by one after the window has been painted."""
 
@@ -140,7 +143,11 @@ class Contents(QWidget):
             self._show_notice(new)
         loaded = new.results.loaded
         if loaded is not None and loaded is not old.results.loaded:
-            self._show_what_suits(old.results.loaded, loaded)
+            before = old.results.loaded
+            front = "" if before is None or new.restored else self._front_for(before, loaded)
+            self._show_what_suits(before, loaded)
+            if front in self.dock_host.docks:
+                self.dock_host.raise_panel(front)
 
     @property
     def panels(self) -> tuple[Panel, ...]:
@@ -219,6 +226,21 @@ class Contents(QWidget):
             suited = before is None or panel.attempt(partial(panel.suits, before.info))
             if suits is not None and suits != suited:
                 self.dock_host.docks[panel.name].setVisible(suits)
+
+    def _front_for(self, before: Loaded, now: Loaded) -> str:
+        """What comes to the front with another kind of model: the panel that is made for it.
+
+        Where none is, Next in the place of the one that goes; "" where all stays as it is. A session that is opened
+        says itself what is in front.
+        """
+        led, leads = self._leading(before), self._leading(now)
+        if leads == led:
+            return ""
+        return leads or (_PLAIN if self._panels[led].isVisible() else "")
+
+    def _leading(self, loaded: Loaded) -> str:
+        """The name of the panel to look at first; "" where no panel is of this kind of model alone."""
+        return next((panel.name for panel in self.panels if panel.attempt(partial(panel.leads, loaded.info))), "")
 
     def _on_panel_failed(self, panel: Panel, reason: str) -> None:
         """Say which panel has raised, and take it out of the window; input and trust strip stay in their places."""

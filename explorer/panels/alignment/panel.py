@@ -72,6 +72,10 @@ class AlignmentPanel(Panel):
     def suits(cls, info: CheckpointInfo) -> bool:
         return info.family == "seq2seq"
 
+    @classmethod
+    def leads(cls, info: CheckpointInfo) -> bool:
+        return info.family == "seq2seq" and not info.textbook
+
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)
         self._mode = HEAD

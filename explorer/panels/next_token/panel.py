@@ -26,7 +26,7 @@ from models.protocol.prediction import PredictionView
 from models.protocol.request import Request
 from models.protocol.running import Ran
 from models.protocol.sentence import SentencePooling, SentenceView
-from models.protocol.values import Candidate, ClassHead, Prediction
+from models.protocol.values import Candidate, CheckpointInfo, ClassHead, Prediction
 
 _EMPTY = "The model's likeliest tokens appear here when it has run."
 _CLASSES_COME = "What the model says of the text appears here when it has run."
@@ -41,6 +41,10 @@ class NextTokenPanel(Panel):
         "The tokens that the model finds likeliest, with probability, logit and rank: a click writes one. Or a "
         "classifier's classes."
     )
+
+    @classmethod
+    def leads(cls, info: CheckpointInfo) -> bool:
+        return info.family == "vision"  # what it sees
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)

@@ -60,6 +60,10 @@ class RecurrentPanel(Panel):
     def suits(cls, info: CheckpointInfo) -> bool:
         return info.textbook
 
+    @classmethod
+    def leads(cls, info: CheckpointInfo) -> bool:
+        return info.textbook
+
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)
         self._shown: RecurrentView | None = None

@@ -153,7 +153,7 @@ def test_a_translator_begins_with_a_beam_search_until_a_person_chooses(window):
     assert decode.view.texts.list.rows[0].text.startswith("El")
     assert (
         decode.view.texts.heading.text()
-        == "Beams, the best first by log-probability / the length. Pick one to look at:"
+        == "Beams, the best first by log-probability / the length, the number beside each. Pick one to look at:"
     )
     window.session.dispatch(OpenCheckpoint("story-gpt"))
     settle(window)
