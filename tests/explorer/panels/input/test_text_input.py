@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import QMimeData, Qt, QUrl, SignalInstance
-from PySide6.QtGui import QTextCursor
+from PySide6.QtGui import QTextCursor, QTextOption
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
@@ -197,3 +197,23 @@ def test_dropped_text_is_taken_and_a_dropped_file_is_left_to_the_window(field):
     link = mime("https://example.invalid/")
     link.setUrls([QUrl("https://example.invalid/")])
     assert field.canInsertFromMimeData(link)
+
+
+def test_a_key_beyond_the_limit_is_refused_and_one_that_replaces_is_not(field):
+    refusals = heard(field.refused)
+    field.set_text("x " * (MOST_CHARACTERS // 2))
+    QTest.keyClicks(field, "y")
+    assert len(field.text()) == MOST_CHARACTERS
+    assert refusals == [(f"The input takes {MOST_CHARACTERS:,} characters, and has them all.",)]
+    field.selectAll()
+    QTest.keyClicks(field, "y")
+    assert field.text() == "y"
+
+
+def test_a_word_without_end_is_broken_anywhere_which_takes_no_search(field):
+    usual, anywhere = QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere, QTextOption.WrapMode.WrapAnywhere
+    for text, mode in (("a b", usual), ("a" * 20_000, anywhere), ("a b " * 5000, usual)):
+        field.set_text(text)
+        assert field.wordWrapMode() == mode
+    field.insertFromMimeData(mime("b" * 20_000))
+    assert field.wordWrapMode() == anywhere
