@@ -18,7 +18,8 @@ from models.protocol.errors import CheckpointError
 from models.protocol.hub import Tensors
 
 _HEADER_BYTES = 200 << 20  # the vocabulary stands in it
-_MOST_ENTRIES = 1 << 16  # settings, and tensors
+_MOST_SETTINGS = 1 << 12  # a file has some fifty
+_MOST_TENSORS = 1 << 16
 _MOST_TEXT = 1 << 20
 _MOST_DIMENSIONS = 8
 _MOST_IN_ARRAY = 1 << 21  # the largest vocabularies have a quarter of a million pieces, and half a million merges
@@ -116,7 +117,7 @@ def _header(name: str, reader: _Reader, size: int) -> GgufHeader:
             f"{name} is a GGUF file of version {version}, or for machines of another byte order; only versions 2 "
             "and 3 in the usual order are read. Convert it again."
         )
-    tensors, settings = reader.count("<Q"), reader.count("<Q")
+    tensors, settings = reader.count("<Q", _MOST_TENSORS), reader.count("<Q", _MOST_SETTINGS)
     values, texts = dict[str, Any](), dict[str, int]()
     for _ in range(settings):
         key = reader.text()
@@ -186,9 +187,9 @@ class _Reader:
     def number(self, layout: str) -> Any:
         return struct.unpack(layout, self.take(struct.calcsize(layout)))[0]
 
-    def count(self, layout: str) -> int:
+    def count(self, layout: str, most: int) -> int:
         found = int(self.number(layout))
-        if found > _MOST_ENTRIES:
+        if found > most:
             raise ValueError(f"its header claims {found:,} entries")
         return found
 
