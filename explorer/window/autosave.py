@@ -53,6 +53,7 @@ class Autosave(QObject):
         self._has_failed = False
         self._left: list[tuple[str, Left]] = []
         sessions.changed.connect(self._on_changed)
+        sessions.left.connect(self._leave)
         contents.dock_host.front_changed.connect(self._on_front_changed)
         self._bar.action_triggered.connect(self.go_on)
 
@@ -105,12 +106,9 @@ class Autosave(QObject):
         self._work.run(take, taken)
 
     def _adopt(self, path: Path, session: SessionFile) -> None:
-        """Write to the file that was gone on with; what this window kept before was left for it."""
+        """Write to the file that was gone on with."""
         with self._turns:
-            before, self._path, self._written = self._path, path, session
-        if before is not None and before != path:
-            with suppress(OSError):
-                before.unlink()
+            self._path, self._written = path, session
 
     # writing
 
@@ -167,6 +165,11 @@ class Autosave(QObject):
                 self.failed.emit(f"What you do is not kept for the case that the program is ended. {outcome}")
         elif self._sessions.is_saved:
             self._discard()
+
+    def _leave(self) -> None:
+        """Another session comes on screen: what is kept of this one stays, and is offered at the next start."""
+        with self._turns:
+            self._path = self._written = self._latest = None
 
     def _discard(self) -> None:
         """All is in a file of the person's."""

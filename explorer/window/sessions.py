@@ -44,6 +44,8 @@ class Sessions(QObject):
 
     changed = Signal()
     """The file, or whether all is saved in it, is another."""
+    left = Signal()
+    """What was not saved is replaced by a session that is opened."""
     used = Signal(str)
     """A session file was saved or opened: its path."""
 
@@ -54,6 +56,7 @@ class Sessions(QObject):
         self.path: Path | None = None
         """The session file that Save writes to."""
         self._saved_steps = (0, 0)
+        self._leaves_work = False  # what is on screen is not saved, and a session is about to replace it
         self._extra: Extra = ()  # what a newer version wrote of what is on screen
         self._work = Background("sessions", self)
         self._coming: _Coming | None = None  # a state whose checkpoint is being opened
@@ -166,6 +169,8 @@ class Sessions(QObject):
         self.used.emit(str(path))
 
     def _take(self, path: Path | None, session: SessionFile) -> None:
+        if self._leaves_work:
+            self.left.emit()
         self.path = path
         self._extra = session.present.extra
         self.states.open(session.kept)
@@ -231,6 +236,7 @@ class Sessions(QObject):
     def _show(self, checked: Checked, opened: Callable[[], object], failed: Callable[[], None] | None) -> None:
         """Put a document on screen once its checkpoint is open, and then the panels as they were."""
         document, now = checked.state.document, self.session.state
+        self._leaves_work = not self.is_saved
 
         def arrived() -> None:
             opened()

@@ -201,3 +201,17 @@ def test_a_theme_is_written_when_it_is_chosen(settings_folder):
         window.set_theme_name("dark")
         wait_until(lambda: (settings_folder / "settings.json").exists())
         assert '"theme": "dark"' in (settings_folder / "settings.json").read_text()
+
+
+def test_what_another_session_takes_the_place_of_stays(tmp_path):
+    attn.save(SessionFile(KeptState(Document(text="Of a file."))), tmp_path / "a.attn")
+    with opened() as window:
+        window.session.dispatch(SetText("Not saved."))
+        wait_until(lambda: texts() == ["Not saved."])
+        window.sessions._take(tmp_path / "a.attn", attn.load(tmp_path / "a.attn"))  # nothing to keep: it was not asked
+        wait_until(lambda: files() == [])
+        window.session.dispatch(SetText("Not saved either."))
+        wait_until(lambda: texts() == ["Not saved either."])
+        window.sessions._leaves_work = True
+        window.sessions._take(tmp_path / "a.attn", attn.load(tmp_path / "a.attn"))
+    assert texts() == ["Not saved either."]
