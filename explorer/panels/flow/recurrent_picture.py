@@ -157,10 +157,10 @@ class RecurrentPicture(ThemedWidget):
                 continue
             there = QColor(self._theme.border_strong if item < filled else self._theme.border)
             before, after = self.state_rect(item - 1), self.state_rect(item)
-            y = before.bottom() - 8
+            y = before.bottom() - min(8.0, 0.3 * before.height())
             self._arrow(painter, QPointF(before.right() + 2, y), QPointF(after.left() - 2, y), there)
             if backwards and item < count:
-                top = before.bottom() - 18
+                top = before.bottom() - min(18.0, 0.75 * before.height())
                 self._arrow(painter, QPointF(after.left() - 2, top), QPointF(before.right() + 2, top), there)
 
     @staticmethod
