@@ -230,12 +230,12 @@ class DockHost(QMainWindow):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        if event.size().width() != event.oldSize().width() and self._given:
+        if event.size().width() != event.oldSize().width():
             self._resized.start()
 
     def _share_anew(self) -> None:
         """The width is another one: share it out, unless a person has shared it out otherwise."""
-        if self._is_near(self._given):
+        if self._settling.isActive() or self._is_near(self._given):
             self._share_width(self._arrangement())
 
     def _shares(self, arrangement: Arrangement) -> tuple[float, ...]:
@@ -320,6 +320,8 @@ class DockHost(QMainWindow):
     def restore(self, layout: bytes) -> bool:
         """Put the docks where `remembered` found them; False where it is no layout of this version."""
         restored = bool(layout) and self.restoreState(QByteArray(layout), LAYOUT_VERSION)
+        if restored:
+            self._settling.stop()  # these widths are a person's, however wide the window becomes
         self._name_tabs()  # their bars are new ones
         return restored
 

@@ -153,6 +153,22 @@ def test_a_layout_comes_back(host):
     assert host.dockWidgetArea(host.docks["next"]) == Qt.DockWidgetArea.BottomDockWidgetArea
 
 
+def test_widths_that_come_back_stay_when_the_window_is_resized_at_once(window, host):
+    host.resizeDocks([host.docks["flow"], host.docks["next"]], [500, 760], Qt.Orientation.Horizontal)
+    QApplication.processEvents()
+    kept, share = host.remembered(), host.docks["flow"].width() / host.width()
+    host.arrange()
+    assert host.restore(kept)
+    window.resize(1500, 800)
+    assert width_of(host, "flow") / host.width() == pytest.approx(share, abs=0.04)
+
+
+def test_a_window_that_is_wider_gives_the_picture_more(window, host):
+    narrow = width_of(host, "flow") / host.width()
+    window.resize(1900, 800)
+    assert width_of(host, "flow") / host.width() > narrow + 0.05
+
+
 def test_a_floating_dock_comes_home(host):
     host.docks["map"].setFloating(True)
     QApplication.processEvents()
