@@ -31,6 +31,8 @@ from unittest import mock
 
 import torch
 from torch import Tensor, nn
+from torch.utils._device import _device_constructors
+from torch.utils._python_dispatch import _get_current_dispatch_mode
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
 NAME = "pretend"
@@ -97,7 +99,7 @@ def pretended(*, no_float64: bool = False, budget: int | None = None) -> Iterato
     """
     _state.present, _state.no_float64, _state.budget = True, no_float64, budget
     try:
-        with mock.patch.object(nn.Module, "_apply", _apply):
+        with mock.patch.object(nn.Module, "_apply", _apply), mock.patch.object(torch, "tensor", _tensor):
             yield
     finally:
         _state.present, _state.no_float64, _state.budget = False, False, None
@@ -127,6 +129,20 @@ def _apply(module: nn.Module, *args: Any, **kwargs: Any) -> nn.Module:
 
 
 _own_apply: Callable[..., nn.Module] = nn.Module._apply
+
+
+def _tensor(data: Any, *args: Any, device: Any = None, **kwargs: Any) -> Tensor:
+    """`torch.tensor`, in two steps under a dispatch mode: torch copies to the device past it, where it finds no Python.
+
+    The copy of a real device is no Python.
+    """
+    if device is None or torch.device(device).type != NAME or _get_current_dispatch_mode() is None:
+        return _own_tensor(data, *args, device=device, **kwargs)
+    return _own_tensor(data, *args, **kwargs).to(device)
+
+
+_own_tensor: Callable[..., Tensor] = torch.tensor
+_device_constructors()  # torch keeps the list of what a `with torch.device` is for: of its own functions
 
 
 def set_budget(budget: int | None) -> None:
