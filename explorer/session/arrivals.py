@@ -10,6 +10,8 @@ from dataclasses import replace
 from functools import singledispatch
 
 from explorer.session.defaults import END, default_selection, followed_query, last_token, off_padding
+from explorer.session.example_rules import changed_everywhere, is_untouched, with_its_place
+from explorer.session.examples import Example, examples_of
 from explorer.session.intents import Intent, Place, SetPair, SetTarget, SetText, UseWritten
 from explorer.session.results import Results
 from explorer.session.state import (
@@ -26,6 +28,7 @@ from explorer.session.texts import alone, each_text, texts_of
 from explorer.session.writing import PendingStep
 from explorer.session.writing_rules import written
 from explorer.widgets.number_text import percent_text
+from models.files.catalogue import SHIPPED
 from models.files.memory import in_bytes
 from models.files.sample_pictures import default_picture
 from models.protocol.chat import Pair
@@ -89,6 +92,9 @@ def _(result: Loaded, state: State) -> State:
         document = as_text(document)
         sentence = f"{result.info.name} has no chat template: it reads what the turns say as plain text."
         state = replace(state, notice=Notice("info", sentence))
+    untouched = () if state.restored or before is None else _untouched(document)
+    if any(document.interventions == changed_everywhere(example) for example in untouched):
+        document = replace(document, interventions=())
     if result.info.example and _is_for_an_example(document, None if state.restored else before):
         second = (document.second if not document.text else None) or result.info.second or None
         document = replace(document, text=result.info.example, second=second)
@@ -115,7 +121,7 @@ def _(result: Loaded, state: State) -> State:
         document = replace(document, view=replace(document.view, painting="off", normalisation=normalisation))
     document = replace(document, interventions=tuple(_named(i, result.info) for i in document.interventions))
     picture = document.picture
-    if result.info.family == "vision" and (not picture or (not state.restored and _came_along(picture))):
+    if result.info.family == "vision" and (not picture or (not state.restored and _came_along(picture, untouched))):
         picture = default_picture(result.info.channels)
     document = replace(document, checkpoint=result.info.reference, picture=picture, selection=selection)
     results = state.results.of_no_model().keeping(result)
@@ -123,17 +129,24 @@ def _(result: Loaded, state: State) -> State:
 
 
 def _is_for_an_example(document: Document, before: Loaded | None) -> bool:
-    """Whether nothing was typed: there is no text, or the example of the model that was open `before`."""
+    """Whether nothing was typed: there is no text, or an example of the model that was open `before`."""
     if document.before or document.after:
         return False
     if before is None or not document.text:
         return not document.text
-    return (document.text, document.second or None) == (before.info.example, before.info.second or None)
+    example = (before.info.example, before.info.second or None)
+    return (document.text, document.second or None) == example or bool(_untouched(document))
 
 
-def _came_along(picture: str) -> bool:
-    """Whether nobody chose it: it is the first sample of some kind of model."""
-    return picture in (default_picture(1), default_picture(3))
+def _untouched(document: Document) -> tuple[Example, ...]:
+    """The examples with the text or picture on screen. Of any shipped model: a text waits while pictures are shown."""
+    every = (example for reference in SHIPPED for example in examples_of(reference))
+    return tuple(example for example in every if is_untouched(example, document))
+
+
+def _came_along(picture: str, untouched: tuple[Example, ...]) -> bool:
+    """Whether nobody chose it: it is an example's, or the first sample of some kind of model."""
+    return picture in (default_picture(1), default_picture(3), *(example.picture for example in untouched))
 
 
 def _takes(info: CheckpointInfo, listed: InterventionItem) -> bool:
@@ -170,7 +183,8 @@ def _(result: Ran, state: State) -> State:
     document = replace(state.document, selection=_selection_after(state, result))
     read_otherwise = _read_otherwise(state.expected, result)
     notice = Notice("warning", read_otherwise) if read_otherwise else state.notice
-    return replace(state, document=document, results=results, restored=False, expected=(), notice=notice)
+    state = replace(state, document=document, results=results, restored=False, expected=(), notice=notice)
+    return with_its_place(state)
 
 
 def _read_otherwise(expected: tuple[int, ...], ran: Ran) -> str:

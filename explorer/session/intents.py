@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from explorer.session.branches import ROOT
 from explorer.session.decoding import Decoding
+from explorer.session.examples import Example
 from explorer.session.state import Document, Notice
 from models.protocol.batch import PaddingSide
 from models.protocol.chat import Pair, Turn
@@ -151,6 +152,13 @@ class SetPicture(Intent):
     """What a vision model reads: the path of a file, or "sample:NAME"."""
 
     picture: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShowExample(Intent):
+    """One of the open checkpoint's examples, in the place of the text, of the selection and of what was changed."""
+
+    example: Example
 
 
 @dataclass(frozen=True, slots=True)

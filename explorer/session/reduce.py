@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from explorer.session import batch_rules, intervention_rules, text_rules, view_rules, writing_rules  # noqa: F401 - for their rules
+from explorer.session import batch_rules, example_rules, intervention_rules, text_rules, view_rules, writing_rules  # noqa: F401 - for their rules
 from explorer.session.arrivals import arrive
 from explorer.session.intents import Arrived, Busy, Intent, Measure, Show
 from explorer.session.rules import broken_off, rule, without_notice
@@ -34,6 +34,8 @@ def reduce(state: State, intent: Intent) -> State:
     if new.document.origin != state.document.origin:
         new = broken_off(new)  # what is being written is of another text
     went_on = not isinstance(intent, _OF_THE_PROGRAM) and new.document != state.document
+    if went_on and new.example is state.example is not None:
+        new = replace(new, example=None)  # the person was faster than its run
     if went_on and new.notice is not None and new.notice is state.notice and new.notice.lane not in _LASTING_LANES:
         return replace(new, notice=None)  # it was said of something that the person has left behind
     return new

@@ -7,6 +7,7 @@ from typing import Literal
 
 from explorer.session.branches import Branches
 from explorer.session.decoding import Decoding
+from explorer.session.examples import Example
 from explorer.session.results import Results
 from explorer.session.view_options import ViewOptions
 from explorer.session.writing import Origin, PendingStep, Writing, with_tree
@@ -136,6 +137,7 @@ class State:
     passages: int = 0  # that there were
     measuring: QualityRequest | None = None  # the next batch of the measurement under way
     opening: Document | None = None  # of a session file: it comes on screen when its checkpoint has been opened
+    example: Example | None = None  # chosen, and its text has not run yet: its tokens are not known
     restored: bool = False  # the document came whole: the next load keeps its text, the next run its selection
 
     @property

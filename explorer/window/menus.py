@@ -301,4 +301,6 @@ def _help(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
         show_about(window.menuBar().window())
 
     _add(menu, actions, "help", "&How to read this", "F1", show_help)
+    window.top_bar.examples.setTitle("&Examples")
+    menu.addMenu(window.top_bar.examples)
     _add(menu, actions, "about", "&About Attention Explorer", "", show_about)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QProgressBar, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QProgressBar, QPushButton, QSizePolicy, QWidget
 
 from explorer.panels.trust.panel import TrustStrip
 from explorer.session.hover import Hover
@@ -14,6 +14,7 @@ from explorer.session.state import Notice, State
 from explorer.widgets.elided_label import ElidedLabel
 from explorer.widgets.number_text import counted
 from explorer.window.device_menu import DeviceMenu
+from explorer.window.examples_menu import ExamplesMenu
 from models.files.catalogue import HANDED_OVER, shipped
 from models.protocol.export import ExportRequest
 from models.protocol.interventions import Adapter
@@ -49,8 +50,10 @@ class TopBar(QWidget):
         self.facts.setProperty("role", "dim")
         self.facts.installEventFilter(self)
         self.facts.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.examples = ExamplesMenu(session, self)
         self.devices = DeviceMenu(session)
-        self.doing = QLabel()
+        self.doing = ElidedLabel()
+        self.doing.setMinimumWidth(1)  # cut before anything else in a narrow bar
         self.doing.setProperty("role", "dim")
         self.progress = QProgressBar()
         self.progress.setTextVisible(False)
@@ -64,6 +67,7 @@ class TopBar(QWidget):
         row.setSpacing(12)
         row.addWidget(self.menu)
         row.addWidget(self.open_button)
+        row.addWidget(self.examples.button)
         row.addWidget(self.devices)
         row.addWidget(self.facts, 1)
         row.addWidget(self.doing)

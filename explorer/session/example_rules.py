@@ -1,0 +1,82 @@
+"""Showing an example: its text at once, the tokens that it names when they are known. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from explorer.session.examples import Example
+from explorer.session.intents import ShowExample
+from explorer.session.rules import broken_off, rule, with_prompt_of
+from explorer.session.state import Document, InterventionItem, Notice, Selection, State, clamped, site_of
+from explorer.session.texts import alone
+from models.protocol.interventions import Mask
+from models.protocol.running import Ran
+from models.protocol.values import Token, site_tokens
+
+
+@rule.register
+def _(intent: ShowExample, state: State) -> State:
+    example = intent.example
+    document = alone(state.document)
+    if example.picture:
+        document = replace(document, picture=example.picture)
+    else:
+        document = replace(document, text=example.text, second=example.second, target=None, chat=False)
+    view = replace(document.view, painting="off")
+    document = replace(document, view=view, interventions=changed_everywhere(example))
+    state = with_prompt_of(broken_off(state), document)
+    return with_its_place(replace(state, example=example, notice=Notice("info", example.say)))
+
+
+def with_its_place(state: State) -> State:
+    """The state with what an example says of its tokens, once the run on screen is of its text."""
+    example, ran = state.example, state.ran
+    if example is None or ran is None or not state.up_to_date:
+        return state
+    state = replace(state, example=None)
+    try:
+        selection = selection_of(example, ran)
+    except LookupError:  # another tokenizer than that of the shipped weights
+        return state
+    return state.with_document(selection=selection, interventions=interventions_of(example, selection))
+
+
+def selection_of(example: Example, ran: Ran) -> Selection:
+    """The head and cell to look at in a run of `example`. LookupError where no token has its word."""
+    site = site_of(ran, example.site)
+    queries, keys = (ran.tokens, ran.tokens) if site is None else site_tokens(ran, site)
+    query = _place_of(example.query, example.query_place, queries)
+    key = _place_of(example.key, example.key_place, keys)
+    return clamped(Selection(example.site, example.head, query, key), ran)
+
+
+def changed_everywhere(example: Example) -> tuple[InterventionItem, ...]:
+    """What `example` changes at every head alike."""
+    return tuple(InterventionItem(value) for value in example.everywhere)
+
+
+def interventions_of(example: Example, selection: Selection) -> tuple[InterventionItem, ...]:
+    """All that `example` changes, once its cell is known."""
+    if not example.blocks:
+        return changed_everywhere(example)
+    cell = (selection.query, selection.key, False)
+    blocked = Mask("painted", cells=(cell,), site=selection.site, head=selection.head)
+    return (*changed_everywhere(example), InterventionItem(blocked))
+
+
+def is_untouched(example: Example, document: Document) -> bool:
+    """Whether `document` has the text or the picture of `example`, unchanged."""
+    if example.picture:
+        return document.picture == example.picture
+    return (document.text, document.second or None) == (example.text, example.second)
+
+
+def _place_of(word: str | None, place: int, tokens: Sequence[Token]) -> int:
+    """The position of the `place`-th token (from 1) of this word, 0 of no word. LookupError where there are fewer."""
+    if word is None:
+        return 0
+    found = [position for position, token in enumerate(tokens) if token.word == word]
+    if len(found) < place:
+        raise LookupError(f"There is no token “{word}” ({place}).")
+    return found[place - 1]
