@@ -10,8 +10,8 @@ from dataclasses import replace
 from functools import singledispatch
 
 from explorer.session.defaults import END, default_selection, followed_query, last_token, off_padding
-from explorer.session.example_rules import changed_everywhere, is_untouched, with_its_place
-from explorer.session.examples import Example, examples_of
+from explorer.session.example_rules import changed_everywhere, unfit_words, untouched_examples, with_its_place
+from explorer.session.examples import Example
 from explorer.session.intents import Intent, Place, SetPair, SetTarget, SetText, UseWritten
 from explorer.session.results import Results
 from explorer.session.state import (
@@ -28,7 +28,6 @@ from explorer.session.texts import alone, each_text, texts_of
 from explorer.session.writing import PendingStep
 from explorer.session.writing_rules import written
 from explorer.widgets.number_text import percent_text
-from models.files.catalogue import SHIPPED
 from models.files.memory import in_bytes
 from models.files.sample_pictures import default_picture
 from models.protocol.chat import Pair
@@ -92,7 +91,7 @@ def _(result: Loaded, state: State) -> State:
         document = as_text(document)
         sentence = f"{result.info.name} has no chat template: it reads what the turns say as plain text."
         state = replace(state, notice=Notice("info", sentence))
-    untouched = () if state.restored or before is None else _untouched(document)
+    untouched = () if state.restored or before is None else untouched_examples(document)
     if any(document.interventions == changed_everywhere(example) for example in untouched):
         document = replace(document, interventions=())
     if result.info.example and _is_for_an_example(document, None if state.restored else before):
@@ -108,6 +107,10 @@ def _(result: Loaded, state: State) -> State:
             sentence = f"{result.info.name} reads no pairs of texts: the second text was taken out."
             state = replace(state, notice=Notice("info", sentence))
         document = each_text(document, second=None)
+    unfit = "" if state.restored or document.chat else unfit_words(document.text, result.info)
+    if unfit and state.notice is None:
+        example = _example(result.info)
+        state = replace(state, notice=Notice("info", unfit, action_label="Use the example", action=example))
     if result.info.adapter is not None and result.info.adapter.why and state.notice is None:
         sentence = f"An adapter lies beside the weights. {result.info.adapter.words}. The model runs without it."
         state = replace(state, notice=Notice("info", sentence))
@@ -135,13 +138,7 @@ def _is_for_an_example(document: Document, before: Loaded | None) -> bool:
     if before is None or not document.text:
         return not document.text
     example = (before.info.example, before.info.second or None)
-    return (document.text, document.second or None) == example or bool(_untouched(document))
-
-
-def _untouched(document: Document) -> tuple[Example, ...]:
-    """The examples with the text or picture on screen. Of any shipped model: a text waits while pictures are shown."""
-    every = (example for reference in SHIPPED for example in examples_of(reference))
-    return tuple(example for example in every if is_untouched(example, document))
+    return (document.text, document.second or None) == example or bool(untouched_examples(document))
 
 
 def _came_along(picture: str, untouched: tuple[Example, ...]) -> bool:

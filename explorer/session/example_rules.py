@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from explorer.session.examples import Example
+from explorer.session.examples import Example, examples_of
 from explorer.session.intents import ShowExample
 from explorer.session.rules import broken_off, rule, with_prompt_of
 from explorer.session.state import Document, InterventionItem, Notice, Selection, State, clamped, site_of
 from explorer.session.texts import alone
+from models.files.catalogue import DATE_MODELS, SHIPPED
 from models.protocol.interventions import Mask
 from models.protocol.running import Ran
-from models.protocol.values import Token, site_tokens
+from models.protocol.values import CheckpointInfo, Token, site_tokens
 
 
 @rule.register
@@ -65,7 +66,24 @@ def interventions_of(example: Example, selection: Selection) -> tuple[Interventi
     return (*changed_everywhere(example), InterventionItem(blocked))
 
 
-def is_untouched(example: Example, document: Document) -> bool:
+def unfit_words(text: str, info: CheckpointInfo) -> str:
+    """A sentence where a text is not of the kind that a shipped model was made for; "" where it may be."""
+    if not text.strip() or not info.example:
+        return ""
+    if info.reference in DATE_MODELS and not any(sign.isdecimal() for sign in text):
+        return f"{info.name} rewrites dates, and this text has none: it is not the kind of text that it was made for."
+    if info.reads and info.reference in SHIPPED and not any(sign.isalpha() for sign in text):
+        return f"{info.name} was made for sentences, and this text has no words: it is not its kind of text."
+    return ""
+
+
+def untouched_examples(document: Document) -> tuple[Example, ...]:
+    """The examples with the text or picture on screen. Of any shipped model: a text waits while pictures are shown."""
+    every = (example for reference in SHIPPED for example in examples_of(reference))
+    return tuple(example for example in every if _is_untouched(example, document))
+
+
+def _is_untouched(example: Example, document: Document) -> bool:
     """Whether `document` has the text or the picture of `example`, unchanged."""
     if example.picture:
         return document.picture == example.picture

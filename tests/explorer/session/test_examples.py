@@ -243,3 +243,29 @@ def test_an_examples_picture_gives_way_to_another_kind_of_pictures(running: Stat
     assert state.document.picture == wrong.picture
     state = after(state, OpenCheckpoint("vit-cifar10"), replace(answers.loaded("vit-cifar10"), info=colour))
     assert state.document.picture == "sample:chelsea"
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "text", "said"),
+    [
+        ("dates-luong", "The dog ran home.", "rewrites dates, and this text has none"),
+        ("story-gpt", "3/4/2001", "made for sentences, and this text has no words"),
+        ("dates-luong", "The dog ran home on 5 May 1990.", ""),
+        ("story-gpt", "The dog ran home.", ""),
+        ("story-gpt", "¿Qué?", ""),
+    ],
+)
+def test_a_text_of_ones_own_that_is_not_a_models_kind_is_kept_and_said_so(
+    running: State, checkpoint: str, text: str, said: str
+) -> None:
+    theirs = replace(answers.loaded("b").info, reference=checkpoint, name=checkpoint, example="Theirs", reads="en")
+    if checkpoint.startswith("dates"):
+        theirs = replace(theirs, reads="")
+    arrived = replace(answers.loaded(checkpoint), info=theirs)
+    other = after(running, OpenCheckpoint("b"), answers.loaded("b"), SetText(text))
+    state = after(other, OpenCheckpoint(checkpoint), arrived)
+    assert state.document.text == text
+    assert (state.notice is None) == (not said)
+    if state.notice is not None:
+        assert said in state.notice.text
+        assert state.notice.action == SetText("Theirs")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QMenu
+from PySide6.QtWidgets import QApplication, QMenu
 
 from explorer.panels.next_token.panel import NextTokenPanel
 from explorer.session.examples import examples_of
@@ -29,7 +31,7 @@ def choose(window: MainWindow, title: str) -> None:
 
 
 @pytest.fixture
-def window():
+def window(qapp: QApplication) -> Iterator[MainWindow]:
     with opened_window(text="Mine") as window:
         yield window
 
