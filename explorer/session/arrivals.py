@@ -138,7 +138,7 @@ def _is_for_an_example(document: Document, before: Loaded | None) -> bool:
     if before is None or not document.text:
         return not document.text
     example = (before.info.example, before.info.second or None)
-    return (document.text, document.second or None) == example or bool(untouched_examples(document))
+    return (document.text, document.second or None) == example or any(one.text for one in untouched_examples(document))
 
 
 def _came_along(picture: str, untouched: tuple[Example, ...]) -> bool:

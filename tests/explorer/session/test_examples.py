@@ -245,6 +245,16 @@ def test_an_examples_picture_gives_way_to_another_kind_of_pictures(running: Stat
     assert state.document.picture == "sample:chelsea"
 
 
+def test_an_examples_picture_does_not_make_an_example_of_a_text_of_ones_own(running: State) -> None:
+    picture = after(running, SetText("Mine"), ShowExample(examples_of("vit-cifar10")[0]))
+    assert picture.document.text == "Mine"
+    state = after(picture, OpenCheckpoint("b"), answers.loaded("b", "Theirs"))
+    assert state.document.text == "Mine"
+    masked = after(picture, PutIntervention(Mask("window", window=3)))
+    state = after(masked, OpenCheckpoint("b"), answers.loaded("b", "Theirs"))
+    assert len(state.document.interventions) == 1
+
+
 @pytest.mark.parametrize(
     ("checkpoint", "text", "said"),
     [
