@@ -58,13 +58,19 @@ class Incoming:
                 received = self._received.get(timeout=_EVERY)
                 if isinstance(received, BaseException):
                     raise received
+                if received and not patiently:
+                    self._check_pace()
                 return received
             if self._should_stop():
                 self.close()
                 raise Cancelled
-            if not patiently and time.monotonic() - self._started > PATIENCE_SECONDS + self._bytes / SLOWEST:
-                self.close()
-                raise httpx2.ReadTimeout("it comes too slowly")
+            if not patiently:
+                self._check_pace()
+
+    def _check_pace(self) -> None:
+        if time.monotonic() - self._started > PATIENCE_SECONDS + self._bytes / SLOWEST:
+            self.close()
+            raise httpx2.ReadTimeout("it comes too slowly")
 
     def _receive(self) -> None:
         try:

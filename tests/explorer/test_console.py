@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from explorer.app import main
+from tests.harness.program import heed_signals
 
 ROOT = Path(__file__).resolve().parents[2]
 WRITES = ("--checkpoint", "en-es", "--text", "Good morning.", "--decode", "9")  # Buenos días.
@@ -30,7 +31,14 @@ def environment(**more: str) -> dict[str, str]:
 def started(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     pipe = subprocess.PIPE
     return subprocess.Popen(
-        command(*arguments), cwd=folder, env=environment(), stdout=pipe, stderr=pipe, text=True, encoding="utf-8"
+        command(*arguments),
+        cwd=folder,
+        env=environment(),
+        stdout=pipe,
+        stderr=pipe,
+        text=True,
+        encoding="utf-8",
+        preexec_fn=heed_signals if os.name == "posix" else None,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -16,6 +17,11 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 120.0  # s: an import of torch on a busy machine
 _NOISE = "This plugin does not support"
+
+
+def heed_signals() -> None:
+    """Run in a process that is being started: what was started in the background ignores Ctrl+C, and so would it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 class Program:
@@ -33,6 +39,7 @@ class Program:
                 stdout=subprocess.PIPE,
                 stderr=stderr,
                 text=True,
+                preexec_fn=heed_signals,
             )
 
     def started(self) -> None:
@@ -95,6 +102,8 @@ class Program:
 
     def _line(self) -> Any:
         assert self.process.stdout is not None
+        answered, _, _ = select.select([self.process.stdout], [], [], PATIENCE)
+        assert answered, f"no answer: {self.said.read_text(encoding='utf-8')}"
         line = self.process.stdout.readline()
         assert line, f"the program ended by itself: {self.said.read_text(encoding='utf-8')}"
         return json.loads(line)
