@@ -90,7 +90,13 @@ sys.exit(console.run(work))
 def test_half_a_file_is_taken_away(tmp_path, name):
     program = INTERRUPTED_WHILE_WRITING.format(name=name)
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=heed_signals,
     )
     assert (done.returncode, done.stdout, done.stderr) == (-getattr(signal, name), "", "")
     assert [path.name for path in tmp_path.iterdir() if path.name != "home"] == []

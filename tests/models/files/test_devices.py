@@ -36,6 +36,7 @@ from models.protocol.running import ForwardRequest, Ran
 from models.protocol.trust import TrustReport, TrustRequest
 from models.protocol.values import BEST, UNIT_ROUNDOFFS, Placement, SiteRef
 from models.protocol.variance import VarianceRequest
+from models.protocol.work import ShouldStop
 from tests.models import tiny
 from tests.models.asking import ask, failure_of
 
@@ -205,8 +206,8 @@ def test_a_model_whose_weights_are_kept_aside_answers_the_same(monkeypatch, refe
     plain, spread = Engine(), Engine()
     ask(plain, LoadRequest(ticket=1, reference=reference))
 
-    def opened(examination: Examination, placement: Placement) -> Model:
-        model = open_examined(examination, placement)
+    def opened(examination: Examination, placement: Placement, should_stop: ShouldStop) -> Model:
+        model = open_examined(examination, placement, should_stop)
         accelerate.cpu_offload(model.module, torch.device("cpu"))
         assert all(p.is_meta for p in model.module.parameters())
         return model

@@ -265,7 +265,7 @@ def test_without_a_processor(vision_folder: VisionFolder, tmp_path: Path) -> Non
         open_checkpoint(folder)
     (folder / "preprocessor_config.json").write_text("{")
     with pytest.raises(
-        CheckpointError, match=r"mine does not say how pictures .* Correct its preprocessor_config\.json"
+        CheckpointError, match=r"preprocessor_config\.json cannot be read .* Fetch the file"
     ):
         open_checkpoint(folder)
 
