@@ -264,9 +264,7 @@ def test_without_a_processor(vision_folder: VisionFolder, tmp_path: Path) -> Non
     with pytest.raises(CheckpointError, match=r"it\. Add its preprocessor_config\.json\.$"):
         open_checkpoint(folder)
     (folder / "preprocessor_config.json").write_text("{")
-    with pytest.raises(
-        CheckpointError, match=r"preprocessor_config\.json cannot be read .* Fetch the file"
-    ):
+    with pytest.raises(CheckpointError, match=r"preprocessor_config\.json cannot be read .* Fetch the file"):
         open_checkpoint(folder)
 
 
