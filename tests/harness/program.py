@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +22,17 @@ _NOISE = "This plugin does not support"
 def heed_signals() -> None:
     """Run in a process that is being started: what was started in the background ignores Ctrl+C, and so would it."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+@contextmanager
+def giving_up(process: subprocess.Popen[str]) -> Iterator[None]:
+    """A process that does not answer within `PATIENCE` is killed, which ends the wait for its answer."""
+    watch = threading.Timer(PATIENCE, process.kill)
+    watch.start()
+    try:
+        yield
+    finally:
+        watch.cancel()
 
 
 class Program:
@@ -102,9 +113,8 @@ class Program:
 
     def _line(self) -> Any:
         assert self.process.stdout is not None
-        answered, _, _ = select.select([self.process.stdout], [], [], PATIENCE)
-        assert answered, f"no answer: {self.said.read_text(encoding='utf-8')}"
-        line = self.process.stdout.readline()
+        with giving_up(self.process):
+            line = self.process.stdout.readline()
         assert line, f"the program ended by itself: {self.said.read_text(encoding='utf-8')}"
         return json.loads(line)
 

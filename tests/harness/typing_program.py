@@ -20,8 +20,6 @@ PAUSE = 25  # ms between two keys
 MOST = 400
 LETTERS = "abcdefghij"
 
-journal, session = Path(sys.argv[1]), Path(sys.argv[2])
-
 
 def typed(count: int) -> str:
     """The text after so many keys: a word of nine letters and a space, again and again."""
@@ -30,6 +28,8 @@ def typed(count: int) -> str:
 
 class Typing(window.MainWindow):
     """Types as long as the program lives."""
+
+    journal = session_file = Path()
 
     def start(self) -> None:
         super().start()
@@ -44,14 +44,15 @@ class Typing(window.MainWindow):
             return
         self.count += 1
         QTest.keyClicks(self.input.text, typed(self.count)[-1])
-        with journal.open("a") as stream:
+        with self.journal.open("a") as stream:
             stream.write(f"{time.time()} {self.count}\n")
         if self.count % 60 == 0:
-            self.sessions._write(session)
+            self.sessions._write(self.session_file)
         if self.count % 70 == 0:
             self.set_theme_name("dark" if self.theme_name == "light" else "light")
 
 
 if __name__ == "__main__":
+    Typing.journal, Typing.session_file = (Path(argument) for argument in sys.argv[1:])
     window.MainWindow = Typing  # type: ignore[misc]
     sys.exit(app.main([]))

@@ -272,7 +272,8 @@ def test_full_screen_goes_back_to_a_window_that_was_maximised(window):
     assert window.isMaximized()
     window.showNormal()
     window.resize(1280, 800)
-    QApplication.processEvents()
+    window.activateWindow()
+    wait_until(window.isActiveWindow)
 
 
 # --------------------------------------------------------------------------- help and files
