@@ -41,7 +41,7 @@ def times_of(action: Callable[[], object], times: int = 30) -> list[float]:
 
 def anew(picture: ModelPicture | BlockPicture) -> None:
     """Paint all of it, as after an arrow key."""
-    picture._ground = None
+    picture._ground.drop()
     picture.repaint()
 
 

@@ -13,7 +13,6 @@ from PySide6.QtGui import (
     QPainter,
     QPaintEvent,
     QPen,
-    QPixmap,
     QResizeEvent,
     QWheelEvent,
 )
@@ -23,6 +22,7 @@ from explorer.panels.flow.block_layout import BlockLayout, block_layout, least_h
 from explorer.panels.flow.block_paint import draw_arrow, draw_block
 from explorer.panels.flow.box_paint import BoxPainter
 from explorer.panels.flow.box_text import Around, head_tooltip, neuron_tooltip, stripe_tooltip, tooltip
+from explorer.panels.flow.ground import Ground
 from explorer.panels.flow.stripes import number_at
 from explorer.widgets.themed import ThemedWidget
 from models.protocol.flow import BlockView, FeedForwardBox, HeadsBox, NormBox, OutputBox, SumBox
@@ -57,7 +57,7 @@ class BlockPicture(ThemedWidget):
         self._head = -1
         self._switches: Mapping[int, str] = {}
         self._layout: BlockLayout | None = None
-        self._ground: QPixmap | None = None
+        self._ground = Ground()
         self._hover = -1
         self._current = -1
         self._playing = -1
@@ -122,13 +122,15 @@ class BlockPicture(ThemedWidget):
     def set_heading(self, title: str, note: str) -> None:
         """What stands at the top right: which block it is, and how it is built."""
         if (title, note) != self._heading:
-            self._heading, self._ground = (title, note), None
+            self._heading = (title, note)
+            self._ground.drop()
             self.update()
 
     def set_head(self, head: int) -> None:
         """Frame the selected head; -1 for none."""
         if head != self._head:
-            self._head, self._ground = head, None
+            self._head = head
+            self._ground.drop()
             self.update()
 
     def set_playing(self, box: int, travel: float = 1.0) -> None:
@@ -164,7 +166,8 @@ class BlockPicture(ThemedWidget):
         return BoxPainter(layout, self._theme, self.font(), self.bold_font(), self._around, self._head, pill)
 
     def _drop_layout(self) -> None:
-        self._layout, self._ground = None, None
+        self._layout = None
+        self._ground.drop()
         if self._view is not None:
             least = round(least_height(self._view, self.width(), QFontMetricsF(self.font()).height()))
             if least != self.minimumHeight():
@@ -183,29 +186,20 @@ class BlockPicture(ThemedWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
-        if self._view is None:
+        view = self._view
+        if view is None:
             self._draw_empty_text(painter)
             self._draw_focus_ring(painter)
             return
         layout = self.layout_now()
-        painter.drawPixmap(QPointF(0, 0), self._ground_now(layout))
+
+        def draw(ground: QPainter) -> None:
+            draw_block(ground, self.painter_of(layout), view, self._ends, self._heading)
+
+        painter.drawPixmap(QPointF(0, 0), self._ground.drawn(self, draw))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         self._draw_way(painter, layout)
         self._draw_rings(painter, layout)
-
-    def _ground_now(self, layout: BlockLayout) -> QPixmap:
-        """All that follows neither pointer nor Play, drawn once."""
-        ratio = self.devicePixelRatioF()
-        if self._ground is None or self._ground.devicePixelRatio() != ratio:
-            self._ground = QPixmap(self.size() * ratio)
-            self._ground.setDevicePixelRatio(ratio)
-            self._ground.fill(Qt.GlobalColor.transparent)
-            painter = QPainter(self._ground)
-            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            if self._view is not None:
-                draw_block(painter, self.painter_of(layout), self._view, self._ends, self._heading)
-            painter.end()
-        return self._ground
 
     def _draw_way(self, painter: QPainter, layout: BlockLayout) -> None:
         """The way that Play takes into its box."""

@@ -13,15 +13,15 @@ from PySide6.QtGui import (
     QPainter,
     QPaintEvent,
     QPen,
-    QPixmap,
     QResizeEvent,
     QWheelEvent,
 )
 from PySide6.QtWidgets import QScrollBar, QSizePolicy, QWidget
 
+from explorer.panels.flow.ground import Ground
 from explorer.panels.flow.model_header import ModelHeader
 from explorer.panels.flow.model_layout import CHIP, ModelLayout, StackSize, model_layout
-from explorer.panels.flow.model_paint import ModelPainter, block_name
+from explorer.panels.flow.model_paint import ModelPainter, block_name, tinted
 from explorer.panels.flow.model_scene import NOWHERE, Arcs, Marks, ModelScene, OutputGroup, Place, scales_of
 from explorer.panels.flow.sentences import crossing_text
 from explorer.widgets.themed import ThemedWidget
@@ -54,7 +54,7 @@ class ModelPicture(ThemedWidget):
         self._arcs: Arcs | None = None
         self._arc_row = 0
         self._layout: ModelLayout | None = None
-        self._ground: QPixmap | None = None
+        self._ground = Ground()
         self._pointed = NOWHERE
         self._across = QScrollBar(Qt.Orientation.Horizontal, self)
         self._upwards = QScrollBar(Qt.Orientation.Vertical, self)
@@ -144,7 +144,8 @@ class ModelPicture(ThemedWidget):
         return ModelHeader(self._scene, self._scales, self._outputs, self.size().toSizeF(), self.font())
 
     def _drop_layout(self) -> None:
-        self._layout, self._ground = None, None
+        self._layout = None
+        self._ground.drop()
         self.updateGeometry()
         self.update()
 
@@ -189,7 +190,8 @@ class ModelPicture(ThemedWidget):
 
     def _put(self, layout: ModelLayout) -> None:
         if layout != self._layout:
-            self._layout, self._ground = layout, None
+            self._layout = layout
+            self._ground.drop()
             self._place_bars()
             self.update()
 
@@ -223,8 +225,8 @@ class ModelPicture(ThemedWidget):
         if at.stack >= 0 and at.block >= 0:
             artist.draw_selected_block(painter, at)
         if self._pointed.block != CHIP and min(self._pointed) >= 0:
-            painter.fillRect(layout.crossing(self._pointed), _see_through(self._theme.border_strong, 0.18))
-        painter.drawPixmap(QPointF(0, 0), self._ground_now(artist))
+            painter.fillRect(layout.crossing(self._pointed), tinted(self._theme.border_strong, 0.18))
+        painter.drawPixmap(QPointF(0, 0), self._ground.drawn(self, artist.draw_ground))
         self._draw_selected(painter, artist)
         artist.draw_names(painter, at)
         self._draw_places(painter, layout)
@@ -232,24 +234,12 @@ class ModelPicture(ThemedWidget):
         hover = self._pointed[0::2] if self._pointed.position >= 0 else marks.hovered
         artist.draw_chips(painter, (at.stack, at.position), marks.key, hover)
 
-    def _ground_now(self, artist: ModelPainter) -> QPixmap:
-        ratio = self.devicePixelRatioF()
-        if self._ground is None or self._ground.devicePixelRatio() != ratio:
-            self._ground = QPixmap(self.size() * ratio)
-            self._ground.setDevicePixelRatio(ratio)
-            self._ground.fill(Qt.GlobalColor.transparent)
-            painter = QPainter(self._ground)
-            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            artist.draw_ground(painter)
-            painter.end()
-        return self._ground
-
     def _draw_selected(self, painter: QPainter, artist: ModelPainter) -> None:
         at, key = self._marks.selected, self._marks.key
         for stack, position, colour in ((*key, self._theme.key), (at.stack, at.position, self._theme.query)):
             if stack >= 0 and position in artist.layout.visible(stack):
                 is_query = colour == self._theme.query
-                artist.draw_lane(painter, stack, position, _see_through(colour, 1.0 if is_query else 0.4))
+                artist.draw_lane(painter, stack, position, tinted(colour, 1.0 if is_query else 0.4))
         if self._arcs is not None and at.stack >= 0 and at.block >= 0 and at.position >= 0:
             artist.draw_arcs(painter, self._arcs, at, self._arc_row)
 
@@ -391,9 +381,3 @@ def _pixels(event: QWheelEvent, line: float) -> QPoint:
     if not event.pixelDelta().isNull():
         return event.pixelDelta()
     return QPoint(round(event.angleDelta().x() / 120 * 3 * line), round(event.angleDelta().y() / 120 * 3 * line))
-
-
-def _see_through(colour: str, share: float) -> QColor:
-    result = QColor(colour)
-    result.setAlphaF(share)
-    return result
