@@ -27,5 +27,5 @@ def target_of(run: CurrentRun, block: Again, position: int, chosen: int | None) 
     model, trace = run.model, run.trace
     candidates = likeliest(model, trace, block.stack, position)
     id_ = chosen if chosen is not None else candidates[0].id if candidates else None
-    direction, note = logit_direction(model, trace, block.stack, position, 0 if id_ is None else id_)
+    direction, note = logit_direction(model, trace, block.stack, position, id_)
     return Target(candidates, id_, label_of(model, id_), direction, note)

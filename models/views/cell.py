@@ -67,9 +67,7 @@ def cell_view(request: CellRequest, model: Model, trace: Trace) -> CellView:
     logit, direction = None, None
     note = "The output projection of this layer was not found."
     if write is not None:
-        direction, note = logit_direction(model, trace, site.stack, query, 0 if target is None else target)
-    if target is None:
-        direction = None  # the note says why it is of no logit
+        direction, note = logit_direction(model, trace, site.stack, query, target)
     if is_off:
         direction, note = None, _OFF
     if target is not None and trace.has_logits:

@@ -45,12 +45,14 @@ def output_projection(model: Model, trace: Trace, site: Site) -> nn.Linear | Con
     return found if isinstance(found, (nn.Linear, Conv1D)) else None
 
 
-def logit_direction(model: Model, trace: Trace, stack: str, position: int, token: int) -> tuple[Tensor | None, str]:
+def logit_direction(
+    model: Model, trace: Trace, stack: str, position: int, token: int | None
+) -> tuple[Tensor | None, str]:
     """The direction (width,) along which the residual stream at `position` moves the logit of `token` (or a class).
 
     What is written into `stack` there changes the logit directly by `write @ direction`: the last normalisation's
     mean is linear and taken along, its divisor is held at the value of this run. Where there is none: None and the
-    reason.
+    reason, which without a `token` is what stands against any.
     """
     if not trace.has_logits:
         return None, "This model has no output head: there is no logit that a write could change."
@@ -69,9 +71,11 @@ def logit_direction(model: Model, trace: Trace, stack: str, position: int, token
     (module, norm), head = readout.norm, readout.head
     here = stream[-1][position].float().cpu()  # (width,); the layers of a large model lie on different devices
     logits = trace.logits_at([position])[0].cpu()
-    factor = _logit_factor(module, head, here, logits, token, _says_classes(model))
+    factor = _logit_factor(module, head, here, logits, token or 0, _says_classes(model))
     if factor is None:
         return None, _read_elsewhere(model, trace, module, head, stream[-1], logits)
+    if token is None:
+        return None, ""
     row = weight_of(head)[token].float().cpu()  # (width,)
     gained = row if norm.gain is None else row * norm.gain.float()
     if norm.rms:
