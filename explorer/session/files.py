@@ -1,9 +1,8 @@
-"""Session files: what a person chose, as JSON. A file is untrusted: every value is checked before any is used."""
+"""The JSON of a document in a session file. It is untrusted: every value is checked before any is used."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
@@ -14,7 +13,6 @@ from explorer.session.branches import MOST_NODES, ROOT, Branches, Node
 from explorer.session.decoding import Decoding
 from explorer.session.state import BatchText, Document, InterventionItem, Selection
 from explorer.session.view_options import ViewOptions
-from models.files.whole_files import not_written, write_whole
 from models.protocol.batch import MOST_TEXTS, PaddingSide
 from models.protocol.chat import MOST_TURNS, Role, Turn
 from models.protocol.decoding_settings import DecodeSettings
@@ -245,25 +243,6 @@ def members() -> frozenset[str]:
     return frozenset(_File.__struct_fields__)
 
 
-def save(document: Document, path: Path) -> None:
-    """Write the file whole or not at all. Raises ValueError with a sentence for the person."""
-    content = encode(document)
-    try:
-        write_whole(path, content)
-    except OSError as cause:
-        raise ValueError(not_written("The session", path, cause)) from cause
-
-
-def load(path: Path) -> Document:
-    """Read a file. Raises ValueError with a sentence for the person."""
-    try:
-        return decode(json_files.read(path, LARGEST))
-    except OSError as cause:
-        raise ValueError(f"The session {path} could not be read ({cause.strerror}).") from cause
-    except ValueError as error:
-        raise ValueError(f"{path.name} is no session that can be opened: {_ended(str(error))}") from error
-
-
 class _Version(msgspec.Struct):
     """All that is read of a file before it is known to be of this version."""
 
@@ -370,7 +349,3 @@ def _to_site(site: SiteRef | None) -> _Site | None:
 
 def _from_site(site: _Site | None) -> SiteRef | None:
     return None if site is None else SiteRef(site.stack, site.layer)
-
-
-def _ended(sentence: str) -> str:
-    return sentence if sentence.endswith(".") else f"{sentence}."

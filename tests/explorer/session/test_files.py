@@ -25,6 +25,7 @@ from models.protocol.decoding_settings import MOST_SEED, DecodeSettings, Strateg
 from models.protocol.interventions import Adapter, Mask, Positions, Scale, Skip
 from models.protocol.mask_kinds import MASK_KINDS
 from models.protocol.values import SiteRef
+from tests.explorer import documents
 
 
 def tree(actions: list[tuple[str, int, float, DecodeSettings, bool, str]]) -> Branches:
@@ -358,39 +359,39 @@ def test_a_bad_file_says_what_is_wrong(content, sentence):
 
 def test_saved_and_loaded_from_a_folder(tmp_path):
     path = tmp_path / "a session.json"
-    files.save(DOCUMENT, path)
-    assert files.load(path) == DOCUMENT
+    documents.save(DOCUMENT, path)
+    assert documents.load(path) == DOCUMENT
     assert [other.name for other in tmp_path.iterdir() if other.is_file()] == ["a session.json"]
 
 
 def test_what_can_not_be_written_or_read_is_a_sentence(tmp_path):
     with pytest.raises(ValueError, match=r"The session could not be written to .*: there is no such folder\."):
-        files.save(DOCUMENT, tmp_path / "nowhere" / "a.json")
+        documents.save(DOCUMENT, tmp_path / "nowhere" / "a.json")
     with pytest.raises(ValueError, match=r"The session .* could not be read \(.*\)\."):
-        files.load(tmp_path / "missing.json")
+        documents.load(tmp_path / "missing.json")
     bad = tmp_path / "bad.json"
     bad.write_bytes(broken(version=9))
     with pytest.raises(ValueError, match=r"^bad\.json is no session that can be opened: it is of version 9, .*\.$"):
-        files.load(bad)
+        documents.load(bad)
 
 
 def test_a_file_stays_as_it_was_when_the_new_one_is_refused(tmp_path):
     path = tmp_path / "a.json"
-    files.save(DOCUMENT, path)
+    documents.save(DOCUMENT, path)
     for text, sentence in (
         ("x" * files.LARGEST, "a session file holds 4,194,304 at most. Shorten"),
         ("\ud83d", "half a character"),
     ):
         with pytest.raises(ValueError, match=sentence):
-            files.save(replace(DOCUMENT, text=text), path)
-    assert files.load(path) == DOCUMENT
+            documents.save(replace(DOCUMENT, text=text), path)
+    assert documents.load(path) == DOCUMENT
 
 
 def test_reading_stops_at_the_largest_size(tmp_path: Path):
     path = tmp_path / "big.json"
     path.write_bytes(b" " * (files.LARGEST + 1000))
     with pytest.raises(ValueError, match=r"big\.json is no session .* more than 4,194,304 bytes\."):
-        files.load(path)
+        documents.load(path)
 
 
 def test_a_byte_order_mark_is_no_part_of_the_file():
@@ -401,7 +402,7 @@ def test_json_is_spelled_as_it_is_in_sentences(tmp_path):
     path = tmp_path / "broken.json"
     path.write_text("{")
     with pytest.raises(ValueError, match=r"broken\.json is no session.*: [^j]") as error:
-        files.load(path)
+        documents.load(path)
     assert "jSON" not in str(error.value)
 
 
@@ -417,7 +418,7 @@ def test_a_pipe_or_a_device_is_refused_at_once(tmp_path):
     os.mkfifo(tmp_path / "pipe.json")
     for path, kind in ((tmp_path / "pipe.json", "pipe"), (Path("/dev/zero"), "device")):
         with pytest.raises(ValueError, match=rf"could not be read \(it is a {kind}, not a file\)\."):
-            files.load(path)
+            documents.load(path)
 
 
 def test_a_part_that_is_off_is_held_and_of_the_eighth_version():

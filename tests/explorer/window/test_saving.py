@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from pathlib import Path
+from string import ascii_letters
 
 import numpy as np
 import pytest
 from PySide6.QtGui import QImage, QPixmap
 
 from explorer import settings
-from explorer.session import files
 from explorer.session.state import Document
 from explorer.settings import Settings
 from explorer.window.saving import save_picture
+from tests.explorer import documents
 from tests.real_disks import Disk
 
 Writer = Callable[[Path], str]
@@ -65,18 +67,19 @@ def test_a_picture_where_nothing_can_be_written(noise, small_disk: Disk) -> None
 @pytest.mark.parametrize("room", [0, 8192])
 def test_a_session_on_a_disk_that_fills_up(small_disk: Disk, room: int) -> None:
     path = small_disk.folder / "a.json"
-    files.save(Document(checkpoint="story-gpt", text="older"), path)
+    documents.save(Document(checkpoint="story-gpt", text="older"), path)
     small_disk.fill(leave=room)
+    newer = "".join(random.Random(0).choices(ascii_letters, k=50_000))  # which no zip makes small
     with pytest.raises(ValueError, match=r"The session could not be written to .*: the disk is full\. Make room"):
-        files.save(Document(checkpoint="story-gpt", text="newer" * 10_000), path)
-    assert files.load(path).text == "older"
+        documents.save(Document(checkpoint="story-gpt", text=newer), path)
+    assert documents.load(path).text == "older"
     assert small_disk.names() == {"a.json"}
 
 
 def test_a_session_where_nothing_can_be_written(small_disk: Disk) -> None:
     small_disk.forbid_writing()
     with pytest.raises(ValueError, match=r"the disk can only be read\. Choose another folder\."):
-        files.save(Document(checkpoint="story-gpt", text=""), small_disk.folder / "a.json")
+        documents.save(Document(checkpoint="story-gpt", text=""), small_disk.folder / "a.json")
 
 
 @pytest.mark.parametrize("broken", ["full", "read only"])

@@ -10,13 +10,13 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from explorer.panels.decoding.panel import DecodingPanel
-from explorer.session import files
 from explorer.session.intents import OpenCheckpoint, RestoreDocument, SetTurns, Show
 from explorer.session.state import Document
 from explorer.window.window import MainWindow
 from models.protocol.chat import Chat, Turn
 from models.protocol.decoding import DecodeStepRequest
 from models.protocol.prompt import Prompt
+from tests.explorer import documents
 from tests.explorer.real_window import click, opened_window, panel_of, press, requests_of, settle, wait_until
 from tests.models.talking import save_talking
 
@@ -149,10 +149,10 @@ def test_a_session_file_keeps_it(window: MainWindow, tmp_path: Path) -> None:
     window.session.dispatch(SetTurns((HI, Turn("assistant", "The dog"))))
     settle(window)
     before = window.session.state.document
-    files.save(before, tmp_path / "chat.json")
+    documents.save(before, tmp_path / "chat.json")
     window.session.dispatch(SetTurns((HI,)))
     settle(window)
-    window.session.dispatch(RestoreDocument(files.load(tmp_path / "chat.json")))
+    window.session.dispatch(RestoreDocument(documents.load(tmp_path / "chat.json")))
     settle(window)
     assert window.session.state.document.prompt == before.prompt
     assert said(window)["assistant"] == "The dog"

@@ -11,7 +11,6 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.session import files
 from explorer.session.intents import OpenCheckpoint, RestoreDocument, SetSecond, Show
 from explorer.session.state import Document
 from explorer.window.window import MainWindow
@@ -20,6 +19,7 @@ from models.protocol.chat import Pair
 from models.protocol.head import HeadView
 from models.protocol.trust import TrustReport
 from models.protocol.values import Token
+from tests.explorer import documents
 from tests.explorer.real_window import click, opened_window, panel_of, press, settle, wait_until
 
 pytestmark = pytest.mark.x
@@ -107,8 +107,8 @@ def test_undo_takes_the_words_back_and_closes_the_field(window: MainWindow) -> N
 def test_a_session_file_holds_it(window: MainWindow, tmp_path: Path) -> None:
     typed_pair(window)
     document = window.session.state.document
-    files.save(document, tmp_path / "a.json")
-    assert files.load(tmp_path / "a.json").prompt == Pair(FIRST, SECOND)
+    documents.save(document, tmp_path / "a.json")
+    assert documents.load(tmp_path / "a.json").prompt == Pair(FIRST, SECOND)
 
 
 def test_mask_and_step_work_in_the_second_text(window: MainWindow) -> None:

@@ -17,13 +17,13 @@ from explorer.panels.head_map.panel import HeadMapPanel
 from explorer.panels.mask_scale.panel import MaskScalePanel
 from explorer.panels.next_token.panel import NextTokenPanel
 from explorer.panels.positions.panel import PositionsPanel
-from explorer.session import files
 from explorer.session.intents import OpenCheckpoint, SelectKey, SetPicture, Show
 from explorer.widgets.number_text import value_text
 from explorer.window.window import MainWindow
 from models.protocol.head import HeadView
 from models.protocol.positions import PatchPositionsView
 from models.protocol.prediction import PredictionView
+from tests.explorer import documents
 from tests.explorer.real_window import click, opened_window, panel_of, press, settle, wait_until
 
 
@@ -233,8 +233,8 @@ def test_the_picture_grows_with_the_window_and_keeps_its_shape(window):
 def test_a_session_names_the_picture(window, drawing, tmp_path):
     drop(window, drawing)
     path = tmp_path / "session.json"
-    files.save(window.session.state.document, path)
-    assert files.load(path).picture == str(drawing)
+    documents.save(window.session.state.document, path)
+    assert documents.load(path).picture == str(drawing)
 
 
 def test_a_model_of_text_and_back(window, drawing):
