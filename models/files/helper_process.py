@@ -10,25 +10,20 @@ import atexit
 import json
 import queue
 import subprocess
-import sys
 import threading
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import psutil
 
 from models.files.helper_work import OUT_OF_MEMORY
+from models.files.own_process import OwnProcess
 from models.protocol.work import Cancelled, ShouldStop, never
 
 _EVERY = 0.02  # seconds between two checks
 _MOMENT = 0.3  # seconds that a process has to say that it was ended
-_PROGRAM = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from importlib import import_module; "
-    "import_module(sys.argv[2]).serve()"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +52,7 @@ class HelperProcess:
 
     def __init__(self, module: str, argument: str) -> None:
         """`argument` starts the program as this process where it was frozen into one file with its interpreter."""
-        self._module, self._argument = module, argument
-        self._process: subprocess.Popen[bytes] | None = None
+        self._own = OwnProcess(module, argument)
         self._asked = 0
         self._lock = threading.Lock()
         atexit.register(self.close)
@@ -66,7 +60,7 @@ class HelperProcess:
     def start(self) -> None:
         """Have it ready for what will be asked, without waiting for it."""
         with self._lock, suppress(OSError):  # which is said to who asks
-            self._running()
+            self._own.running()
 
     def ask(self, request: str, limits: Limits, should_stop: ShouldStop = never) -> str:
         """What it answers.
@@ -80,17 +74,16 @@ class HelperProcess:
             try:
                 return self._answer(request, limits, should_stop)
             except BaseException:
-                if self._process is not None and self._process.poll() is not None:
-                    self._end()
+                self._own.end_if_fallen()
                 raise
 
     def close(self) -> None:
         """End it, if it runs. The next request starts another."""
         with self._lock:
-            self._end()
+            self._own.end()
 
     def _answer(self, request: str, limits: Limits, should_stop: ShouldStop) -> str:
-        process = self._running()
+        process = self._own.running()
         assert process.stdin is not None
         self._asked += 1
         envelope = {"id": self._asked, "request": request, **asdict(limits)}
@@ -122,35 +115,6 @@ class HelperProcess:
             if not lines.are_over and worker is not None:
                 worker.end("")
             lines.close()
-
-    def _running(self) -> subprocess.Popen[bytes]:
-        if self._process is None or self._process.poll() is not None:
-            self._end()
-            self._process = subprocess.Popen(
-                self._command(),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-            )
-        return self._process
-
-    def _end(self) -> None:
-        process, self._process = self._process, None
-        if process is None:
-            return
-        process.kill()
-        process.wait()
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                with suppress(OSError):  # what it was asked and did not read
-                    pipe.close()
-
-    def _command(self) -> list[str]:
-        if getattr(sys, "frozen", False):  # by PyInstaller: the program is its own interpreter, and takes no -c
-            return [sys.executable, self._argument]
-        places = [str(Path(__file__).parents[2]), *filter(None, sys.path)]
-        return [sys.executable, "-P", "-c", _PROGRAM, json.dumps(places), self._module]
 
 
 class _Lines:

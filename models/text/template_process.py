@@ -11,16 +11,14 @@ from __future__ import annotations
 import atexit
 import json
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import psutil
 
+from models.files.own_process import OwnProcess
 from models.text.template_limits import ARGUMENT, MOST_SECONDS, MOST_WRITTEN, Failed, Refused, Stopped
 
 MOST_MEMORY = 1 << 30
@@ -28,14 +26,13 @@ MOST_MEMORY = 1 << 30
 
 _GRACE = 1.0  # seconds beyond the limit that the process keeps itself, until it is ended from here
 _EVERY = 0.02  # seconds between two checks
-_PROGRAM = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); import models.text.template_limits as t; t.serve()"
 
 
 class TemplateProcess:
     """Renders templates elsewhere. Thread-safe; one at a time."""
 
     def __init__(self) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
+        self._own = OwnProcess("models.text.template_limits", ARGUMENT, greets=True)
         self._lock = threading.Lock()
 
     def render(
@@ -69,11 +66,11 @@ class TemplateProcess:
     def close(self) -> None:
         """End the process, if it runs. The next template starts another."""
         with self._lock:
-            self._end()
+            self._own.end()
 
     def _answer(self, request: bytes) -> tuple[str, str]:
         try:
-            process = self._running()
+            process = self._own.running()
             assert process.stdin is not None
             assert process.stdout is not None
             with _Watch(process) as watch:
@@ -84,41 +81,10 @@ class TemplateProcess:
                 kind, said = json.loads(line)
                 return kind, said
         except OSError as error:
-            self._end()
+            self._own.end()
             return "failed", f"the program that runs templates does not answer: {error.strerror or error}"
-        self._end()
+        self._own.end()
         return ("stopped", watch.why) if watch.why else ("failed", "the program that runs templates ended")
-
-    def _running(self) -> subprocess.Popen[bytes]:
-        if self._process is None or self._process.poll() is not None:
-            self._end()
-            self._process = subprocess.Popen(
-                _command(),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-            )
-            assert self._process.stdout is not None
-            self._process.stdout.readline()  # it has imported what it needs
-        return self._process
-
-    def _end(self) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            process.kill()
-            process.wait()
-            for pipe in (process.stdin, process.stdout):
-                if pipe is not None:
-                    with suppress(OSError):  # what it was asked and did not read
-                        pipe.close()
-
-
-def _command() -> list[str]:
-    if getattr(sys, "frozen", False):  # by PyInstaller: the program is its own interpreter, and takes no -c
-        return [sys.executable, ARGUMENT]
-    places = [str(Path(__file__).parents[2]), *filter(None, sys.path)]
-    return [sys.executable, "-P", "-c", _PROGRAM, json.dumps(places)]
 
 
 class _Watch:

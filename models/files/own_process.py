@@ -1,0 +1,70 @@
+"""A process of this program's own that is asked over a pipe: how it is started, and ended with all that it holds."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+_PROGRAM = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from importlib import import_module; "
+    "import_module(sys.argv[2]).serve()"
+)
+
+
+class OwnProcess:
+    """Runs `serve()` of a module, with the search path of this program. Its users see to it that one thread asks."""
+
+    def __init__(self, module: str, argument: str, greets: bool = False) -> None:
+        """
+        Args:
+            argument: starts the program as this process where it was frozen into one file with its interpreter.
+            greets: it says a line once it has imported what it needs, which is waited for.
+        """
+        self._module, self._argument, self._greets = module, argument, greets
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def running(self) -> subprocess.Popen[bytes]:
+        """The process, started where there is none, or where it has ended.
+
+        Raises:
+            OSError: it cannot be started.
+        """
+        if self._process is None or self._process.poll() is not None:
+            self.end()
+            self._process = subprocess.Popen(
+                self._command(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+            )
+            if self._greets:
+                assert self._process.stdout is not None
+                self._process.stdout.readline()
+        return self._process
+
+    def end(self) -> None:
+        """End it, if it runs, and close its pipes."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                with suppress(OSError):  # what it was asked and did not read
+                    pipe.close()
+
+    def end_if_fallen(self) -> None:
+        """Close the pipes of one that has ended by itself."""
+        if self._process is not None and self._process.poll() is not None:
+            self.end()
+
+    def _command(self) -> list[str]:
+        if getattr(sys, "frozen", False):  # by PyInstaller: the program is its own interpreter, and takes no -c
+            return [sys.executable, self._argument]
+        places = [str(Path(__file__).parents[2]), *filter(None, sys.path)]
+        return [sys.executable, "-P", "-c", _PROGRAM, json.dumps(places), self._module]
