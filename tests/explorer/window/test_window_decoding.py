@@ -8,12 +8,12 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 
 from explorer.panels.decoding.player_view import ATTENTION, CANDIDATES
-from explorer.session.files import load, save
 from explorer.session.intents import Place, PutIntervention, RestoreDocument
 from explorer.window.window import MainWindow
 from models.protocol.decoding import DecodeRowsView
 from models.protocol.interventions import Scale
 from models.protocol.values import Placement
+from tests.explorer import documents
 from tests.explorer.player_window import panel, pressed
 from tests.explorer.real_window import back_to_start, click, press, settle
 from tests.explorer.real_window import wait_until as wait
@@ -207,7 +207,7 @@ def test_settings_are_undone_and_saved_like_all_else(window, tmp_path):
     found = texts(window)
     assert len(found) == 2
     saved = tmp_path / "search.json"
-    save(window.session.state.document, saved)
+    documents.save(window.session.state.document, saved)
     pressed(window, decode.view.knobs.strategy_buttons.button(1))
     assert texts(window) == []
     decode.view.transport.setFocus()
@@ -217,7 +217,7 @@ def test_settings_are_undone_and_saved_like_all_else(window, tmp_path):
     assert texts(window) == found
     back_to_start(window)
     assert decode.view.knobs.strategy == "greedy"
-    window.session.dispatch(RestoreDocument(load(saved)))
+    window.session.dispatch(RestoreDocument(documents.load(saved)))
     settle(window)
     assert (decode.view.knobs.strategy, decode.view.knobs.fields["beams"].text()) == ("beam", "2")
     assert texts(window) == found
