@@ -144,6 +144,18 @@ def added_bias(x: AttentionInputs, part: Part = WHOLE) -> Tensor:
     return added.masked_fill(added <= masked_below(x.mask), 0.0)
 
 
+def score_bias(x: AttentionInputs, part: Part = WHOLE) -> Tensor | None:
+    """What is added to the scores for two positions: a bias of its own (T5), or one within the mask (ALiBi).
+
+    Float32, broadcasts to (batch, heads, rows, keys); None where nothing is added.
+    """
+    added = [] if x.bias is None else [part.take_cells(x.bias)]
+    if x.mask is not None and x.mask.dtype != torch.bool:
+        added.append(added_bias(x, part))
+    added = [t.float() for t in added if bool(t.any())]  # T5 hands its cross-attention a bias of zeros
+    return sum(added[1:], added[0]) if added else None
+
+
 # --------------------------------------------------------------------------- masks
 
 

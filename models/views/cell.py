@@ -207,21 +207,11 @@ def _written(model: Model, trace: Trace, site: Site, head: int, mixed: Tensor) -
 
 
 def _bias(x: AttentionInputs, head: int, query: int, key: int) -> float | None:
-    """What is added to the score for the two positions: a bias of its own (T5), or one within the mask (ALiBi)."""
-    total: float | None = None
-    added = (
-        attention.added_bias(x, Part([head], [query])) if x.mask is not None and x.mask.dtype != torch.bool else None
-    )
-    for part in (x.bias, added):
-        if part is not None and bool(_row(part, head, query).any()):  # T5 hands its cross-attention a bias of zeros
-            row = _row(part, head, query)
-            total = (total or 0.0) + float(row[key if len(row) > 1 else 0])
-    return total
-
-
-def _row(t: Tensor, head: int, query: int) -> Tensor:
-    """(keys or 1,) of what broadcasts to (batch, heads, queries, keys)."""
-    return t[0, head if t.shape[1] > 1 else 0, query if t.shape[2] > 1 else 0]
+    bias = attention.score_bias(x, Part([head], [query]))
+    if bias is None:
+        return None
+    row = bias[0, 0, 0]  # (keys or 1,)
+    return float(row[key if len(row) > 1 else 0])
 
 
 def _stream_norm(trace: Trace, site: Site, query: int) -> float | None:

@@ -54,6 +54,7 @@ def matrices_view(request: MatricesRequest, model: Model, trace: Trace) -> Matri
     outside[:, keys] = 0
     shift, denominator, sink = _softmax(copied(scores), copied(masked), None if x.sinks is None else x.sinks[head])
     here = copied(masked[:, keys])
+    bias = attention.score_bias(x, part)
     return MatricesView(
         request=request,
         q=copied(q),
@@ -62,7 +63,7 @@ def matrices_view(request: MatricesRequest, model: Model, trace: Trace) -> Matri
         raw=copied(q @ k[keys].mT),
         scale=x.scale,
         factor=1.0 if x.factors is None else float(x.factors[head]),
-        bias=_bias(x, part, scores[:, keys]),
+        bias=None if bias is None else copied(bias[0, 0].expand(here.shape)),
         softcap=x.softcap,
         scores=copied(scores[:, keys]),
         masked=here if here.any() else None,
@@ -85,15 +86,6 @@ def _masked(x: AttentionInputs, part: Part, scores: Tensor) -> Tensor:
     """(rows, keys) bool."""
     masked = attention.masked_cells(x, part)
     return torch.zeros_like(scores, dtype=torch.bool) if masked is None else masked[0, 0].expand(scores.shape)
-
-
-def _bias(x: AttentionInputs, part: Part, like: Tensor) -> np.ndarray | None:
-    """(rows, keys): a bias of its own (T5), or one within the mask (ALiBi); None where nothing is added."""
-    added = [] if x.bias is None else [part.take_cells(x.bias)]
-    if x.mask is not None and x.mask.dtype != torch.bool:
-        added.append(attention.added_bias(x, part))
-    added = [t[0, 0].float() for t in added if bool(t.any())]  # T5 hands its cross-attention a bias of zeros
-    return copied(sum(added[1:], added[0]).expand(like.shape)) if added else None
 
 
 def _softmax(
