@@ -16,7 +16,8 @@ from models.files.text_lines import read_lines
 from models.protocol.batch import MOST_TEXTS, PaddingSide
 from models.protocol.decoding_settings import DecodeSettings, Strategy
 from models.protocol.errors import ExplorerError
-from models.protocol.interventions import Intervention, Scale, is_neutral, mask_spellings, parse_mask, parse_skip
+from models.protocol.interventions import Intervention, Scale, is_neutral, mask_spellings, parse_mask
+from models.protocol.skip import parse_skip
 from models.protocol.values import UNIT_ROUNDOFFS
 
 _CHANGES = ("checkpoint", "text", "pair", "chat", "target", "picture", "scale", "mask", "skip", "padding")
@@ -169,8 +170,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="LAYER.PART",
         action="append",
         default=[],
-        help="switch a part of a block off, as 5.mlp, 5.attention, encoder.2.mlp, or a norm's gain, 5.norm1; may be "
-        "given again",
+        help="switch a part of a block off, as 5.mlp, 5.attention, encoder.2.mlp, 5.layer, 5.head3, 5.neuron17, or a "
+        "norm's gain, 5.norm1; or hold it at its mean, 5.head3:mean, or at what it gives at position 0, 5.head3:0; may "
+        "be given again",
     )
     parser.add_argument("--device", help="cpu, cuda:0, mps, xpu:0, or auto to spread over all")
     parser.add_argument("--dtype", choices=tuple(UNIT_ROUNDOFFS), help="the number format to run in, else float32")

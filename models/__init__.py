@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from models.protocol.interventions import Mask as Mask
     from models.protocol.interventions import Positions as Positions
     from models.protocol.interventions import Scale as Scale
-    from models.protocol.interventions import Skip as Skip
+    from models.protocol.skip import Skip as Skip
     from models.views.export import save_weights as save_weights
     from models.views.saved_weights import load_weights as load_weights
 
@@ -42,7 +42,7 @@ _HOMES = {
     "Pair": "models.protocol.chat",
     "Positions": "models.protocol.interventions",
     "Scale": "models.protocol.interventions",
-    "Skip": "models.protocol.interventions",
+    "Skip": "models.protocol.skip",
     "adopt": "models.forward.adopted",
     "attend": "models.forward.adopted",
     "open_checkpoint": "models.opening.open",

@@ -35,13 +35,14 @@ from models.protocol.decoding import DecodeSamplesView, DecodeStepRequest, Decod
 from models.protocol.describing import Described, DescribeRequest
 from models.protocol.export import Exported, ExportRequest
 from models.protocol.head import HeadView
-from models.protocol.interventions import Adapter, Mask, Positions, Skip
+from models.protocol.interventions import Adapter, Mask, Positions, acts_outside_of_attention
 from models.protocol.loading import Loaded, LoadRequest
 from models.protocol.prompt import Prompt, plain_text, shown_of
 from models.protocol.quality import QualityRequest, QualityView
 from models.protocol.request import Failure, Lane, Progress, Result, RunRequest
 from models.protocol.run_inputs import InputsRequest
 from models.protocol.running import ForwardRequest, Ran
+from models.protocol.skip import Skip
 from models.protocol.trust import TrustReport
 from models.protocol.values import CheckpointInfo, Placement, site_tokens
 from models.protocol.variance import VarianceView
@@ -150,7 +151,7 @@ def _takes(info: CheckpointInfo, listed: InterventionItem) -> bool:
     """Whether the model can be run with this change: a textbook model takes none, some take no other scores."""
     if isinstance(listed.value, Adapter):
         return info.adapter is not None and not info.adapter.why
-    return not info.textbook and (not info.weights_only or isinstance(listed.value, (Positions, Skip)))
+    return not info.textbook and (not info.weights_only or acts_outside_of_attention(listed.value))
 
 
 def _named(listed: InterventionItem, info: CheckpointInfo) -> InterventionItem:

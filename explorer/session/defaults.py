@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from explorer.session.state import Selection, clamped, site_of
-from models.protocol.interventions import MOST
 from models.protocol.running import Ran
-from models.protocol.values import SiteRef, site_tokens
+from models.protocol.values import MOST, SiteRef, site_tokens
 
 DEFAULT_HEADS: dict[str, tuple[SiteRef, int]] = {
     # Finds the name that is not the giver: on the example " to" attends back to "Tom", the word the model says.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -16,15 +16,16 @@ from explorer.session.view_options import ViewOptions
 from models.protocol.batch import MOST_TEXTS, PaddingSide
 from models.protocol.chat import MOST_TURNS, Role, Turn
 from models.protocol.decoding_settings import DecodeSettings
-from models.protocol.interventions import MOST, Adapter, Intervention, Mask, PositionMode, Positions, Scale, Skip
+from models.protocol.interventions import Adapter, Intervention, Mask, PositionMode, Positions, Scale
 from models.protocol.mask_kinds import Cell
-from models.protocol.values import SiteRef
+from models.protocol.skip import LAYER, UNITS, Fill, Skip
+from models.protocol.values import MOST, SiteRef
 
-VERSION = 8
+VERSION = 9
 """1 had no branches, 2 no conversations, 3 not how to write, 4 no second text, 5 no adapters, 6 no other texts, 7 no
-parts of blocks that are switched off."""
+parts of blocks that are switched off, 8 no heads, neurons and whole layers among them, and nothing that is held."""
 
-WITHOUT_SKIP, ONE_TEXT, WITHOUT_ADAPTER, WITHOUT_SECOND = 7, 6, 5, 4
+WHOLE_PARTS, WITHOUT_SKIP, ONE_TEXT, WITHOUT_ADAPTER, WITHOUT_SECOND = 8, 7, 6, 5, 4
 """Written where there is no such thing, so that programs that know of none read the file too."""
 
 LARGEST = 4 << 20
@@ -71,11 +72,14 @@ class _Adapter(msgspec.Struct, tag_field="kind", tag="adapter", forbid_unknown_f
     on: bool = True
 
 
-class _Skip(msgspec.Struct, tag_field="kind", tag="skip", forbid_unknown_fields=True):
+class _Skip(msgspec.Struct, tag_field="kind", tag="skip", forbid_unknown_fields=True, omit_defaults=True):
     part: str  # `Skip` refuses a part that there is not
-    stack: Literal["", "decoder", "encoder"]
+    stack: Literal["", "decoder", "encoder", "cross"]
     layer: Place
     on: bool = True
+    unit: Place | None = None
+    fill: Fill = "zero"
+    position: Place | None = None
 
 
 _Intervention = _Scale | _Mask | _Positions | _Adapter | _Skip
@@ -191,8 +195,9 @@ def encode(document: Document) -> bytes:
 
 
 def _version(document: Document) -> int:
-    if any(isinstance(listed.value, Skip) for listed in document.interventions):
-        return VERSION
+    skips = [listed.value for listed in document.interventions if isinstance(listed.value, Skip)]
+    if skips:
+        return VERSION if any(skip.fill != "zero" or skip.part in (*UNITS, LAYER) for skip in skips) else WHOLE_PARTS
     if isinstance(_to_others(document), _Others):
         return WITHOUT_SKIP
     if any(isinstance(listed.value, Adapter) for listed in document.interventions):
@@ -261,7 +266,8 @@ def _record(listed: InterventionItem) -> _Intervention:
         case Adapter() as adapter:
             return _Adapter(adapter.on, listed.on)
         case Skip() as skip:
-            return _Skip(skip.part, skip.site.stack, skip.site.layer, listed.on)  # type: ignore[arg-type]
+            stack: Any = skip.site.stack
+            return _Skip(skip.part, stack, skip.site.layer, listed.on, skip.unit, skip.fill, skip.position)
 
 
 def _value(record: _Intervention) -> Intervention:
@@ -277,7 +283,8 @@ def _value(record: _Intervention) -> Intervention:
         case _Adapter():
             return Adapter(record.adapter)
         case _Skip():
-            return Skip(record.part, SiteRef(record.stack, record.layer))
+            ref = SiteRef(record.stack, record.layer)
+            return Skip(record.part, ref, record.unit, record.fill, record.position)
 
 
 def _to_others(document: Document) -> _Others | msgspec.UnsetType:

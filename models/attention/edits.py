@@ -11,7 +11,8 @@ from torch import Tensor
 from models.attention import attention
 from models.attention.inputs import AttentionInputs, Part
 from models.attention.masks import MaskFunction, Places, RowMask, places
-from models.protocol.interventions import Adapter, Intervention, Mask, Positions, Scale, Skip, applies, effective_masks
+from models.protocol.interventions import Adapter, Intervention, Mask, Positions, Scale, applies, effective_masks
+from models.protocol.skip import Skip
 from models.protocol.values import Site, is_long
 
 MaskFunctions = dict[tuple[Hashable, ...], MaskFunction]

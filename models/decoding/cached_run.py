@@ -26,6 +26,7 @@ from models.forward.skipping import skipped
 from models.protocol.decoding import CacheLayer
 from models.protocol.errors import InputError
 from models.protocol.interventions import Intervention, Mask, check
+from models.protocol.skip import Skip
 from models.protocol.values import Site
 from models.protocol.work import never
 
@@ -63,11 +64,16 @@ def start_run(model: Model, encoded: Encoded, interventions: Sequence[Interventi
 
 
 def prevents_caching(interventions: Sequence[Intervention], prompt: int) -> Intervention | None:
-    """The first mask under which a token of the decoder may see one that is written after it; None where none is.
+    """The first that keeps a step from going on from the one before; None where none does.
 
-    What was computed of that token changes with each step, so that it cannot be kept. The first `prompt` tokens run
-    together: what they see of one another stays.
+    Under some masks a token of the decoder may see one that is written after it: what was computed of that token
+    changes with each step. The first `prompt` tokens run together: what they see of one another stays. A part that is
+    held at what it gives at one position needs that position in every step.
     """
+    held = (item for item in interventions if isinstance(item, Skip) and item.fill == "position" and not item.on)
+    pinned = next((skip for skip in held if skip.site.stack != "encoder"), None)
+    if pinned is not None:
+        return pinned
     masks = (item for item in interventions if isinstance(item, Mask))
     own = (mask for mask in masks if mask.site is None or mask.site.stack == "decoder")
     return next((mask for mask in own if not mask.allows_cache(prompt)), None)

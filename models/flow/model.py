@@ -30,7 +30,8 @@ from models.forward.recurrent_model import RecurrentModel
 from models.forward.skipping import skipped
 from models.forward.trace import Trace
 from models.protocol.flow import BlockFlow, FlowRequest, FlowView, StackFlow, Written
-from models.protocol.interventions import Intervention, Skip
+from models.protocol.interventions import Intervention
+from models.protocol.skip import LAYER, Skip
 from models.protocol.values import SiteRef
 from models.protocol.work import Report, ShouldStop
 
@@ -246,7 +247,7 @@ class _Reading:
 
 
 def is_off(interventions: Iterable[Intervention], model: Model, stack: str, layer: int, part: str) -> bool:
-    """Whether a sublayer is switched off."""
-    name, block = "mlp" if part == "feed_forward" else part, SiteRef(stack, layer)
+    """Whether a sublayer gives nothing, by itself or with all of its layer."""
+    parts, block = ("mlp" if part == "feed_forward" else part, LAYER), SiteRef(stack, layer)
     skips = (item.of_stack(model.info.predicting_stack) for item in interventions if isinstance(item, Skip))
-    return any((skip.part, skip.site) == (name, block) and not skip.on for skip in skips)
+    return any(s.part in parts and s.site == block and s.fill == "zero" and not s.on for s in skips)

@@ -28,6 +28,9 @@ from models.protocol.work import Cancelled, never
 
 IMPLEMENTATION = "attention_explorer"
 
+MixEdit = Callable[[Site, AttentionInputs, Tensor], Tensor]
+"""From what a site was given and what its heads give, (batch, heads, queries, value_dim), to what they are to give."""
+
 _CROSS_NAMES = ("crossattention", "cross_attn", "encoder_attn", "encdecattention")
 
 
@@ -44,6 +47,7 @@ class Recorder:
     inputs: list[AttentionInputs] = field(default_factory=list)
     sites: list[Site] = field(default_factory=list)
     residual: dict[str, list[Tensor]] = field(default_factory=dict)  # stack: embedding, then after each block
+    mix_edits: list[MixEdit] = field(default_factory=list)
     mask_functions: MaskFunctions = field(default_factory=dict)  # of masks that interventions made
     _layers: dict[str, set[int]] = field(default_factory=dict)  # stack: numbers of the layers that ran
 
@@ -82,8 +86,11 @@ class Recorder:
         return x
 
     def mix(self, x: AttentionInputs) -> Tensor:
-        """What the module that was kept last goes on with: `models.attention.output.output`."""
-        return mixing.output(x)
+        """What the module that was kept last goes on with: `models.attention.output.output`, and edits of it."""
+        out = mixing.output(x)
+        for edit in self.mix_edits:
+            out = edit(self.sites[-1], x, out)
+        return out
 
     def keep_residual(self, stack: str, before: Tensor | None, after: Tensor) -> None:
         stream = self.residual.setdefault(stack, [])

@@ -94,6 +94,7 @@ class Model:
         self.position_scheme: object | None = None  # recognised once: see `models.forward.position_schemes`
         self.readout: object | None = None  # found once: see `models.dataflow.readout`
         self.sublayers: object | None = None  # found once: see `models.forward.sublayers`
+        self.means: dict[bool, Any] = {}  # by whether an adapter is off: see `models.forward.means`
         # tokens that stand for no text; a mask or an unknown word does stand for some
         self._hidden_ids = frozenset(getattr(tokenizer, "all_special_ids", ())) - named
         self.blocks = tuple(blocks_of(module, self.seq2seq, _is_causal(info)))  # (stack, block)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from models.attention.inputs import AttentionInputs
 from models.protocol.errors import InputError
-from models.protocol.interventions import Adapter, Intervention, Positions, Skip
+from models.protocol.interventions import Adapter, Intervention, acts_outside_of_attention
 from models.protocol.values import Site
 
 if TYPE_CHECKING:
@@ -56,8 +56,8 @@ def check_edits(model: Model, interventions: Iterable[Intervention]) -> None:
     """Raises ValueError where an intervention would have to change what this model does not show."""
     if model.adapter is None and any(isinstance(item, Adapter) for item in interventions):
         raise ValueError(f"{model.info.name} was opened without an adapter: there is none to take out.")
-    if model.info.weights_only and not all(isinstance(item, (Positions, Adapter, Skip)) for item in interventions):
-        raise ValueError(f"{model.info.weights_only} So masks and scales cannot be changed.")
+    if model.info.weights_only and not all(map(acts_outside_of_attention, interventions)):
+        raise ValueError(f"{model.info.weights_only} So masks, scales and single heads cannot be changed.")
 
 
 def _by_stack(model: Model, out: Any) -> list[tuple[str, Any]]:

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.hooks import RemovableHandle
+from transformers.pytorch_utils import Conv1D
 
 from models.attention.inputs import AttentionInputs
 from models.forward.capture import Recorder, active, recording
@@ -60,14 +61,28 @@ class BlockParts:
         calls: by the name of a part ("attention", "cross", "mlp", "norm1", ...) the calls that make it: of a sublayer
             those whose output is added to the stream, of a norm the norm itself.
         why: what is said where a part that should be there is not; "" where all was found.
+        neurons: the call of the matrix that reads the activations of the feed-forward network; None where several do,
+            as in a mixture of experts, or where it is not found.
     """
 
     calls: Mapping[str, tuple[Call, ...]]
     why: str = ""
+    neurons: Call | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self.calls)
+
+    @property
+    def neuron_count(self) -> int:
+        """How many neurons the feed-forward network has; 0 where they cannot be told apart."""
+        if self.neurons is None:
+            return 0
+        matrix = self.neurons.module
+        if isinstance(matrix, nn.Linear):
+            return matrix.in_features
+        assert isinstance(matrix, Conv1D)
+        return int(matrix.weight.shape[0])
 
 
 Blocks = dict[SiteRef, BlockParts]
@@ -237,6 +252,7 @@ class _Block(TorchDispatchMode):
         if not isinstance(after, Tensor) or not self._is_stream(self._value(after)):
             return BlockParts({}, f"What {block} of {name} returns is no sum with what it was given: see its code.")
         calls: dict[str, list[Call]] = {"attention": [], "cross": [], "mlp": []}
+        matrices: list[Call | None] = []  # of the feed-forward network, what its summands come of
         lost = False
         for value in self._added:
             if value is None:
@@ -246,6 +262,8 @@ class _Block(TorchDispatchMode):
                 continue  # a state space model's (Mamba), which is neither
             part = "cross" if "cross" in value.mixed else "attention" if value.mixed else "mlp"
             calls[part].append(value.calls[0])
+            if part == "mlp":
+                matrices.append(_matrix(value))
         added = [value for value in self._added if value is not None]
         norms = [
             call
@@ -255,7 +273,8 @@ class _Block(TorchDispatchMode):
         for number, call in enumerate(dict.fromkeys(norms), start=1):
             calls[f"norm{number}"] = [call]
         why = f"{block} of {name} adds to the stream what no module of it returns." if lost else ""
-        return BlockParts({part: tuple(found) for part, found in calls.items() if found}, why)
+        neurons = matrices[0] if len(matrices) == 1 else None
+        return BlockParts({part: tuple(found) for part, found in calls.items() if found}, why, neurons)
 
 
 class _Noting(Recorder):
@@ -326,6 +345,13 @@ def _noted(model: Model, recorder: _Noting, found: Blocks) -> Iterator[None]:
         leave()  # of a block that raised
         for handle in handles:
             handle.remove()
+
+
+def _matrix(value: _Value) -> Call | None:
+    """The matrix that gave a summand, before any norm on what is written; None where another module did."""
+    if value.normed is not None and value.normed.calls:
+        value = value.normed
+    return value.calls[0] if isinstance(value.calls[0].module, (nn.Linear, Conv1D)) else None
 
 
 def _is_norm(module: nn.Module) -> bool:

@@ -1,7 +1,7 @@
 """What can be changed in a run: values that say it. They are frozen, torch-free and travel in requests.
 
     run(model, text, interventions=[Scale(0.5), Mask("window", window=8, site=("decoder", 5), head=5)])
-    run(model, text, interventions=[Skip("mlp", ("decoder", 5))])
+    run(model, text, interventions=[Skip("mlp", ("decoder", 5)), Skip("head", ("decoder", 3), 2, fill="mean")])
 
 Each applies to every attention site and head unless told otherwise. Scale factors multiply. Masks build on one another,
 the wider scope first: everywhere, every layer's head, a layer, one head; of equal scopes in the order given. Painted
@@ -11,18 +11,15 @@ cells come last, so that no other mask covers what a person drew.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from models.protocol.mask_kinds import MASK_KINDS, Cell, MaskKind
-from models.protocol.values import Site, SiteRef
+from models.protocol.skip import Skip, describe_skip
+from models.protocol.values import MOST, Site, SiteRef
 
 PositionMode = Literal["off", "shift"]
-
-MOST = 1 << 20
-"""No window, block or cell reaches further: more than any text here has tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,68 +139,6 @@ class Adapter:
     on: bool = False
 
 
-MOST_NORMS = 9
-
-SUBLAYERS = {"attention": "attention", "cross": "cross-attention", "mlp": "feed-forward network"}
-"""What a block adds to the residual stream, by the name of the part, and in words."""
-
-_NORM = re.compile(f"norm[1-{MOST_NORMS}]")
-_SKIP = re.compile(r"(?:(?P<stack>[^.]*)\.)?(?P<layer>\d+)\.(?P<part>[^.]*)")
-
-
-@dataclass(frozen=True, slots=True)
-class Skip:
-    """Switches a part of one block off.
-
-    Of "attention", "cross" (cross-attention) and "mlp" (the feed-forward network) nothing is added to the residual
-    stream, whether it would have been normalised before or after. Of "norm1", "norm2", ... the learned gain and bias
-    are left out; what is normalised stays normalised. Norms count from 1 in the order in which they run in the block.
-
-    Args:
-        part: as above.
-        site: the block, as (stack, layer); a number alone, or the stack "", is of the stack that predicts.
-        on: True leaves the part as it is.
-
-    Raises:
-        ValueError: no such part, or a stack that has no blocks.
-    """
-
-    part: str
-    site: SiteRef
-    on: bool = False
-
-    def __post_init__(self) -> None:
-        if self.part not in SUBLAYERS and not _NORM.fullmatch(self.part):
-            raise ValueError(
-                f"A block has no part “{self.part}” that could be switched off: "
-                f"choose {', '.join(SUBLAYERS)}, or norm1 to norm{MOST_NORMS}."
-            )
-        site: Any = self.site
-        if isinstance(site, Site):
-            site = site.ref
-        elif isinstance(site, int):
-            site = SiteRef("", site)
-        elif isinstance(site, (tuple, list)):
-            site = SiteRef(*site)
-        if site.stack not in ("", "decoder", "encoder"):
-            raise ValueError(
-                f"“{site.stack}” is no stack of blocks: choose decoder or encoder. "
-                "Cross-attention is a part, “cross”, of the decoder's blocks."
-            )
-        if not 0 <= site.layer < MOST:
-            raise ValueError(f"There is no block {site.layer}: they count from 0.")
-        object.__setattr__(self, "site", site)
-
-    @property
-    def norm(self) -> int | None:
-        """Which norm of the block, counted from 1; None where it is no norm."""
-        return None if self.part in SUBLAYERS else int(self.part.removeprefix("norm"))
-
-    def of_stack(self, predicting: str) -> Skip:
-        """With its stack named, in a model whose stack that predicts is called `predicting`."""
-        return self if self.site.stack else replace(self, site=SiteRef(predicting, self.site.layer))
-
-
 Intervention = Scale | Mask | Positions | Adapter | Skip
 
 
@@ -221,19 +156,8 @@ def describe(intervention: Intervention) -> str:
         case Positions(by=by):
             return f"positions from {by}"
         case Skip():
-            return _describe_skip(intervention)
+            return describe_skip(intervention)
     return f"{what}, {scope(intervention)}"
-
-
-def _describe_skip(skip: Skip) -> str:
-    """ "feed-forward network off, decoder layer 5"."""
-    what = part_name(skip.part) if skip.norm is None else f"gain of {part_name(skip.part)}"
-    return f"{what} {'on' if skip.on else 'off'}, {f'{skip.site.stack} layer {skip.site.layer}'.strip()}"
-
-
-def part_name(part: str) -> str:
-    """A part of a block in words: "feed-forward network", "norm 1"."""
-    return SUBLAYERS.get(part) or f"norm {part.removeprefix('norm')}"
 
 
 def scope(intervention: Scale | Mask) -> str:
@@ -261,13 +185,6 @@ def factor_at(interventions: Iterable[Intervention], site: Site, head: int) -> f
     return math.prod(scale.factor for scale in scales)
 
 
-def skipped_part(interventions: Iterable[Intervention], site: SiteRef, predicting: str) -> Skip | None:
-    """What switches the attention module at `site` off; None where nothing does. `predicting` as in `Skip.of_stack`."""
-    part, block = ("cross", SiteRef("decoder", site.layer)) if site.stack == "cross" else ("attention", site)
-    skips = (item.of_stack(predicting) for item in interventions if isinstance(item, Skip) and not item.on)
-    return next((skip for skip in skips if (skip.part, skip.site) == (part, block)), None)
-
-
 def effective_masks(masks: Iterable[Mask]) -> list[Mask]:
     """Of the masks that apply to one head, those that still say something, in the order in which they build.
 
@@ -285,9 +202,16 @@ def same_slot(a: Intervention, b: Intervention) -> bool:
     if isinstance(a, (Positions, Adapter)) or isinstance(b, (Positions, Adapter)):
         return True
     if isinstance(a, Skip) or isinstance(b, Skip):
-        return isinstance(a, Skip) and isinstance(b, Skip) and (a.part, a.site) == (b.part, b.site)
+        return isinstance(a, Skip) and isinstance(b, Skip) and (a.part, a.site, a.unit) == (b.part, b.site, b.unit)
     painted = isinstance(a, Mask) and isinstance(b, Mask) and a.paints != b.paints
     return not painted and (a.site, a.head) == (b.site, b.head)
+
+
+def acts_outside_of_attention(intervention: Intervention) -> bool:
+    """Whether it can be done in a model whose attention cannot be reached into."""
+    if isinstance(intervention, Skip):
+        return intervention.part != "head"
+    return isinstance(intervention, (Positions, Adapter))
 
 
 def is_neutral(intervention: Intervention) -> bool:
@@ -319,21 +243,6 @@ def parse_mask(text: str) -> Mask:
     return Mask(kind, window=window)
 
 
-def parse_skip(text: str) -> Skip:
-    """A part of a block as written on the command line: "5.mlp", "encoder.2.attention", "5.norm1".
-
-    Raises:
-        ValueError: not of that form, or no such part.
-    """
-    found = _SKIP.fullmatch(text.strip())
-    if found is None:
-        raise ValueError(
-            f"“{text}” names no part of a block: write the layer and the part, as in 5.mlp, 5.attention, "
-            "encoder.2.mlp or 5.norm1."
-        )
-    return Skip(found["part"], SiteRef(found["stack"] or "", int(found["layer"])))
-
-
 def mask_spellings() -> tuple[str, ...]:
     """Every mask that `parse_mask` reads and that changes something, with an example of its number."""
     return tuple(kind.spelling for kind in MASK_KINDS.values() if kind.changes and kind.spelling)
@@ -348,12 +257,13 @@ def check(interventions: Iterable[Intervention], sites: Iterable[Site]) -> None:
     known = {site.ref: site for site in sites}
     most = max((site.heads for site in known.values()), default=0)
     for item in interventions:
-        if isinstance(item, (Positions, Adapter, Skip)):
+        if isinstance(item, (Positions, Adapter)) or (isinstance(item, Skip) and item.part != "head"):
             continue
+        head = item.unit if isinstance(item, Skip) else item.head
         if item.site is not None and item.site not in known:
             raise ValueError(f"“{describe(item)}”: this model has no such layer.")
         heads = known[item.site].heads if item.site is not None else most
-        if item.head is not None and not 0 <= item.head < heads:
+        if head is not None and not 0 <= head < heads:
             raise ValueError(f"“{describe(item)}”: there are only heads 0 to {heads - 1}.")
 
 

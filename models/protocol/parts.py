@@ -25,6 +25,7 @@ class Block:
     ref: SiteRef  # stack "encoder" or "decoder"; its layer
     parts: tuple[str, ...]
     why: str = ""  # what could not be found of it, in a sentence
+    neurons: int = 0  # of its feed-forward network; 0 where they cannot be told apart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

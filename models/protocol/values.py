@@ -47,6 +47,10 @@ LARGEST_WHOLE = 1024
 """Tokens up to which a head's weights are handed over whole (4 MB)."""
 
 
+MOST = 1 << 20
+"""No window, block, cell or unit has a higher number: more than any text here has tokens."""
+
+
 def is_long(queries: int, keys: int) -> bool:
     """Whether a head has so many weights that neither they nor their mask are held at once."""
     return queries * keys > LARGEST_WHOLE**2

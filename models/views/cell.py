@@ -18,13 +18,14 @@ from models.forward.recurrent_model import RecurrentModel
 from models.forward.trace import Trace
 from models.protocol.cell import CellRequest, CellView
 from models.protocol.errors import InputError
-from models.protocol.interventions import Mask, Positions, applies, precedence, skipped_part
+from models.protocol.interventions import Mask, Positions, applies, precedence
+from models.protocol.skip import describe_skip, head_skip
 from models.protocol.values import Candidate, Site
 from models.views.candidates import label_of, likeliest
 from models.views.recurrent import NO_STREAM, score_of
 from models.views.residual import logit_direction, output_weight
 
-_OFF = "The attention of this layer is switched off, so nothing of it reaches the residual stream."
+_REPLACED = "Nothing of this cell reaches the residual stream: {skip}."
 
 
 def answer(request: CellRequest, context: Context) -> CellView:
@@ -59,7 +60,8 @@ def cell_view(request: CellRequest, model: Model, trace: Trace) -> CellView:
     softmax = _Softmax(row_scores, masked, None if x.sinks is None else float(x.sinks[head]))
     mixed = weights[key] * values[key]
     head_output = weights @ values
-    is_off = skipped_part(trace.interventions, site.ref, model.info.predicting_stack) is not None
+    skip = head_skip(trace.interventions, site.ref, head, model.info.predicting_stack)
+    is_off = skip is not None
     write = _written(model, trace, site, head, mixed * (not is_off))
     head_write = _written(model, trace, site, head, head_output * (not is_off))
     candidates = _candidates(model, trace, site, query)
@@ -68,8 +70,8 @@ def cell_view(request: CellRequest, model: Model, trace: Trace) -> CellView:
     note = "The output projection of this layer was not found."
     if write is not None:
         direction, note = logit_direction(model, trace, site.stack, query, target)
-    if is_off:
-        direction, note = None, _OFF
+    if skip is not None:
+        direction, note = None, _REPLACED.format(skip=describe_skip(skip))
     if target is not None and trace.has_logits:
         logit = float(trace.logits_at([query])[0, target])
     factor = 1.0 if x.factors is None else float(x.factors[head])

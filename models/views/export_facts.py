@@ -11,7 +11,8 @@ from typing import Any
 from models.files.content_hash import content_hash, revision_of
 from models.forward.origin import Origin
 from models.forward.trace import Trace
-from models.protocol.interventions import Adapter, Intervention, Mask, Positions, Scale, Skip
+from models.protocol.interventions import Adapter, Intervention, Mask, Positions, Scale
+from models.protocol.skip import Skip
 from models.protocol.values import SeenPicture, Site, SiteRef, Token
 from models.protocol.words import site_words
 from models.protocol.work import never

@@ -14,4 +14,7 @@ def answer(request: PartsRequest, context: Context) -> PartsView:
         return PartsView(request=request, blocks=())
     inputs = encode(run.model, run.text, run.written).inputs
     blocks = sublayers_of(run.model, inputs)
-    return PartsView(request=request, blocks=tuple(Block(ref, found.names, found.why) for ref, found in blocks.items()))
+    return PartsView(
+        request=request,
+        blocks=tuple(Block(ref, found.names, found.why, found.neuron_count) for ref, found in blocks.items()),
+    )

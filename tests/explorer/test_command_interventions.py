@@ -11,7 +11,8 @@ from explorer.arguments import parse
 from explorer.first_state import first_state
 from explorer.session.state import InterventionItem
 from explorer.session.view_options import ViewOptions
-from models.protocol.interventions import Mask, Scale, Skip
+from models.protocol.interventions import Mask, Scale
+from models.protocol.skip import Skip
 from models.protocol.values import SiteRef
 
 TEXT = "Tom and Anna went to the park."
@@ -51,7 +52,9 @@ def test_what_they_ask_for(arguments, expected):
         (["--mask", "window:x"], "“window:x” is no mask: after the colon comes a number"),
         (["--mask", "diagonal"], "There is no mask “diagonal”: choose one of "),
         (["--skip", "mlp"], "“mlp” names no part of a block: write the layer and the part, as in 5.mlp"),
-        (["--skip", "5.head"], "A block has no part “head” that could be switched off"),
+        (["--skip", "5.heart"], "A block has no part “heart” that could be switched off"),
+        (["--skip", "5.head"], "Say which head, counted from 0, as in head3"),
+        (["--skip", "5.head8"], "there are only heads 0 to 7"),
         (["--skip", "8.mlp"], "“feed-forward network off, decoder layer 8”: story-gpt has no such layer"),
         (["--skip", "encoder.2.mlp"], "cannot be done in story-gpt: its only stack is the decoder."),
         (["--skip", "5.cross"], "this block of story-gpt has no cross-attention"),

@@ -28,7 +28,7 @@ from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.export import Exported, ExportRequest
 from models.protocol.flow import BlockRequest, FlowRequest
 from models.protocol.head import HeadRequest, RowRequest, TilesRequest
-from models.protocol.interventions import Intervention, Mask, Positions, Scale, Skip
+from models.protocol.interventions import Intervention, Mask, Positions, Scale
 from models.protocol.loading import Loaded, LoadRequest
 from models.protocol.matrices import MatricesRequest
 from models.protocol.order import ShuffleRequest
@@ -38,6 +38,7 @@ from models.protocol.request import Failure, Request, Result
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest, Ran
 from models.protocol.sentence import SentenceRequest
+from models.protocol.skip import Skip
 from models.protocol.trust import TrustRequest
 from models.protocol.values import Placement, SiteRef, Tile
 from models.protocol.variance import VarianceRequest

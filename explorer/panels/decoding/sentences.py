@@ -10,6 +10,7 @@ from explorer.widgets.token_text import shortened
 from models.protocol.decoding import DecodeStepView
 from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.interventions import Intervention, describe
+from models.protocol.skip import Skip
 
 READY = "Press Step to let the model write one token, or Play for up to {}."
 ANEW = (
@@ -66,10 +67,15 @@ def token_is_over(node: Node | None, number: int, steps: int) -> str:
     return _USED_UP.format(steps) if number >= steps else ""
 
 
-def uncached_because(mask: Intervention) -> str:
-    """Why each step computes the whole text again under this mask."""
+def uncached_because(item: Intervention) -> str:
+    """Why each step computes the whole text again under this mask, or with this part held."""
+    if isinstance(item, Skip):
+        return (
+            f"With “{describe(item)}” each step needs what that position gives, so nothing can be kept from one step "
+            "to the next: each step reads the whole text again."
+        )
     return (
-        f"With “{describe(mask)}” a token can see what is written after it, so nothing can be kept from one step to "
+        f"With “{describe(item)}” a token can see what is written after it, so nothing can be kept from one step to "
         "the next: each step reads the whole text again."
     )
 

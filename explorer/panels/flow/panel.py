@@ -47,10 +47,10 @@ from explorer.session.state import State
 from explorer.session.view_options import Distance
 from explorer.widgets.card import Card
 from models.protocol.flow import BlockRequest, BlockView, FlowRequest, FlowView, HeadsBox
-from models.protocol.interventions import Skip
 from models.protocol.matrices import MatricesView
 from models.protocol.request import Request
 from models.protocol.sentence import SentenceView
+from models.protocol.skip import Skip
 
 _DISTANCES: tuple[Distance, ...] = ("model", "block", "attention")
 _WAITING = "The model appears here, from the text to what it says, when it has run."

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from models.protocol.flow import BlockView, Box, FeedForwardBox, HeadsBox, NormBox, OutputBox
-from models.protocol.interventions import Intervention, Skip
+from models.protocol.interventions import Intervention
+from models.protocol.skip import Skip
 from models.protocol.values import SiteRef
 
 _PARTS = {"attention": "attention", "cross": "cross", "feed_forward": "mlp"}

@@ -11,8 +11,9 @@ from PySide6.QtWidgets import (
 
 from explorer.panels.mask_scale.labels import column, flow, heading, plain
 from explorer.widgets.number_field import WholeBox
-from models.protocol.interventions import MOST, Mask
+from models.protocol.interventions import Mask
 from models.protocol.mask_kinds import MASK_KINDS
+from models.protocol.values import MOST
 
 _FIRST_WINDOW = 4
 

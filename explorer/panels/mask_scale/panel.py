@@ -36,7 +36,6 @@ from models.protocol.interventions import (
     Intervention,
     Mask,
     Scale,
-    Skip,
     applies,
     describe,
     effective_masks,
@@ -46,6 +45,7 @@ from models.protocol.interventions import (
 from models.protocol.parts import PartsRequest, PartsView
 from models.protocol.request import Request
 from models.protocol.running import Ran
+from models.protocol.skip import Skip
 from models.protocol.values import CheckpointInfo, SiteRef
 
 _UNCHANGED = (

@@ -51,11 +51,12 @@ from explorer.session.writing import Origin, Writing
 from models.protocol.chat import ROLES, Pair, Turn
 from models.protocol.decoding import DecodeStepRequest
 from models.protocol.decoding_settings import DecodeSettings, Strategy
-from models.protocol.interventions import Mask, Scale, Skip
+from models.protocol.interventions import Mask, Scale
 from models.protocol.loading import LoadRequest
 from models.protocol.request import Result
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest
+from models.protocol.skip import Skip
 from models.protocol.values import SiteRef
 from tests.explorer.session import answers
 
@@ -112,7 +113,9 @@ SAMPLES_REQUESTS = st.builds(answers.samples_request, st.just(2), st.lists(TOKEN
 KNOBS = st.one_of(
     st.builds(Scale, st.sampled_from([0.0, 0.5, 1.0]), site=st.none() | SITES, head=st.none() | st.integers(0, 8)),
     st.builds(Mask, st.sampled_from(["trained", "none"]), site=st.none() | SITES),
-    st.builds(Skip, st.sampled_from(["mlp", "attention", "norm1"]), SITES, on=st.booleans()),
+    st.builds(Skip, st.sampled_from(["mlp", "attention", "norm1", "layer"]), SITES, on=st.booleans()),
+    st.builds(Skip, st.sampled_from(["head", "neuron"]), SITES, st.integers(0, 8), st.sampled_from(["zero", "mean"])),
+    st.builds(Skip, st.just("head"), SITES, st.integers(0, 8), st.just("position"), st.integers(0, 3)),
 )
 REQUESTS = st.one_of(
     st.builds(LoadRequest, reference=CHECKPOINTS),

@@ -26,13 +26,14 @@ from models.protocol.chat import Pair
 from models.protocol.decoding import DecodeStepRequest
 from models.protocol.describing import Described, DescribeRequest
 from models.protocol.head import HeadView
-from models.protocol.interventions import Positions, Scale, Skip
+from models.protocol.interventions import Positions, Scale
 from models.protocol.loading import Loaded, LoadRequest
 from models.protocol.prediction import PredictionRequest, PredictionView
 from models.protocol.recurrent import RecurrentRequest, RecurrentView
 from models.protocol.request import Failure, Result
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest
+from models.protocol.skip import Skip
 from models.protocol.trust import TrustReport
 from models.protocol.values import SiteRef
 from tests.explorer.session import answers

@@ -22,8 +22,9 @@ from explorer.theme import SEQUENTIAL_MAPS
 from models.protocol.batch import MOST_TEXTS
 from models.protocol.chat import MOST_TURNS, ROLES, Turn
 from models.protocol.decoding_settings import MOST_SEED, DecodeSettings, Strategy
-from models.protocol.interventions import Adapter, Mask, Positions, Scale, Skip
+from models.protocol.interventions import Adapter, Mask, Positions, Scale
 from models.protocol.mask_kinds import MASK_KINDS
+from models.protocol.skip import Skip
 from models.protocol.values import SiteRef
 from tests.explorer import documents
 
@@ -295,8 +296,8 @@ def one(**record: Any) -> bytes:
         (b"[1, 2]", "expected `object`"),
         (b'{"version": 1}', "missing required field"),
         (b"[" * 100_000, "truncated|recursion|expected `object`"),
-        (broken(version=9), "it is of version 9, and this program reads versions 1 to 8"),
-        (broken(version=0), "it is of version 0, and this program reads versions 1 to 8"),
+        (broken(version=10), "it is of version 10, and this program reads versions 1 to 9"),
+        (broken(version=0), "it is of version 0, and this program reads versions 1 to 9"),
         (broken(chat=True), "it is of a conversation, and has no turn of it"),
         (broken(turns=[{"role": "tool", "text": ""}]), r"Invalid enum value 'tool' - at `\$\.turns"),
         (broken(turns=[{"role": "user", "text": ""}] * (MOST_TURNS + 1)), "array"),
@@ -370,8 +371,8 @@ def test_what_can_not_be_written_or_read_is_a_sentence(tmp_path):
     with pytest.raises(ValueError, match=r"The session .* could not be read \(.*\)\."):
         documents.load(tmp_path / "missing.json")
     bad = tmp_path / "bad.json"
-    bad.write_bytes(broken(version=9))
-    with pytest.raises(ValueError, match=r"^bad\.json is no session that can be opened: it is of version 9, .*\.$"):
+    bad.write_bytes(broken(version=10))
+    with pytest.raises(ValueError, match=r"^bad\.json is no session that can be opened: it is of version 10, .*\.$"):
         documents.load(bad)
 
 
@@ -430,11 +431,28 @@ def test_a_part_that_is_off_is_held_and_of_the_eighth_version():
 
 
 @pytest.mark.parametrize(
+    "skip",
+    [
+        Skip("head", SiteRef("cross", 2), 3),
+        Skip("neuron", SiteRef("decoder", 2), 17, "mean"),
+        Skip("layer", SiteRef("", 1)),
+        Skip("mlp", SiteRef("decoder", 2), None, "position", 0),
+    ],
+)
+def test_a_head_a_neuron_or_what_is_held_is_of_the_ninth_version(skip):
+    document = replace(DOCUMENT, interventions=(InterventionItem(skip),))
+    assert json.loads(files.encode(document))["version"] == 9
+    assert files.decode(files.encode(document)) == document
+
+
+@pytest.mark.parametrize(
     ("record", "sentence"),
     [
         ({"part": "heart", "stack": "decoder", "layer": 1}, "A block has no part “heart”"),
-        ({"part": "mlp", "stack": "cross", "layer": 1}, r"invalid enum value 'cross' - at `\$\.interventions"),
+        ({"part": "mlp", "stack": "cross", "layer": 1}, "“cross” is no stack of blocks"),
         ({"part": "mlp", "stack": "decoder", "layer": -1}, ">= 0"),
+        ({"part": "head", "stack": "decoder", "layer": 1}, "Say which head"),
+        ({"part": "mlp", "stack": "decoder", "layer": 1, "fill": "half"}, "half"),
     ],
 )
 def test_a_part_that_there_is_not_is_refused(record, sentence):

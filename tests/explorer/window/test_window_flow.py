@@ -19,7 +19,7 @@ from explorer.window.window import MainWindow
 from models.files.catalogue import SHIPPED
 from models.protocol.comparison import CompareView
 from models.protocol.flow import BlockView
-from models.protocol.interventions import Skip
+from models.protocol.skip import Skip
 from models.protocol.values import SiteRef
 from tests.explorer.real_window import EXAMPLE, opened_window, panel_of, settle, wait_until
 

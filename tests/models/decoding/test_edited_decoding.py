@@ -15,9 +15,10 @@ from models.forward.model import Model
 from models.protocol.decoding import DecodeRowsRequest, DecodeRowsView, DecodeStepRequest, DecodeStepView
 from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.errors import InputError
-from models.protocol.interventions import Intervention, Mask, Positions, Scale, Skip
+from models.protocol.interventions import Intervention, Mask, Positions, Scale
 from models.protocol.request import Result
 from models.protocol.run_inputs import RunInputs
+from models.protocol.skip import Skip
 from models.protocol.values import SiteRef
 from tests.models.asking import ask, failure_of, opened
 

@@ -24,8 +24,9 @@ from models.protocol.flow import (
     OutputBox,
     ProjectionBox,
 )
-from models.protocol.interventions import Intervention, Mask, Positions, Scale, Skip
+from models.protocol.interventions import Intervention, Mask, Positions, Scale
 from models.protocol.run_inputs import RunInputs
+from models.protocol.skip import Skip
 from models.protocol.values import SiteRef
 from models.protocol.work import Cancelled, never
 from tests.models import own_modules, tiny

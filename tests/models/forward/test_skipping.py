@@ -17,7 +17,8 @@ from models.forward import logits as later
 from models.forward.model import Model
 from models.forward.trace import Trace
 from models.protocol.errors import InputError
-from models.protocol.interventions import Mask, Scale, Skip
+from models.protocol.interventions import Mask, Scale
+from models.protocol.skip import Skip
 from models.protocol.values import SiteRef
 from tests.models import tiny
 from tests.models.eager import hidden_states, target_for

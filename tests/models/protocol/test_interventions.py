@@ -16,12 +16,10 @@ from hypothesis import strategies as st
 import models
 from models.forward.model import Model
 from models.protocol.interventions import (
-    MOST,
     Intervention,
     Mask,
     Positions,
     Scale,
-    Skip,
     applies,
     check,
     describe,
@@ -29,12 +27,11 @@ from models.protocol.interventions import (
     factor_at,
     is_neutral,
     parse_mask,
-    parse_skip,
     precedence,
     same_slot,
-    skipped_part,
 )
-from models.protocol.values import Site, SiteRef
+from models.protocol.skip import Skip, head_skip, parse_skip
+from models.protocol.values import MOST, Site, SiteRef
 from tests.models.tiny import SENTENCE, eager
 
 TOLERANCE = 1e-5
@@ -356,6 +353,11 @@ def test_a_mask_as_it_is_written(text, mask):
         ("encoder.2.mlp", Skip("mlp", SiteRef("encoder", 2))),
         ("decoder.0.cross", Skip("cross", SiteRef("decoder", 0))),
         ("5.norm1", Skip("norm1", SiteRef("", 5))),
+        ("5.head3", Skip("head", SiteRef("", 5), 3)),
+        ("cross.2.head0:mean", Skip("head", SiteRef("cross", 2), 0, "mean")),
+        ("encoder.2.neuron17:4", Skip("neuron", SiteRef("encoder", 2), 17, "position", 4)),
+        ("5.layer", Skip("layer", SiteRef("", 5))),
+        ("5.mlp:zero", Skip("mlp", SiteRef("", 5))),
     ],
 )
 def test_a_part_of_a_block_as_it_is_written(text, skip):
@@ -369,7 +371,12 @@ def test_a_part_of_a_block_as_it_is_written(text, skip):
         ("-1.mlp", "“-1.mlp” names no part"),
         ("5", "“5” names no part"),
         ("", "“” names no part"),
-        ("5.ffn", "A block has no part “ffn” that could be switched off: choose attention, cross, mlp, or norm1 to"),
+        ("5.ffn", "A block has no part “ffn” that could be switched off: choose attention, cross, mlp, head, neuron, "),
+        ("5.head", "Say which head, counted from 0, as in head3: not None"),
+        ("cross.2.neuron4", "“cross” is no stack of blocks"),
+        ("5.mlp:half", "after the colon stands mean, zero, or the number of a position, as in 5.mlp:0"),
+        ("5.norm1:mean", "Of a norm the gain is left out; it is held at nothing else"),
+        ("5.mlp:99999999", "Say at which position, counted from 0: not 99999999"),
         ("5.norm", "no part “norm”"),
         ("5.norm0", "no part “norm0”"),
         ("5.norm12", "no part “norm12”"),
@@ -391,16 +398,25 @@ def test_a_block_may_be_named_in_several_ways():
     assert named("mlp", 2).of_stack("decoder") == whole == whole.of_stack("encoder")
 
 
-def test_which_attention_is_switched_off():
-    skips = [Skip("attention", SiteRef("", 1)), Skip("cross", SiteRef("decoder", 2)), Skip("mlp", DECODER.ref)]
+def test_which_heads_are_replaced():
+    skips = [
+        Skip("attention", SiteRef("", 1)),
+        Skip("cross", SiteRef("decoder", 2)),
+        Skip("mlp", DECODER.ref),
+        Skip("layer", SiteRef("decoder", 3)),
+        Skip("head", SiteRef("cross", 0), 1, fill="mean"),
+    ]
     off = [
-        (stack, layer)
+        (stack, layer, head)
         for stack in ("encoder", "decoder", "cross")
         for layer in range(4)
-        if skipped_part(skips, SiteRef(stack, layer), "decoder")
+        for head in range(2)
+        if head_skip(skips, SiteRef(stack, layer), head, "decoder")
     ]
-    assert off == [("decoder", 1), ("cross", 2)]
-    assert skipped_part([Skip("attention", SiteRef("decoder", 1), on=True)], SiteRef("decoder", 1), "decoder") is None
+    whole = [("decoder", 1), ("decoder", 3), ("cross", 2), ("cross", 3)]
+    assert sorted(off) == sorted([("cross", 0, 1), *((*at, head) for at in whole for head in range(2))])
+    on = Skip("attention", SiteRef("decoder", 1), on=True)
+    assert head_skip([on], SiteRef("decoder", 1), 0, "decoder") is None
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ from models.forward.model import Model
 from models.forward.predictions import predict
 from models.forward.trace import Trace
 from models.protocol.cell import CellRequest, CellView
-from models.protocol.interventions import Intervention, Mask, Positions, Scale, Skip
+from models.protocol.interventions import Intervention, Mask, Positions, Scale
+from models.protocol.skip import Skip
 from models.protocol.values import Site, SiteRef
 from models.views.cell import cell_view
 from models.views.residual import IN_BETWEEN, logit_direction, output_projection, output_weight
@@ -403,4 +404,4 @@ def test_a_layer_that_is_switched_off_writes_nothing(story_gpt: Model, part: str
         return
     assert view.write_norm == view.head_write_norm == 0
     assert view.effect is view.head_effect is None
-    assert view.effect_note.startswith("The attention of this layer is switched off")
+    assert "attention off, decoder layer 5" in view.effect_note

@@ -16,9 +16,9 @@ from explorer.session.state import InterventionItem, State
 from models.protocol.comparison import CompareRequest, TokenChange
 from models.protocol.flow import BlockRequest, FlowRequest
 from models.protocol.head import HeadRequest, HeadView
-from models.protocol.interventions import Skip
 from models.protocol.prediction import PredictionRequest
 from models.protocol.run_inputs import RunInputs
+from models.protocol.skip import Skip
 from models.protocol.values import SiteRef
 from tests.explorer.panels.flow.made import block_view, flow_view, two_stacks
 from tests.explorer.session import answers

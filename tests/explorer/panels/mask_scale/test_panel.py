@@ -29,8 +29,9 @@ from explorer.session.state import Document, InterventionItem, Selection
 from explorer.widgets.number_text import value_text
 from models.protocol.comparison import CompareRequest, CompareView, TokenChange
 from models.protocol.head import HeadView
-from models.protocol.interventions import Adapter, Mask, Scale, Skip
+from models.protocol.interventions import Adapter, Mask, Scale
 from models.protocol.running import Ran
+from models.protocol.skip import Skip
 from models.protocol.values import SiteRef
 from models.views.comparison import loss
 from tests.explorer.panels.masks_host import Host, opened_host
