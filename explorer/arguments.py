@@ -20,7 +20,7 @@ from models.protocol.interventions import Intervention, Scale, is_neutral, mask_
 from models.protocol.skip import parse_skip
 from models.protocol.values import UNIT_ROUNDOFFS
 
-_CHANGES = ("checkpoint", "text", "pair", "chat", "target", "picture", "scale", "mask", "skip", "padding")
+_CHANGES = ("checkpoint", "text", "pair", "choice", "chat", "target", "picture", "scale", "mask", "skip", "padding")
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
@@ -72,6 +72,12 @@ def _take_texts(args: argparse.Namespace) -> None:
     Raises:
         ValueError: seconds or targets of other texts than there are, or several where one is meant.
     """
+    if args.choice:
+        beside = next((name for name in ("texts", "pair") if getattr(args, name) is not None), None)
+        if beside is not None or len(args.text or ()) != 1:
+            other = f", and {_option(beside)} does not go with it" if beside is not None else ""
+            raise ValueError(f"--choice goes with one --text, which is read with each choice{other}.")
+        args.text, args.pair = args.text * len(args.choice), args.choice
     if args.texts is not None and args.text is not None:
         raise ValueError("--texts names a file of texts, and --text gives one. Give one of them.")
     if args.texts is not None:
@@ -137,6 +143,13 @@ def _parser() -> argparse.ArgumentParser:
         type=_as_typed,
         action="append",
         help="a second text, for a model that reads two together; one for each --text",
+    )
+    parser.add_argument(
+        "--choice",
+        metavar="TEXT",
+        type=_as_typed,
+        action="append",
+        help="what may follow --text, for a model that chooses; given again, another choice",
     )
     parser.add_argument("--chat", action="store_true", help="the input is a user's turn, for a model that converses")
     parser.add_argument(

@@ -230,6 +230,8 @@ def _unsuited(args: argparse.Namespace, info: CheckpointInfo) -> str:
         return f"{info.name} reads text. Leave --picture out, or open a vision model, as with --checkpoint vit-cifar10."
     elif args.target is not None and info.family != "seq2seq":
         return f"{info.name} has no decoder beside its encoder that --target could speak for. Leave --target out."
+    elif args.choice and (info.class_head is None or info.class_head.of != "choice"):
+        return f"{info.name} does not choose between texts. Leave --choice out, or give --pair in its place."
     elif args.pair is not None and not info.pairs:
         return f"{info.name} reads no pairs of texts. Leave --pair out."
     return ""

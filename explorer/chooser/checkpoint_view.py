@@ -27,6 +27,7 @@ CLASSIFIERS = {
     "text": "tells classes of texts apart",
     "token": "labels each token",
     "span": "answers questions by where in a text the answer starts and ends",
+    "choice": "chooses between several texts",
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from explorer.session.intents import AddTexts, KeepShownText, RemoveText, SetPadding, ShowText
-from explorer.session.rules import rule, with_prompt_of
+from explorer.session.rules import chooses, rule, with_prompt_of
 from explorer.session.state import State
 from explorer.session.text_limits import MOST_CHARACTERS
 from explorer.session.texts import alone, showing, texts_of, with_more_texts, without_text
@@ -17,7 +17,7 @@ def _(intent: AddTexts, state: State) -> State:
     longest = max((len(text) for text in intent.texts), default=0)
     if longest > MOST_CHARACTERS:
         raise ValueError(f"One of these texts has {longest:,} characters, and the window takes {MOST_CHARACTERS:,}.")
-    document = with_more_texts(state.document, intent.texts)
+    document = with_more_texts(state.document, intent.texts, chooses(state))
     count = len(texts_of(document))
     if count > MOST_TEXTS:
         raise ValueError(f"These would be {count:,} texts; {MOST_TEXTS} are run at once at most.")

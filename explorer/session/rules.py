@@ -20,6 +20,13 @@ def rule(intent: object, state: State) -> State:
     raise TypeError(f"No rule says what {type(intent).__name__} does to the state.")
 
 
+def chooses(state: State) -> bool:
+    """Whether the open model chooses between the texts that run together, and reads two of them as one choice."""
+    loaded = state.results.loaded
+    head = None if loaded is None else loaded.info.class_head
+    return loaded is not None and head is not None and head.of == "choice" and loaded.info.pairs
+
+
 def another_text(state: State) -> State:
     """What was said about the last text no longer matters."""
     return replace(without_notice(state, TEXT_LANES), refused=None, expected=())

@@ -20,9 +20,10 @@ from explorer.session.intents import (
     SetTurns,
     UseWritten,
 )
-from explorer.session.rules import TEXT_LANES, another_text, broken_off, rule, with_prompt_of, without_notice
+from explorer.session.rules import TEXT_LANES, another_text, broken_off, chooses, rule, with_prompt_of, without_notice
 from explorer.session.state import Notice, State
 from explorer.session.talking import as_chat, as_text, with_prompt
+from explorer.session.texts import with_first_of_choices
 from models.protocol.chat import MOST_TURNS, Chat
 from models.protocol.export import ExportRequest
 from models.protocol.loading import LoadRequest
@@ -53,7 +54,8 @@ def _(intent: Place, state: State) -> State:
 
 @rule.register
 def _(intent: SetText, state: State) -> State:
-    return with_prompt_of(state, with_prompt(state.document, intent.text))
+    change = with_first_of_choices if chooses(state) else with_prompt
+    return with_prompt_of(state, change(state.document, intent.text))
 
 
 @rule.register

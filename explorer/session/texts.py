@@ -38,9 +38,12 @@ def with_texts(document: Document, texts: Iterable[BatchText], shown: int) -> Do
     )
 
 
-def with_more_texts(document: Document, more: Iterable[str]) -> Document:
-    """The document with these texts after all others, and the first of them shown. A text that says nothing goes."""
-    added = tuple(BatchText(text) for text in more)
+def with_more_texts(document: Document, more: Iterable[str], choices: bool = False) -> Document:
+    """The document with these texts after all others, and the first of them shown. A text that says nothing goes.
+
+    As `choices` they are second texts, each beside the first text of the one that was shown.
+    """
+    added = tuple(BatchText(document.text, text) if choices else BatchText(text) for text in more)
     if not added:
         return document
     kept = (*document.before, *((shown_text(document),) if document.text.strip() else ()), *document.after)
@@ -65,6 +68,17 @@ def without_text(document: Document, index: int) -> Document:
         return document
     left = (*listed[:index], *listed[index + 1 :])
     return with_texts(document, left, min(at - (index < at), len(left) - 1))
+
+
+def with_first_of_choices(document: Document, text: str) -> Document:
+    """The document that reads `text`; choices that were read with the same first text as the one shown are, with it."""
+    was = document.text
+
+    def moved(texts: tuple[BatchText, ...]) -> tuple[BatchText, ...]:
+        return tuple(replace(one, text=text) if one.text == was and one.second is not None else one for one in texts)
+
+    before, after = moved(document.before), moved(document.after)
+    return replace(with_prompt(document, text), before=before, after=after)
 
 
 def alone(document: Document) -> Document:

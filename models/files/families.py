@@ -14,7 +14,7 @@ import transformers
 from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.models.auto import modeling_auto as tables
 
-from models.protocol.values import ClassHead, StackInfo
+from models.protocol.values import CheckpointInfo, ClassHead, StackInfo
 
 _AUTO = {
     "causal": "AutoModelForCausalLM",
@@ -27,7 +27,13 @@ _CLASSIFIERS = {
     "text": ("AutoModelForSequenceClassification", tables.MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES),
     "token": ("AutoModelForTokenClassification", tables.MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING_NAMES),
     "span": ("AutoModelForQuestionAnswering", tables.MODEL_FOR_QUESTION_ANSWERING_MAPPING_NAMES),
+    "choice": ("AutoModelForMultipleChoice", tables.MODEL_FOR_MULTIPLE_CHOICE_MAPPING_NAMES),
+    "pair": ("AutoModelForNextSentencePrediction", tables.MODEL_FOR_NEXT_SENTENCE_PREDICTION_MAPPING_NAMES),
 }
+_DISCRIMINATOR = "ElectraForPreTraining"  # Clark et al. 2020: of every token, whether another stood there
+# in the order of their logits, as transformers documents it
+_FOLLOWS = ClassHead("text", "softmax", ("is next", "is not next"))  # Devlin et al. 2019
+_ORDER = ClassHead("text", "softmax", ("in this order", "swapped"))  # Lan et al. 2019 (ALBERT)
 _SENSES = {"input_features": "listens to sound", "input_values": "listens to sound", "pixel_values": "reads pictures"}
 
 
@@ -74,9 +80,15 @@ def family_of(architecture: str, config: Any) -> str:
 
 def class_head_of(architecture: str, config: Any) -> ClassHead | None:
     """The head that tells classes apart; None for one that says words, gives vectors or reads no text."""
-    of = next((of for of, (_, table) in _CLASSIFIERS.items() if architecture in _names(table, config)), None)
+    if architecture == _DISCRIMINATOR:
+        return ClassHead("token", "sigmoid", ("replaced",), otherwise="original")
+    of = _classifies(architecture, config)
     if of is None:
         return None
+    if of == "choice":
+        return ClassHead("choice", "softmax", ())
+    if of == "pair":
+        return _FOLLOWS
     if of == "span":
         return ClassHead("span", "softmax", ("start", "end"))
     labels = tuple(str(config.id2label.get(i, f"class {i}")) for i in range(int(config.num_labels)))
@@ -88,12 +100,23 @@ def class_head_of(architecture: str, config: Any) -> ClassHead | None:
     return ClassHead("text", "number" if problem == "regression" or len(labels) == 1 else "softmax", labels)
 
 
-def auto_class(
-    family: str, architecture: str, config: Any, class_head: ClassHead | None = None
-) -> tuple[Any, dict[str, Any]]:
-    """transformers' auto class for such a checkpoint with the head that is shown, and keyword arguments to load it."""
-    if class_head is not None:
-        return getattr(transformers, _CLASSIFIERS[class_head.of][0]), {}
+def pair_head_of(architecture: str, config: Any) -> ClassHead | None:
+    """What a model that was trained to fill in masks says of two texts beside that; None where it says nothing."""
+    if architecture not in _names(tables.MODEL_FOR_PRETRAINING_MAPPING_NAMES, config):
+        return None
+    if config.model_type == "albert":
+        return _ORDER
+    return _FOLLOWS if config.model_type in ("bert", "big_bird", "ernie", "megatron-bert", "mobilebert") else None
+
+
+def auto_class(info: CheckpointInfo, config: Any) -> tuple[Any, dict[str, Any]]:
+    """transformers' auto class for such a checkpoint with the heads that are shown, and arguments to load it."""
+    family, architecture = info.family, info.architecture
+    if info.pair_head is not None or (info.class_head is not None and architecture == _DISCRIMINATOR):
+        return transformers.AutoModelForPreTraining, {}
+    of = _classifies(architecture, config) if info.class_head is not None else None
+    if of is not None:
+        return getattr(transformers, _CLASSIFIERS[of][0]), {}
     name = _AUTO[family]
     if family == "vision" and architecture not in _names(tables.MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING_NAMES, config):
         name = "AutoModel"
@@ -181,8 +204,6 @@ def wordless(family: str, architecture: str, config: Any) -> str:
     """Why a model with an output head says nothing here; "" where it does, or has none. Yang et al. 2019 (XLNet)."""
     if _reads_both_ways(config) and architecture in _names(tables.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, config):
         return "its words come from a second stream of queries, which is not run here"
-    if architecture in _names(tables.MODEL_FOR_MULTIPLE_CHOICE_MAPPING_NAMES, config):
-        return f"its head ({architecture}) chooses between several texts, and one is read here"
     is_body = architecture in _names(tables.MODEL_MAPPING_NAMES, config) or _is_text_encoder(architecture, config)
     is_known = isinstance(getattr(transformers, architecture, None), type)
     if family == "encoder" and is_known and not is_body and class_head_of(architecture, config) is None:
@@ -202,6 +223,11 @@ def weights_only(architecture: str, config: Any) -> str:
 
 
 # --------------------------------------------------------------------------- what transformers knows
+
+
+def _classifies(architecture: str, config: Any) -> str | None:
+    """The key of `_CLASSIFIERS` that a class belongs to."""
+    return next((of for of, (_, table) in _CLASSIFIERS.items() if architecture in _names(table, config)), None)
 
 
 def _class(architecture: str, config: Any) -> type[PreTrainedModel] | None:

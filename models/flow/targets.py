@@ -28,4 +28,4 @@ def target_of(run: CurrentRun, block: Again, position: int, chosen: int | None) 
     candidates = likeliest(model, trace, block.stack, position)
     id_ = chosen if chosen is not None else candidates[0].id if candidates else None
     direction, note = logit_direction(model, trace, block.stack, position, id_)
-    return Target(candidates, id_, label_of(model, id_), direction, note)
+    return Target(candidates, id_, label_of(model, trace, id_), direction, note)

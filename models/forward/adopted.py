@@ -39,6 +39,7 @@ from models.files.families import (
     class_head_of,
     context_of,
     family_of,
+    pair_head_of,
     refusal,
     stacks_of,
     vocabulary_of,
@@ -342,6 +343,7 @@ def _described(module: PreTrainedModel, tokenizer: Any, name: str) -> Checkpoint
         weights_only=weights_only(architecture, config),
         wordless=wordless(family, architecture, config),
         class_head=class_head_of(architecture, config) if family == "encoder" else None,
+        pair_head=pair_head_of(architecture, config) if family == "masked" else None,
     )
 
 

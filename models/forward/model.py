@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from models.files.memory import KEPT_BYTES, most_tokens
 from models.forward.adapter import MergedAdapter
 from models.forward.capture import blocks_of, watch_blocks
-from models.forward.class_logits import spread_over_tokens
+from models.forward.class_logits import as_choices, logits_of, spread_over_tokens
 from models.protocol.batch import Batch
 from models.protocol.chat import Chat, Pair
 from models.protocol.errors import InputError
@@ -125,11 +125,20 @@ class Model:
     def forward(self, inputs: Mapping[str, Tensor]) -> Any:
         """Run the module; the result has `logits` where the model has an output head: (batch, tokens, vocabulary).
 
-        A classifier's are (batch, tokens, classes); what it says of a text as a whole stands at every token.
+        A classifier's are (batch, tokens, classes); what it says of a text as a whole stands at every token. A model
+        that chooses reads the batch as the choices of one question.
         """
-        out = self.module(**inputs, **self.forward_options)
-        if self.info.class_head is not None:
-            spread_over_tokens(out, self.info.class_head, inputs["input_ids"].shape[1])
+        return self.called(inputs, self.forward_options)
+
+    def called(self, inputs: Mapping[str, Tensor], options: Mapping[str, Any]) -> Any:
+        """As `forward`, with other options of the module's own."""
+        head = self.info.class_head
+        given = as_choices(inputs) if head is not None and head.of == "choice" else inputs
+        out = self.module(**given, **options)
+        if head is not None:
+            spread_over_tokens(out, head, inputs["input_ids"].shape)
+        elif self.info.pair_head is not None:
+            out.logits = logits_of(out)
         return out
 
     @property
@@ -138,14 +147,6 @@ class Model:
         get = getattr(self.module, "get_output_embeddings", None)
         head = get() if callable(get) else None
         return head if isinstance(head, nn.Linear) else None
-
-    @cached_property
-    def class_projection(self) -> nn.Linear | None:
-        """Of a classifier the one matrix from the residual stream to its classes; None where there are more layers."""
-        body = getattr(self.module, "base_model", self.module)
-        inside = set(body.modules())
-        found = [child for child in self.module.modules() if isinstance(child, nn.Linear) and child not in inside]
-        return found[0] if len(found) == 1 and self.info.class_head is not None else None
 
     @property
     def device(self) -> torch.device:

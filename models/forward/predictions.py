@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import torch
 
+from models.forward.classes import said_of_pair
 from models.forward.context import Context
 from models.forward.model import Model
 from models.forward.trace import Trace
@@ -20,7 +21,7 @@ def answer(request: PredictionRequest, context: Context) -> PredictionView:
     is_long = any(site.is_long for site in run.trace.sites)  # a second run of it would take as much memory again
     before = run.untouched(context.should_stop) if run.trace.interventions and not is_long else None
     predictions = predict(run.model, run.trace, request.positions, request.top, before)
-    return PredictionView(request=request, predictions=predictions)
+    return PredictionView(request=request, predictions=predictions, pair=said_of_pair(run.model, run.trace, before))
 
 
 @torch.no_grad()

@@ -16,6 +16,7 @@ from models.attention.inputs import AttentionInputs, Part, Rows, texts_inputs
 from models.attention.masks import held
 from models.attention.numbers import to_numpy
 from models.attention.pooling import pooled
+from models.forward.class_logits import pair_logits_of
 from models.forward.logits import LaterLogits
 from models.protocol.interventions import Intervention
 from models.protocol.values import Pooling, SeenPicture, Site, SiteRef, Token
@@ -50,6 +51,7 @@ class Trace:
     picture: SeenPicture | None = None  # what a vision model looked at
     origin: Origin | None = None  # which checkpoint and input it is of
     last_hidden: Tensor | None = None  # (tokens, width) of a model without an output head: what it gives
+    pair_logits: Tensor | None = None  # (2,) of a second head, which says something of two texts together
 
     @classmethod
     def of(
@@ -76,6 +78,7 @@ class Trace:
             picture=encoded.picture,
             origin=origin,
             last_hidden=None if states is None else states[row],
+            pair_logits=_pair_logits(encoded, out),
         )
 
     @property
@@ -202,3 +205,10 @@ class Trace:
             tensors += [x.query, x.key, x.value, x.bias, x.sinks, x.precomputed, *held(x.mask)]
         storages = (t.untyped_storage() for t in tensors if t is not None)
         return sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values())
+
+
+def _pair_logits(encoded: Encoded, out: Any) -> Tensor | None:
+    """What is said of two texts together; of one text alone it would mean nothing."""
+    logits = pair_logits_of(out)
+    has_two = any(token.segment == 1 for token in encoded.tokens)
+    return logits[encoded.row] if logits is not None and has_two else None

@@ -33,9 +33,14 @@ def _classes(info: CheckpointInfo) -> Capability:
     return Capability("Naming what it sees", many > 0, said)
 
 
-def _classifying(head: ClassHead) -> Capability:
+def _classifying(head: ClassHead, context: int | None) -> Capability:
     if head.of == "span":
-        return Capability("Answering questions", True, "by where the answer starts and ends")
+        within = f", within {context:,} tokens: a longer text is not read window by window" if context else ""
+        return Capability("Answering questions", True, f"by where the answer starts and ends{within}")
+    if head.of == "choice":
+        return Capability("Choosing", True, "between the texts that run together: a first text with one choice in each")
+    if head.otherwise:
+        return Capability("Classifying each token", True, f"{head.otherwise} or {head.labels[0]}")
     named = ", ".join(head.labels[:_NAMED]) + ("" if len(head.labels) <= _NAMED else " …")
     if head.scale == "number":
         return Capability("Giving a number", True, f"{len(head.labels):,} for a text: {named}")
@@ -45,11 +50,13 @@ def _classifying(head: ClassHead) -> Capability:
 
 def _predictions(info: CheckpointInfo) -> Capability:
     if info.class_head is not None:
-        return _classifying(info.class_head)
+        return _classifying(info.class_head, info.context)
     if info.family == "vision":
         return _classes(info)
     if info.family == "masked":
-        return Capability("Filling in masks", True)
+        head = info.pair_head
+        also = "" if head is None else f"and of two texts whether the second {' or '.join(head.labels)}"
+        return Capability("Filling in masks", True, also)
     if info.family in ("causal", "seq2seq"):
         return Capability("Next token", True)
     return Capability("Next token", False, f"{info.wordless or 'it has no output head'}, so it says no words")

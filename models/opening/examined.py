@@ -18,6 +18,7 @@ from models.files.families import (
     classes_of,
     context_of,
     family_of,
+    pair_head_of,
     refusal,
     stacks_of,
     text_config,
@@ -96,6 +97,7 @@ def info_of(
         weights_only=weights_only(architecture, config),
         wordless=wordless(family, architecture, config),
         class_head=class_head_of(architecture, config) if family == "encoder" else None,
+        pair_head=pair_head_of(architecture, config) if family == "masked" else None,
         head_dim=int(head_dim),
     )
 
@@ -119,7 +121,7 @@ def checked(examined: Examined, tensors: Tensors) -> Examined:
             f"{title}: {says} describes {layers:,} layers, but the weight files hold only "
             f"{len(tensors.shapes):,} tensors. The two do not belong together."
         )
-    kind, options = auto_class(info.family, info.architecture, config, info.class_head)
+    kind, options = auto_class(info, config)
     try:
         with torch.device("meta"), bounded(len(tensors.shapes)):
             empty = kind.from_config(config, **options)
@@ -145,6 +147,8 @@ def checked(examined: Examined, tensors: Tensors) -> Examined:
     if info.gguf:  # with names and shapes of its own, which loading checks
         return examined
     missing = missing_tensors(empty, tensors.shapes)
+    if info.pair_head is not None and missing and all(is_of_head(empty, name) for name in missing):
+        return checked(replace(examined, info=replace(info, pair_head=None)), tensors)  # its other head may be there
     has_head = info.family == "masked" or info.class_head is not None
     if has_head and missing and all(is_of_head(empty, name) for name in missing):
         lacking = f"{missing[0]} is not in the file"

@@ -32,9 +32,11 @@ def missing_tensors(empty: PreTrainedModel, in_files: Collection[str]) -> tuple[
 
 
 def is_of_head(empty: PreTrainedModel, name: str) -> bool:
-    """Whether a parameter belongs to what stands on top of the layers."""
+    """Whether a parameter belongs to what stands on top of the layers, a pooler included."""
     prefix = empty.base_model_prefix
-    return bool(prefix) and hasattr(empty, prefix) and not name.startswith(f"{prefix}.")
+    if not prefix or not hasattr(empty, prefix):
+        return False
+    return not name.startswith(f"{prefix}.") or name.startswith(f"{prefix}.pooler.")
 
 
 def misshapen_tensors(empty: PreTrainedModel, in_files: Mapping[str, Shape]) -> tuple[Misshapen, ...]:

@@ -111,7 +111,7 @@ def open_textbook(reference: str) -> Model | None:
 def _weights(examined: Examined, device: torch.device | None, dtype: torch.dtype) -> torch.nn.Module:
     transformers_logging.disable_progress_bar()  # a second or two, and nowhere to draw it
     info, config, title = examined.info, examined.config, examined.title
-    kind, options = auto_class(info.family, info.architecture, config, info.class_head)
+    kind, options = auto_class(info, config)
     try:
         with quiet_unpacking(), _without_report():
             module, report = kind.from_pretrained(
@@ -183,7 +183,7 @@ def _without_report() -> Iterator[None]:
 def _can_be_spread(examined: Examined) -> bool:
     """Whether transformers knows which modules must stay whole; of others (Marian, ALBERT) it would part attention."""
     info = examined.info
-    kind, options = auto_class(info.family, info.architecture, examined.config, info.class_head)
+    kind, options = auto_class(info, examined.config)
     with torch.device("meta"):
         return bool(kind.from_config(examined.config, **options)._no_split_modules)
 

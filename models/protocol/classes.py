@@ -32,3 +32,4 @@ class ClassesView(Result):
     tokens: tuple[Candidate, ...] = ()  # of a model that labels tokens: the class of each
     starts: tuple[Candidate, ...] = ()  # of a span: the likeliest first tokens
     ends: tuple[Candidate, ...] = ()  # and the likeliest last ones
+    is_choice: bool = False  # its classes are the texts that ran together, by their place

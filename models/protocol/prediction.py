@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from models.protocol.request import Lane, Result, RunRequest
-from models.protocol.values import Prediction
+from models.protocol.values import Candidate, Prediction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,3 +24,4 @@ class PredictionRequest(RunRequest):
 class PredictionView(Result):
     request: PredictionRequest
     predictions: tuple[Prediction, ...]
+    pair: tuple[Candidate, ...] = ()  # of a model with a head for pairs too, what it says of two texts

@@ -146,14 +146,16 @@ class StackInfo:
 class ClassHead:
     """An output head that tells classes apart, where others say words.
 
-    `of` is what it says one thing of: the "text" as a whole, each "token", or the "span" of tokens that answers a
-    question, by a start and an end. `scale` is what makes shares of its logits: a "softmax" over the classes (of a
-    span over the tokens), a "sigmoid" of each where several may hold, nothing where they are plain "number"s.
+    `of` is what it says one thing of: the "text" as a whole, each "token", the "span" of tokens that answers a
+    question, by a start and an end, or the "choice" between the texts that run together. `scale` is what makes shares
+    of its logits: a "softmax" over the classes (of a span over the tokens, of a choice over the texts), a "sigmoid" of
+    each where several may hold, nothing where they are plain "number"s.
     """
 
-    of: Literal["text", "token", "span"]
+    of: Literal["text", "token", "span", "choice"]
     scale: Literal["softmax", "sigmoid", "number"]
-    labels: tuple[str, ...]  # as `id2label` has them; "start" and "end" of a span
+    labels: tuple[str, ...]  # as `id2label` has them; "start" and "end" of a span; none of a choice: its texts
+    otherwise: str = ""  # of one class alone: what a token is where that is not so, "original" beside "replaced"
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +220,7 @@ class CheckpointInfo:
     wordless: str = ""  # why it says no words, where its class has an output head: a tensor that is not in the file
     adapter: AdapterInfo | None = None  # beside its weights, put on or not
     class_head: ClassHead | None = None  # of a classifier, whose family is then "encoder": it says no words
+    pair_head: ClassHead | None = None  # beside a head for masks, what it says of two texts (BertForPreTraining)
 
     @property
     def predicting_stack(self) -> str:

@@ -29,7 +29,7 @@ from models.attention import attention
 from models.attention.inputs import AttentionInputs, Part, texts_inputs
 from models.forward.adopted import PlainModel
 from models.forward.capture import IMPLEMENTATION, Recorder
-from models.forward.class_logits import logits_of
+from models.forward.class_logits import logits_of, pair_logits_of
 from models.forward.model import Encoded, Model
 from models.forward.output_weights import keep_output_weights
 from models.forward.trace import Trace
@@ -106,7 +106,7 @@ def _compare_whole(model: Model, encoded: Encoded, trace: Trace, should_stop: Ca
     module: Any = model.module
     try:
         module.set_attn_implementation("eager")
-        out = module(**encoded.inputs, **model.forward_options)
+        out = model.called(encoded.inputs, model.forward_options)
     finally:
         module.set_attn_implementation(IMPLEMENTATION)
         for handle in handles:
@@ -117,7 +117,7 @@ def _compare_whole(model: Model, encoded: Encoded, trace: Trace, should_stop: Ca
 def _compare_with_itself(model: Model, encoded: Encoded, trace: Trace) -> Comparison:
     """For weights that the model gave: its logits where it is asked for no weights, and weights given once more."""
     options = {**model.forward_options, "output_attentions": False}
-    difference = _logit_difference(model.module(**encoded.inputs, **options), trace, encoded.row)
+    difference = _logit_difference(model.called(encoded.inputs, options), trace, encoded.row)
     again = Recorder(model.module_names, model.seq2seq)
     keep_output_weights(model, again, model.forward(encoded.inputs), len(encoded.tokens))
     weights = max(
@@ -183,7 +183,9 @@ def _logit_difference(out: Any, trace: Trace, row: int = 0) -> float:
         # padding to which nothing is visible says what the kernel makes of such a row
         real = [i for i, token in enumerate(trace.tokens) if not token.padding]
         theirs, ours = theirs[real], ours[real]
-    return _relative(theirs, ours)
+    pair = pair_logits_of(out) if trace.pair_logits is not None else None
+    of_pair = 0.0 if pair is None or trace.pair_logits is None else _relative(pair[row], trace.pair_logits)
+    return max(_relative(theirs, ours), of_pair)
 
 
 def _compare_rows(model: Model, encoded: Encoded, trace: Trace, should_stop: Callable[[], bool]) -> Comparison:
@@ -203,7 +205,7 @@ def _compare_beside(model: Model, encoded: Encoded, trace: Trace, should_stop: C
         if long:
             difference = _logit_difference_at(model, encoded, trace, rows)
         else:
-            out = model.module(**encoded.inputs, **model.forward_options)
+            out = model.called(encoded.inputs, model.forward_options)
             difference = _logit_difference(out, trace, encoded.row)
     return Comparison(
         difference,

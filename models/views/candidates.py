@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from models.forward.classes import classes_at
+from models.forward.classes import classes_at, labels_of
 from models.forward.model import Model
 from models.forward.trace import Trace
 from models.protocol.values import Candidate
@@ -39,9 +39,9 @@ def likeliest(model: Model, trace: Trace, stack: str, position: int) -> tuple[Ca
     )
 
 
-def label_of(model: Model, answer: int | None) -> str:
+def label_of(model: Model, trace: Trace, answer: int | None) -> str:
     """What to call a vocabulary id or a class; "" for None."""
     if answer is None:
         return ""
     head = model.info.class_head
-    return model.piece_label(answer) if head is None else head.labels[answer]
+    return model.piece_label(answer) if head is None else labels_of(head, trace)[answer]

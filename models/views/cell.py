@@ -114,7 +114,7 @@ def cell_view(request: CellRequest, model: Model, trace: Trace) -> CellView:
         stream_norm=_stream_norm(trace, site, query),
         candidates=candidates,
         target=target,
-        target_label=label_of(model, target),
+        target_label=label_of(model, trace, target),
         logit=logit,
         effect=None if direction is None or write is None else float(write @ direction),
         head_effect=None if direction is None or head_write is None else float(head_write @ direction),

@@ -18,12 +18,13 @@ def classes_view(request: ClassesRequest, model: Model, trace: Trace) -> Classes
     """Raises IndexError where there is no such position, ExplorerError where the model tells no classes apart."""
     if not 0 <= request.position < len(trace.tokens):
         raise IndexError(f"Position {request.position} does not exist: the run has {len(trace.tokens)} tokens.")
-    is_span = head_of(model).of == "span"
-    starts, ends = ends_of_span(model, trace, request.top) if is_span else ((), ())
+    of = head_of(model).of
+    starts, ends = ends_of_span(model, trace, request.top) if of == "span" else ((), ())
     return ClassesView(
         request=request,
         classes=classes_at(model, trace, request.position),
         tokens=best_of_tokens(model, trace),
         starts=starts,
         ends=ends,
+        is_choice=of == "choice",
     )

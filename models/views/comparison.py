@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from models.attention import attention
 from models.attention.incremental import IncrementalWork
 from models.attention.inputs import AttentionInputs, Part
-from models.forward.classes import shares_of
+from models.forward.classes import labels_of, shares_of
 from models.forward.model import Model
 from models.forward.predictions import predict
 from models.forward.trace import Trace
@@ -139,9 +139,11 @@ def _class_changes(head: ClassHead, before: Trace, after: Trace, position: int, 
     was, now = ((shares_of(z, head) if is_share else z.double()).flatten() for z in both)
     best = torch.topk(torch.maximum(was, now), min(top, len(was))).indices
 
+    labels = labels_of(head, before)
+
     def label(place: int) -> str:
-        token, end = divmod(place, len(head.labels))
-        return f"{head.labels[end]}: {before.tokens[token].label}" if is_span else head.labels[place]
+        token, end = divmod(place, len(labels))
+        return f"{labels[end]}: {before.tokens[token].label}" if is_span else labels[place]
 
     return tuple(TokenChange(i, label(i), float(was[i]), float(now[i]), is_share) for i in best.tolist())
 

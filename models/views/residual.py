@@ -66,7 +66,8 @@ def logit_direction(
         return None, _RESCALED
     if readout.alters:
         return None, _ALTERED
-    if readout.norm is None or not isinstance(readout.head, nn.Linear):
+    chooses = model.info.class_head is not None and model.info.class_head.of == "choice"  # by way of a pooler, all do
+    if chooses or readout.norm is None or not isinstance(readout.head, nn.Linear):
         return None, IN_BETWEEN
     (module, norm), head = readout.norm, readout.head
     here = stream[-1][position].float().cpu()  # (width,); the layers of a large model lie on different devices

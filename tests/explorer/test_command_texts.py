@@ -17,6 +17,7 @@ from explorer.session.state import BatchText
 from explorer.session.view_options import ViewOptions
 from models.protocol.batch import Batch
 from models.protocol.chat import Pair
+from tests.models import tiny
 
 TEXTS = ["Tom and Anna went to the park.", "A cat", "There was a dog."]
 
@@ -42,6 +43,26 @@ def test_a_file_of_lines_is_run_as_texts(tmp_path):
     (tmp_path / "lines.txt").write_text("\ufeff" + "\r\n".join(["", *TEXTS, "  ", ""]), encoding="utf-8")
     assert main(["--texts", str(tmp_path / "lines.txt"), "--weights", str(tmp_path / "a.safetensors")]) == 0
     assert [models.load_weights(tmp_path / f"a-{i}.safetensors").text for i in (1, 2, 3)] == TEXTS
+
+
+def test_choices_are_read_with_the_same_text(tmp_path, capsys):
+    folder = tiny.save("bert_choice", tmp_path / "chooses")
+    choices = ["They ran.", "It was a fish."]
+    options = ["--checkpoint", str(folder), "--text", TEXTS[0], *(w for c in choices for w in ("--choice", c))]
+    assert main([*options, "--weights", str(tmp_path / "c.npz")]) == 0
+    traces = models.run(models.open_checkpoint(folder), [(TEXTS[0], choice) for choice in choices])
+    for place, (choice, trace) in enumerate(zip(choices, traces, strict=True), start=1):
+        saved = models.load_weights(tmp_path / f"c-{place}.npz")
+        assert (saved.text, saved.second) == (TEXTS[0], choice)
+        np.testing.assert_array_equal(saved.weights("encoder", 2)[1], trace.weights(("encoder", 2), 1))
+    state = first_state(parse(options), ViewOptions())
+    assert state.document.prompt == Batch.of([(TEXTS[0], choice) for choice in choices])
+    with pytest.raises(ValueError, match=r"--choice goes with one --text.*--pair does not go with it"):
+        parse([*options, "--pair", "No."])
+    with pytest.raises(ValueError, match="--choice goes with one --text"):
+        parse(["--choice", "No."])
+    assert main(["--checkpoint", "story-bert", *options[2:], "--weights", str(tmp_path / "d.npz")]) == 1
+    assert "does not choose between texts" in capsys.readouterr().err
 
 
 def test_pairs_and_targets_go_with_their_texts(tmp_path):

@@ -245,6 +245,13 @@ KINDS = {
     ),
     "bert": Kind("BertForMaskedLM", "BertConfig", _BERT, word_piece),
     "bert_pretrained": Kind("BertForPreTraining", "BertConfig", _BERT, word_piece),  # a second head beside the words'
+    "albert_pretrained": Kind("AlbertForPreTraining", "AlbertConfig", {**_BERT, "embedding_size": 16}, word_piece),
+    "mobilebert_pretrained": Kind(
+        "MobileBertForPreTraining",
+        "MobileBertConfig",
+        {**_BERT, "embedding_size": 16, "intra_bottleneck_size": 32, "true_hidden_size": 32},
+        word_piece,
+    ),
     "bert_decoder": Kind("BertLMHeadModel", "BertConfig", {**_BERT, "is_decoder": True}, word_piece),
     "bert_classifier": Kind("BertForSequenceClassification", "BertConfig", _BERT, word_piece),
     "albert": Kind("AlbertForMaskedLM", "AlbertConfig", {**_BERT, "embedding_size": 16}, word_piece),
@@ -283,6 +290,16 @@ KINDS = {
     ),
     "bert_answerer": Kind("BertForQuestionAnswering", "BertConfig", _BERT, word_piece),
     "bert_choice": Kind("BertForMultipleChoice", "BertConfig", _BERT, word_piece),
+    "distilbert_choice": Kind("DistilBertForMultipleChoice", "DistilBertConfig", _DISTILBERT, word_piece),
+    "roberta_choice": Kind("RobertaForMultipleChoice", "RobertaConfig", _BERT, roberta_like),
+    "deberta_choice": Kind(  # only its weights can be seen
+        "DebertaV2ForMultipleChoice",
+        "DebertaV2Config",
+        {**_BERT, "relative_attention": True, "pos_att_type": ["p2c", "c2p"], "position_buckets": 16},
+        word_piece,
+    ),
+    "bert_next": Kind("BertForNextSentencePrediction", "BertConfig", _BERT, word_piece),
+    "megatron_next": Kind("MegatronBertForNextSentencePrediction", "MegatronBertConfig", _BERT, word_piece),
     "roberta_classifier": Kind(
         "RobertaForSequenceClassification", "RobertaConfig", {**_BERT, "id2label": _MOODS}, roberta_like
     ),

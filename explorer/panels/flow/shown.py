@@ -196,6 +196,8 @@ def outputs_of(state: State, scene: ModelScene, effect: CompareView | None) -> t
     if prediction is None or prediction.request.run != run:
         return ()
     groups = []
+    if prediction.pair:
+        groups.append(OutputGroup("of the second text", _rows(prediction.pair, None), last))
     for each in prediction.predictions:
         changed = effect if effect is not None and effect.request.position == each.position else None
         at = -1 if ran.seen is not None else each.position
@@ -213,7 +215,9 @@ def _heading(state: State, ran: Ran, position: int) -> str:
 def _class_heading(view: ClassesView, ran: Ran) -> str:
     if view.tokens and view.request.position < len(ran.tokens):
         return f"label of “{ran.tokens[view.request.position].word}”"
-    return "class of the text" if not view.starts else "start and end of the answer, here"
+    if view.starts:
+        return "start and end of the answer, here"
+    return "class of the text" if not view.is_choice else "which text it chooses"
 
 
 def _rows(candidates: tuple[Candidate, ...], effect: CompareView | None) -> tuple[OutputRow, ...]:

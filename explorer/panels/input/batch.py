@@ -33,7 +33,7 @@ class BatchParts(QObject):
         self._listed: list[str] = []
         self.menu = QMenu(parent)
         self.menu.setToolTipsVisible(True)
-        self._action("Add a text", "An empty one, to type in (Ctrl+Shift+A)", self.add_text)
+        self._more = self._action("Add a text", "An empty one, to type in (Ctrl+Shift+A)", self.add_text)
         self._action("Paste each line as a text", "The lines of what was copied", self.paste_lines)
         self._action("Open a file of lines…", "Each line of a .txt file becomes a text", self.file_asked.emit)
         self._alone = self._action("Keep only this text", "Take the other texts out", self.kept_alone.emit)
@@ -65,6 +65,12 @@ class BatchParts(QObject):
         self.row = (title("Texts", self.list), steps, fills)
         for part in (*self.row, self.add):
             part.hide()
+
+    def set_noun(self, noun: str) -> None:
+        """What one of them is called: a "text", or a "choice" of a model that chooses between them."""
+        self.add.setText(f"+ {noun.capitalize()}")
+        self.row[0].setText(f"{noun.capitalize()}s")
+        self._more.setText("Add a choice" if noun == "choice" else "Add a text")
 
     def show_batch(self, texts: tuple[str, ...], shown: int, side: PaddingSide, can_add: bool) -> None:
         """Show which of `texts` is shown. `can_add`: the model runs several at once."""

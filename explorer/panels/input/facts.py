@@ -12,8 +12,15 @@ from explorer.panels.input.words import (
     unknown_remark,
 )
 from explorer.session.state import State
+from models.protocol.batch import Batch
 from models.protocol.interventions import Mask
 from models.protocol.values import CheckpointInfo
+
+_ONE_CHOICE = (
+    "This model chooses between texts. Type what comes first as text A, and one choice as text B; "
+    "“+ Choice” adds another."
+)
+_ONE_TEXT = "This model chooses between texts: “+ Choice” adds another."
 
 
 def info_of(state: State) -> CheckpointInfo | None:
@@ -41,6 +48,8 @@ def remark(state: State) -> str:
     if ran is None or ran.inputs.prompt != document.prompt:
         return language_remark(document.prompt, info)
     tokens = ran.source or ran.tokens
+    if info.class_head is not None and info.class_head.of == "choice" and not isinstance(document.prompt, Batch):
+        return _ONE_CHOICE if info.pairs else _ONE_TEXT
     said = separator_remark(tokens, info) or padding_remark(tokens) or unknown_remark(ran, info)
     return said or language_remark(document.prompt, info)
 

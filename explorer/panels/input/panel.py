@@ -51,6 +51,7 @@ from explorer.session.intents import (
     ShowText,
     UseWritten,
 )
+from explorer.session.rules import chooses
 from explorer.session.session import Session
 from explorer.session.state import Notice, State
 from explorer.session.texts import texts_of
@@ -175,7 +176,7 @@ class InputPanel(Panel):
         except ValueError as error:
             self._refuse(str(error))
         if texts == ("",):
-            self.text.setFocus()
+            (self.text if self.pair.text.isHidden() or not chooses(self.session.state) else self.pair.text).setFocus()
 
     def let_write(self, on: bool) -> None:
         """Let the model write the target itself, or hold on to what it wrote as what it is made to say."""
@@ -319,7 +320,9 @@ class InputPanel(Panel):
         shown = None if ran is None else shown_of(ran.inputs.prompt)
         self.pair.show_pair(document.second, can_pair, isinstance(shown, Pair))
         takes_several = info is not None and not (sees or is_chat or info.textbook)
-        texts = tuple(text.text for text in texts_of(document))
+        is_choice = chooses(state)
+        texts = tuple(text.second if is_choice and text.second else text.text for text in texts_of(document))
+        self.batch.set_noun("choice" if is_choice else "text")
         self.batch.show_batch(texts, len(document.before), document.padding, takes_several)
         self.text_title.setVisible(not sees and self.chat.side.isHidden())
         self.step_button.setVisible(not sees)

@@ -36,7 +36,11 @@ def dead_sentence(view: CompareView, queries: list[str]) -> str:
     return f"Rows {named} may look at nothing: their weights are all 0, and this head writes nothing there."
 
 
-_OF_CLASSES = {"text": "What it says of the text", "span": "Where the answer starts and ends"}
+_OF_CLASSES = {
+    "text": "What it says of the text",
+    "span": "Where the answer starts and ends",
+    "choice": "Which text it chooses",
+}
 
 
 def prediction_title(ran: Ran, position: int, head: ClassHead | None = None) -> str:

@@ -78,7 +78,7 @@ class BarList(RowsWidget):
         self._groups = tuple(groups)
         self._rows = tuple(row for group in self._groups for row in group.rows)
         self._keep_items()
-        summary = (f"{row.label.strip()} {row.text}" for row in self._rows[:10])
+        summary = (f"{row.label.strip()} {row.text}" for group in self._groups for row in group.rows[:10])
         self.setAccessibleDescription(", ".join(summary))
         self._look_changed()
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from explorer.panels.next_token.bar_list import BarGroup, BarRow
 from explorer.widgets.number_text import percent_text, value_text
+from models.protocol.batch import Batch
 from models.protocol.classes import ClassesView
 from models.protocol.running import Ran
 from models.protocol.values import Candidate, ClassHead
@@ -16,6 +18,8 @@ _TITLES = {
     ("text", "sigmoid"): "Classes, each for itself",
     ("text", "number"): "Score",
     ("token", "softmax"): "Label of each token",
+    ("token", "sigmoid"): "Each token: replaced or not",
+    ("choice", "softmax"): "Choices",
     ("span", "softmax"): "Answer",
 }
 _OF_SHARES = {
@@ -33,6 +37,12 @@ def class_title(head: ClassHead) -> str:
 def class_subtitle(head: ClassHead, view: ClassesView, ran: Ran) -> str:
     if head.of == "span":
         return f"softmax over the tokens · {_span(view, ran)}"
+    if head.of == "choice":
+        if len(view.classes) == 1:
+            return "one choice has a share of 1, whatever its logit: add others with “+ Choice”"
+        return f"softmax over the {len(view.classes)} texts, each read by itself"
+    if head.otherwise:
+        return "sigmoid of each token's logit"
     whole = "the text as a whole" if head.of == "text" else f"{len(ran.tokens)} tokens"
     return f"{whole} · {_OF_SHARES[head.scale]}"
 
@@ -45,7 +55,12 @@ def class_groups(head: ClassHead, view: ClassesView, ran: Ran) -> list[BarGroup]
             BarGroup("Ends at", tuple(_end_row(end) for end in view.ends)),
         ]
     size = max((abs(c.logit) for c in view.classes), default=0.0) or 1.0
-    classes = tuple(_class_row(candidate, size) for candidate in view.classes)
+    is_choice = head.of == "choice" and len(view.classes) > 1
+    classes = tuple(_class_row(candidate, size, is_choice) for candidate in view.classes)
+    if head.of == "choice":
+        shown = ran.inputs.prompt.shown if isinstance(ran.inputs.prompt, Batch) else 0
+        marked = zip(view.classes, classes, strict=True)
+        return [BarGroup("", tuple(replace(row, emphasis=candidate.id == shown) for candidate, row in marked))]
     if head.of == "text":
         return [BarGroup("", classes)]
     position = view.request.position
@@ -74,17 +89,24 @@ def _span(view: ClassesView, ran: Ran) -> str:
     return f"likeliest from “{words[0]}” to “{words[-1]}”"
 
 
-def _class_row(candidate: Candidate, size: float) -> BarRow:
+def class_row(candidate: Candidate) -> BarRow:
+    """The bar of one class, of shares."""
+    return _class_row(candidate, 1.0)
+
+
+def _class_row(candidate: Candidate, size: float, is_choice: bool = False) -> BarRow:
     logit = value_text(candidate.logit)
     if math.isnan(candidate.probability):
         return BarRow(candidate.label, abs(candidate.logit) / size, logit, tooltip=_tooltip(candidate), acts=False)
+    was = "" if candidate.before is None else f", was {percent_text(candidate.before)}"
     return BarRow(
         candidate.label,
         candidate.probability,
-        percent_text(candidate.probability),
+        percent_text(candidate.probability) + was,
+        before=candidate.before,
         detail=f"logit {logit}",
-        tooltip=_tooltip(candidate),
-        acts=False,
+        tooltip=_tooltip(candidate) + (". Click shows this text" if is_choice else ""),
+        acts=is_choice,
     )
 
 

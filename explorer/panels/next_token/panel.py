@@ -9,14 +9,15 @@ from PySide6.QtWidgets import QComboBox, QFrame, QScrollArea, QWidget
 
 from explorer.panels.base import Panel
 from explorer.panels.next_token.bar_list import BarGroup, BarList, BarRow
-from explorer.panels.next_token.class_bars import class_groups, class_subtitle, class_title, position_of_row
+from explorer.panels.next_token.class_bars import class_groups, class_row, class_subtitle, class_title, position_of_row
 from explorer.panels.next_token.vector_bars import NO_VECTOR, vector_heading, vector_rows, vector_subtitle
 from explorer.panels.predicted import class_head, has_words, is_body, is_masked, names_pictures, wanted_prediction
 from explorer.panels.selected_head import predicting_position
 from explorer.session.hover import Hover
-from explorer.session.intents import AskStep, SelectQuery
+from explorer.session.intents import AskStep, SelectQuery, ShowText
 from explorer.session.session import Session
 from explorer.session.state import State
+from explorer.session.texts import texts_of
 from explorer.widgets.card import Card
 from explorer.widgets.number_text import MINUS, percent_text
 from explorer.widgets.token_text import byte_note, piece_note
@@ -30,6 +31,7 @@ from models.protocol.values import Candidate, CheckpointInfo, ClassHead, Predict
 
 _EMPTY = "The model's likeliest tokens appear here when it has run."
 _CLASSES_COME = "What the model says of the text appears here when it has run."
+_OF_PAIR = "The second text, after the first"
 _CLASSLESS = "This model gives vectors, not classes: it has no output head."
 
 
@@ -95,13 +97,17 @@ class NextTokenPanel(Panel):
             return
         told = _writes(state, ran, masked)
         groups = [_group(prediction, ran, masked, told) for prediction in view.predictions]
+        if view.pair:
+            groups.append(BarGroup(_OF_PAIR, tuple(class_row(candidate) for candidate in view.pair)))
         if len(groups) == 1:
             self.bars.set_rows(groups[0].rows)  # its heading stands in the card's title
         else:
             self.bars.set_groups(groups)
         is_compared = any(row.before is not None for group in groups for row in group.rows)
         outlined = " · outlined: before the change" if is_compared else ""
-        self.card.set_subtitle(_subtitle(view.predictions, ran, masked) + outlined)
+        has_heading = len(groups) > len(view.predictions)  # beside what is said of the second text
+        said = "" if has_heading else _subtitle(view.predictions, ran, masked)
+        self.card.set_subtitle((said + outlined).lstrip(" ·"))
 
     def _render_classes(self, head: ClassHead, state: State) -> None:
         view, ran = state.results.of(ClassesView), state.ran
@@ -148,12 +154,18 @@ class NextTokenPanel(Panel):
         if view is None or ran is None or not state.up_to_date or view.request.run != ran.run:
             return
         rows = [(prediction, candidate) for prediction in view.predictions for candidate in listed(prediction)]
+        if row >= len(rows):
+            return  # of two texts: a class is not written
         prediction, candidate = rows[row]
         place = prediction.position if is_masked(state) else None
         self.dispatch(AskStep(replace(into_input(ran.inputs), forced=candidate.id, place=place)))
 
     def _select(self, row: int) -> None:
         head, view = class_head(self.session.state), self.session.state.results.of(ClassesView)
+        if view is not None and view.is_choice:
+            if len(texts_of(self.session.state.document)) == len(view.classes):
+                self.dispatch(ShowText(view.classes[row].id))
+            return
         place = None if head is None or view is None else position_of_row(head, view, row)
         if place is not None:
             self.dispatch(SelectQuery(place))

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 from PySide6.QtWidgets import QLabel
 
 from explorer.panels.cell.panel import CellPanel
@@ -14,7 +16,7 @@ from explorer.panels.decoding.sentences import CLASSIFIES
 from explorer.panels.mask_scale.panel import MaskScalePanel
 from explorer.panels.next_token.panel import NextTokenPanel
 from explorer.session.intents import OpenCheckpoint, PutIntervention, SetPair, SetSecond
-from explorer.widgets.number_text import value_text
+from explorer.widgets.number_text import percent_text, value_text
 from explorer.window.window import MainWindow
 from models import open_checkpoint, run
 from models.files.catalogue import WEIGHTS, read_card
@@ -88,6 +90,74 @@ def test_a_tagger_has_a_line_a_token_and_labels_on_the_strip(window: MainWindow,
     panel.bars.row_activated.emit(len(model.config.id2label) + 2)  # the third token's line
     settle(window)
     assert window.session.state.selection.query == 2
+
+
+def test_a_discriminator_says_of_each_token_whether_it_was_replaced(window: MainWindow, folders: Path) -> None:
+    model = open_checkpoint(opened(window, folders, "electra_discriminator"))
+    assert title(window) == "Each token: replaced or not"
+    logits = run(model, EXAMPLE).logits[:, 0]
+    assert [chip.tag for chip in window.input.strip._tokens] == ["replaced" if z > 0 else "original" for z in logits]
+    selected = window.session.state.selection.query
+    assert bars(window).startswith(f"replaced {percent_text(1 / (1 + np.exp(-float(logits[selected]))))}, ")
+    window.dock_host.raise_panel("decoding")
+    settle(window)
+    assert CLASSIFIES in said(panel_of(window, DecodingPanel))
+
+
+def test_a_model_that_chooses_takes_the_texts_as_choices(window: MainWindow, folders: Path) -> None:
+    model = open_checkpoint(opened(window, folders, "bert_choice"))
+    assert title(window) == "Choices"
+    assert "“+ Choice” adds another" in window.input.remark.text()
+    first, choices = "Tom and Anna went to the park.", ["They ran.", "It was a fish in the sea.", "No."]
+    window.session.dispatch(SetPair(Pair(first, choices[0])))
+    settle(window)
+    assert window.input.batch.add.text() == "+ Choice"
+    for choice in choices[1:]:
+        window.input.batch.add_text()
+        window.input.pair.text.edited.emit(choice)
+        settle(window)
+    assert window.input.text.text() == first  # each choice begins with the same text
+
+    def shares() -> list[str]:
+        logits = run(model, [(window.input.text.text(), choice) for choice in choices])[0].logits[0]
+        parts = torch.tensor(logits).double().softmax(-1)
+        return [f"{i + 1}: {choices[i]} {percent_text(float(parts[i]))}" for i in np.argsort(-logits)]
+
+    settle(window)
+    assert bars(window) == ", ".join(shares())
+    window.input.text.edited.emit("Tom sat at home.")  # the first text of all of them
+    settle(window)
+    assert bars(window) == ", ".join(shares())
+    panel = panel_of(window, NextTokenPanel)
+    place = next(i for i, line in enumerate(shares()) if line.startswith("2: "))
+    panel.bars.row_activated.emit(place)
+    settle(window)
+    assert window.input.pair.text.text() == choices[1]
+    window.dock_host.raise_panel("masks")
+    window.session.dispatch(PutIntervention(Mask("causal")))
+    settle(window)
+    masks = panel_of(window, MaskScalePanel)
+    wait_until(lambda: "2: It was a fish" in masks.effect.bars.accessibleDescription())
+    assert masks.effect.next_title.text() == "Which text it chooses"
+    back_to_start(window)
+
+
+def test_next_says_what_a_second_head_makes_of_two_texts(window: MainWindow, folders: Path) -> None:
+    model = open_checkpoint(opened(window, folders, "bert_pretrained"))
+    assert title(window) == "Masked tokens"
+    assert "is next" not in bars(window)  # of one text it says nothing
+    pair = Pair("Tom and Anna went to the park.", "They ran.")
+    window.session.dispatch(SetPair(pair))
+    settle(window)
+    logits = run(model, (pair.first, pair.second)).pair_logits
+    assert logits is not None
+    for label, share in zip(("is next", "is not next"), logits.double().softmax(-1).tolist(), strict=True):
+        assert f"{label} {percent_text(share)}" in bars(window)
+    text, panel = window.session.state.document.prompt, panel_of(window, NextTokenPanel)
+    panel.bars.row_activated.emit(len(panel.bars._rows) - 1)  # a class is not written
+    settle(window)
+    assert window.session.state.document.prompt == text
+    back_to_start(window)
 
 
 def test_an_answerer_names_start_and_end(window: MainWindow, folders: Path) -> None:

@@ -252,7 +252,7 @@ def test_an_effect_on_a_class_is_the_change_with_the_divisor_held(model_of, name
     model = model_of(name)
     trace = traced(model)
     query, last = len(trace.tokens) - 1, trace.sites[-1]
-    head = model.class_projection
+    head = next(child for part, child in model.module.named_children() if part in ("score", "classifier"))
     final = trace.residual["decoder"][-1][query].double()
     norm = model.module.get_submodule("transformer.ln_f" if name.startswith("gpt2") else "model.norm")
     is_rms = not isinstance(norm, torch.nn.LayerNorm)
