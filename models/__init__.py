@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from models.protocol.interventions import Mask as Mask
     from models.protocol.interventions import Positions as Positions
     from models.protocol.interventions import Scale as Scale
+    from models.protocol.roles import HeadQuestion as HeadQuestion
     from models.protocol.skip import Skip as Skip
+    from models.roles.roles import head_roles as head_roles
+    from models.roles.which_heads import which_heads as which_heads
     from models.views.export import save_weights as save_weights
     from models.views.saved_weights import load_weights as load_weights
 
@@ -38,6 +41,7 @@ _HOMES = {
     "Adapter": "models.protocol.interventions",
     "Batch": "models.protocol.batch",
     "Chat": "models.protocol.chat",
+    "HeadQuestion": "models.protocol.roles",
     "Mask": "models.protocol.interventions",
     "Pair": "models.protocol.chat",
     "Positions": "models.protocol.interventions",
@@ -48,6 +52,8 @@ _HOMES = {
     "open_checkpoint": "models.opening.open",
     "run": "models.forward.run",
     "decode": "models.decoding.decode",
+    "head_roles": "models.roles.roles",
+    "which_heads": "models.roles.which_heads",
     "save_weights": "models.views.export",
     "load_weights": "models.views.saved_weights",
     "Trace": "models.forward.trace",
@@ -55,8 +61,18 @@ _HOMES = {
 }
 
 __all__ = [
-    *("Adapter", "Batch", "Chat", "Mask", "Model", "Pair", "Positions", "Scale", "Skip", "Trace"),
-    *("adopt", "attend", "decode", "load_weights", "open_checkpoint", "run", "save_weights"),
+    *("Adapter", "Batch", "Chat", "HeadQuestion", "Mask", "Model", "Pair", "Positions", "Scale", "Skip", "Trace"),
+    *(
+        "adopt",
+        "attend",
+        "decode",
+        "head_roles",
+        "load_weights",
+        "open_checkpoint",
+        "run",
+        "save_weights",
+        "which_heads",
+    ),
 ]
 
 

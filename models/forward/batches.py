@@ -45,11 +45,20 @@ def encode_batch(model: Model, batch: Batch, target: Targets = None) -> tuple[En
         _alone(model, batch, place, text, written)
         for place, (text, written) in enumerate(zip(batch.texts, targets_of(batch, target), strict=True), 1)
     ]
+    return joined(model, alone, batch.padding)
+
+
+def joined(model: Model, alone: Sequence[Encoded], side: PaddingSide = "right") -> tuple[Encoded, ...]:
+    """Texts that were encoded one by one, as rows of one batch; all hold the same inputs, (texts, tokens).
+
+    Raises:
+        InputError: the model cannot hide padding, or all of them together are too long for it.
+    """
     if "attention_mask" not in alone[0].inputs:
         raise InputError(f"{model.info.name} takes no attention mask, so padding cannot be hidden: run one text alone.")
     longest = max(max(len(one.tokens), len(one.source)) for one in alone)
     _check_size(model, len(alone), longest)
-    inputs = _padded_inputs(model, [one.inputs for one in alone], batch.padding)
+    inputs = _padded_inputs(model, [one.inputs for one in alone], side)
     decoded = max(len(one.tokens) for one in alone)
     read = max(len(one.source) for one in alone)
     filler = _filler(model, pad_id(model))
@@ -58,8 +67,8 @@ def encode_batch(model: Model, batch: Batch, target: Targets = None) -> tuple[En
         replace(
             one,
             inputs=inputs,
-            tokens=_filled(one.tokens, decoded, written_filler, batch.padding),
-            source=_filled(one.source, read, filler, batch.padding),
+            tokens=_filled(one.tokens, decoded, written_filler, side),
+            source=_filled(one.source, read, filler, side),
             row=row,
         )
         for row, one in enumerate(alone)

@@ -1,0 +1,90 @@
+"""How attention goes with distance: its mean at each, and how much of a map distance alone explains."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from models.protocol.values import SeenPicture
+
+
+class ByDistance:
+    """Weights of one site, added up by their distance class; only rows that see more than one key count.
+
+    With v the visible cells of class d(v), the share of the map that distance explains is
+
+        R^2 = 1 - sum_v (w_v - mean of class d(v))^2 / sum_v (w_v - mean of all)^2
+
+    which is 1 for a head whose weights depend on distance alone, and 0 for one with which distance has nothing to do.
+    """
+
+    def __init__(self, heads: int, classes: int = 1) -> None:
+        self.sums = np.zeros((heads, classes))
+        self.counts = np.zeros(classes)
+        self.squares = np.zeros(heads)
+
+    def add(self, w: Tensor, visible: Tensor, real: Tensor, classes: Tensor) -> None:
+        """Weights (texts, heads, rows, keys), what is visible (texts, heads or 1, rows, keys), (texts, rows) and
+        (rows, keys) long: the class of each cell, from 0; cells of class -1 are left out."""
+        seen = visible.any(dim=1)  # (texts, rows, keys)
+        cells = seen & ((seen.sum(dim=-1) > 1) & real)[..., None] & (classes >= 0)
+        factors = cells.float()
+        heads = w.shape[1]
+        kept = w * factors[:, None]
+        squares = torch.einsum("bhqk,bhqk->h", kept, w)
+        summed = kept.sum(dim=0).flatten(1).double().cpu()  # (heads, rows * keys)
+        counted = factors.sum(dim=0).flatten().double().cpu()
+        places = classes.flatten().clamp(min=0).cpu()
+        most = max(int(places.max()) + 1, self.sums.shape[1])
+        if most > self.sums.shape[1]:
+            more = most - self.sums.shape[1]
+            self.sums, self.counts = np.pad(self.sums, ((0, 0), (0, more))), np.pad(self.counts, (0, more))
+        self.sums += torch.zeros(heads, most, dtype=torch.double).index_add_(1, places, summed).numpy()
+        self.counts += torch.zeros(most, dtype=torch.double).index_add_(0, places, counted).numpy()
+        self.squares += squares.double().cpu().numpy()
+
+    @property
+    def means(self) -> np.ndarray:
+        """(heads, classes) float64, NaN of a class without cells."""
+        there = self.counts > 0
+        return np.divide(self.sums, self.counts, where=there, out=np.full_like(self.sums, np.nan))
+
+    @property
+    def explained(self) -> np.ndarray:
+        """(heads,) R^2; NaN where the map is as even as can be, or there is none."""
+        there = self.counts > 0
+        cells = self.counts.sum()
+        if not cells:
+            return np.full(len(self.sums), np.nan)
+        whole = self.sums.sum(axis=1) ** 2 / cells
+        between = (self.sums[:, there] ** 2 / self.counts[there]).sum(axis=1) - whole
+        total = self.squares - whole
+        flat = total <= 1e-12 * np.maximum(self.squares, 1e-300)
+        return np.where(flat, np.nan, np.clip(between / np.where(flat, 1.0, total), 0.0, 1.0))
+
+
+def offsets(rows: slice, keys: slice, device: torch.device) -> Tensor:
+    """Of each cell query - key as a class: 0, 1, 2 stand for 0, 1, -1, and so on. (rows, keys) long."""
+    back = torch.arange(rows.start, rows.stop, device=device)[:, None] - torch.arange(
+        keys.start, keys.stop, device=device
+    )
+    return torch.where(back > 0, 2 * back - 1, -2 * back)
+
+
+def offset_of(place: int) -> int:
+    """query - key of a class of `offsets`."""
+    return (place + 1) // 2 if place % 2 else -place // 2
+
+
+def patch_offsets(picture: SeenPicture, count: int, device: torch.device) -> Tensor:
+    """As `offsets` in two dimensions: (tokens, tokens) long, -1 where one is no patch."""
+    classes = torch.full((count, count), -1, dtype=torch.long, device=device)
+    rows, columns, first = picture.rows, picture.columns, picture.first
+    place = torch.arange(rows * columns, device=device)
+    down, right = place // columns, place % columns
+    apart_down = down[:, None] - down + rows - 1
+    apart_right = right[:, None] - right + columns - 1
+    last = first + rows * columns
+    classes[first:last, first:last] = apart_down * (2 * columns - 1) + apart_right
+    return classes
