@@ -16,6 +16,7 @@ from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.settings import Settings
 from explorer.theme import Theme
+from explorer.widgets.in_front import open_in_front
 from models.protocol.describing import Described, DescribeRequest
 
 
@@ -54,7 +55,7 @@ class Chooser(QObject):
         dialog.recent_changed.connect(self._on_recent)
         dialog.offline_changed.connect(lambda on: setattr(self._settings, "offline", on))
         dialog.finished.connect(self._on_finished)
-        dialog.open()
+        open_in_front(dialog)
         dialog.start(self._session.state.document.checkpoint)
 
     def set_theme(self, theme: Theme) -> None:

@@ -9,7 +9,6 @@ from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeyEvent
 from PySide6.QtWidgets import (
     QDialog,
-    QFileDialog,
     QHBoxLayout,
     QProgressBar,
     QPushButton,
@@ -25,6 +24,7 @@ from explorer.chooser.gguf_list import GgufList
 from explorer.chooser.hub_box import HubBox
 from explorer.chooser.hub_client import HubClient
 from explorer.theme import Theme
+from explorer.widgets import asking
 from explorer.widgets.card import Card
 from explorer.widgets.elided_label import ElidedLabel
 from explorer.widgets.page import wrapped
@@ -169,12 +169,12 @@ class CheckpointDialog(QDialog):
         self.choices.setFocus()
 
     def browse_folder(self) -> None:
-        chosen = QFileDialog.getExistingDirectory(self, "Choose a checkpoint's folder", self._folder)
+        chosen = asking.folder(self, "Choose a checkpoint's folder", self._folder)
         if chosen:
             self.add(chosen)
 
     def browse_file(self) -> None:
-        chosen, _ = QFileDialog.getOpenFileName(self, "Choose a GGUF file", self._folder, GGUF_FILTER)
+        chosen = asking.file_to_open(self, "Choose a GGUF file", self._folder, GGUF_FILTER)
         if chosen:
             self.add(chosen)
 

@@ -6,7 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
+from PySide6.QtWidgets import QMessageBox, QWidget
+
+from explorer.widgets import asking
+from explorer.widgets.in_front import answer_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,20 +58,15 @@ def ask_where_to_save(
     filters = {kind.filter: kind for kind in kinds}
     chosen = kinds[0]
     while True:
-        typed, shown = QFileDialog.getSaveFileName(
-            parent,
-            title,
-            suggested,
-            ";;".join(filters),
-            chosen.filter,
-            QFileDialog.Option.DontConfirmOverwrite,
-        )
+        typed, shown = asking.file_to_save(parent, title, suggested, ";;".join(filters), chosen.filter)
         if not typed:
             return None
         chosen = filters.get(shown, chosen)
         path = named(Path(typed), chosen) if named is not None else with_ending(Path(typed), kinds, chosen)
         if not path.exists() or may_replace(parent, title, path):
             return path
+        if not parent.isVisible():  # its window was closed
+            return None
         suggested = str(path)
 
 
@@ -80,7 +78,5 @@ def may_replace(parent: QWidget, title: str, path: Path) -> bool:
     keep = box.addButton("Keep it", QMessageBox.ButtonRole.RejectRole)
     box.setDefaultButton(keep)
     box.setEscapeButton(keep)
-    box.exec()
-    replaced: bool = box.clickedButton() is replace
-    box.deleteLater()
-    return replaced
+    answer_of(box)
+    return box.clickedButton() is replace

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
+from PySide6.QtWidgets import QMessageBox, QWidget
 
 from explorer.session.session_check import Checked
+from explorer.widgets import asking
 
 
 class CheckpointQuestion(QMessageBox):
@@ -58,6 +59,5 @@ class CheckpointQuestion(QMessageBox):
         beside = Path(reference).parent
         folder = str(beside) if beside.is_dir() and Path(reference).is_absolute() else str(Path.home())
         if reference.lower().endswith(".gguf") or any(name.lower().endswith(".gguf") for name in files):
-            path, _ = QFileDialog.getOpenFileName(parent, "Where is the checkpoint?", folder, "GGUF files (*.gguf)")
-            return path
-        return QFileDialog.getExistingDirectory(parent, "Where is the checkpoint's folder?", folder)
+            return asking.file_to_open(parent, "Where is the checkpoint?", folder, "GGUF files (*.gguf)")
+        return asking.folder(parent, "Where is the checkpoint's folder?", folder)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QEvent
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QWidget
 
 from explorer.session.intents import AddTexts, OpenCheckpoint, SetPicture, Show
 from explorer.session.session import Session
 from explorer.session.state import Notice
+from explorer.widgets import asking
 from explorer.widgets.save_dialog import Kind, ask_where_to_save
 from models.files.text_lines import read_lines
 from models.files.weights_path import weights_path
@@ -34,13 +35,13 @@ class FileDialogs:
         from models.files.sample_pictures import SUFFIXES
 
         endings = " ".join(f"*{suffix}" for suffix in sorted(SUFFIXES))
-        path, _ = QFileDialog.getOpenFileName(self._window, "Open a picture", folder, f"Pictures ({endings})")
+        path = asking.file_to_open(self._window, "Open a picture", folder, f"Pictures ({endings})")
         if path:
             self.look_at(path)
 
     def open_texts(self) -> None:
         """Let the person choose a file whose lines are run together."""
-        path, _ = QFileDialog.getOpenFileName(self._window, "Open a file of lines", "", "Text (*.txt);;All files (*)")
+        path = asking.file_to_open(self._window, "Open a file of lines", "", "Text (*.txt);;All files (*)")
         if not path:
             return
         try:

@@ -6,9 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QDialog,
     QHBoxLayout,
-    QInputDialog,
     QLabel,
-    QLineEdit,
     QListWidget,
     QPushButton,
     QVBoxLayout,
@@ -18,6 +16,7 @@ from PySide6.QtWidgets import (
 from explorer.session.intents import Show
 from explorer.session.state import Notice
 from explorer.session.text_limits import MOST_CHARACTERS
+from explorer.widgets import asking
 from explorer.widgets.notes_field import NotesField
 from explorer.window.sessions import Sessions
 
@@ -98,10 +97,8 @@ class NotesWindow(QDialog):
 
     def _rename(self) -> None:
         row = self.list.currentRow()
-        name, is_given = QInputDialog.getText(
-            self, "Rename the state", "Its name:", QLineEdit.EchoMode.Normal, self._states.kept.states[row].name
-        )
-        if is_given:
+        name = asking.line(self, "Rename the state", "Its name:", self._states.kept.states[row].name)
+        if name is not None:
             try:
                 self._states.rename(row, name)
             except ValueError as error:

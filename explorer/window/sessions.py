@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from PySide6.QtCore import QObject, QTimer, Signal
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QWidget
 
 from explorer.compute.background import Background
 from explorer.session import session_check
@@ -18,6 +18,8 @@ from explorer.session.kept import ENDING, Extra, KeptState, Screen, SessionFile
 from explorer.session.session_check import Checked
 from explorer.session.state import Document, Notice, State
 from explorer.session.states import States
+from explorer.widgets import asking
+from explorer.widgets.in_front import open_in_front
 from explorer.widgets.save_dialog import Kind, ask_where_to_save
 from explorer.window.checkpoint_question import CheckpointQuestion
 from explorer.window.contents import Contents
@@ -136,7 +138,7 @@ class Sessions(QObject):
     def open(self) -> None:
         """Let the person go back to a session that was saved. A file that is no session changes nothing."""
         folder = str(self.path.parent) if self.path is not None else ""
-        path, _ = QFileDialog.getOpenFileName(self._window, "Open a session", folder, OPENED)
+        path = asking.file_to_open(self._window, "Open a session", folder, OPENED)
         if path:
             self.open_path(Path(path))
 
@@ -221,7 +223,7 @@ class Sessions(QObject):
         )
         if failed is not None:
             question.left.connect(failed)
-        question.open()
+        open_in_front(question)
 
     def _look_there(
         self, state: KeptState, place: str, opened: Callable[[], object], failed: Callable[[], None] | None

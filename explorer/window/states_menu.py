@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
-from PySide6.QtWidgets import QInputDialog, QLineEdit, QMenu, QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from explorer.session.intents import Show
 from explorer.session.state import Notice
+from explorer.widgets import asking
 from explorer.widgets.token_text import shortened
 from explorer.window.sessions import Sessions
 
@@ -37,14 +38,9 @@ class StatesMenu:
     def keep(self) -> None:
         """Ask for a name, and keep what is on screen under it."""
         suggested = f"State {len(self._sessions.states.kept.states) + 1}"
-        name, is_given = QInputDialog.getText(
-            self._window,
-            "Keep this state",
-            "Keep all that is on screen, to go back to it from the States menu.\nIts name:",
-            QLineEdit.EchoMode.Normal,
-            suggested,
-        )
-        if is_given:
+        told = "Keep all that is on screen, to go back to it from the States menu.\nIts name:"
+        name = asking.line(self._window, "Keep this state", told, suggested)
+        if name is not None:
             self._say_refusal(partial(self._sessions.keep, name))
 
     def renew(self) -> None:

@@ -8,11 +8,15 @@ from typing import TypeVar
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QMessageBox, QWidget
+from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QLineEdit, QMessageBox, QWidget
 
 DialogT = TypeVar("DialogT", bound=QWidget)
 
 MOST_LOOKS = 2000
+
+
+def open_dialogs() -> list[QDialog]:
+    return [widget for widget in QApplication.topLevelWidgets() if isinstance(widget, QDialog) and widget.isVisible()]
 
 
 @contextmanager
@@ -27,13 +31,14 @@ def answering(*answers: Callable[[QWidget], None]) -> Iterator[list[str]]:
     def look() -> None:
         nonlocal looks
         looks += 1
-        dialog = QApplication.activeModalWidget()
-        if dialog is not None and (not answered or dialog is not answered[-1]) and waiting:
+        dialog = next((dialog for dialog in open_dialogs() if dialog not in answered), None)
+        if dialog is not None and waiting:
             answered.append(dialog)
             said.append(dialog.text() if isinstance(dialog, QMessageBox) else dialog.windowTitle())
             waiting.pop(0)(dialog)
-        elif looks > MOST_LOOKS and dialog is not None:
-            dialog.close()  # nobody answers it: the test fails below instead of waiting for ever
+        elif looks > MOST_LOOKS:
+            for dialog in open_dialogs():
+                dialog.reject()  # nobody answers it: the test fails below instead of waiting for ever
 
     timer = QTimer()
     timer.timeout.connect(look)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import psutil
@@ -20,6 +21,7 @@ from PySide6.QtWidgets import QApplication
 from explorer import app
 from explorer.session import intents
 from explorer.window import window as windows
+from tests.explorer.answering import open_dialogs
 
 OUT = sys.stdout
 POLL = 1  # ms
@@ -113,7 +115,20 @@ def keys(window: Driven, text: str) -> None:
         QApplication.processEvents()
 
 
-TOOLS = {"intents": intents, "QTest": QTest, "Qt": Qt, "memory": memory, "keys": keys}
+def later(work: Callable[[], object]) -> None:
+    """Do it when the answer has left: what opens a dialog may come back only when that is closed."""
+    QTimer.singleShot(0, work)
+
+
+TOOLS = {
+    "intents": intents,
+    "QTest": QTest,
+    "Qt": Qt,
+    "memory": memory,
+    "keys": keys,
+    "later": later,
+    "open_dialogs": open_dialogs,
+}
 
 
 if __name__ == "__main__":

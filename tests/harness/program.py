@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 120.0  # s: an import of torch on a busy machine
+PATIENCE = 40.0  # s: an import of torch on a busy machine
 _NOISE = "This plugin does not support"
 
 
@@ -105,6 +105,10 @@ class Program:
         self.tell("window.close()")
         self.process.wait(PATIENCE)
         assert self.process.returncode == 0
+
+    def ended(self) -> int:
+        """Wait until it has ended by itself; its exit code."""
+        return self.process.wait(PATIENCE)
 
     def complaints(self) -> list[str]:
         """What it wrote to standard error."""

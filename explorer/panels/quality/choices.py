@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QCheckBox, QFileDialog, QLabel, QWidget
+from PySide6.QtWidgets import QCheckBox, QLabel, QWidget
 
 from explorer.paths import resource
+from explorer.widgets import asking
 from explorer.widgets.flow_layout import FlowLayout
 from explorer.widgets.segments import Segments
 from explorer.widgets.token_text import shortened
@@ -89,7 +90,7 @@ class QualityChoices(QWidget):
 
     def _on_sentences(self, choice: int) -> None:
         if choice == FILE:
-            path, _ = QFileDialog.getOpenFileName(self, "Open a file of sentence pairs", self._file, _FILTER)
+            path = asking.file_to_open(self, "Open a file of sentence pairs", self._file, _FILTER)
             self._file = path or self._file
         else:
             self._file = ""

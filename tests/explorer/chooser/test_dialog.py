@@ -9,11 +9,12 @@ import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QLabel
+from PySide6.QtWidgets import QApplication, QDialog, QLabel
 
 from explorer import theme as themes
 from explorer.chooser.dialog import CheckpointDialog
 from explorer.theme import DARK, LIGHT
+from explorer.widgets import asking
 from models.files.catalogue import SHIPPED
 from models.protocol.hub import FetchRequest
 from tests.explorer.chooser.desk import Desk, opened_desk
@@ -156,13 +157,13 @@ def test_removing_and_clearing(desk):
 
 
 def test_browsing(desk, monkeypatch):
-    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: "")
+    monkeypatch.setattr(asking, "folder", lambda *_: "")
     QTest.mouseClick(desk.dialog.folder_button, Qt.MouseButton.LeftButton)
     assert len(desk.asked) == 1
-    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: "/models/new one")
+    monkeypatch.setattr(asking, "folder", lambda *_: "/models/new one")
     QTest.mouseClick(desk.dialog.folder_button, Qt.MouseButton.LeftButton)
     assert desk.asked[-1] == ("/models/new one", None)
-    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: ("/models/b.gguf", ""))
+    monkeypatch.setattr(asking, "file_to_open", lambda *_: "/models/b.gguf")
     QTest.mouseClick(desk.dialog.file_button, Qt.MouseButton.LeftButton)
     assert desk.asked[-1] == ("/models/b.gguf", None)
     assert entries(desk)[:3] == ["Just chosen", "models/b.gguf", "models/new one"]

@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QFileDialog
 
 from explorer.session import attn, files
 from explorer.session.intents import ClearInterventions, PutIntervention, SelectCell, SetText, SetView
 from explorer.session.state import Document
+from explorer.widgets import asking
 from explorer.window.window import MainWindow
 from models.protocol.interventions import Mask, Scale
 from models.protocol.values import SiteRef
@@ -26,8 +26,8 @@ SCALE = Scale(0.5, site=SiteRef("decoder", 5), head=5)
 def path(window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The file that both dialogs give back. The window has none so far, and no states."""
     chosen = tmp_path / "session.attn"
-    for name in ("getSaveFileName", "getOpenFileName"):
-        monkeypatch.setattr(QFileDialog, name, lambda *_: (str(chosen), ""))
+    monkeypatch.setattr(asking, "file_to_save", lambda *_: (str(chosen), ""))
+    monkeypatch.setattr(asking, "file_to_open", lambda *_: str(chosen))
     forget(window)
     return chosen
 
@@ -92,7 +92,7 @@ def test_save_goes_to_the_open_file_and_the_title_says_which(window, path, monke
     assert not window.isWindowModified()
     window.session.dispatch(SetText("Anna went home."))
     assert window.isWindowModified()
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: pytest.fail("nobody has to be asked"))
+    monkeypatch.setattr(asking, "file_to_save", lambda *_: pytest.fail("nobody has to be asked"))
     settle(window)
     save(window)
     assert not window.isWindowModified()
@@ -102,7 +102,7 @@ def test_save_goes_to_the_open_file_and_the_title_says_which(window, path, monke
 def test_a_name_without_its_ending_replaces_nothing_unasked(window, path, monkeypatch):
     (path.parent / "mine.attn").write_bytes(b"older")
     names = iter([(str(path.parent / "mine"), ""), ("", "")])
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: next(names))
+    monkeypatch.setattr(asking, "file_to_save", lambda *_: next(names))
     with answering(pressing("Keep it")) as said:
         window.menus["save_session"].trigger()
     assert said == ["mine.attn is there already."]
@@ -151,14 +151,14 @@ def test_one_whose_checkpoint_cannot_be_opened_changes_nothing(window, path):
 
 
 def test_a_folder_that_is_not_there_is_a_sentence(window, path, monkeypatch):
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path.parent / "no" / "a.attn"), ""))
+    monkeypatch.setattr(asking, "file_to_save", lambda *_: (str(path.parent / "no" / "a.attn"), ""))
     save(window)
     assert "could not be written" in window.session.state.notice.text
 
 
 def test_a_dialog_that_is_left_does_nothing(window, path, monkeypatch):
-    for name in ("getSaveFileName", "getOpenFileName"):
-        monkeypatch.setattr(QFileDialog, name, lambda *_: ("", ""))
+    monkeypatch.setattr(asking, "file_to_save", lambda *_: ("", ""))
+    monkeypatch.setattr(asking, "file_to_open", lambda *_: "")
     before = window.session.state
     window.menus["save_session"].trigger()
     window.menus["open_session"].trigger()

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
 from PySide6.QtGui import QDropEvent
-from PySide6.QtWidgets import QFileDialog, QMessageBox
+from PySide6.QtWidgets import QMessageBox
 
 from explorer.session import attn
 from explorer.session.intents import OpenCheckpoint, SelectCell, SetText
 from explorer.session.kept import Kept
+from explorer.widgets import asking
 from explorer.window.checkpoint_question import CheckpointQuestion
 from explorer.window.window import MainWindow
 from models.files.catalogue import WEIGHTS
@@ -96,7 +97,7 @@ def test_one_that_is_elsewhere_is_asked_for_by_name_and_hash(window, saved, mode
         f"which is not at {model}."
     )
     assert window.session.state.document == before
-    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(moved))
+    monkeypatch.setattr(asking, "folder", lambda *_: str(moved))
     press(box, "Choose where it is…")
     wait_until(lambda: window.session.state.document.checkpoint == str(moved))
     settle(window)

@@ -10,11 +10,11 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QFileDialog
 
 from explorer.panels.head_map.panel import HeadMapPanel
 from explorer.session.intents import OpenCheckpoint, RestoreDocument, SetChat, Show
 from explorer.session.state import Document
+from explorer.widgets import asking
 from explorer.window.window import MainWindow
 from models import open_checkpoint, run
 from models.protocol.atlas import AtlasView
@@ -163,7 +163,7 @@ def test_lines_that_were_copied_and_a_file_become_texts(window: MainWindow, tmp_
     assert window.session.state.notice is not None
     assert "What was copied has no line" in window.session.state.notice.text
     (tmp_path / "lines.txt").write_text("One.\nTwo.\n")
-    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(tmp_path / "lines.txt"), ""))
+    monkeypatch.setattr(asking, "file_to_open", lambda *_: str(tmp_path / "lines.txt"))
     _trigger(window, "Open a file of lines…")
     settle(window)
     assert prompt(window) == Batch((TEXTS[1], "One.", "Two."), "right", 1)

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QFileDialog
+from PySide6.QtWidgets import QApplication
 
 from explorer.panels.decoding.panel import DecodingPanel
 from explorer.panels.decoding.player_view import BRANCHES, CANDIDATES
 from explorer.session.decoding import Decoding
+from explorer.widgets import asking
 from explorer.window.window import MainWindow
 from tests.explorer.player_window import panel, pressed
 from tests.explorer.real_window import (
@@ -140,8 +141,8 @@ def test_a_session_file_brings_back_the_tree(window, monkeypatch, tmp_path: Path
     pressed(window, decode.view.transport.step_button)
     pressed(window, decode.view.transport.step_button)
     status, path = decode.view.status.text(), tmp_path / "branches.attn"
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
-    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(path), ""))
+    monkeypatch.setattr(asking, "file_to_save", lambda *_: (str(path), ""))
+    monkeypatch.setattr(asking, "file_to_open", lambda *_: str(path))
     window.menus["save_session"].trigger()
     wait(path.exists)
     saved = window.session.state.document

@@ -11,10 +11,10 @@ import pytest
 from huggingface_hub import constants
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QFileDialog
 
 from explorer.chooser.dialog import CheckpointDialog
 from explorer.session.intents import OpenCheckpoint
+from explorer.widgets import asking
 from explorer.window.window import MainWindow
 from models.files.catalogue import WEIGHTS
 from models.hub.engine import HubEngine
@@ -87,7 +87,7 @@ def test_another_shipped_one_by_keys_alone(window):
 def test_a_folder_that_can_not_be_opened_is_said_before_it_is_tried(window, tmp_path, monkeypatch):
     dialog = chooser(window)
     before = window.session.state
-    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(tmp_path))
+    monkeypatch.setattr(asking, "folder", lambda *_: str(tmp_path))
     QTest.mouseClick(dialog.folder_button, Qt.MouseButton.LeftButton)
     wait_until(dialog.view.refusal.isVisible)
     assert "no config.json" in dialog.view.text

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QFileDialog
 
 from explorer.panels.quality.choices import FILE, TRANSLATION
 from explorer.panels.quality.panel import QualityPanel
 from explorer.session.intents import OpenCheckpoint, SetText
+from explorer.widgets import asking
 from explorer.window.window import MainWindow
 from models.protocol.quality import QualityView
 from models.quality import measurement as quality
@@ -85,7 +85,7 @@ def test_stop(window, panel):
 def test_a_broken_file_is_a_sentence_and_the_next_run_works(window, panel, monkeypatch, tmp_path):
     path: Path = tmp_path / "notes.tsv"
     path.write_bytes("Go.\tVe.\nYes.\tSí.\n".encode("latin-1"))
-    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *args: (str(path), ""))
+    monkeypatch.setattr(asking, "file_to_open", lambda *args: str(path))
     press(panel.choices.task.button(TRANSLATION))
     press(panel.choices.sentences.button(FILE))
     press(panel.run)

@@ -11,13 +11,13 @@ from PIL import Image
 from PySide6.QtCore import QMimeData, QPointF, QSize, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QFileDialog
 
 from explorer.panels.head_map.panel import HeadMapPanel
 from explorer.panels.mask_scale.panel import MaskScalePanel
 from explorer.panels.next_token.panel import NextTokenPanel
 from explorer.panels.positions.panel import PositionsPanel
 from explorer.session.intents import OpenCheckpoint, SelectKey, SetPicture, Show
+from explorer.widgets import asking
 from explorer.widgets.number_text import value_text
 from explorer.window.window import MainWindow
 from models.protocol.head import HeadView
@@ -177,7 +177,7 @@ def test_what_was_squeezed_and_dropped_is_said(window, tmp_path):
 
 
 def test_a_file_is_opened(window, drawing, monkeypatch):
-    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(drawing), ""))
+    monkeypatch.setattr(asking, "file_to_open", lambda *_: str(drawing))
     QTest.mouseClick(window.input.picture.open_button, Qt.MouseButton.LeftButton)
     settle(window)
     assert window.session.state.ran.inputs.picture == str(drawing)

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QFileDialog, QScrollArea, QWidget
+from PySide6.QtWidgets import QScrollArea, QWidget
 
 from explorer.panels.quality.choices import DATES, FILE, OURS, TRANSLATION
 from explorer.panels.quality.panel import QualityPanel
 from explorer.panels.quality.words import BLEU, EXACT, LOG_P, account, conclusion, progress_text, table
 from explorer.session.state import Document, State
+from explorer.widgets import asking
 from models.protocol.loading import Loaded
 from models.protocol.quality import (
     QualityBin,
@@ -309,7 +310,7 @@ def test_a_recurrent_model_of_ones_own_joins_in(qtbot):
 
 def test_a_file_of_pairs_of_ones_own(panel, session, monkeypatch):
     chosen = ["/texts/spa-eng.zip"]
-    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *args: (chosen[0], ""))
+    monkeypatch.setattr(asking, "file_to_open", lambda *args: chosen[0])
     assert not panel.choices.held_out.isVisible()
     press(panel.choices.sentences.button(FILE))
     assert panel.choices.file_name.text() == "spa-eng.zip"
@@ -340,14 +341,14 @@ def test_a_failure_leaves_it_ready_to_run(panel, session):
 def test_the_table_is_saved_as_csv(panel, session, monkeypatch, tmp_path):
     measured(panel, session)
     path = tmp_path / "quality.csv"
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *args: (str(path), ""))
+    monkeypatch.setattr(asking, "file_to_save", lambda *args: (str(path), ""))
     press(panel.save)
     rows = [line.split(",") for line in path.read_text(encoding="utf-8").splitlines()]
     assert rows[0] == ["model", "from_words", "to_words", "sentences", "bleu", "exact", "log_probability"]
     assert rows[4] == ["recurrent-en-es-bottleneck", "11", "12", "2", "9.5000", "0", "-2.400000"]
     assert len(rows) == 5
     assert "is saved" in session.state.notice.text
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *args: (str(tmp_path / "no" / "where.csv"), ""))
+    monkeypatch.setattr(asking, "file_to_save", lambda *args: (str(tmp_path / "no" / "where.csv"), ""))
     press(panel.save)
     assert "could not be written" in session.state.notice.text
 
@@ -363,7 +364,7 @@ def test_a_disk_that_refuses_keeps_the_older_table(panel, session, monkeypatch, 
         small_disk.fill()
     else:
         small_disk.forbid_writing()
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *args: (str(path), ""))
+    monkeypatch.setattr(asking, "file_to_save", lambda *args: (str(path), ""))
     with answering(pressing("Replace")):
         press(panel.save)
     assert words in session.state.notice.text
