@@ -139,8 +139,7 @@ def _fill(window: MainWindow, faults: Faults, args: argparse.Namespace, sentence
         QApplication.exit(1)  # nobody is left with an empty window
         raise
     faults.found.connect(lambda fault: window.session.dispatch(Show(Notice("error", fault))))
-    gc.freeze()
-    gc.enable()
+    gc.freeze()  # it stays off: from now on the GUI thread alone looks for garbage (`explorer.compute.collector`)
     window.first_session = Path(args.session).expanduser() if args.session is not None else None
     start_for(window.session.state.document.checkpoint)
     window.start()

@@ -16,6 +16,7 @@ from explorer.compute.worker import open_engine
 from explorer.first_state import example_of
 from explorer.session.state import Document, State
 from explorer.window.window import MainWindow
+from models.files import collecting
 
 log = logging.getLogger(__name__)
 
@@ -24,6 +25,9 @@ _windows: set[MainWindow] = set()
 
 _applications: list[QApplication] = []
 """Ours, where there was none. Python must not let go of it."""
+
+_shells: list[Any] = []
+"""The shell that tells us of its cells."""
 
 
 def open(  # the name that a person writes: explorer.open(model, tokenizer)
@@ -98,12 +102,26 @@ def _application() -> bool:
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if shell is not None:
         shell.enable_gui("qt6")
+        if not _shells:
+            _shells.append(shell)
+            shell.events.register("pre_run_cell", _before_cell)
+            shell.events.register("post_run_cell", _after_cell)
     if QApplication.instance() is not None:
         return False
     application = QApplication(sys.argv[:1])
     application.setApplicationName("Attention Explorer")
     _applications.append(application)
     return shell is None
+
+
+def _before_cell(*_: object) -> None:
+    """While a cell runs Qt serves no events, and nothing of Qt's becomes garbage: Python may look for it again."""
+    collecting.collect()
+    collecting.give_back_for_a_while()
+
+
+def _after_cell(*_: object) -> None:
+    collecting.take_again()
 
 
 def _nothing() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
+from explorer.compute.collector import GarbageCollector
 from explorer.compute.mailbox import LOAD, Mailbox
 from explorer.compute.worker import EngineLike, Worker, open_engine
 from explorer.session.intents import Arrived, Busy
@@ -38,6 +39,7 @@ class Bridge(QObject):
         super().__init__(parent)
         self._mailbox = Mailbox()
         self._worker = Worker(self._mailbox, self._delivered.emit, engine_factory)
+        self._collector = GarbageCollector(self)
         self._started = False
         self._stopped = False
         self._unanswered: dict[Lane, tuple[int, float]] = {}  # lane -> its newest ticket, and when that was posted
@@ -69,6 +71,7 @@ class Bridge(QObject):
         self._announce_busy()
         if not self._started:
             self._started = True
+            self._collector.start()
             self._worker.start()
 
     def call_off(self, lane: Lane) -> None:
@@ -87,7 +90,10 @@ class Bridge(QObject):
         self._patience.stop()
         self._held.clear()
         self._unanswered.clear()
+        self._collector.wait_no_more()
         ended = self._worker.stop(timeout)
+        if ended:
+            self._collector.stop()
         self._announce_busy()
         return ended
 

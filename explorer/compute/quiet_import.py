@@ -16,19 +16,23 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
+from models.files.collecting import deferred
+
 
 @contextmanager
 def quiet_import() -> Iterator[None]:
-    """Around an import of torch: what it leaves in memory is never examined by the garbage collector."""
+    """Around an import of torch: what it leaves in memory is never examined by the garbage collector.
+
+    Nothing else is left out of its sight for good: where all was imported before, garbage may be among what is there.
+    """
     _load_library("torch", "lib/libtorch_python.so")
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        if was_enabled:
-            gc.enable()
+    before = len(sys.modules)
+    with deferred():
+        try:
+            yield
+        finally:
+            if len(sys.modules) > before:
+                gc.freeze()
 
 
 def _load_library(package: str, name: str) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import gc
 import os
 import sys
 from pathlib import Path
@@ -18,6 +17,7 @@ import psutil
 import torch
 from torch import Tensor, nn
 
+from models.files import collecting
 from models.files.extras import SPREAD, install_command, is_installed
 from models.protocol.errors import CheckpointError
 from models.protocol.values import AUTO, BEST, UNIT_ROUNDOFFS, DeviceInfo, Placement
@@ -197,7 +197,7 @@ def placed(module: nn.Module) -> str:
 
 def free() -> None:
     """Return memory that is no longer referenced, on every device."""
-    gc.collect()
+    collecting.collect()
     if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
         trim(0)  # glibc would keep some hundred megabytes for the next time
     if not _accelerators():

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import struct
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache, partial
@@ -12,33 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from models.files.collecting import deferred
 from models.files.extras import is_installed
-
-
-@contextmanager
-def gc_deferred() -> Iterator[None]:
-    """Pause Python's cyclic garbage collector, in all threads, until the last block that asked for it has ended.
-
-    Reading a GGUF file makes some hundred thousand objects. The collector would traverse all of them again and again,
-    and stop every other thread meanwhile, the window's included.
-    """
-    global _deferring, _collects
-    with _lock:
-        _collects = gc.isenabled() if _deferring == 0 else _collects
-        _deferring += 1
-        gc.disable()
-    try:
-        yield
-    finally:
-        with _lock:
-            _deferring -= 1
-            if _deferring == 0 and _collects:
-                gc.enable()
-
-
-_lock = threading.Lock()
-_deferring = 0  # how many blocks of `gc_deferred` are entered
-_collects = True  # whether the collector was on before the first of them
 
 
 @contextmanager
@@ -57,7 +30,7 @@ def reading_once() -> Iterator[None]:
     if not isinstance(vars(gguf)["GGUFReader"], type):  # within another block of this: one reader serves both
         yield
         return
-    with gc_deferred(), ExitStack() as stack:
+    with deferred(), ExitStack() as stack:
         for names, name, other in (
             (vars(gguf), "GGUFReader", cache(quick(gguf.GGUFReader))),
             (vars(gguf), "get_tensor_name_map", cache(gguf.get_tensor_name_map)),

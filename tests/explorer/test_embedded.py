@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 
 import pytest
 
 import explorer
 from explorer import embedded
+from explorer.compute.collector import GarbageCollector
 from explorer.session.intents import OpenCheckpoint
 from explorer.session.results import Results
 from explorer.window.window import MainWindow
@@ -106,10 +108,42 @@ def test_what_can_not_be_shown_opens_no_window(qtbot, home):
 
 def test_a_notebook_is_asked_to_serve_qt(qapp, monkeypatch):
     asked: list[str] = []
-    shell = SimpleNamespace(enable_gui=asked.append)
+    shell = SimpleNamespace(enable_gui=asked.append, events=Cells())
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
-    assert not embedded._application()  # somebody else runs the events
-    assert asked == ["qt6"]
+    monkeypatch.setattr(embedded, "_shells", [])
+    for _ in range(2):
+        assert not embedded._application()  # somebody else runs the events
+    assert asked == ["qt6", "qt6"]
+    assert {name: len(told) for name, told in shell.events.told.items()} == {"pre_run_cell": 1, "post_run_cell": 1}
+
+
+class Cells:
+    """What IPython tells of the cells that it runs."""
+
+    def __init__(self) -> None:
+        self.told: dict[str, list[Callable[..., None]]] = {}
+
+    def register(self, event: str, told: Callable[..., None]) -> None:
+        self.told.setdefault(event, []).append(told)
+
+
+def test_python_looks_for_garbage_while_a_cell_runs(qapp, monkeypatch):
+    """A training loop in a cell is served no events for an hour, and with them no collection of ours."""
+    shell = SimpleNamespace(enable_gui=lambda _: None, events=Cells())
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setattr(embedded, "_shells", [])
+    embedded._application()
+    collector = GarbageCollector()
+    collector.start()
+    try:
+        assert not gc.isenabled()
+        shell.events.told["pre_run_cell"][0]("the cell")
+        assert gc.isenabled()
+        shell.events.told["post_run_cell"][0]("what came of it")
+        assert not gc.isenabled()
+    finally:
+        collector.stop()
+    assert gc.isenabled()
 
 
 SCRIPT = """

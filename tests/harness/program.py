@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 40.0  # s: an import of torch on a busy machine
+PATIENCE = 120.0  # s: an import of torch on a busy machine
 _NOISE = "This plugin does not support"
 
 

@@ -14,7 +14,6 @@ import torch
 
 from models import open_checkpoint, run
 from models.files import gguf as gguf_files
-from models.files import gguf_reading
 from models.files.gguf import read_gguf
 from models.opening.describe import description_of
 from models.protocol.describing import DescribeRequest
@@ -117,23 +116,6 @@ def test_no_other_thread_waits_for_cycles_to_be_looked_for(sound: Path, monkeypa
     open_checkpoint(sound)
     assert collects == [False, False]
     assert gc.isenabled()
-
-
-def test_cycles_are_looked_for_again_when_the_last_thread_is_done() -> None:
-    first, second = gguf_reading.gc_deferred(), gguf_reading.gc_deferred()
-    first.__enter__()
-    second.__enter__()
-    first.__exit__(None, None, None)
-    assert not gc.isenabled()
-    second.__exit__(None, None, None)
-    assert gc.isenabled()
-    gc.disable()
-    try:
-        with gguf_reading.gc_deferred():
-            pass
-        assert not gc.isenabled()  # as it was found
-    finally:
-        gc.enable()
 
 
 def test_described_before_it_is_opened(sound: Path, tiny_folder: TinyFolder) -> None:
