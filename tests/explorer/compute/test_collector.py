@@ -89,7 +89,7 @@ def test_garbage_goes_while_events_are_served(collector, qtbot):
     gone: list[int] = []
     Node()
     assert not gc.isenabled()
-    kept = [[] for _ in range(2 * gc.get_threshold()[0])]
+    kept: list[list[int]] = [[] for _ in range(2 * gc.get_threshold()[0])]
     qtbot.waitUntil(lambda: bool(gone))
     assert gone == [threading.get_ident()]
     del kept
@@ -98,7 +98,7 @@ def test_garbage_goes_while_events_are_served(collector, qtbot):
 def test_it_waits_while_that_is_deferred(collector, qtbot):
     with collecting.deferred():
         before = gc.get_stats()
-        kept = [[] for _ in range(2 * gc.get_threshold()[0])]
+        kept: list[list[int]] = [[] for _ in range(2 * gc.get_threshold()[0])]
         qtbot.wait(1200)
         assert gc.get_stats() == before
         del kept
