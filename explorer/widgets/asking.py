@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QFileDialog, QInputDialog, QWidget
 from explorer.widgets.in_front import answer_of
 
 
-def file_to_open(parent: QWidget, title: str, at: str, kinds: str) -> str:
+def file_to_open(parent: QWidget | None, title: str, at: str, kinds: str) -> str:
     """The path of a file that is there; "" where the person leaves the dialog.
 
     Args:
@@ -24,7 +24,7 @@ def file_to_open(parent: QWidget, title: str, at: str, kinds: str) -> str:
     return _chosen(dialog)
 
 
-def folder(parent: QWidget, title: str, at: str) -> str:
+def folder(parent: QWidget | None, title: str, at: str) -> str:
     """The path of a folder; "" where the person leaves the dialog."""
     dialog = _files(parent, title, at, "")
     dialog.setFileMode(QFileDialog.FileMode.Directory)
@@ -55,7 +55,7 @@ def line(parent: QWidget, title: str, label: str, text: str) -> str | None:
     return dialog.textValue() if answer_of(dialog) else None
 
 
-def _files(parent: QWidget, title: str, at: str, kinds: str) -> QFileDialog:
+def _files(parent: QWidget | None, title: str, at: str, kinds: str) -> QFileDialog:
     dialog = QFileDialog(parent, title, at, kinds)
     if at and not Path(at).is_dir():
         dialog.selectFile(at)
