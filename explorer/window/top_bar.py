@@ -189,7 +189,7 @@ def facts(state: State) -> str:
     adapter = loaded.info.adapter
     if adapter is not None:
         off = ran is not None and any(isinstance(item, Adapter) for item in ran.inputs.interventions)
-        named = f"LoRA {adapter.name}, scale {adapter.scale:.3g}"
+        named = f"{adapter.method} {adapter.name}, {adapter.scale_words}"
         parts.append("adapter left out" if adapter.why else f"{named}{': off' if off else ''}")
     if ran is not None:
         limit = f" of {loaded.info.context:,}" if loaded.info.context is not None else ""

@@ -25,6 +25,8 @@ WAIT_SECONDS = 0.2
 
 _SHARD = re.compile(r"model-\d{5}-of-(\d{5})\.safetensors")
 
+_ADAPTER = ("adapter_config.json", "adapter_model.safetensors")
+
 
 def cache_location() -> str:
     """The folder of huggingface_hub's cache (HF_HOME, HF_HUB_CACHE, or the default)."""
@@ -45,6 +47,8 @@ class HubCache:
             if name.file and (folder / name.file).is_file():
                 return folder / name.file
             if not name.file and (folder / "config.json").is_file() and _has_weights(folder):
+                return folder
+            if not name.file and all((folder / file).is_file() for file in _ADAPTER):
                 return folder
         return None
 
@@ -153,7 +157,7 @@ class HubCache:
 
 def _has_weights(folder: Path) -> bool:
     """Not where a checkpoint was only looked up, nor where some of its shards have not come."""
-    names = [path.name for path in folder.glob("*.safetensors")]
+    names = [path.name for path in folder.glob("*.safetensors") if path.name not in _ADAPTER]
     shards = [match for match in map(_SHARD.fullmatch, names) if match is not None]
     return len(names) > len(shards) or (bool(shards) and len(shards) >= int(shards[0][1]))
 

@@ -16,13 +16,13 @@ from safetensors import safe_open
 from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
-from models.files.adapter_files import TENSORS
+from models.files.adapter_files import PREFIX, TENSORS
 from models.protocol.values import AdapterInfo
 
 
 @dataclass(slots=True, eq=False)
 class MergedAdapter:
-    """The weights that an adapter tuned. `base` are those before, by the name of their module."""
+    """The weights that an adapter tuned or replaced. `base` are those before, by the name of the parameter."""
 
     info: AdapterInfo
     base: dict[str, Tensor]
@@ -50,31 +50,41 @@ class MergedAdapter:
             yield
 
     def from_file(self, module: nn.Module) -> dict[str, Tensor]:
-        """The tuned weights, by module. Hu et al. 2021, equation 3."""
-        tuned = {}
-        with safe_open(Path(self.info.folder) / TENSORS, framework="pt") as file:
-            for name, weight in self.base.items():
-                a, b = (
-                    file.get_tensor(f"base_model.model.{name}.lora_{part}.weight").to(weight.device, torch.float32)
-                    for part in "AB"
-                )
-                delta = (b @ a) * self.info.scale  # (out, in)
-                if isinstance(module.get_submodule(name), Conv1D):
-                    delta = delta.mT  # they hold their weights as (in, out)
-                tuned[name] = (weight.float() + delta).to(weight.dtype)
-        return tuned
+        """The weights that it makes, by parameter. Hu et al. 2021, equation 3; DoRA: Liu et al. 2024, equation 5."""
+        info, made = self.info, {}
+        with safe_open(Path(info.folder) / TENSORS, framework="pt") as file:
+            there = set(file.keys())
+
+            def read(name: str, like: Tensor) -> Tensor:
+                tensor: Tensor = file.get_tensor(PREFIX + name)
+                return tensor.to(like.device, torch.float32)
+
+            for name, scale in zip(info.modules, info.scales, strict=True):
+                weight = self.base[f"{name}.weight"]
+                is_turned = isinstance(module.get_submodule(name), Conv1D)  # they hold their weights as (in, out)
+                tuned = (weight.mT if is_turned else weight).float()
+                a, b = (read(f"{name}.lora_{part}.weight", weight) for part in "AB")
+                tuned = tuned + (b @ a) * scale  # (out, in)
+                if info.dora:
+                    magnitude = f"{name}.lora_magnitude_vector"
+                    magnitude += ".weight" if PREFIX + magnitude not in there else ""
+                    tuned = tuned * (read(magnitude, weight) / tuned.norm(dim=1))[:, None]
+                made[f"{name}.weight"] = (tuned.mT if is_turned else tuned).to(weight.dtype)
+            for name in info.replaced:
+                made[name] = read(name, self.base[name]).to(self.base[name].dtype)
+        return made
 
 
 def _is_apart(module: nn.Module, name: str, weight: Tensor) -> bool:
-    now = module.get_parameter(f"{name}.weight")
+    now = module.get_parameter(name)
     room = 2 * torch.finfo(weight.dtype).eps * float(weight.abs().max())
     return not float((now.float() - weight.float()).abs().max()) <= room
 
 
 @contextmanager
 def _holding(module: nn.Module, weights: dict[str, Tensor]) -> Iterator[None]:
-    """While it lasts, some modules hold other weights: no tensor is copied."""
-    parameters = {name: module.get_parameter(f"{name}.weight") for name in weights}
+    """While it lasts, some parameters are others: no tensor is copied."""
+    parameters = {name: module.get_parameter(name) for name in weights}
     before = {name: parameter.data for name, parameter in parameters.items()}
     try:
         for name, parameter in parameters.items():

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from models.files.adapter_files import CONFIG, TENSORS
 from models.files.gguf import parts_only
 from models.files.gguf_names import is_part
 from models.files.names import HubName, is_sound_file
-from models.files.weight_files import PICKLES, adapter, of_ctranslate2, only_a_pickle
+from models.files.weight_files import PICKLES, of_ctranslate2, only_a_pickle
 from models.protocol.errors import CheckpointError
 from models.protocol.hub import TOKENIZERS, HubFile
 
@@ -40,7 +41,7 @@ _BESIDE = (
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """`files` are what the name opens, config.json first; none where one of `ggufs` has to be chosen."""
+    """`files` are what the name opens, its config first; none where one of `ggufs` has to be chosen."""
 
     files: tuple[HubFile, ...]
     safetensors: int  # bytes of such weights; 0 where there are none
@@ -72,7 +73,8 @@ def contents_of(name: HubName, siblings: Iterable[Any]) -> Contents:
         files = ()
     else:
         files = _checkpoint(name, there, parts)
-    safetensors = sum(_file(there, file).size for file in _weights(there))
+    weights = _weights(there) or ([TENSORS] if _is_adapter(there) else [])
+    safetensors = sum(_file(there, file).size for file in weights)
     return Contents(files, safetensors, ggufs, parts)
 
 
@@ -88,17 +90,26 @@ def _weights(there: Mapping[str, Any]) -> list[str]:
 
 def _checkpoint(name: HubName, there: Mapping[str, Any], parts: int) -> tuple[HubFile, ...]:
     weights = _weights(there)
+    if not weights and _is_adapter(there):
+        return tuple(_file(there, file) for file in (CONFIG, TENSORS))
     if not weights:
         raise _nothing(name, there, parts)
-    return tuple(_file(there, file) for file in (*(file for file in _BESIDE if file in there), *weights))
+    beside = (*_BESIDE, *((CONFIG, TENSORS) if TENSORS in there else ()))  # an adapter, which is put on them
+    return tuple(_file(there, file) for file in (*(file for file in beside if file in there), *weights))
+
+
+def _is_adapter(there: Mapping[str, Any]) -> bool:
+    """Whether it holds an adapter alone, whose model is another repository's."""
+    return "config.json" not in there and CONFIG in there and TENSORS in there
 
 
 def _nothing(name: HubName, there: Mapping[str, Any], parts: int) -> CheckpointError:
     if parts:
         return parts_only(name.repository)
     if "config.json" not in there:
-        if "adapter_config.json" in there:
-            return adapter(name.repository)
+        if CONFIG in there:
+            pickled = "adapter_model.bin" in there
+            return only_a_pickle(name.repository, "adapter_model.bin") if pickled else _no_adapter(name)
         return CheckpointError(f"{name.repository} has no config.json, so it holds no model of transformers.")
     pickles = sorted(file for file in there if file.endswith(PICKLES))
     if pickles == ["model.bin"] and any("vocabulary." in file for file in there):
@@ -106,6 +117,12 @@ def _nothing(name: HubName, there: Mapping[str, Any], parts: int) -> CheckpointE
     if pickles:
         return only_a_pickle(name.repository, pickles[0])
     return CheckpointError(f"{name.repository} has no weights in safetensors files, so it cannot be opened.")
+
+
+def _no_adapter(name: HubName) -> CheckpointError:
+    return CheckpointError(
+        f"{name.repository} has {CONFIG} and no {TENSORS}, so there is no adapter to be put on a model."
+    )
 
 
 def _file(there: Mapping[str, Any], file: str) -> HubFile:

@@ -6,6 +6,7 @@ import re
 
 from huggingface_hub import is_offline_mode
 
+from models.files.adapter_files import headers_of_adapter, is_adapter
 from models.files.gguf import read_gguf, read_header
 from models.files.gguf_names import is_named_gguf
 from models.files.hub_cache import file_here
@@ -78,7 +79,8 @@ def _listing_of_cache(hub: HubContext, request: LookUpRequest, name: HubName) ->
         folder = path.parents[name.file.count("/")]
     elif path is not None:
         beside = [entry for entry in sorted(path.iterdir()) if entry.is_file() and not is_named_gguf(entry.name)]
-        files, tensors, folder = tuple(file_here(entry, entry.name) for entry in beside), read_headers(path), path
+        tensors = headers_of_adapter(path) if is_adapter(path) else read_headers(path)
+        files, folder = tuple(file_here(entry, entry.name) for entry in beside), path
     return HubListing(
         request=request,
         reference=name.reference,
@@ -94,9 +96,9 @@ def _listing_of_cache(hub: HubContext, request: LookUpRequest, name: HubName) ->
 
 
 def _check_config(hub: HubContext, name: HubName, commit: str, config: HubFile) -> None:
-    """Fetch config.json, which describes the rest, and refuse one that asks for code."""
+    """Fetch the config, which describes the rest, and refuse one that asks for code."""
     if config.size > JSON_BYTES:
-        raise CheckpointError(f"{name.repository}: config.json is larger than {JSON_BYTES >> 20} MB.")
+        raise CheckpointError(f"{name.repository}: {config.name} is larger than {JSON_BYTES >> 20} MB.")
     hub.transfer.fetch(name, commit, config, hub.should_stop)
     hub.cache.remember(name, commit)
     if "auto_map" in read_json(hub.cache.snapshot(name, commit) / config.name, ""):

@@ -12,7 +12,7 @@ from pathlib import Path
 import transformers
 from transformers import AutoConfig
 
-from models.files.adapter_files import base_of, has_adapter, read_adapter, without_base
+from models.files.adapter_files import base_of, has_adapter, is_adapter, read_adapter, without_base
 from models.files.bounds import Accounted, out_of_bounds
 from models.files.catalogue import folder_of, read_card
 from models.files.families import settings_of, shown_part
@@ -23,7 +23,7 @@ from models.opening.examine_gguf import examine_gguf, examine_header
 from models.opening.examined import Examined, checked, info_of
 from models.protocol.errors import CheckpointError
 from models.protocol.hub import HubListing
-from models.protocol.values import AdapterInfo, CheckpointInfo
+from models.protocol.values import AdapterInfo
 
 _SURROGATE = re.compile("[\ud800-\udfff]")  # what Python makes of a byte that is no text
 
@@ -73,8 +73,8 @@ def examine(reference: str, listing: HubListing | None = None) -> Examined:
 
 
 def _examine_folder(reference: str, path: Path, listing: HubListing | None) -> Examined:
-    if listing is None and has_adapter(path) and not (path / "config.json").is_file():
-        return _examine_adapter(reference, path)
+    if is_adapter(path):
+        return _examine_adapter(reference, path, listing)
     raw = read_json(path / "config.json", "Choose the folder that holds the model's config.json.")
     title = title_of(path)
     if "auto_map" in raw:
@@ -118,13 +118,13 @@ def _examine_folder(reference: str, path: Path, listing: HubListing | None) -> E
     architecture, config = shown_part(architecture, config)
     info = info_of(reference, path, architecture, config, tensors, read_card(path))
     if listing is None and has_adapter(path):
-        info = replace(info, adapter=_adapter_of(path, info))
+        info = replace(info, adapter=_adapter_of(path))
     return checked(Examined(info, config), tensors)
 
 
-def _examine_adapter(reference: str, path: Path) -> Examined:
+def _examine_adapter(reference: str, path: Path, listing: HubListing | None) -> Examined:
     """Of a folder with an adapter alone: the model that it was made for, where that is on this computer."""
-    found = read_adapter(path)
+    found = _adapter_of(path, listing)
     if found.kind.upper() != "LORA":
         raise adapter(title_of(path))
     base = base_of(found)
@@ -136,18 +136,12 @@ def _examine_adapter(reference: str, path: Path) -> Examined:
     if not (folder / "config.json").is_file() or has_adapter(folder):
         raise CheckpointError(f"{found.name} is an adapter for {base}, which is no plain checkpoint. Open {base}.")
     examined = _examine_folder(base, folder, None)
-    put_on = _adapter_of(path, examined.info)
-    if put_on.why:
-        raise CheckpointError(f"{put_on.words}. Without it {base} can be opened by itself.")
-    info = replace(examined.info, reference=reference, name=found.name, shipped=False, adapter=put_on)
+    info = replace(examined.info, reference=reference, name=found.name, shipped=False, adapter=found)
     return replace(examined, info=info)
 
 
-def _adapter_of(folder: Path, info: CheckpointInfo) -> AdapterInfo:
+def _adapter_of(folder: Path, listing: HubListing | None = None) -> AdapterInfo:
     try:
-        found = read_adapter(folder)
+        return read_adapter(folder, None if listing is None else listing.tensors.shapes)
     except CheckpointError as error:
         return AdapterInfo(title_of(folder), str(folder), "adapter", why=summary(error).rstrip("."))
-    if not found.why and info.family == "vision":
-        return replace(found, why="adapters of models of text alone are read here")
-    return found

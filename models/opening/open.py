@@ -83,11 +83,15 @@ def _open(examination: Examination, placement: Placement) -> Model:
     check_opens(examined, placement)
     if where is None and not _can_be_spread(examined):
         where, _ = devices.parse(Placement(BEST))
+    adapter = examined.info.adapter if examined.info.adapter is not None and not examined.info.adapter.why else None
     if examined.info.family == "vision":
-        return open_vision(examined.info, _weights(examined, where, number), examined.folder)
+        module = _weights(examined, where, number)
+        merged = merge(module, adapter) if adapter is not None else None
+        seeing = open_vision(examined.info, module, examined.folder)
+        seeing.adapter = merged
+        return seeing
     tokenizer, info = examination.tokenizer
     module = _weights(replace(examined, info=info), where, number)
-    adapter = info.adapter if info.adapter is not None and not info.adapter.why else None
     merged = merge(module, adapter) if adapter is not None else None
     model = Model(info, module, tokenizer)
     model.adapter = merged

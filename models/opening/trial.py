@@ -8,6 +8,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from models.files.devices import is_out_of_memory
 from models.forward.vision import open_processor
@@ -74,6 +75,8 @@ def judge(
         verdict = Verdict(info=info, missing=examined.missing, misshapen=examined.misshapen)
         if verdict.missing or verdict.misshapen:
             return verdict
+        # of an adapter that is still to come the model is here
+        here = here or (not info.gguf and examined.folder != Path(request.listing.folder if request.listing else ""))
         if info.family == "vision":
             if here:
                 note("how pictures are prepared for it (preprocessor_config.json)")

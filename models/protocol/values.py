@@ -170,6 +170,10 @@ class AdapterInfo:
     alpha: float = 0.0
     scale: float = 0.0  # what the product of its two matrices is multiplied by: alpha / rank, or alpha / sqrt(rank)
     modules: tuple[str, ...] = ()  # whose weights it tunes
+    ranks: tuple[int, ...] = ()  # of each of them
+    scales: tuple[float, ...] = ()  # of each of them
+    dora: bool = False  # it has a magnitude for each row of a tuned matrix too: Liu et al. 2024
+    replaced: tuple[str, ...] = ()  # parameters that it has whole, in the place of the model's own
     why: str = ""  # why it is not put on its model; "" where it is
 
     @property
@@ -183,7 +187,28 @@ class AdapterInfo:
         if self.why:
             return f"{self.name} is not put on: {self.why}"
         on = f"on {', '.join(self.targets)} ({len(self.modules):,} matrices)"
-        return f"LoRA of rank {self.rank}, alpha {self.alpha:g} (scale {self.scale:.3g}), {on}"
+        if self.replaced:
+            whole = sorted({name.rpartition(".")[0] for name in self.replaced})
+            on += f"; {', '.join(whole)} replaced"
+        return f"{self.method} of {self.amounts}, {on}"
+
+    @property
+    def method(self) -> str:
+        return "DoRA" if self.dora else "LoRA"
+
+    @property
+    def amounts(self) -> str:
+        """ "rank 8, alpha 16 (scale 2)"; "ranks 4 to 8, scales 0.5 to 2" where modules have ones of their own."""
+        if len(set(self.ranks)) < 2 and set(self.scales) <= {self.scale}:
+            return f"rank {self.rank}, alpha {self.alpha:g} ({self.scale_words})"
+        low, high = min(self.ranks), max(self.ranks)
+        return f"{f'rank {low}' if low == high else f'ranks {low} to {high}'} ({self.scale_words})"
+
+    @property
+    def scale_words(self) -> str:
+        """ "scale 2", or "scales 0.5 to 2"."""
+        low, high = min(self.scales, default=self.scale), max(self.scales, default=self.scale)
+        return f"scale {low:.3g}" if low == high else f"scales {low:.3g} to {high:.3g}"
 
 
 @dataclass(frozen=True, slots=True)

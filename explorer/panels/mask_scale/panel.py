@@ -202,7 +202,7 @@ class MaskScalePanel(Panel):
         adapter = loaded.info.adapter if loaded is not None else None
         self.adapter.setVisible(adapter is not None and not adapter.why)
         if adapter is not None:
-            self.adapter.setText(f"Adapter {adapter.name} (scale {adapter.scale:.3g})".replace("&", "&&"))
+            self.adapter.setText(f"Adapter {adapter.name} ({adapter.scale_words})".replace("&", "&&"))
             self.adapter.setToolTip(f"{adapter.words}. Off, the model is the one that it was made for.")
         self.adapter.setChecked(_in_slot(state, Adapter()) is None)
 

@@ -14,20 +14,22 @@ from pathlib import Path
 from typing import Any
 
 import huggingface_hub
+import numpy as np
 import pytest
 from huggingface_hub import constants
 from safetensors import safe_open
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from models import open_checkpoint
+from models import open_checkpoint, run
 from models.files import hub_cache
 from models.files.names import parse
 from models.hub import incoming
 from models.hub.engine import HubEngine
+from models.opening.trial import TrialRequest, judge
 from models.protocol.hub import FetchRequest, HubFetched, HubListing, LookUpRequest
 from models.protocol.request import Failure, Request, Result
 from models.protocol.work import Cancelled
-from tests.models import hub_server
+from tests.models import hub_server, lora
 from tests.models.asking import never, silent
 from tests.models.hub_server import COMMIT, REPOSITORY, Handler, Hub
 from tests.models.tiny import TinyFolder
@@ -141,7 +143,10 @@ def test_shards(engine: HubEngine, source: Path) -> None:
             ("never run", "not fetched"),
         ),
         (lambda f: (f / "config.json").write_text("{"), ("JSON",)),
-        (lambda f: (f / "config.json").rename(f / "adapter_config.json"), ("adapter", "merge_and_unload")),
+        (
+            lambda f: (f / "config.json").rename(f / "adapter_config.json"),
+            ("no adapter_model.safetensors", "no adapter to be put on"),
+        ),
         (lambda f: (f / "model.safetensors").write_bytes(b"x" * 5000), ("no safetensors file", "nothing was fetched")),
     ],
 )
@@ -186,6 +191,49 @@ def test_fetched_and_opened(engine: HubEngine, hub: Hub, source: Path, monkeypat
     before = len(hub.bytes_sent("model.safetensors"))
     fetch(engine, again)
     assert len(hub.bytes_sent("model.safetensors")) == before
+
+
+@pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing. is deprecated:FutureWarning")
+def test_an_adapter_is_fetched_and_put_on_its_model(
+    engine: HubEngine, source: Path, tiny_folder: TinyFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = tiny_folder("gpt2")
+    tuned = lora.save("gpt2", base, tmp_path / "tuned", use_dora=True)
+    for file in source.iterdir():
+        file.unlink()
+    for file in tuned.iterdir():
+        shutil.copy(file, source)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(engine.cache.folder))
+    listing = listing_of(engine)
+    assert [file.name for file in listing.files] == ["adapter_config.json", "adapter_model.safetensors"]
+    said = judge(TrialRequest(reference=listing.reference, listing=listing))
+    assert said.refusal == ""
+    assert said.info is not None
+    assert said.info.adapter is not None
+    assert said.info.adapter.words == "DoRA of rank 4, alpha 6 (scale 1.5), on c_attn, c_proj (9 matrices)"
+    assert not (Path(listing.folder) / "adapter_model.safetensors").exists()
+    model = open_checkpoint(fetch(engine, listing).reference)
+    assert (model.info.folder, model.info.name) == (str(base), "tiny-model")
+    assert np.array_equal(run(model, "Tom and").logits, run(open_checkpoint(tuned), "Tom and").logits)
+    offline = ask(engine, LookUpRequest(text=REPOSITORY, offline=True))
+    assert isinstance(offline, HubListing)
+    assert offline.tensors.shapes == listing.tensors.shapes
+
+
+@pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing. is deprecated:FutureWarning")
+def test_an_adapter_of_a_model_that_is_not_here_says_so(
+    engine: HubEngine, source: Path, tiny_folder: TinyFolder, tmp_path: Path
+) -> None:
+    tuned = lora.save("gpt2", tiny_folder("gpt2"), tmp_path / "tuned")
+    for file in source.iterdir():
+        file.unlink()
+    for file in tuned.iterdir():
+        shutil.copy(file, source)
+    settings = json.loads((source / "adapter_config.json").read_text())
+    (source / "adapter_config.json").write_text(json.dumps({**settings, "base_model_name_or_path": "nobody/nothing"}))
+    listing = listing_of(engine)
+    said = judge(TrialRequest(reference=listing.reference, listing=listing))
+    assert "made for nobody/nothing, which is not on this computer. Fetch that model" in said.refusal
 
 
 def test_huggingface_hub_finds_it(engine: HubEngine, cache: Path) -> None:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from peft import PeftModel
+from peft import LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file, save_file
 
 from models import Adapter, decode, open_checkpoint, run
 from models.engine.engine import Engine
 from models.files import adapter_files
+from models.forward.adapter import MergedAdapter
 from models.forward.model import Model
 from models.opening.capabilities import capabilities
 from models.opening.open import describe
@@ -26,8 +28,10 @@ from models.protocol.loading import LoadRequest
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest, Ran
 from models.protocol.trust import TrustReport, TrustRequest
+from models.protocol.values import AdapterInfo
+from models.trust.check import compare_with_eager
 from models.views.residual import output_weight
-from tests.models import lora, tiny
+from tests.models import lora, tiny, tiny_vision
 from tests.models.asking import never, silent
 from tests.models.eager import TARGET
 from tests.models.tiny import TinyFolder
@@ -35,7 +39,10 @@ from tests.models.tiny import TinyFolder
 Trained = Callable[..., Path]
 
 # peft asks transformers for it
-pytestmark = pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing. is deprecated:FutureWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing. is deprecated:FutureWarning"),
+    pytest.mark.filterwarnings("ignore:Model has `tie_word_embeddings=True`:UserWarning"),
+]
 
 
 @pytest.fixture
@@ -146,6 +153,109 @@ def test_scale_of_the_root_of_the_rank(tiny_folder: TinyFolder, adapter: Trained
     np.testing.assert_allclose(run(model, tiny.SENTENCE).logits, out.logits[0].numpy(), atol=1e-4)
 
 
+@pytest.mark.parametrize("way", lora.WAYS)
+def test_other_ways_to_the_weights_equal_peft_merged_and_not(
+    tiny_folder: TinyFolder, adapter: Trained, way: str
+) -> None:
+    folder = adapter("llama", **lora.WAYS[way])
+    model, base = open_checkpoint(folder), open_checkpoint(tiny_folder("llama"))
+    on = run(model, tiny.SENTENCE)
+    tuned = PeftModel.from_pretrained(tiny.eager(base), folder).eval()
+    inputs = base.encode(tiny.SENTENCE).inputs
+    with torch.no_grad():
+        loose = tuned(**inputs, output_attentions=True)
+        merged = tuned.merge_and_unload().eval()
+        out = merged(**inputs, output_attentions=True)
+    for site in on.sites:
+        for head in range(site.heads):
+            np.testing.assert_allclose(on.weights(site, head), out.attentions[site.layer][0, head], atol=1e-6)
+            np.testing.assert_allclose(on.weights(site, head), loose.attentions[site.layer][0, head], atol=2e-5)
+    np.testing.assert_allclose(on.logits, out.logits[0].numpy(), atol=1e-5)
+    np.testing.assert_allclose(on.logits, loose.logits[0].numpy(), atol=1e-4)
+    off = run(model, tiny.SENTENCE, interventions=[Adapter(on=False)])
+    plain = run(base, tiny.SENTENCE)
+    assert np.array_equal(off.logits, plain.logits)
+    assert all(np.array_equal(off.weights(site, 0), plain.weights(site, 0)) for site in off.sites)
+    assert float(np.abs(on.logits - off.logits).max()) > 0.01
+    assert np.array_equal(run(model, tiny.SENTENCE).logits, on.logits)
+
+
+def test_a_replaced_head_that_was_tied_leaves_the_embeddings(tiny_folder: TinyFolder, adapter: Trained) -> None:
+    folder = adapter("gpt2", modules_to_save=["lm_head"])
+    model, base = open_checkpoint(folder), open_checkpoint(tiny_folder("gpt2"))
+    theirs = PeftModel.from_pretrained(tiny.eager(base), folder).eval()
+    with torch.no_grad():
+        out = theirs(**base.encode(tiny.SENTENCE).inputs)
+    np.testing.assert_allclose(run(model, tiny.SENTENCE).logits, out.logits[0].numpy(), atol=1e-4)
+    embeddings = model.module.get_parameter("transformer.wte.weight")
+    assert torch.equal(embeddings, base.module.get_parameter("lm_head.weight"))
+
+
+def test_dora_of_matrices_that_are_held_the_other_way(tiny_folder: TinyFolder, adapter: Trained) -> None:
+    folder = adapter("gpt2", use_dora=True)
+    merged = PeftModel.from_pretrained(tiny.eager(open_checkpoint(tiny_folder("gpt2"))), folder).merge_and_unload()
+    model = open_checkpoint(folder)
+    with torch.no_grad():
+        out = merged.eval()(**model.encode(tiny.SENTENCE).inputs)
+    np.testing.assert_allclose(run(model, tiny.SENTENCE).logits, out.logits[0].numpy(), atol=1e-5)
+    assert model.adapter is not None
+    for name, weight in model.adapter.from_file(model.module).items():
+        np.testing.assert_allclose(model.module.get_parameter(name), weight, atol=1e-6)
+
+
+def test_what_is_said_of_them(adapter: Trained) -> None:
+    def words(kind: str, **settings: Any) -> str:
+        info = open_checkpoint(adapter(kind, **settings)).info.adapter
+        assert info is not None
+        return info.words
+
+    assert words("llama", **lora.WAYS["patterns of root of rank"]).startswith("LoRA of ranks 4 to 9 (scales 1 to 10)")
+    assert words("bert", use_dora=True).startswith("DoRA of rank 4, alpha 6 (scale 1.5)")
+    assert words("gpt2", modules_to_save=["lm_head"]).endswith("(9 matrices); lm_head replaced")
+
+
+def test_a_rank_is_taken_from_the_tensors_and_no_expression_is_matched(beside: Trained) -> None:
+    folder = beside("gpt2", rank_pattern={"c_attn": 2})
+    change(folder, rank_pattern={"(a+)+$": 8})
+    info = open_checkpoint(folder).info.adapter
+    assert info is not None
+    assert {name.rpartition(".")[2]: rank for name, rank in zip(info.modules, info.ranks, strict=True)} == {
+        "c_attn": 2,
+        "c_proj": 4,
+    }
+
+
+@pytest.mark.parametrize("kind", ["vit", "dinov2_classes"])
+def test_an_adapter_of_a_vision_model(tmp_path: Path, kind: str) -> None:
+    base = tiny_vision.save(kind, tmp_path / kind)
+    plain = open_checkpoint(base)
+    names = {name.rpartition(".")[2] for name, _ in plain.module.named_modules()}
+    targets = [name for name in ("query", "value", "q_proj", "v_proj") if name in names]
+    options = LoraConfig(r=4, lora_alpha=6, target_modules=targets, modules_to_save=["classifier"])
+    tuned = get_peft_model(tiny.eager(plain), options)
+    torch.manual_seed(3)
+    with torch.no_grad():
+        for name, parameter in tuned.named_parameters():
+            if "lora_" in name or "modules_to_save" in name:
+                parameter.copy_(torch.randn_like(parameter) * 0.1)
+    tuned.peft_config["default"].base_model_name_or_path = str(base)
+    tuned.save_pretrained(str(tmp_path / "tuned"))
+    model = open_checkpoint(tmp_path / "tuned")
+    pixels = np.random.default_rng(0).integers(0, 255, (32, 32, model.info.channels), np.uint8)
+    merged = PeftModel.from_pretrained(tiny.eager(plain), tmp_path / "tuned").merge_and_unload().eval()
+    with torch.no_grad():
+        out = merged(**model.encode(pixels).inputs, output_attentions=True)
+    on = run(model, pixels)
+    np.testing.assert_allclose(on.logits[0], out.logits[0].numpy(), atol=1e-5)
+    for site in on.sites:
+        np.testing.assert_allclose(on.weights(site, 1), out.attentions[site.layer][0, 1].numpy(), atol=1e-6)
+    off = run(model, pixels, interventions=[Adapter(on=False)])
+    assert np.array_equal(off.logits, run(plain, pixels).logits)
+    assert float(np.abs(on.logits - off.logits).max()) > 1e-3
+    report = compare_with_eager(model, model.encode(pixels), on)
+    assert max(report.logit_difference, report.weight_difference) <= 1e-5
+
+
 def test_an_adapter_beside_the_weights_is_said_and_put_on(beside: Trained) -> None:
     folder = beside("gpt2")
     said = {line.name: line for line in capabilities(describe(str(folder)))}["Adapter"]
@@ -197,9 +307,36 @@ def test_strip_holds_and_a_dropped_adapter_turns_it_red(adapter: Trained, kind: 
     def drop(model: Model) -> None:
         assert model.adapter is not None
         for name, weight in model.adapter.base.items():
-            model.module.get_parameter(f"{name}.weight").data = weight
+            model.module.get_parameter(name).data = weight
 
     assert trusted(folder, drop).weight_difference > 1e-3
+
+
+SPOILT: dict[str, Callable[[AdapterInfo], AdapterInfo]] = {
+    "dora": lambda info: replace(info, dora=False),  # the magnitude is dropped
+    "alpha_pattern": lambda info: replace(info, scales=(info.scale,) * len(info.scales)),  # the pattern is ignored
+    "patterns of root of rank": lambda info: replace(  # the root is forgotten
+        info, scales=tuple(s / r**0.5 for s, r in zip(info.scales, info.ranks, strict=True))
+    ),
+    "modules to save": lambda info: replace(info, replaced=()),  # the head is left as it was
+}
+
+
+@pytest.mark.parametrize("way", SPOILT)
+def test_strip_turns_red_where_a_part_of_it_is_dropped(adapter: Trained, way: str) -> None:
+    """Planted: weights as they would be without the magnitude, the pattern, the root or the replaced head."""
+    folder = adapter("llama", **lora.WAYS[way])
+    fine = trusted(folder, lambda model: None)
+    assert max(fine.weight_difference, fine.logit_difference) < fine.tolerance
+
+    def spoil(model: Model) -> None:
+        assert model.adapter is not None
+        wrong = MergedAdapter(SPOILT[way](model.adapter.info), model.adapter.base).from_file(model.module)
+        for name, weight in {**model.adapter.base, **wrong}.items():
+            model.module.get_parameter(name).data = weight
+
+    red = trusted(folder, spoil)
+    assert max(red.weight_difference, red.logit_difference) > 1e-3
 
 
 def change(folder: Path, **settings: Any) -> None:
@@ -211,14 +348,22 @@ def change(folder: Path, **settings: Any) -> None:
     ("settings", "words"),
     [
         ({"peft_type": "IA3"}, "of the kind “IA3”"),
-        ({"use_dora": True}, "DoRA"),
+        ({"use_dora": True}, "has no magnitude"),
         ({"bias": "all"}, "trains biases too"),
-        ({"modules_to_save": ["lm_head"]}, "replaces whole modules"),
-        ({"rank_pattern": {"(a+)+$": 8}}, "rank of its own"),
+        ({"modules_to_save": ["lm_head"]}, "replaces lm_head (modules_to_save), which is not in its file"),
+        ({"modules_to_save": "lm_head"}, "no list of names of modules"),
+        ({"modules_to_save": ["(a+)+$"]}, "no list of names of modules"),
+        ({"alpha_pattern": {"(a+)+$": 8}}, "has an expression"),
+        ({"alpha_pattern": {"c_attn": "8"}}, "names no number for c_attn"),
+        ({"alpha_pattern": ["c_attn"]}, "no table of modules and numbers"),
+        ({"use_new_kind_of_lora": True}, "it sets use_new_kind_of_lora, and what that changes is not known"),
+        ({"lora_bias": True}, "biases of its own"),
+        ({"trainable_token_indices": [1]}, "replaces rows of the embeddings"),
+        ({"ensure_weight_tying": True}, "ties what it replaces"),
         ({"init_lora_weights": "pissa"}, "changed its model's own weights"),
         ({"megatron_config": {"a": 1}, "megatron_core": "os"}, "Megatron"),
-        ({"r": 0}, "is not of the rank 0"),
-        ({"r": 5}, "is not of the rank"),
+        ({"r": 0}, "names no rank"),
+        ({"r": 5}, "is not of the rank 5"),
         ({"lora_alpha": None}, "names no rank"),
     ],
 )
@@ -270,6 +415,24 @@ def test_an_adapter_of_another_model(adapter: Trained, tiny_folder: TinyFolder) 
     change(folder, base_model_name_or_path=str(tiny_folder("llama")))
     with pytest.raises(CheckpointError, match=r"does not fit .* there is no transformer\.h\.0"):
         open_checkpoint(folder)
+
+
+def test_an_adapter_with_a_head_that_its_model_lacks(adapter: Trained, tiny_folder: TinyFolder) -> None:
+    folder = adapter("bert_classifier", target_modules=["query"], modules_to_save=["classifier"])
+    change(folder, base_model_name_or_path=str(tiny_folder("bert")))
+    with pytest.raises(CheckpointError, match=r"brings a head of its own \(classifier\), where the model has none"):
+        open_checkpoint(folder)
+
+
+def test_a_classifier_s_head_is_replaced_with_it(adapter: Trained, tiny_folder: TinyFolder) -> None:
+    folder = adapter("bert_classifier", target_modules=["query"], modules_to_save=["classifier"])
+    model, base = open_checkpoint(folder), open_checkpoint(tiny_folder("bert_classifier"))
+    merged = PeftModel.from_pretrained(tiny.eager(base), folder).merge_and_unload().eval()
+    with torch.no_grad():
+        out = merged(**base.encode(tiny.SENTENCE).inputs)
+    on, off = run(model, tiny.SENTENCE), run(model, tiny.SENTENCE, interventions=[Adapter(on=False)])
+    np.testing.assert_allclose(on.logits[0], out.logits[0].numpy(), atol=1e-5)
+    assert np.array_equal(off.logits, run(base, tiny.SENTENCE).logits)
 
 
 def test_an_adapter_of_no_numbers(adapter: Trained) -> None:
