@@ -199,6 +199,15 @@ QMainWindow::separator { background: $window; width: 8px; height: 8px; }
 QMainWindow::separator:hover { background: $border_strong; }
 
 Card { background: $surface; border: 1px solid $border; border-radius: 8px; }
+Callout { background: $surface_alt; border: 2px solid $key; border-radius: 8px; }
+QLabel[role="try"] { border-left: 3px solid $query; padding-left: 8px; font-weight: 600; }
+QToolButton[role="info"] {
+  color: $key; background: transparent; border: 1px solid $border_strong; border-radius: 10px; padding: 0;
+  min-width: 18px; max-width: 18px; min-height: 18px; max-height: 18px; font-weight: 600;
+}
+QToolButton[role="info"]:hover { background: $surface_hover; border-color: $key; }
+QToolButton[role="info"]:checked { color: $on_accent; background: $key; border: 1px solid $key; padding: 0; }
+QToolButton[role="info"]:focus { border: 2px solid $focus; padding: 0; }
 QLabel[role="title"] { font-weight: 600; }
 QLabel[role="heading"] { font-weight: 600; font-size: 15pt; }
 QLabel[role="dim"] { color: $text_dim; }

@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from typing import ClassVar, TypeVar
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from explorer.panels.about import About
 from explorer.panels.path import PathEnd, path_of
 from explorer.session.hover import Hover, Pointed
 from explorer.session.intents import Intent, SetView
@@ -21,6 +22,7 @@ from explorer.session.kept import Value
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.theme import LIGHT, Theme
+from explorer.widgets.callout import Callout, InfoButton
 from explorer.widgets.card import Card
 from explorer.widgets.choices_kept import Choice, choice_of, choose_again, values_of
 from explorer.widgets.path_bar import PathBar
@@ -31,6 +33,9 @@ API_VERSION = 1
 """Of what `Panel` promises to those who write one. It rises when a panel written for the last one may not work."""
 
 EDITED = "Interventions are on: this is not the model as it is. Press to see them."
+
+_SAID_ANEW = 150
+"""ms: how often an open (i) looks whether a number that it tells is another one by now."""
 
 MASKS = "masks"
 """The name of the panel that lists them."""
@@ -100,6 +105,13 @@ class Panel(QWidget):
         """Show `state`. `old` is what was last shown, None at first."""
         raise NotImplementedError
 
+    def about(self, state: State) -> About:
+        """What its (i) says: three or four sentences with the numbers that it shows, and one thing to try in it.
+
+        Asked for while the (i) is open, also before anything has run. It must not compute.
+        """
+        return About((self.hint,))
+
     def render_hover(self, pointed: Pointed) -> None:
         """Show where the pointer is, in this panel or elsewhere. Must not compute, scroll or resize."""
 
@@ -112,10 +124,53 @@ class Panel(QWidget):
                 take(theme)
 
     def fill(self, widget: QWidget) -> None:
-        """Give `widget`, mostly a card, the whole panel."""
+        """Give `widget`, mostly a card, the whole panel. The (i) stands in the card's title line, else above."""
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(widget)
+        if isinstance(widget, Card) and self.info.parent() is None:
+            widget.set_info(self.info)
+        elif self.info.parent() is None:
+            column.addWidget(self.info, 0, Qt.AlignmentFlag.AlignRight)
+        column.addWidget(widget, 1)
+
+    @cached_property
+    def info(self) -> InfoButton:
+        """What opens `about`. `fill` puts it in its place, unless the panel has given it another."""
+        button = InfoButton(self.title)
+        button.toggled.connect(self.show_about)
+        return button
+
+    @cached_property
+    def callout(self) -> Callout:
+        """What `about` says, beside the panel; made when it is first opened."""
+        callout = Callout(self, self.title)
+        callout.closed.connect(lambda: self.info.setChecked(False))
+        self.destroyed.connect(callout.deleteLater)
+        return callout
+
+    def show_about(self, opened: bool = True) -> None:
+        """Open or close what the (i) opens."""
+        self.info.setChecked(opened)
+        if opened and self.callout.isHidden():
+            self._say_about()
+            self.callout.open()
+            self._about_clock.start()
+        elif not opened:
+            self.callout.dismiss()
+
+    @cached_property
+    def _about_clock(self) -> QTimer:
+        """What a panel shows may change without the session knowing: a slider, a page."""
+        clock = QTimer(self)
+        clock.setInterval(_SAID_ANEW)
+        clock.timeout.connect(self._say_about)
+        self.callout.closed.connect(clock.stop)
+        return clock
+
+    def _say_about(self) -> None:
+        about = self.attempt(lambda: self.about(self.session.state))
+        if about is not None:
+            self.callout.say(about.sentences, about.to_try)
 
     def show_path(self, end: PathEnd) -> PathBar:
         """A line that says the way from the model to what this panel shows, its `end`; each step can be gone to."""
@@ -148,7 +203,7 @@ class Panel(QWidget):
         stop = self.nextInFocusChain()
         while stop is not None and stop is not self:
             takes = bool(stop.focusPolicy() & Qt.FocusPolicy.TabFocus) and stop.isEnabled()
-            if takes and self.isAncestorOf(stop) and stop.isVisibleTo(self):
+            if takes and stop is not self.info and self.isAncestorOf(stop) and stop.isVisibleTo(self):
                 return stop
             stop = stop.nextInFocusChain()
         return None
@@ -190,6 +245,11 @@ class Panel(QWidget):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self.attempt(self._refresh)
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Hide and not event.spontaneous() and "callout" in self.__dict__:
+            self.callout.dismiss()  # it would speak of what is not there
+        return super().event(event)
 
     def _on_changed(self, old: State, new: State) -> None:
         if old.loading is not None and new.loading is None:

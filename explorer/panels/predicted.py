@@ -5,10 +5,11 @@ from __future__ import annotations
 from explorer.panels.selected_head import predicting_position
 from explorer.session.state import State
 from models.protocol.classes import ClassesRequest
+from models.protocol.information import Unit, from_bits
 from models.protocol.prediction import PredictionRequest
 from models.protocol.running import Ran
 from models.protocol.sentence import SentencePooling, SentenceRequest
-from models.protocol.values import ClassHead
+from models.protocol.values import Candidate, ClassHead, Prediction
 
 
 def wanted_prediction(
@@ -61,3 +62,16 @@ def predicted_positions(state: State, ran: Ran) -> tuple[int, ...]:
     if ran.seen is not None:
         return (0,)
     return ran.masks if ran.masks else (predicting_position(state, ran),)
+
+
+def listed(prediction: Prediction) -> tuple[Candidate, ...]:
+    """The candidates that have a row: the likeliest, and the one that stands in the text."""
+    actual = prediction.actual
+    if actual is None or any(actual.id == candidate.id for candidate in prediction.candidates):
+        return prediction.candidates
+    return (*prediction.candidates, actual)
+
+
+def uncertainty(prediction: Prediction, unit: Unit) -> str:
+    """The entropy of all its probabilities: "1.90 bits"."""
+    return f"{from_bits(prediction.entropy, unit):.2f} {unit}"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from explorer.theme import SEQUENTIAL_MAPS
+from models.protocol.information import Unit
 from models.protocol.values import Pooling
 
 Normalisation = Literal["none", "row", "column", "difference", "raw", "scaled", "masked"]
@@ -39,6 +40,7 @@ class ViewOptions:
     edit_scope: Literal["head", "layer", "everywhere"] = "head"  # where a mask or scale that is set now applies
     painting: Literal["off", "block", "allow"] = "off"  # what a drag over the head map does to cells
     distance: Distance = "model"  # of the picture of the model
+    unit: Unit = "bits"  # of every entropy, loss and log-probability
     reduce_motion: bool = False  # nothing moves by itself: what is played jumps
 
     @property

@@ -37,6 +37,7 @@ class Card(QFrame):
         for label in (self._title, self._subtitle):
             label.setTextFormat(Qt.TextFormat.PlainText)  # a token may look like mark-up
         self._listed_controls: list[QWidget] = []
+        self._has_info = False
         self._controls = QHBoxLayout()
         self._controls.setSpacing(6)
         self._head = QWidget()
@@ -48,6 +49,7 @@ class Card(QFrame):
         head.addWidget(self._mark, 0, Qt.AlignmentFlag.AlignVCenter)
         head.addWidget(self._subtitle, 1)
         head.addLayout(self._controls)
+        self._line = head
         self._content: QWidget | None = None
         self._refusal = wrapped(role="dim")
         self._refusal.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -97,6 +99,12 @@ class Card(QFrame):
         self._listed_controls.append(widget)
         self._show_head()
 
+    def set_info(self, button: QWidget) -> None:
+        """Put a button at the very end of the title line, after all controls."""
+        self._line.addWidget(button, 0, Qt.AlignmentFlag.AlignVCenter)
+        self._has_info = True
+        self._show_head()
+
     def set_content(self, widget: QWidget) -> None:
         """Show a widget below the title; the one before is deleted."""
         if self._content is not None:
@@ -123,4 +131,5 @@ class Card(QFrame):
             self._content.setVisible(not sentence)
 
     def _show_head(self) -> None:
-        self._head.setVisible(bool(self._title.text() or self._mark.text()) or self._controls.count() > 0)
+        said = bool(self._title.text() or self._mark.text())
+        self._head.setVisible(said or self._has_info or self._controls.count() > 0)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from models.protocol.information import Unit, from_bits
+
 MINUS = "\N{MINUS SIGN}"
 
 
@@ -35,6 +37,16 @@ def percent_text(probability: float) -> str:
         return f"{percent:.{1 - math.floor(math.log10(percent))}f} %"
     mantissa, exponent = f"{percent:.0e}".split("e")
     return f"{mantissa}e{int(exponent)} %"
+
+
+def entropy_text(bits: float, unit: Unit) -> str:
+    """An entropy in the unit that was chosen: "1.903 bits", "1.319 nats"."""
+    return f"{value_text(from_bits(bits, unit))} {unit}"
+
+
+def of_possible(bits: float, most: float, unit: Unit) -> str:
+    """An entropy beside the largest that there can be: "2.843 bits of 3.807 possible"."""
+    return f"{entropy_text(bits, unit)} of {value_text(from_bits(most, unit))} possible"
 
 
 def signed(value: float) -> str:

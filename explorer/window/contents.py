@@ -162,6 +162,21 @@ class Contents(QWidget):
         """Those that there are so far, by name."""
         return dict(self._panels)
 
+    def about_panel(self) -> None:
+        """Open or close the (i) of the panel that has the keyboard, else of one in front: that which is open, or was
+        brought there last.
+        """
+        front = self.dock_host.front_panels()
+        focus = self.window().focusWidget()
+        in_front = [self._panels[name] for name in front if name in self._panels]
+        open_one = next((panel for panel in in_front if panel.info.isChecked()), None)
+        here = next((panel for panel in in_front if focus is not None and panel.isAncestorOf(focus)), None)
+        last = self._panels.get(self.dock_host.last_raised)
+        last = last if last in in_front else next(iter(in_front), None)
+        panel = here or open_one or last
+        if panel is not None:
+            panel.show_about(not panel.info.isChecked())
+
     def has_all_panels(self) -> bool:
         """Whether every panel has been made, also those of other packages."""
         return not self._coming and not self._looks_for_more

@@ -127,6 +127,8 @@ class DockHost(QMainWindow):
         )
         self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         self.docks: dict[str, QDockWidget] = {}
+        self.last_raised = ""
+        """The panel that was brought to the front last; "" at first."""
         self._text_scale = 1.0
         self._given: tuple[float, ...] = ()
         """What the columns came to when the width was shared out last: some need more than their share."""
@@ -139,7 +141,7 @@ class DockHost(QMainWindow):
         self._resized.setSingleShot(True)
         self._resized.setInterval(0)
         self._resized.timeout.connect(self._share_anew)
-        self.tabifiedDockWidgetActivated.connect(lambda _: self._name_tabs())
+        self.tabifiedDockWidgetActivated.connect(self._on_tab)
 
     def add(self, panel: Panel) -> None:
         """A dock with `panel` in it; `arrange` puts it in its place."""
@@ -275,6 +277,7 @@ class DockHost(QMainWindow):
     def raise_panel(self, name: str) -> None:
         """Bring a panel to the front, opening it where it was closed."""
         dock = self.docks[name]
+        self.last_raised = name
         dock.show()  # which takes it out where its panel fails
         dock.raise_()
 
@@ -304,6 +307,10 @@ class DockHost(QMainWindow):
         for name in front:
             if name in self.docks:
                 self.raise_panel(name)
+
+    def _on_tab(self, dock: QDockWidget) -> None:
+        self.last_raised = dock.objectName()
+        self._name_tabs()
 
     def _name_tabs(self) -> None:
         """Say in each tab's tooltip what its panel is for. Qt makes the tab bars itself, when docks become tabs."""

@@ -14,6 +14,7 @@ from explorer.session.intents import SelectHead, SetView
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.theme import SEQUENTIAL_MAPS, ThemeName
+from explorer.window.contents import Contents
 from explorer.window.dialogs import FileDialogs
 from explorer.window.docks import DockHost
 from explorer.window.sessions import Sessions
@@ -28,6 +29,7 @@ class Menued(Protocol):
     """What the menus ask of a window."""
 
     session: Session
+    contents: Contents
     input: InputPanel
     top_bar: TopBar
     dock_host: DockHost
@@ -193,6 +195,8 @@ def _view(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
     _choices_of_view(window, menu.addMenu("&Colours"), actions, "colour_map", {n: n for n in SEQUENTIAL_MAPS})
     pooled = {"max": "The largest weight of each square", "mean": "The mean weight of each square"}
     _choices_of_view(window, menu.addMenu("Thumbnails of &long texts"), actions, "pooling", pooled)
+    units = {"bits": "Bits (log base 2)", "nats": "Nats (natural log)"}
+    _choices_of_view(window, menu.addMenu("&Entropy and loss in"), actions, "unit", units)
     _switch(window, menu, actions, "mean_column", "&Mean over heads beside each layer")
     _switch(window, menu, actions, "dim_special", "&Dim special tokens")
     _switch(window, menu, actions, "reduce_motion", "Reduce m&otion")
@@ -301,6 +305,8 @@ def _help(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
         show_about(window.menuBar().window())
 
     _add(menu, actions, "help", "&How to read this", "F1", show_help)
+    tip = "What the panel that has the keyboard says, with the numbers on screen, and something to try in it"
+    _add(menu, actions, "about_panel", "What this &panel says", "Ctrl+I", window.contents.about_panel, tip)
     window.top_bar.examples.setTitle("&Examples")
     menu.addMenu(window.top_bar.examples)
     _add(menu, actions, "about", "&About Attention Explorer", "", show_about)

@@ -19,6 +19,7 @@ from models.forward.predictions import predict
 from models.forward.trace import Trace
 from models.protocol.arrays import read_only
 from models.protocol.comparison import CompareRequest, CompareView, TokenChange
+from models.protocol.information import entropy
 from models.protocol.interventions import Mask, applies
 from models.protocol.values import ClassHead, Prediction
 
@@ -40,7 +41,7 @@ def compare(request: CompareRequest, model: Model, before: Trace, after: Trace) 
         masked=masked,
         difference=difference,
         largest_difference=float(np.abs(difference).max(initial=0.0)),
-        entropy=[entropy(w) for w in weights],
+        entropy=[entropy(w).astype(np.float32) for w in weights],
         top_key=[w.argmax(axis=1) for w in weights],
         top=[w.max(axis=1) for w in weights],
         dead=np.flatnonzero(masked[1].all(axis=1)).tolist() if masked[1] is not None else (),
@@ -103,13 +104,6 @@ def compare_view(
         cell=cell,
         done=done,
     )
-
-
-def entropy(weights: np.ndarray) -> np.ndarray:
-    """Entropy of each row in bits, (rows,) float32: 0 for a row that attends to one key, log2(keys) for an even one."""
-    w = weights.astype(np.float64)
-    bits: np.ndarray = -(w * np.log2(w, out=np.zeros_like(w), where=w > 0)).sum(axis=1)
-    return (bits + 0.0).astype(np.float32)  # + 0.0: a row of certainty has 0, not -0
 
 
 @torch.no_grad()

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from models.protocol.arrays import read_only
 from models.protocol.errors import InputError
+from models.protocol.information import entropy
 from models.protocol.values import SiteRef
 from models.protocol.variance import Experiment, HeadScores, VarianceRequest, VarianceView
 from models.protocol.work import Cancelled
@@ -135,13 +136,6 @@ def softmax(scores: Array) -> Array:
     numerators = np.exp(scores - scores.max(axis=-1, keepdims=True))
     weights: Array = numerators / numerators.sum(axis=-1, keepdims=True)
     return weights
-
-
-def entropy(weights: Array) -> Array:
-    """In bits, over the last axis; a weight of 0 counts as 0."""
-    logs = np.log2(weights, out=np.zeros_like(weights), where=weights > 0)
-    bits: Array = -(weights * logs).sum(axis=-1)
-    return np.maximum(bits, 0.0)  # not -0
 
 
 def jacobian_norm(weights: Array) -> Array:

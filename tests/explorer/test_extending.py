@@ -154,6 +154,9 @@ def test_it_works_in_the_window(qapp, package):
         settle(window)
         wanted = np.array(list(expected(model, EXAMPLE).values()))
         np.testing.assert_allclose(table(panel), wanted, atol=0.0051)  # two decimals
+        panel.show_about()
+        assert panel.callout.sentences[1] == f"The widest head here has {wanted.max():.2f} bits."
+        panel.show_about(False)
         cell = panel.table.visualRect(panel.table.model().index(3, 6)).center()
         QTest.mouseClick(panel.table.viewport(), Qt.MouseButton.LeftButton, pos=cell)
         assert (window.session.state.selection.site, window.session.state.selection.head) == (SiteRef("decoder", 3), 6)

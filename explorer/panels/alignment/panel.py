@@ -7,6 +7,8 @@ import math
 import numpy as np
 from PySide6.QtWidgets import QLabel, QWidget
 
+from explorer.panels.about import About
+from explorer.panels.alignment.about import about
 from explorer.panels.alignment.ribbons import Ribbons
 from explorer.panels.base import Panel
 from explorer.panels.selected_head import by_words, site_words, word_labels
@@ -157,6 +159,9 @@ class AlignmentPanel(Panel):
         self.sentence.setText(said + _chance(view.likelihoods, target))
         self.reading.setText(_READING_TYPED if is_typed else _READING)
         self.sentence.setVisible(bool(self.sentence.text()))
+
+    def about(self, state: State) -> About:
+        return about(state, self.sentence.text(), self._shown)
 
     def _show_nothing(self) -> None:
         self._shown = None

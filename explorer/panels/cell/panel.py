@@ -17,8 +17,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from explorer.panels.about import About
 from explorer.panels.base import Panel
 from explorer.panels.cell import recurrent_steps
+from explorer.panels.cell.about import about
 from explorer.panels.cell.cell_steps import explained_steps, row_remark
 from explorer.panels.cell.row_bars import FEW, HEADINGS, RowBars
 from explorer.panels.cell.step_list import StepList
@@ -142,6 +144,9 @@ class CellPanel(Panel):
         return CellRequest(
             run=ran.run, site=site.ref, head=chosen.head, query=chosen.query, key=chosen.key, target=self._target
         )
+
+    def about(self, state: State) -> About:
+        return about(state, self._shown)
 
     def render_state(self, state: State, old: State | None) -> None:
         if old is not None and old.results.loaded is not state.results.loaded:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from PySide6.QtGui import QHideEvent
 from PySide6.QtWidgets import QWidget
 
+from explorer.panels.about import About
 from explorer.panels.base import Panel
+from explorer.panels.decoding.about import about
 from explorer.panels.decoding.layout import count
 from explorer.panels.decoding.player import DecodePlayer
 from explorer.panels.decoding.player_view import ATTENTION, BRANCHES, CACHE, PlayerView
@@ -125,6 +127,11 @@ class DecodingPanel(Panel):
         self._render_knobs(state)
         self.player.receive(now, before)
         self._render(state)
+
+    def about(self, state: State) -> About:
+        step = self.player.shown_view()
+        said = step_words(step, state.document.branches) if step is not None else ""
+        return about(step, self.player.silence(), self.player.at, said)
 
     def _render_knobs(self, state: State) -> None:
         loaded, document = state.results.loaded, state.document

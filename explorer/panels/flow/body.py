@@ -72,6 +72,7 @@ class FlowBody(QWidget):
         top.addWidget(self.effect)
         top.addWidget(self.mark)
         top.addWidget(self.play)
+        self._top = top
         self.block_side = QWidget()
         right = QVBoxLayout(self.block_side)
         right.setContentsMargins(0, 0, 0, 0)
@@ -96,6 +97,10 @@ class FlowBody(QWidget):
         whole.addLayout(top)
         whole.addWidget(self.pages, 1)
         whole.addWidget(self.sentence)
+
+    def set_info(self, button: QWidget) -> None:
+        """Put a button at the end of the line at the top."""
+        self._top.addWidget(button, 0, Qt.AlignmentFlag.AlignVCenter)
 
     # which picture is shown
 

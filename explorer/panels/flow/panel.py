@@ -6,7 +6,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent, QWheelEvent
 from PySide6.QtWidgets import QStyle, QWidget
 
+from explorer.panels.about import About
 from explorer.panels.base import EDITED, MASKS, Panel
+from explorer.panels.flow.about import of_matrices, of_model, of_time, waiting
 from explorer.panels.flow.body import FlowBody
 from explorer.panels.flow.box_text import PLACEMENTS
 from explorer.panels.flow.model_scene import NOWHERE, Marks, ModelScene, Place
@@ -77,6 +79,7 @@ class FlowPanel(Panel):
         card = Card()
         card.setAccessibleName(self.title)
         card.set_content(self.body)
+        self.body.set_info(self.info)
         self.fill(card)
 
     def _connect(self) -> None:
@@ -197,7 +200,7 @@ class FlowPanel(Panel):
         model.set_outputs(outputs_of(state, self._scene, effect))
         self._mark_places(state)
         model.set_arcs(arcs_of(state, self._scene) if at.block >= 0 else None, arc_row(state, self._scene, at))
-        said = effect_text(effect)
+        said = effect_text(effect, state.document.view.unit)
         self.body.effect.setText(said)
         self.body.effect.setVisible(bool(said))
 
@@ -239,12 +242,35 @@ class FlowPanel(Panel):
         self.body.show_recurrent()
 
     def _render_matrices(self, state: State) -> None:
-        page, view, why = self.body.matrices, state.results.of(MatricesView), self._why_no_matrices(state)
+        page, view, why = self.body.matrices, self._matrices_shown(state), self._why_no_matrices(state)
         if why or state.site is None or state.ran is None:
             page.show_reason(why or NO_HEADS)
-        elif view is not None and view.request.run == state.ran.run and view.request.site == state.site.ref:
+        elif view is not None:
             page.show_view(view, *site_words(state.ran, state.site), state.document.view.colour_map)
             page.set_selection(state.selection.query, state.selection.key)
+
+    def about(self, state: State) -> About:
+        flow, recurrent, distance = self._scene_of, self.body.recurrent.scene, state.document.view.distance
+        if flow is None or flow_shown(state) is not flow:
+            return waiting()
+        if flow.recurrent is not None:
+            return of_time(recurrent, state.selection.query) if recurrent is not None else waiting()
+        at = selected_place(state, self._scene)
+        if at.stack < 0:
+            return About((_NOTHING,))
+        if distance == "attention" and state.ran is not None and state.site is not None:
+            queries, keys = site_words(state.ran, state.site)
+            chosen, view = state.selection, self._matrices_shown(state)
+            return of_matrices(view, queries[chosen.query], keys[chosen.key], (chosen.query, chosen.key))
+        return of_model(self._scene, at, self.body.model.outputs, distance)
+
+    @staticmethod
+    def _matrices_shown(state: State) -> MatricesView | None:
+        """Those of the selected site; the last head's stay until the selected one's are here."""
+        view, ran, site = state.results.of(MatricesView), state.ran, state.site
+        if view is None or ran is None or site is None:
+            return None
+        return view if (view.request.run, view.request.site) == (ran.run, site.ref) else None
 
     def render_hover(self, pointed: Pointed) -> None:
         self.body.matrices.set_hover(pointed.query, pointed.key)

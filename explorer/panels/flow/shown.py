@@ -28,6 +28,7 @@ from models.protocol.classes import ClassesView
 from models.protocol.comparison import CompareView
 from models.protocol.flow import BlockView, FlowView, HeadsBox, StackFlow
 from models.protocol.head import RowView
+from models.protocol.information import Unit, from_nats
 from models.protocol.prediction import PredictionView
 from models.protocol.running import Ran
 from models.protocol.sentence import SentenceView
@@ -255,8 +256,9 @@ def _plain(label: str) -> str:
     return shortened(label.lstrip("␣") or label)
 
 
-def effect_text(effect: CompareView | None) -> str:
-    """ "Loss 3.021 → 3.250 nats"; "" where nothing can be compared."""
+def effect_text(effect: CompareView | None, unit: Unit) -> str:
+    """ "loss 3.021 → 3.250 nats"; "" where nothing can be compared."""
     if effect is None or effect.loss_before is None or effect.loss_after is None or isnan(effect.loss_after):
         return ""
-    return f"loss {effect.loss_before:.3f} → {effect.loss_after:.3f} nats"
+    before, after = (from_nats(loss, unit) for loss in (effect.loss_before, effect.loss_after))
+    return f"loss {before:.3f} → {after:.3f} {unit}"

@@ -7,7 +7,9 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from explorer.colour_maps import sequential
+from explorer.panels.about import About
 from explorer.panels.base import Panel
+from explorer.panels.head_atlas.about import about
 from explorer.panels.head_atlas.atlas import HeadAtlas
 from explorer.panels.selected_head import NO_HEADS
 from explorer.session.hover import NOTHING, Hover, Pointed
@@ -76,6 +78,9 @@ class HeadAtlasPanel(Panel):
         is_this = view is not None and (view.request.run, view.request.pooling) == (ran.run, pooling)
         have = view.done if view is not None and is_this else 0.0
         return None if have == 1 else AtlasRequest(run=ran.run, size=THUMBNAIL, pooling=pooling, have=have)
+
+    def about(self, state: State) -> About:
+        return about(state, self._stack)
 
     def render_state(self, state: State, old: State | None) -> None:
         view, options = state.results.of(AtlasView), state.document.view

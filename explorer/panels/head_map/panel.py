@@ -11,7 +11,9 @@ from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from explorer.colour_maps import sequential
+from explorer.panels.about import About
 from explorer.panels.base import Panel
+from explorer.panels.head_map.about import about
 from explorer.panels.head_map.blocks import BlockBox, bands_of, cells_of
 from explorer.panels.head_map.choice_box import ChoiceBox
 from explorer.panels.head_map.map_tools import MapTools
@@ -154,6 +156,9 @@ class HeadMapPanel(Panel):
 
     def first_focus(self) -> QWidget | None:
         return self.map
+
+    def about(self, state: State) -> About:
+        return about(state, _shown_scaling(state))
 
     def wants(self, state: State) -> Request | None:
         if state.site is not None and state.site.is_long:

@@ -13,7 +13,7 @@ from explorer.panels.lookup.entries import ENTRIES, colour_text, number, percent
 from explorer.panels.lookup.temperature_slider import TemperatureSlider
 from explorer.widgets.page import wrapped
 from explorer.widgets.weight_table import WeightCell, WeightRow, WeightTable
-from models.views.lookup import look_up, word_similarity
+from models.views.lookup import SoftLookup, look_up, word_similarity
 
 _TRY = ("grape", "grapes", "banan", "kiwi")
 _LITTLE = 0.35  # below this similarity no key is much like the one typed
@@ -97,10 +97,17 @@ class DictionaryPage(QWidget):
         narrow = self.width() < _NARROW * QFontMetricsF(self.font()).averageCharWidth()
         self._answers.setDirection(QBoxLayout.Direction.TopToBottom if narrow else QBoxLayout.Direction.LeftToRight)
 
+    @property
+    def found(self) -> SoftLookup:
+        """The soft lookup of what is typed."""
+        return look_up(self._similarities(), value_vectors(), self.temperature.temperature)
+
+    def _similarities(self) -> list[float]:
+        return [word_similarity(self.key.text(), entry.key) for entry in ENTRIES]
+
     def _answer(self) -> None:
         key = self.key.text()
-        similarities = [word_similarity(key, entry.key) for entry in ENTRIES]
-        found = look_up(similarities, value_vectors(), self.temperature.temperature)
+        similarities, found = self._similarities(), self.found
         self._answer_exactly(key)
         answer = float(found.answer[0])
         self.soft.set_answer(number(answer), "every key, by likeness", colour=colour_text(found.answer))

@@ -15,7 +15,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from explorer.panels.about import About
 from explorer.panels.base import Panel
+from explorer.panels.lookup.about import of_arrows, of_dictionary, of_head
 from explorer.panels.lookup.arrows_page import ArrowsPage
 from explorer.panels.lookup.dictionary_page import DictionaryPage
 from explorer.panels.lookup.entries import ENTRIES, number, percent
@@ -85,6 +87,18 @@ class LookupPanel(Panel):
 
     def wants(self, state: State) -> Request | None:
         return wanted_head(state)
+
+    def about(self, state: State) -> About:
+        page = self.pages.currentIndex()
+        if page == 0:
+            return of_dictionary(self.dictionary.key.text(), self.dictionary.found)
+        if page == 1:
+            x, y = self.arrows.query
+            return of_arrows((float(x), float(y)), self.arrows.function.name, self.arrows.found)
+        row = self._row
+        return of_head(
+            self.head.sentence.text(), 0 if row is None else len(row.allowed), 0 if row is None else len(row.keys)
+        )
 
     def render_state(self, state: State, old: State | None) -> None:
         view, ran, site = head_shown(state), state.ran, state.site

@@ -12,10 +12,12 @@ from explorer.panels.mask_scale.change_map import ChangeMap
 from explorer.panels.mask_scale.effect_sentences import dead_sentence, loss_sentence
 from explorer.panels.mask_scale.labels import heading, plain
 from explorer.panels.mask_scale.number_table import NumberTable
+from explorer.panels.mask_scale.numbers import loss_text
 from explorer.panels.mask_scale.paired_bars import PairedBars, PairedRow
-from explorer.widgets.number_text import percent_text, value_text
+from explorer.widgets.number_text import entropy_text, percent_text, value_text
 from explorer.widgets.page import wrapped
 from models.protocol.comparison import CompareView, TokenChange
+from models.protocol.information import Unit
 
 Words = tuple[list[str], list[str]]
 """What the queries and the keys of a site are called."""
@@ -46,6 +48,7 @@ class EffectView(QWidget):
         for part in (*parts, self.next_title, self.bars, self.wordless, self.map_title, self.change):
             column.addWidget(part)
         self._view: CompareView | None = None
+        self._unit: Unit = "bits"
 
     def clear(self) -> None:
         """There is no comparison."""
@@ -53,22 +56,30 @@ class EffectView(QWidget):
         self.hide()
 
     def show_comparison(
-        self, view: CompareView, words: Words, query: int, key: int, colour_map: str, next_title: str, edited: bool
+        self,
+        view: CompareView,
+        words: Words,
+        query: int,
+        key: int,
+        colour_map: str,
+        next_title: str,
+        unit: Unit,
+        edited: bool,
     ) -> None:
         """Show what interventions changed, or where nothing is `edited` the model's own numbers.
 
         `words` are those of the head's site, `query` and `key` the selected cell, `next_title` says of what the
-        prediction is, and weights are drawn in `colour_map`.
+        prediction is, weights are drawn in `colour_map`, and entropies and losses told in `unit`.
         """
         self.show()
         if edited:
             self.change.show_view(view, words, sequential(colour_map))
         self.change.map.set_selection(query, key)
-        self._show_numbers(view, words, min(query, len(view.top_key_after) - 1), edited)
-        if view is self._view:
+        self._show_numbers(view, words, min(query, len(view.top_key_after) - 1), unit, edited)
+        if (view, unit) == (self._view, self._unit):
             return
-        self._view = view
-        self.sentence.setText(loss_sentence(view) if edited else "")
+        self._view, self._unit = view, unit
+        self.sentence.setText(loss_sentence(view, unit) if edited else "")
         self.sentence.setVisible(bool(self.sentence.text()))
         self.dead.setText(dead_sentence(view, words[0]))
         self.dead.setVisible(bool(view.dead_rows))
@@ -80,7 +91,7 @@ class EffectView(QWidget):
         """The pointer is over a cell, here or elsewhere; -1 where it is over none."""
         self.change.show_hover(query, key)
 
-    def _show_numbers(self, view: CompareView, words: Words, query: int, edited: bool) -> None:
+    def _show_numbers(self, view: CompareView, words: Words, query: int, unit: Unit, edited: bool) -> None:
         self.numbers.set_compares(edited)
         name = f"row “{words[0][query]}”"
         tops = ((view.top_before, view.top_key_before), (view.top_after, view.top_key_after))
@@ -89,7 +100,7 @@ class EffectView(QWidget):
             for weights, keys in tops
         ]
         bits = [
-            _COMING if _is_coming(view, rows[query]) else f"{_value(rows[query])} bits"
+            _COMING if _is_coming(view, rows[query]) else entropy_text(float(rows[query]), unit)
             for rows in (view.entropy_before, view.entropy_after)
         ]
         self.numbers.set_row(0, f"Entropy of {name}", *bits)
@@ -100,7 +111,7 @@ class EffectView(QWidget):
             self.numbers.hide_row(2)
         else:
             losses = [
-                _COMING if _is_coming(view, loss) else f"{loss:.3f} nats"
+                _COMING if _is_coming(view, loss) else loss_text(loss, unit)
                 for loss in (view.loss_before, view.loss_after)
             ]
             self.numbers.set_row(2, "Loss on this text", *losses)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from models.protocol.comparison import CompareView
+from models.protocol.information import Unit, from_nats
 from models.protocol.running import Ran
 from models.protocol.values import ClassHead
 
-_LOSS_STEP = 5e-4  # nats: what the three decimals on screen can tell apart
+_LOSS_STEP = 5e-4  # what the three decimals on screen can tell apart
 
 
-def loss_sentence(view: CompareView) -> str:
-    """What the change of the loss means, said honestly; nothing for a model without one."""
+def loss_sentence(view: CompareView, unit: Unit) -> str:
+    """What the change of the loss, told in `unit`, means, said honestly; nothing for a model without one."""
     if view.loss_before is None or view.loss_after is None or view.done < 1:
         return ""
-    change = view.loss_after - view.loss_before
+    change = from_nats(view.loss_after - view.loss_before, unit)
     if abs(change) < _LOSS_STEP:
         return "The loss is as it was: on this text the change makes no difference to it."
     if view.peeks and change < 0:

@@ -6,7 +6,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QHideEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QCheckBox, QFrame, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
+from explorer.panels.about import About
 from explorer.panels.base import Panel
+from explorer.panels.mask_scale.about import about
 from explorer.panels.mask_scale.effect import EffectView
 from explorer.panels.mask_scale.effect_sentences import prediction_title
 from explorer.panels.mask_scale.intervention_list import InterventionList, ListedText
@@ -164,6 +166,9 @@ class MaskScalePanel(Panel):
 
     # what it shows
 
+    def about(self, state: State) -> About:
+        return about(state)
+
     def render_state(self, state: State, old: State | None) -> None:
         loaded = state.results.loaded
         self.pages.setCurrentIndex(1 if loaded is not None and loaded.info.textbook else 0)
@@ -221,6 +226,7 @@ class MaskScalePanel(Panel):
             selection.key,
             state.document.view.colour_map,
             _prediction_title(state, ran, view),
+            state.document.view.unit,
             edited=bool(ran.inputs.interventions),
         )
 

@@ -7,11 +7,22 @@ from dataclasses import replace
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QFrame, QScrollArea, QWidget
 
+from explorer.panels.about import About
 from explorer.panels.base import Panel
+from explorer.panels.next_token.about import about
 from explorer.panels.next_token.bar_list import BarGroup, BarList, BarRow
 from explorer.panels.next_token.class_bars import class_groups, class_row, class_subtitle, class_title, position_of_row
 from explorer.panels.next_token.vector_bars import NO_VECTOR, vector_heading, vector_rows, vector_subtitle
-from explorer.panels.predicted import class_head, has_words, is_body, is_masked, names_pictures, wanted_prediction
+from explorer.panels.predicted import (
+    class_head,
+    has_words,
+    is_body,
+    is_masked,
+    listed,
+    names_pictures,
+    uncertainty,
+    wanted_prediction,
+)
 from explorer.panels.selected_head import predicting_position
 from explorer.session.hover import Hover
 from explorer.session.intents import AskStep, SelectQuery, ShowText
@@ -23,6 +34,7 @@ from explorer.widgets.number_text import MINUS, percent_text
 from explorer.widgets.token_text import byte_note, piece_note
 from models.protocol.classes import ClassesView
 from models.protocol.decoding import into_input
+from models.protocol.information import Unit
 from models.protocol.prediction import PredictionView
 from models.protocol.request import Request
 from models.protocol.running import Ran
@@ -70,6 +82,9 @@ class NextTokenPanel(Panel):
     def wants(self, state: State) -> Request | None:
         return wanted_prediction(state, self._how)
 
+    def about(self, state: State) -> About:
+        return about(state)
+
     def render_state(self, state: State, old: State | None) -> None:
         head = class_head(state)
         if old is not None and old.results.loaded is not state.results.loaded:
@@ -93,10 +108,12 @@ class NextTokenPanel(Panel):
             self.bars.set_groups(())
             self.card.set_subtitle("")
             return
-        if view.request.run != ran.run or (old is not None and view is old.results.of(PredictionView)):
+        unit = state.document.view.unit
+        is_same = old is not None and (view, unit) == (old.results.of(PredictionView), old.document.view.unit)
+        if view.request.run != ran.run or is_same:
             return
         told = _writes(state, ran, masked)
-        groups = [_group(prediction, ran, masked, told) for prediction in view.predictions]
+        groups = [_group(prediction, ran, masked, told, unit) for prediction in view.predictions]
         if view.pair:
             groups.append(BarGroup(_OF_PAIR, tuple(class_row(candidate) for candidate in view.pair)))
         if len(groups) == 1:
@@ -106,7 +123,7 @@ class NextTokenPanel(Panel):
         is_compared = any(row.before is not None for group in groups for row in group.rows)
         outlined = " · outlined: before the change" if is_compared else ""
         has_heading = len(groups) > len(view.predictions)  # beside what is said of the second text
-        said = "" if has_heading else _subtitle(view.predictions, ran, masked)
+        said = "" if has_heading else _subtitle(view.predictions, ran, masked, unit)
         self.card.set_subtitle((said + outlined).lstrip(" ·"))
 
     def _render_classes(self, head: ClassHead, state: State) -> None:
@@ -177,18 +194,18 @@ def _wordless(state: State) -> str:
     return f"This model gives vectors, not words: {why or 'it has no output head'}."
 
 
-def _subtitle(predictions: tuple[Prediction, ...], ran: Ran, masked: bool) -> str:
+def _subtitle(predictions: tuple[Prediction, ...], ran: Ran, masked: bool, unit: Unit) -> str:
     if len(predictions) != 1:
         return f"at each of {len(predictions)} masks"
-    return _heading(predictions[0], ran, masked)
+    return _heading(predictions[0], ran, masked, unit)
 
 
-def _heading(prediction: Prediction, ran: Ran, masked: bool) -> str:
+def _heading(prediction: Prediction, ran: Ran, masked: bool, unit: Unit) -> str:
     if ran.seen is not None:
-        return f"the picture as a whole · entropy {prediction.entropy:.2f} bits"
+        return f"the picture as a whole · entropy {uncertainty(prediction, unit)}"
     word = ran.tokens[prediction.position].word
     place = f"{'at' if masked else 'after'} “{word}”, position {prediction.position}"
-    return f"{place} · entropy {prediction.entropy:.2f} bits"
+    return f"{place} · entropy {uncertainty(prediction, unit)}"
 
 
 def _writes(state: State, ran: Ran, masked: bool) -> str:
@@ -206,17 +223,9 @@ def _writes(state: State, ran: Ran, masked: bool) -> str:
     return "Click writes it after the text" if predicting_position(state, ran) == last else ""
 
 
-def listed(prediction: Prediction) -> tuple[Candidate, ...]:
-    """The candidates that have a row: the likeliest, and the one that stands in the text."""
-    actual = prediction.actual
-    if actual is None or any(actual.id == candidate.id for candidate in prediction.candidates):
-        return prediction.candidates
-    return (*prediction.candidates, actual)
-
-
-def _group(prediction: Prediction, ran: Ran, masked: bool, told: str) -> BarGroup:
+def _group(prediction: Prediction, ran: Ran, masked: bool, told: str, unit: Unit) -> BarGroup:
     rows = [_row(candidate, prediction.actual, told) for candidate in listed(prediction)]
-    return BarGroup(_heading(prediction, ran, masked), tuple(rows))
+    return BarGroup(_heading(prediction, ran, masked, unit), tuple(rows))
 
 
 def _signed(number: float, decimals: int) -> str:

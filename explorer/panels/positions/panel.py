@@ -6,7 +6,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from explorer.colour_maps import sequential
+from explorer.panels.about import About
 from explorer.panels.base import Panel
+from explorer.panels.positions.about import of_model, of_none, of_order, of_patches, of_waves
 from explorer.panels.positions.order_view import EXAMPLE, OrderView
 from explorer.panels.positions.patch_positions import PatchPositions
 from explorer.panels.positions.scheme_view import SchemeView
@@ -127,6 +129,19 @@ class PositionsPanel(Panel):
         named = "" if scheme is None or loaded is None else f"{loaded.info.name}: {scheme.name}"
         self.card.set_subtitle(named)
         self._render_edits(state, scheme)
+
+    def about(self, state: State) -> About:
+        page, results = self.pages.currentIndex(), state.results
+        if page == _PATCHES and state.ran is not None and state.ran.seen is not None:
+            return of_patches(state, results.of(PatchPositionsView), state.ran.seen)
+        if page == _MODEL:
+            return of_model(state, results.of(PositionsView))
+        if page == _ORDER:
+            return of_order(state, results.of(ShuffleView))
+        if page == _NOTHING:
+            return of_none(_NO_ATTENTION)
+        waves = self.sinusoids
+        return of_waves(waves.position, waves.width_shown, waves.wavelengths)
 
     def show_page(self, index: int) -> None:
         """Sinusoids, this model, or order."""

@@ -93,6 +93,16 @@ class SinusoidView(Page):
         """The pairs whose waves are drawn."""
         return tuple(self._pairs)
 
+    @property
+    def width_shown(self) -> int:
+        """Numbers of a position's vector."""
+        return int(self._values.shape[1])
+
+    @property
+    def wavelengths(self) -> tuple[float, float]:
+        """Of the fastest and of the slowest pair, in positions a round."""
+        return float(self._wavelengths[0]), float(self._wavelengths[-1])
+
     def set_position(self, position: int) -> None:
         """Move the cursor of all pictures."""
         if position != self._position:

@@ -9,21 +9,25 @@ import numpy as np
 
 from explorer.panels.quality.words import BLEU, EXACT, FEW, noun_of, styles, text_of_value, value_of
 from explorer.widgets.plot.figure import Axis, Counts, Figure, Rule, Series
+from models.protocol.information import Unit
 from models.protocol.quality import QualityView
 
-_TITLES = ("BLEU", "right, %", "log p a token, nats")
+_TITLES = ("BLEU", "right, %", "log p a token, {}")
 _COLUMN = 0.42  # of a length, to each side
 
 
-def figure_of(view: QualityView, measure: int) -> Figure:
-    """A point stands at the middle of its bin, hollow for fewer than `FEW` sentences. All planned bins have room."""
+def figure_of(view: QualityView, measure: int, unit: Unit) -> Figure:
+    """A point stands at the middle of its bin, hollow for fewer than `FEW` sentences. All planned bins have room.
+
+    Log-probabilities are drawn in `unit`.
+    """
     first, last, counts = (np.array(column) for column in zip(*view.planned, strict=True))
     middles, measured = (first + last) / 2, len(view.bins)
     series = tuple(
         Series(
             style.name,
             middles[:measured],
-            np.array([value_of(bin_.scores[i], bin_.sentences, measure) for bin_ in view.bins]),
+            np.array([value_of(bin_.scores[i], bin_.sentences, measure, unit) for bin_ in view.bins]),
             style.role,
             "dashed" if style.dashed else "solid",
             mark=style.mark,
@@ -45,7 +49,7 @@ def figure_of(view: QualityView, measure: int) -> Figure:
     trained = min((longest for longest in view.trained_to if longest is not None), default=None)
     return Figure(
         Axis(title, float(first[0]) - 0.5, float(last[-1]) + 0.5, whole=True, text=bin_text),
-        Axis(_TITLES[measure], low, high, text=value_text),
+        Axis(_TITLES[measure].format(unit), low, high, text=value_text),
         series,
         Counts("n", first - _COLUMN, last + _COLUMN, counts),
         () if trained is None else (Rule(trained + 0.5, f"trained up to {trained} words"),),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtWidgets import QProgressBar, QPushButton, QVBoxLayout, QWidget
 
+from explorer.panels.about import About
 from explorer.panels.base import Panel
+from explorer.panels.quality.about import about
 from explorer.panels.quality.choices import DATES, TRANSLATION, QualityChoices
 from explorer.panels.quality.examples import ExamplesView
 from explorer.panels.quality.figure import figure_of
@@ -31,6 +33,7 @@ from explorer.widgets.save_dialog import Kind, ask_where_to_save
 from explorer.widgets.segments import Segments
 from models.files.catalogue import DATE_MODELS, TRANSFORMER_TRANSLATOR
 from models.files.whole_files import not_written, write_whole
+from models.protocol.information import Unit
 from models.protocol.quality import QualityRequest, QualityView
 from models.protocol.values import CheckpointInfo
 
@@ -55,6 +58,7 @@ class QualityPanel(Panel):
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)
         self._view: QualityView | None = None
+        self._unit: Unit = "bits"
         self._planned: tuple[tuple[int, int, int], ...] = ()
         self._is_reading = False  # a point was chosen since the last run
         self.choices = QualityChoices()
@@ -112,9 +116,16 @@ class QualityPanel(Panel):
             self._draw()
         self._show_progress(state)
         view = state.results.of(QualityView)
+        unit = state.document.view.unit
+        if unit != self._unit:
+            self._unit = unit
+            self._draw()
         before, self._view = self._view, view
         if view is not before and (view is None or before is None or view.bins != before.bins or view.parts):
             self._draw()
+
+    def about(self, state: State) -> About:
+        return about(state, self._shown, self.measure.current)
 
     def _show_progress(self, state: State) -> None:
         measuring, view = state.measuring is not None, state.results.of(QualityView)
@@ -146,8 +157,8 @@ class QualityPanel(Panel):
         if (view.planned if view is not None else ()) != self._planned:  # what was chosen is another length now
             self._planned = view.planned if view is not None else ()
             self.plot.set_cursor(None)
-        self.plot.set_figure(figure_of(view, measure) if view is not None and view.planned else Figure())
-        self.conclusion.setText(conclusion(view, measure) if view is not None else "")
+        self.plot.set_figure(figure_of(view, measure, self._unit) if view is not None and view.planned else Figure())
+        self.conclusion.setText(conclusion(view, measure, self._unit) if view is not None else "")
         self.conclusion.setVisible(bool(self.conclusion.text()))
         self.account.setText(account(view, measure) if view is not None else "")
         self.how.setVisible(view is not None and bool(view.bins) and self._chosen is None)
@@ -192,7 +203,7 @@ class QualityPanel(Panel):
         if path is None:
             return
         try:
-            write_whole(path, table(view).encode())
+            write_whole(path, table(view, self._unit).encode())
         except OSError as error:
             self.dispatch(Show(Notice("error", not_written("The table", path, error))))
         else:

@@ -11,13 +11,14 @@ from pathlib import Path
 
 from explorer.widgets.number_text import value_text
 from explorer.widgets.plot.figure import Mark
+from models.protocol.information import Unit, from_nats
 from models.protocol.quality import QualityPart, QualityRequest, QualityScore, QualityView
 
 BLEU, EXACT, LOG_P = range(3)
 MEASURES = (
     ("BLEU", "How many words and word groups the translations share with the references, 0 to 100"),
     ("Right", "How many sentences are the same as a reference, letter case aside"),
-    ("log p", "How likely each model finds the references: mean log-probability of their tokens, in nats"),
+    ("log p", "How likely each model finds the references: mean log-probability of their tokens"),
 )
 
 FEW = 10
@@ -52,15 +53,15 @@ def styles(view: QualityView) -> tuple[Style, ...]:
     )
 
 
-def value_of(score: QualityScore, sentences: int, measure: int) -> float:
-    """A score as the plot draws it."""
+def value_of(score: QualityScore, sentences: int, measure: int, unit: Unit) -> float:
+    """A score as the plot draws it, a log-probability in `unit`."""
     if measure == BLEU:
         return score.bleu if score.bleu is not None else math.nan
-    return 100 * score.exact / sentences if measure == EXACT else score.log_probability
+    return 100 * score.exact / sentences if measure == EXACT else from_nats(score.log_probability, unit)
 
 
-def text_of(score: QualityScore, sentences: int, measure: int) -> str:
-    return text_of_value(value_of(score, sentences, measure), measure)
+def text_of(score: QualityScore, sentences: int, measure: int, unit: Unit) -> str:
+    return text_of_value(value_of(score, sentences, measure, unit), measure)
 
 
 def text_of_value(value: float, measure: int) -> str:
@@ -77,19 +78,26 @@ def noun_of(view: QualityView) -> str:
     return "sentences" if view.unit == "words" else "dates"
 
 
-def conclusion(view: QualityView, measure: int) -> str:
+def conclusion(view: QualityView, measure: int, unit: Unit) -> str:
     """ "Up to 10 words, BLEU: attention 31.2, bottleneck 24.0. Longer, BLEU: attention 12.0, bottleneck 3.1." """
     parts = view.parts[1:] or view.parts
-    return " ".join(_told(part, styles(view), measure) for part in parts)
+    return " ".join(_told(part, styles(view), measure, unit) for part in parts)
 
 
-def _told(part: QualityPart, named: Sequence[Style], measure: int) -> str:
+def _told(part: QualityPart, named: Sequence[Style], measure: int, unit: Unit) -> str:
     figures = ", ".join(
-        f"{style.name} {text_of(score, part.sentences, measure)}"
+        f"{style.name} {text_of(score, part.sentences, measure, unit)}"
         for style, score in zip(named, part.scores, strict=True)
     )
     name = "All" if part.name == "all" else part.name[0].upper() + part.name[1:]
-    return f"{name}, {MEASURES[measure][0] if measure != EXACT else 'right'}: {figures}."
+    what = (
+        "right"
+        if measure == EXACT
+        else f"{MEASURES[measure][0]} ({unit})"
+        if measure == LOG_P
+        else MEASURES[measure][0]
+    )
+    return f"{name}, {what}: {figures}."
 
 
 def account(view: QualityView, measure: int) -> str:
@@ -143,14 +151,25 @@ def is_shipped(request: QualityRequest) -> bool:
     return Path(request.pairs).parts[-3:] == ("resources", "quality", "en-es.tsv")
 
 
-def table(view: QualityView) -> str:
-    """Every figure as comma-separated values: a row a bin and model."""
+def table(view: QualityView, unit: Unit) -> str:
+    """Every figure as comma-separated values, log-probabilities in `unit`, which their column names: a row a bin and
+    model.
+    """
     held = io.StringIO()
     writer = csv.writer(held, lineterminator="\n")
-    writer.writerow(["model", f"from_{view.unit}", f"to_{view.unit}", "sentences", "bleu", "exact", "log_probability"])
+    writer.writerow(
+        ["model", f"from_{view.unit}", f"to_{view.unit}", "sentences", "bleu", "exact", f"log_probability_{unit}"]
+    )
     for bin_ in view.bins:
         for name, score in zip(view.models, bin_.scores, strict=True):
             bleu = "" if score.bleu is None else f"{score.bleu:.4f}"
-            figures = [bin_.first, bin_.last, bin_.sentences, bleu, score.exact, f"{score.log_probability:.6f}"]
+            figures = [
+                bin_.first,
+                bin_.last,
+                bin_.sentences,
+                bleu,
+                score.exact,
+                f"{from_nats(score.log_probability, unit):.6f}",
+            ]
             writer.writerow([name, *figures])
     return held.getvalue()

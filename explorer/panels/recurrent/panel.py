@@ -7,7 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from PySide6.QtWidgets import QWidget
 
+from explorer.panels.about import About
 from explorer.panels.base import Panel
+from explorer.panels.recurrent.about import about
 from explorer.panels.recurrent.state_columns import Band, Lane, StateColumns
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import OpenCheckpoint, SelectKey, SelectQuery
@@ -110,6 +112,9 @@ class RecurrentPanel(Panel):
             self._shown, self._at = view, at
             self.pages.show_page()
             self._show(view, ran, *at)
+
+    def about(self, state: State) -> About:
+        return about(state, self.sentence.text(), self._shown)
 
     def _show(self, view: RecurrentView, ran: Ran, query: int, key: int) -> None:
         sources, targets = ([shortened(token.word) for token in side] for side in (ran.source, ran.tokens))

@@ -16,18 +16,21 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from explorer.panels.about import About
 from explorer.panels.base import Panel
 from explorer.panels.selected_head import head_name
+from explorer.panels.variance.about import about
 from explorer.panels.variance.softmax_bars import MOST_BARS, SoftmaxBars
 from explorer.session.hover import Hover
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.widgets.card import Card
 from explorer.widgets.number_field import RealBox, WholeBox
-from explorer.widgets.number_text import value_text
+from explorer.widgets.number_text import entropy_text, value_text
 from explorer.widgets.page import page_of, scrolling, wrapped
 from explorer.widgets.plot.figure import Axis, Figure, Series
 from explorer.widgets.plot.plot import Plot
+from models.protocol.information import Unit, from_bits
 from models.protocol.request import Request
 from models.protocol.values import CheckpointInfo
 from models.protocol.variance import Experiment, HeadScores, VarianceRequest, VarianceView
@@ -61,6 +64,7 @@ class VariancePanel(Panel):
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)
         self._view: VarianceView | None = None
+        self._unit: Unit = "bits"
         self.deviation = RealBox()
         self.deviation.setRange(0.1, 4.0)
         self.deviation.setSingleStep(0.1)
@@ -189,15 +193,20 @@ class VariancePanel(Panel):
         view = state.results.of(VarianceView)
         if view is None:
             return  # the last experiment stays until the next one is here
-        if view is not self._view:
-            is_new = self._view is None or view.experiment is not self._view.experiment
-            self._view = view
+        unit = state.document.view.unit
+        if (view, unit) != (self._view, self._unit):
+            before = None if self._view is None else self._view.experiment
+            is_new = (view.experiment, unit) != (before, self._unit)
+            self._view, self._unit = view, unit
             self._show_law(view.experiment, view.head, head_name(state))
             if is_new:
                 self._show_experiment(view.experiment)
         loaded = state.results.loaded
         unseen = "" if loaded is None else _RECURRENT if loaded.info.textbook else _unseen(loaded.info)
         self.real.setText(unseen or _real_text(view.head, head_name(state)))
+
+    def about(self, state: State) -> About:
+        return about(state, self._view, self.slider.value(), self.real.text())
 
     def _show_law(self, experiment: Experiment, head: HeadScores | None, name: str) -> None:
         d = experiment.dimensions
@@ -216,9 +225,10 @@ class VariancePanel(Panel):
         if self.slider.maximum() != len(d) - 1:
             self.slider.setRange(0, len(d) - 1)
             self.slider.setValue(int(np.argmin(np.abs(d - _FIRST_DIMENSION))))
+        entropies = experiment.entropy * from_bits(1.0, self._unit)
         for plot, title, values, top in (
             (self.largest, "largest weight", experiment.largest, 1.0),
-            (self.entropy, "entropy, bits", experiment.entropy, float(experiment.entropy.max())),
+            (self.entropy, f"entropy, {self._unit}", entropies, float(entropies.max())),
             (self.gradient, "gradient norm", experiment.gradient, float(experiment.gradient.max())),
         ):
             pair = tuple(Series(_NAMES[i], d, values[i], _ROLES[i], mark="circle") for i in (UNSCALED, SCALED))
@@ -236,7 +246,7 @@ class VariancePanel(Panel):
             plot.set_cursor(d)
         for i, bar in enumerate(self.bars):
             row = e.rows[i, at]
-            bar.set_weights(row, _figures(e, i, at))
+            bar.set_weights(row, _figures(e, i, at, self._unit))
         more = (
             f" The {MOST_BARS} heaviest of {e.rows.shape[2]:,} keys are drawn." if e.rows.shape[2] > MOST_BARS else ""
         )
@@ -259,10 +269,10 @@ def _dimension_axis(title: str) -> Axis:
     return Axis(title, log=True, ticks=(1, 4, 16, 64, 256, 1024))
 
 
-def _figures(e: Experiment, scaled: int, at: int) -> tuple[str, ...]:
+def _figures(e: Experiment, scaled: int, at: int, unit: Unit) -> tuple[str, ...]:
     return (
         f"largest {value_text(float(e.largest[scaled, at]))}",
-        f"entropy {value_text(float(e.entropy[scaled, at]))} bits",
+        f"entropy {entropy_text(float(e.entropy[scaled, at]), unit)}",
         f"gradient {value_text(float(e.gradient[scaled, at]))}",
     )
 

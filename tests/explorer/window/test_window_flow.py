@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -120,7 +121,8 @@ def test_the_feed_forward_network_switched_off_in_its_box(window):
     assert state.ran.inputs.interventions == (Skip("mlp", SiteRef("decoder", 5)),)
     compared = state.results.of(CompareView)
     assert compared is not None
-    assert body.effect.text() == f"loss {compared.loss_before:.3f} → {compared.loss_after:.3f} nats"
+    before, after = (loss / math.log(2) for loss in (compared.loss_before, compared.loss_after))
+    assert body.effect.text() == f"loss {before:.3f} → {after:.3f} bits"
     assert compared.loss_before != compared.loss_after
     rows = body.model.outputs[0].rows
     assert [row.share for row in rows] == [change.after for change in compared.token_changes[:4]]

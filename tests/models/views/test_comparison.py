@@ -12,7 +12,7 @@ from models.forward.model import Model
 from models.protocol.comparison import CompareRequest, CompareView
 from models.protocol.interventions import Intervention, Mask, Scale
 from models.protocol.values import SiteRef
-from models.views.comparison import compare, entropy, loss
+from models.views.comparison import compare, loss
 from tests.models.tiny import SENTENCE
 
 SITE, HEAD, LAST = SiteRef("decoder", 5), 5, 13
@@ -127,13 +127,6 @@ def test_a_model_without_a_head_has_neither_tokens_nor_loss(tiny_model):
     view = compare(CompareRequest(run=1, site=SiteRef("encoder", 0), head=0, position=0), model, before, after)
     assert view.token_changes == ()
     assert (view.loss_before, view.prediction_after) == (None, None)
-
-
-def test_entropy_in_bits():
-    even, sure = np.full((1, 8), 1 / 8, np.float32), np.eye(1, 8, dtype=np.float32)
-    assert entropy(even) == pytest.approx(3)
-    assert entropy(sure) == 0
-    assert not np.signbit(entropy(sure)).any()
 
 
 def test_a_text_of_one_token_has_no_loss(story_gpt):

@@ -13,7 +13,7 @@ from models.protocol.interventions import Mask, Scale
 from models.protocol.values import SiteRef
 from models.protocol.variance import VarianceRequest
 from models.protocol.work import Cancelled
-from models.views.variance import DIMENSIONS, entropy, head_scores, jacobian_norm, measure, relative_error, softmax
+from models.views.variance import DIMENSIONS, head_scores, jacobian_norm, measure, relative_error, softmax
 
 SENTENCE = "Tom and Anna went to the park. Anna gave the ball to"
 ERRORS = 5  # standard errors: a sound draw fails once in two million
@@ -78,10 +78,8 @@ def test_jacobian_norm_equals_finite_differences(spread):
     assert float(jacobian_norm(p)) == pytest.approx(np.linalg.norm(differences), abs=1e-8)
 
 
-def test_limits_of_entropy_and_jacobian():
+def test_limits_of_the_jacobian():
     certain, even = np.array([1.0, 0.0, 0.0, 0.0]), np.full(4, 0.25)
-    assert float(entropy(certain)) == 0.0
-    assert float(entropy(even)) == 2.0
     assert float(jacobian_norm(certain)) == 0.0
     assert float(jacobian_norm(even)) == pytest.approx(math.sqrt(3) / 4)  # eigenvalues 1/4, three times
 

@@ -171,7 +171,7 @@ def test_loss_and_next_token_stand_beside_the_model_as_it_is(panel, session):
     row = panel.body.model.outputs[0].rows[0]
     assert (row.label, row.share, row.before) == ("to", 0.25, 0.684)
     assert row.text == "25.0 %  (was 68.4 %)"
-    assert panel.body.effect.text() == "loss 3.000 → 3.500 nats"
+    assert panel.body.effect.text() == "loss 4.328 → 5.049 bits"  # 3 and 3.5 over log 2
     assert panel.body.mark.text() == "edited × 1"
     assert panel.body.mark.isVisible()
 

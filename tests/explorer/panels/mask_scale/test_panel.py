@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -104,7 +105,7 @@ def test_untouched_it_shows_the_models_own_numbers_and_an_invitation(host):
     bits = -(row * np.log2(np.where(row > 0, row, 1))).sum()
     assert numbers(host)[0][::2] == ("Entropy of row “to”", f"{value_text(bits)} bits")
     assert numbers(host)[1][::2] == ("Largest weight of row “to”", f"{value_text(row.max())} ⟨start⟩")
-    assert numbers(host)[2][::2] == ("Loss on this text", "2.995 nats")
+    assert numbers(host)[2][::2] == ("Loss on this text", f"{2.995 / math.log(2):.3f} bits")
     assert host.masks.effect.bars.accessibleDescription().startswith("␣Tom 67.9 %, ")
     assert not host.masks.effect.change.isVisibleTo(host.masks)
     assert "before" not in shown
@@ -129,8 +130,10 @@ def test_a_scope_and_a_mask_put_an_intervention_there(host):
 def test_opening_the_future_shows_the_leak(host):
     choose(host, "none")
     view = comparison(host)
-    assert numbers(host)[2] == ("Loss on this text", f"{view.loss_before:.3f} nats", f"{view.loss_after:.3f} nats")
     assert view.loss_before is not None
+    assert view.loss_after is not None
+    losses = [f"{loss / math.log(2):.3f} bits" for loss in (view.loss_before, view.loss_after)]
+    assert numbers(host)[2] == ("Loss on this text", *losses)
     assert view.loss_after is not None
     assert view.loss_after < view.loss_before - 0.2
     assert "The loss falls because tokens may now peek" in texts(host)
@@ -428,7 +431,7 @@ def made_up(before: float | None, after: float | None, peeks: bool = False, dead
     ],
 )
 def test_the_sentence_about_the_loss_is_honest(before, after, peeks, begins):
-    sentence = loss_sentence(made_up(before, after, peeks))
+    sentence = loss_sentence(made_up(before, after, peeks), "nats")
     assert sentence.startswith(begins)
     assert bool(sentence) == bool(begins)
 

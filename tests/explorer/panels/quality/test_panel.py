@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -344,8 +345,8 @@ def test_the_table_is_saved_as_csv(panel, session, monkeypatch, tmp_path):
     monkeypatch.setattr(asking, "file_to_save", lambda *args: (str(path), ""))
     press(panel.save)
     rows = [line.split(",") for line in path.read_text(encoding="utf-8").splitlines()]
-    assert rows[0] == ["model", "from_words", "to_words", "sentences", "bleu", "exact", "log_probability"]
-    assert rows[4] == ["recurrent-en-es-bottleneck", "11", "12", "2", "9.5000", "0", "-2.400000"]
+    assert rows[0] == ["model", "from_words", "to_words", "sentences", "bleu", "exact", "log_probability_bits"]
+    assert rows[4] == ["recurrent-en-es-bottleneck", "11", "12", "2", "9.5000", "0", f"{-2.4 / math.log(2):.6f}"]
     assert len(rows) == 5
     assert "is saved" in session.state.notice.text
     monkeypatch.setattr(asking, "file_to_save", lambda *args: (str(tmp_path / "no" / "where.csv"), ""))
@@ -374,8 +375,10 @@ def test_a_disk_that_refuses_keeps_the_older_table(panel, session, monkeypatch, 
 
 def test_words():
     whole = view(replace(REQUEST, pairs="x.tsv"), left_out=3, sampled=True)
-    assert conclusion(replace(whole, parts=PARTS[:1]), EXACT) == "All, right: attention 50.0 %, bottleneck 25.0 %."
+    assert (
+        conclusion(replace(whole, parts=PARTS[:1]), EXACT, "bits") == "All, right: attention 50.0 %, bottleneck 25.0 %."
+    )
     assert progress_text(None, False, "") == ""
     assert progress_text(None, True, "") == "Starting …"
     dates = tuple(replace(b, scores=tuple(replace(s, bleu=None) for s in b.scores)) for b in BINS)
-    assert table(replace(whole, bins=dates)).splitlines()[1].split(",")[4] == ""
+    assert table(replace(whole, bins=dates), "nats").splitlines()[1].split(",")[4] == ""

@@ -1,0 +1,72 @@
+"""What the (i) of all heads says. Pure."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from explorer.panels.about import About
+from explorer.panels.selected_head import NO_HEADS
+from explorer.session.state import State
+from explorer.widgets.number_text import counted, value_text
+from models.protocol.atlas import AtlasView
+from models.protocol.running import Ran
+
+_WHAT = (
+    "Every attention head of the model as a small picture: rows are tokens that look, columns those that are looked at."
+)
+_BEFORE = "When the model has run there is one a head: layers down, heads across, all in one range of colours."
+_READ = (
+    "A diagonal is a head that looks at a token's own place, a line beside it at a neighbour, a bright first "
+    "column at the first token."
+)
+_TRY = (
+    "Try: find a head with a bright cell off the diagonal and off the first column, and click it: Head shows it large."
+)
+
+
+_ONE = "Try: click the picture, and Head shows it large."
+
+
+def about(state: State, stack: str) -> About:
+    """`stack` is the one that is shown."""
+    ran, view = state.ran, state.results.of(AtlasView)
+    if ran is not None and not ran.sites:
+        return About((NO_HEADS, _WHAT))
+    if ran is None or view is None or view.request.run != ran.run:
+        return About((_WHAT, _BEFORE, _READ), _TRY)
+    many = sum(site.heads for site in ran.sites if site.stack == stack) > 1
+    return About.of(
+        (_WHAT, _counted(ran, stack), _largest(state, ran, view, stack), _READ if many else ""), _TRY if many else _ONE
+    )
+
+
+def _counted(ran: Ran, stack: str) -> str:
+    layers = [site.heads for site in ran.sites if site.stack == stack]
+    several = f" ({stack})" if len({site.stack for site in ran.sites}) > 1 else ""
+    heads = str(layers[0]) if layers and len(set(layers)) == 1 else f"up to {max(layers, default=0)}"
+    return (
+        f"{counted(len(layers), 'layer')}{several} down, {heads} across: {counted(sum(layers), 'head')}, each "
+        "with one weight for every two tokens."
+    )
+
+
+def _largest(state: State, ran: Ran, view: AtlasView, stack: str) -> str:
+    """The largest weight of all, where no square of a picture stands for the mean of many."""
+    places = [i for i, site in enumerate(ran.sites) if site.stack == stack]
+    images = view.images[places]
+    if not images.size or np.isnan(images).all() or (view.request.pooling == "mean" and view.cell > 1):
+        return ""
+    peaks = np.nanmax(np.nan_to_num(images, nan=-1.0), axis=(2, 3))  # (layers, heads)
+    row, head = divmod(int(peaks.argmax()), peaks.shape[1])
+    so_far = "" if view.done == 1 else " so far"
+    said = (
+        f"The brightest cell{so_far} is a weight of {value_text(float(peaks[row, head]))}, in layer "
+        f"{ran.sites[places[row]].layer}, head {head}"
+    )
+    chosen = next((row for row, i in enumerate(places) if ran.sites[i].ref == state.selection.site), -1)
+    if chosen < 0 or (chosen, state.selection.head) == (row, head):
+        return f"{said}."
+    return (
+        f"{said}; the selected one, layer {ran.sites[places[chosen]].layer}, head {state.selection.head}, "
+        f"reaches {value_text(float(peaks[chosen, state.selection.head]))}."
+    )
