@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QScrollArea, QWidget
 from explorer.panels.quality.choices import DATES, FILE, OURS, TRANSLATION
 from explorer.panels.quality.panel import QualityPanel
 from explorer.panels.quality.words import BLEU, EXACT, LOG_P, account, conclusion, progress_text, table
+from explorer.session.intents import SetView
 from explorer.session.state import Document, State
 from explorer.widgets import asking
 from models.protocol.loading import Loaded
@@ -204,20 +205,25 @@ def test_measuring_goes_on_behind_another_tab(panel, session):
 
 
 @pytest.mark.parametrize(
-    ("measure", "values", "texts", "said"),
+    ("measure", "unit", "values", "texts", "said"),
     [
-        (EXACT, (50.0, 0.0), ("50.0 %", "0 %"), "Right"),
-        (LOG_P, (-1.1, -2.4), ("−1.100", "−2.400"), "true ones before it"),
+        (EXACT, "bits", (50.0, 0.0), ("50.0 %", "0 %"), "Right"),
+        (LOG_P, "nats", (-1.1, -2.4), ("−1.100", "−2.400"), "true ones before it"),
+        (LOG_P, "bits", (-1.1 / math.log(2), -2.4 / math.log(2)), ("−1.587", "−3.462"), "true ones before it"),
     ],
 )
-def test_other_measures(panel, session, measure, values, texts, said):
+def test_other_measures(panel, session, measure, unit, values, texts, said):
     measured(panel, session)
+    session.dispatch(SetView("unit", unit))
     press(panel.measure.button(measure))
     worse = panel.plot.figure.series[1]
-    assert tuple(worse.y) == values
+    assert tuple(worse.y) == pytest.approx(values, rel=1e-12)
     assert tuple(map(panel.plot.figure.value_text, worse.y)) == texts
     assert said in panel.account.text()
     assert texts[1] in panel.conclusion.text()
+    if measure == LOG_P:
+        assert panel.plot.figure.y.title == f"log p a token, {unit}"
+        assert f"log p ({unit}): " in panel.conclusion.text()
 
 
 def test_a_point_shows_sentences_and_what_each_model_wrote(panel, session, qtbot):
