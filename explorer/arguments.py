@@ -25,7 +25,7 @@ _CHANGES = ("checkpoint", "text", "pair", "choice", "chat", "target", "picture",
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
-_NEVER_EMPTY = ("checkpoint", "texts", "picture", "scale", "mask", "device", "png", "size", "weights", "save")
+_NEVER_EMPTY = ("checkpoint", "texts", "picture", "scale", "mask", "device", "png", "size", "weights", "save", "ablate")
 """Options that mean nothing without a word; an empty text is a text."""
 
 
@@ -47,7 +47,9 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
     args.decode_settings = decode_settings_of(args)
     if args.chat and args.pair is not None:
         raise ValueError("--chat gives a turn of a conversation, and --pair the second of two texts. Give one of them.")
-    args.without_window = bool(args.png or args.weights or args.save or args.decode is not None)
+    args.without_window = bool(args.png or args.weights or args.save or args.ablate or args.decode is not None)
+    if args.against is not None and not args.ablate:
+        raise ValueError("--against names the other token of a difference, and goes with --ablate.")
     if args.cut and not args.without_window:
         raise ValueError("--cut goes with --png, --weights, --save or --decode: the window asks before it cuts.")
     if args.words and not (args.png or args.weights):
@@ -96,8 +98,8 @@ def _take_texts(args: argparse.Namespace) -> None:
             texts = "is 1 text" if count == 1 else f"are {count:,} texts"
             times = "1 time" if len(given) == 1 else f"{len(given)} times"
             raise ValueError(f"{option} is given {times}, where there {texts}. Give one for each.")
-    if count > 1 and (args.chat or args.decode is not None):
-        option = "--chat" if args.chat else "--decode"
+    if count > 1 and (args.chat or args.ablate or args.decode is not None):
+        option = "--chat" if args.chat else "--ablate" if args.ablate else "--decode"
         raise ValueError(f"{option} goes with one text, and these are {count:,}. Give them one after the other.")
     if args.padding is not None and count == 1:
         raise ValueError("--padding says where the shorter of several texts are filled up, and there is one text.")
@@ -157,7 +159,7 @@ def _parser() -> argparse.ArgumentParser:
         type=_as_typed,
         action="append",
         help="what the decoder of an encoder-decoder model is made to say; it writes itself if left out. One for all "
-        "texts, or one for each",
+        "texts, or one for each. With --ablate, of another model, the token that is measured",
     )
     parser.add_argument(
         "--picture",
@@ -203,6 +205,18 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--words", action="store_true", help="weights between words, not the pieces of them, in --png and --weights"
+    )
+    parser.add_argument(
+        "--ablate",
+        metavar="FILE.csv",
+        help="write what zeroing each head does to the logit of a token after the text, that of --target, as “ Tom”, "
+        "or the likeliest. Columns stack, layer, head, effect",
+    )
+    parser.add_argument(
+        "--against",
+        metavar="TOKEN",
+        type=_as_typed,
+        help="with --ablate: the effect on --target's logit less this one's",
     )
     writing = parser.add_argument_group("writing", "what --decode does; beam search with --beams above 1, else greedy")
     writing.add_argument("--decode", metavar="N", type=int, help="print what the model writes, at most N tokens")

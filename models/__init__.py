@@ -17,6 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from models.decoding.decode import decode as decode
+    from models.effects.attribution import logit_attribution as logit_attribution
+    from models.effects.lens import logit_lens as logit_lens
+    from models.effects.sweep import head_effects as head_effects
     from models.forward.adopted import adopt as adopt
     from models.forward.adopted import attend as attend
     from models.forward.model import Model as Model
@@ -54,6 +57,9 @@ _HOMES = {
     "decode": "models.decoding.decode",
     "head_roles": "models.roles.roles",
     "which_heads": "models.roles.which_heads",
+    "head_effects": "models.effects.sweep",
+    "logit_attribution": "models.effects.attribution",
+    "logit_lens": "models.effects.lens",
     "save_weights": "models.views.export",
     "load_weights": "models.views.saved_weights",
     "Trace": "models.forward.trace",
@@ -62,17 +68,8 @@ _HOMES = {
 
 __all__ = [
     *("Adapter", "Batch", "Chat", "HeadQuestion", "Mask", "Model", "Pair", "Positions", "Scale", "Skip", "Trace"),
-    *(
-        "adopt",
-        "attend",
-        "decode",
-        "head_roles",
-        "load_weights",
-        "open_checkpoint",
-        "run",
-        "save_weights",
-        "which_heads",
-    ),
+    *("adopt", "attend", "decode", "head_effects", "head_roles", "load_weights", "logit_attribution", "logit_lens"),
+    *("open_checkpoint", "run", "save_weights", "which_heads"),
 ]
 
 

@@ -58,20 +58,56 @@ class LaterLogits:
 
         They differ from those of a product over all positions by rounding: at most 1e-5 of the largest in float32.
         """
-        with _lock:
-            body: Any = self.body
-            wrapped = vars(body).get("forward")  # accelerate puts one around each part of a model that it spreads
-            body.forward = lambda *_args, **_kwargs: self.body_output
-            try:
-                # a list and not a tensor: the head may lie on another device than the inputs
-                asking: dict[str, Any] = {**self.inputs, "logits_to_keep": rows}
-                out = self.model.forward(asking)
-            finally:
-                del body.forward
-                if wrapped is not None:
-                    body.forward = wrapped
+        with _passed_over(self.body, self.body_output):
+            # a list and not a tensor: the head may lie on another device than the inputs
+            asking: dict[str, Any] = {**self.inputs, "logits_to_keep": rows}
+            out = self.model.forward(asking)
         logits: Tensor = out.logits[0]
         return logits
+
+
+@contextmanager
+def _passed_over(module: Any, output: Any) -> Iterator[None]:
+    """While it lasts, the body of a model gives `output` and computes nothing."""
+    with _lock:
+        wrapped = vars(module).get("forward")  # accelerate puts one around each part of a model that it spreads
+        module.forward = lambda *_args, **_kwargs: output
+        try:
+            yield
+        finally:
+            del module.forward
+            if wrapped is not None:
+                module.forward = wrapped
+
+
+class _BodyOutput:
+    """The last hidden state, and nothing else that a body gives."""
+
+    def __init__(self, states: Tensor) -> None:
+        self.last_hidden_state = states
+
+    def __getitem__(self, place: Any) -> Any:
+        return () if isinstance(place, slice) else self.last_hidden_state if place == 0 else None
+
+    def __getattr__(self, _name: str) -> None:
+        return None
+
+
+@torch.no_grad()
+def head_alone(model: Model, inputs: Mapping[str, Tensor], states: Tensor) -> Tensor:
+    """What the model's own forward makes of `states`, (rows, width), as if its body had given them: (rows, vocabulary).
+
+    Raises:
+        ValueError: the model is all body, so that nothing comes after it.
+    """
+    body = getattr(model.module, "base_model", None)
+    if body is None or body is model.module:
+        raise ValueError("This model has no body of its own beside its output head.")
+    one = {name: t[:1] for name, t in inputs.items()}
+    with _passed_over(body, _BodyOutput(states[None])):
+        out = model.forward(one)
+    logits: Tensor = out.logits[0]
+    return logits
 
 
 def last_only(model: Model, tokens: int) -> dict[str, int]:

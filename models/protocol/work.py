@@ -17,5 +17,9 @@ def never() -> bool:
     return False
 
 
+def silent(_words: str, _share: float | None) -> None:
+    """The `Report` of work that nobody watches."""
+
+
 class Cancelled(Exception):
     """The work was called off (`should_stop()` was true). Nobody waits for an answer."""

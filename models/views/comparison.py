@@ -158,7 +158,7 @@ class LossInParts(IncrementalWork):
     def __init__(self, model: Model, trace: Trace) -> None:
         self._trace: Trace | None = trace
         # after the last token stands none, and padding is neither said nor says anything
-        self._wanted = _next_ids(trace)
+        self._wanted = next_ids(trace)
         has_loss = model.info.family == "causal" and trace.has_logits and len(self._wanted) > 0
         self.value: float | None = math.nan if has_loss else None
         # a logit is a product over the model's width, as many times a score's as there are heads
@@ -184,7 +184,7 @@ class LossInParts(IncrementalWork):
         self.value = total / len(self._wanted)
 
 
-def _next_ids(trace: Trace) -> dict[int, int]:
+def next_ids(trace: Trace) -> dict[int, int]:
     """The id of the token after each position that has one; padding has and is none."""
     pairs = zip(trace.tokens, trace.tokens[1:], strict=False)
     return {i: after.id for i, (token, after) in enumerate(pairs) if not (token.padding or after.padding)}

@@ -7,6 +7,8 @@ is a sum over these writes too.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
@@ -45,15 +47,34 @@ def output_projection(model: Model, trace: Trace, site: Site) -> nn.Linear | Con
     return found if isinstance(found, (nn.Linear, Conv1D)) else None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class LogitPath:
+    """How a logit is read from the stream at a position: stream @ direction + constant, in this run.
+
+    The last normalisation's mean is linear and taken along, its divisor is held at the value of this run; `constant`
+    is what its bias and the output head's add.
+    """
+
+    direction: Tensor  # (width,) float32
+    constant: float
+
+
 def logit_direction(
     model: Model, trace: Trace, stack: str, position: int, token: int | None
 ) -> tuple[Tensor | None, str]:
     """The direction (width,) along which the residual stream at `position` moves the logit of `token` (or a class).
 
-    What is written into `stack` there changes the logit directly by `write @ direction`: the last normalisation's
-    mean is linear and taken along, its divisor is held at the value of this run. Where there is none: None and the
-    reason, which without a `token` is what stands against any.
+    What is written into `stack` there changes the logit directly by `write @ direction`. Where there is none: None and
+    the reason, which without a `token` is what stands against any.
     """
+    path, why = logit_path(model, trace, stack, position, token)
+    return None if path is None or token is None else path.direction, why
+
+
+def logit_path(
+    model: Model, trace: Trace, stack: str, position: int, token: int | None
+) -> tuple[LogitPath | None, str]:
+    """As `logit_direction`, with what is added; without a `token` that of the first."""
     if not trace.has_logits:
         return None, "This model has no output head: there is no logit that a write could change."
     predicting = model.info.predicting_stack
@@ -75,13 +96,14 @@ def logit_direction(
     factor = _logit_factor(module, head, here, logits, token or 0, _says_classes(model))
     if factor is None:
         return None, _read_elsewhere(model, trace, module, head, stream[-1], logits)
-    if token is None:
-        return None, ""
-    row = weight_of(head)[token].float().cpu()  # (width,)
-    gained = row if norm.gain is None else row * norm.gain.float()
-    if norm.rms:
-        return factor * gained / torch.sqrt(here.square().mean() + norm.eps), ""
-    return factor * (gained - gained.mean()) / torch.sqrt(here.var(unbiased=False) + norm.eps), ""
+    row = weight_of(head)[token or 0].double().cpu()  # (width,)
+    added = 0.0 if getattr(head, "bias", None) is None else float(weight_of(head, "bias")[token or 0])
+    constant = added if norm.bias is None else added + factor * float(row @ norm.bias)
+    gained = row if norm.gain is None else row * norm.gain
+    if not norm.rms:
+        gained = gained - gained.mean()
+    _, deviation = norm.statistics(here[None])
+    return LogitPath((factor * gained / (deviation[0].square() + norm.eps).sqrt()).float(), constant), ""
 
 
 def _says_classes(model: Model) -> bool:

@@ -1,0 +1,144 @@
+"""Which logit, difference or loss an effect is measured on, and its value in a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from models.forward.model import Model
+from models.forward.trace import Trace
+from models.protocol.effects import Aim, AimView, Measure
+from models.protocol.errors import InputError
+from models.protocol.values import Candidate
+from models.views.candidates import label_of, likeliest
+from models.views.comparison import loss, next_ids
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """An `Aim` with nothing left open."""
+
+    measure: Measure
+    position: int
+    target: int | None  # None of a loss
+    against: int | None  # None but of a difference
+
+
+def settle(model: Model, trace: Trace, aim: Aim) -> Settled:
+    """Say of `aim` what was left open.
+
+    Raises:
+        InputError: the model says nothing there, has no loss, or there is no such position or token.
+    """
+    if not trace.has_logits:
+        raise InputError(f"{model.info.name} has no output head: there is no logit that a part of it could change.")
+    position = trace.last if aim.position is None else aim.position
+    if not 0 <= position < len(trace.tokens):
+        raise InputError(f"There is no position {position}: the text has tokens 0 to {len(trace.tokens) - 1:,}.")
+    if aim.measure == "loss":
+        if loss_of_none(model, trace):
+            raise InputError(
+                f"{model.info.name} does not predict the next token of a text of two tokens or more: there is no loss. "
+                "Choose the logit of one of its answers."
+            )
+        return Settled("loss", position, None, None)
+    logits = trace.logits_at([position])[0].float()  # (vocabulary,)
+    target = int(logits.argmax()) if aim.target is None else aim.target
+    against = aim.against
+    if aim.measure == "difference" and against is None:
+        against = next(id_ for id_ in torch.topk(logits, min(2, len(logits))).indices.tolist() if id_ != target)
+    for id_ in (target, against):
+        if id_ is not None and not 0 <= id_ < len(logits):
+            raise InputError(f"{model.info.name} has no answer {id_}: they go from 0 to {len(logits) - 1:,}.")
+    if aim.measure == "difference" and target == against:
+        raise InputError("A difference is one of two tokens: choose another for one of them.")
+    return Settled(aim.measure, position, target, against if aim.measure == "difference" else None)
+
+
+def loss_of_none(model: Model, trace: Trace) -> bool:
+    """Whether there is no mean over next tokens of its text."""
+    return model.info.family != "causal" or model.info.class_head is not None or not next_ids(trace)
+
+
+def view_of(model: Model, trace: Trace, aim: Settled) -> AimView:
+    """What is shown of it."""
+    return AimView(
+        measure=aim.measure,
+        position=aim.position,
+        target=aim.target,
+        against=aim.against,
+        target_label=label_of(model, aim.target),
+        against_label=label_of(model, aim.against),
+        value=value_of(model, trace, aim),
+        candidates=_candidates(model, trace, aim),
+    )
+
+
+def _candidates(model: Model, trace: Trace, aim: Settled) -> tuple[Candidate, ...]:
+    return likeliest(model, trace, model.info.predicting_stack, aim.position)
+
+
+def value_of(model: Model, trace: Trace, aim: Settled) -> float:
+    """The run's own."""
+    if aim.measure == "loss":
+        value = loss(model, trace)
+        assert value is not None
+        return value
+    return float(of_logits(trace.logits_at([aim.position]), aim)[0])
+
+
+def of_logits(logits: Tensor, aim: Settled) -> Tensor:
+    """The logit or difference of each row of (rows, vocabulary), (rows,) float64 on the CPU."""
+    assert aim.target is not None
+    value = logits[:, aim.target].float().cpu().double()
+    return value if aim.against is None else value - logits[:, aim.against].float().cpu().double()
+
+
+def losses_of(logits: Tensor, wanted: Mapping[int, int]) -> Tensor:
+    """The mean cross-entropy of each text's next tokens, (texts,) float64: `models.views.comparison.loss`.
+
+    `logits` are (texts, tokens, vocabulary); `wanted` the id after each position that has one.
+    """
+    ids = torch.tensor(list(wanted.values()), device=logits.device)
+    said = logits[:, list(wanted)].float()  # (texts, wanted, vocabulary)
+    each = F.cross_entropy(said.flatten(0, 1), ids.repeat(len(said)), reduction="none")
+    return each.view(len(said), -1).mean(dim=1).cpu().double()
+
+
+def token_of(model: Model, words: str) -> int:
+    """The id of what a person wrote: a token as it stands in a text, " Tom", or the name of a class.
+
+    Raises:
+        InputError: it is no single token, or no class.
+    """
+    head = model.info.class_head
+    if head is not None:
+        if words not in head.labels:
+            raise InputError(f"{model.info.name} has no class “{words}”: it has {', '.join(head.labels[:20])}.")
+        return head.labels.index(words)
+    if model.tokenizer is None:
+        raise InputError(f"{model.info.name} reads no text, so that no word can be named. Give the number of a class.")
+    ids = [token.id for token in model.tokenize(words, special=False)]
+    if len(ids) != 1:
+        pieces = ", ".join(f"“{model.piece_label(id_)}”" for id_ in ids)
+        raise InputError(
+            f"“{words}” is {len(ids)} tokens to {model.info.name} ({pieces}): name one. In the middle of a text most "
+            "begin with a blank."
+        )
+    return ids[0]
+
+
+def aimed(
+    model: Model, target: str | int | None, against: str | int | None, measure: Measure | None, position: int | None
+) -> Aim:
+    """An `Aim` as a program says it: tokens by their words or ids; a difference where two are named."""
+    ids = [token_of(model, said) if isinstance(said, str) else said for said in (target, against)]
+    kind: Literal["logit", "difference", "loss"] = measure or ("logit" if against is None else "difference")
+    if kind == "loss" and (target is not None or against is not None):
+        raise InputError("A loss is of the whole text: it goes with no target.")
+    return replace(Aim(measure=kind, position=position), target=ids[0], against=ids[1])

@@ -1,0 +1,185 @@
+"""Many copies of one run side by side, each changed in its own way: a sweep is a few passes over batches of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from models.attention.inputs import AttentionInputs
+from models.forward.batches import encode, real_keys
+from models.forward.capture import MixEdit, Recorder, recording
+from models.forward.class_logits import logits_of
+from models.forward.current_run import CurrentRun
+from models.forward.means import Edits
+from models.forward.model import Model
+from models.forward.position_edits import edited_positions
+from models.forward.skipping import hooked, skipped
+from models.forward.trace import Trace
+from models.protocol.errors import InputError
+from models.protocol.values import Site, SiteRef
+from models.protocol.work import ShouldStop, never
+
+TOKENS_AT_ONCE = {"cpu": 512}
+"""Tokens of all copies together that are run at once: more is no faster there, and less often says how far it is."""
+
+TOKENS_AT_ONCE_ON_DEVICE = 8192
+
+LOGIT_BYTES = 1 << 28
+"""Of the logits of all positions of a batch."""
+
+_NO_HEADS = "so the output of a single head cannot be changed."
+
+
+class PassingRecorder(Recorder):
+    """Edits as a `Recorder` does, and keeps nothing."""
+
+    def keep(self, module: Any, x: AttentionInputs, stack: str = "") -> AttentionInputs:
+        kept = super().keep(module, x, stack)
+        self.inputs.clear()
+        return kept
+
+    def keep_residual(self, stack: str, before: Tensor | None, after: Tensor) -> None:
+        """Nothing is kept."""
+
+
+@dataclass(slots=True, eq=False)
+class Copies:
+    """What copies of a run are made of: the same inputs under the same interventions.
+
+    `row` is the text of a batch that is copied.
+    """
+
+    model: Model
+    trace: Trace
+    inputs: Mapping[str, Tensor]  # of one text, (1, tokens)
+    padded: bool = False  # it has padding, or may have
+    _rows: dict[int, dict[str, Tensor]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, model: Model, trace: Trace, given: Any, target: Any) -> Copies:
+        """Of `trace`, a run of `given`.
+
+        Raises:
+            InputError: the model's heads cannot be reached.
+        """
+        check_reachable(model)
+        encoded = encode(model, given, target)
+        batch = next(iter(encoded.inputs.values())).shape[0]
+        row = slice(encoded.row, encoded.row + 1)
+        inputs = {name: t[row] if t.shape[0] == batch else t for name, t in encoded.inputs.items()}
+        return cls(model, trace, inputs, batch > 1)
+
+    @classmethod
+    def of_run(cls, run: CurrentRun) -> Copies:
+        return cls.of(run.model, run.trace, run.text, run.written)
+
+    @property
+    def tokens(self) -> int:
+        """Of one copy, the source's counted."""
+        return len(self.trace.tokens) + len(self.trace.source)
+
+    @property
+    def logit_bytes(self) -> int:
+        """Of all positions of one copy."""
+        return 4 * len(self.trace.tokens) * self.model.info.vocabulary
+
+    @property
+    def at_once(self) -> int:
+        """How many copies are run together."""
+        tokens = TOKENS_AT_ONCE.get(self.model.device.type, TOKENS_AT_ONCE_ON_DEVICE)
+        return max(1, min(tokens // max(1, self.tokens), LOGIT_BYTES // max(1, self.logit_bytes)))
+
+    @torch.no_grad()
+    def run(
+        self,
+        count: int,
+        mix_edits: Iterable[MixEdit] = (),
+        edits: Edits | None = None,
+        positions: list[int] | None = None,
+        should_stop: ShouldStop = never,
+    ) -> Tensor:
+        """Logits of `count` copies, (count, tokens, vocabulary), or of the positions wanted alone.
+
+        Args:
+            mix_edits: applied to what the heads of each site give, after the run's own interventions.
+            edits: applied to what calls within blocks give.
+            positions: whose logits are wanted; all if None.
+
+        Raises:
+            Cancelled: `should_stop()` was true between two blocks.
+        """
+        model, interventions = self.model, self.trace.interventions
+        inputs = self._copied(count)
+        real = real_keys(model, inputs) if self.padded else {}
+        recorder = PassingRecorder(model.module_names, model.seq2seq, should_stop, interventions, real=real)
+        with (
+            recording(recorder),
+            model.adapter_as(interventions),
+            skipped(model, inputs, interventions),
+            edited_positions(model, inputs, interventions) as changed,
+            hooked(model, edits or {}),
+        ):
+            recorder.mix_edits += mix_edits
+            asked: dict[str, Any] = dict(changed)
+            if positions is not None and model.accepts("logits_to_keep"):
+                asked["logits_to_keep"] = torch.tensor(positions, device=model.device)
+            out = model.forward(asked)
+        logits = logits_of(out)
+        assert logits is not None  # an aim was settled on it
+        if positions is None or "logits_to_keep" in asked or logits.dim() == 2:
+            return logits
+        return logits[:, positions]
+
+    def _copied(self, count: int) -> dict[str, Tensor]:
+        if count not in self._rows:
+            self._rows = {count: {name: t.expand(count, *t.shape[1:]).contiguous() for name, t in self.inputs.items()}}
+        return self._rows[count]
+
+
+def check_reachable(model: Model) -> None:
+    """Raises InputError where no head's output can be changed."""
+    if model.info.textbook:
+        raise InputError(
+            f"{model.info.name} is a recurrent model: it has no heads and no residual stream. Open a transformer."
+        )
+    if model.info.weights_only:
+        raise InputError(f"{model.info.weights_only} Therefore {_NO_HEADS}")
+
+
+def without_heads(units: list[tuple[SiteRef, int]]) -> MixEdit:
+    """Of copy i the head `units[i]` gives 0."""
+    by_site: dict[SiteRef, list[tuple[int, int]]] = {}
+    for row, (site, head) in enumerate(units):
+        by_site.setdefault(site, []).append((row, head))
+
+    def edit(site: Site, _x: AttentionInputs, out: Tensor) -> Tensor:
+        here = by_site.get(site.ref)
+        if here is None:
+            return out
+        out = out.clone()  # (copies, heads, queries, value_dim)
+        for row, head in here:
+            out[row, head] = 0.0
+        return out
+
+    return edit
+
+
+Told = Callable[[float], None]
+"""Told the share of a pass that is done."""
+
+
+def polled(should_stop: ShouldStop, blocks: int, told: Told) -> ShouldStop:
+    """As `should_stop`, which is asked after each of `blocks` blocks, telling how far the pass is."""
+    asked = 0
+
+    def ask() -> bool:
+        nonlocal asked
+        asked += 1
+        told(min(1.0, asked / max(1, blocks)))
+        return should_stop()
+
+    return ask

@@ -1,0 +1,99 @@
+"""What every head does to what a model says: the change where it is zeroed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from models.protocol.request import Lane, Result, RunRequest
+from models.protocol.values import Candidate, SiteRef
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Measure = Literal["logit", "difference", "loss"]
+"""The logit of a token or class; that less another's; the text's mean cross-entropy in nats."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aim:
+    """What an effect is measured on.
+
+    Attributes:
+        measure: see `Measure`. Of the loss no position and no token is needed.
+        position: where the model says it; None for the last token that is no padding.
+        target: a vocabulary id, or a class; None for the likeliest.
+        against: of a difference the other one; None for the likeliest but for the target.
+    """
+
+    measure: Measure = "logit"
+    position: int | None = None
+    target: int | None = None
+    against: int | None = None
+
+
+LIKELIEST = Aim()
+"""The logit of what the model says after the text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectsRequest(RunRequest):
+    """The change of `aim` where each head of run `run` is zeroed before W_O. Answered by `EffectsView`.
+
+    An answer holds what could be computed in a moment; `have` is the `done` of the one before.
+    """
+
+    lane: ClassVar[Lane] = Lane("view:effects")
+    activity: ClassVar[str] = "ablating every head"
+    answered_by: ClassVar[str] = "models.effects.sweep:answer"
+    aim: Aim = LIKELIEST
+    have: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SiteEffects:
+    """Of the heads of one attention module, (heads,) float64: after less before. NaN of what is not computed yet."""
+
+    site: SiteRef
+    heads: np.ndarray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AimView:
+    """An aim with nothing left open, and what the run itself says."""
+
+    measure: Measure
+    position: int
+    target: int | None
+    against: int | None
+    target_label: str
+    against_label: str
+    value: float  # the logit, the difference or the loss of the run
+    candidates: tuple[Candidate, ...]  # the likeliest at the position: what a target may be chosen from
+
+    @property
+    def words(self) -> str:
+        """ "logit of “ Tom”", "“ Tom” less “ Anna”", "loss"."""
+        if self.measure == "loss":
+            return "loss"
+        if self.measure == "difference":
+            return f"“{self.target_label}” less “{self.against_label}”"
+        return f"logit of “{self.target_label}”"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class EffectsView(Result):
+    request: EffectsRequest
+    aim: AimView
+    sites: tuple[SiteEffects, ...]  # in the order in which they ran
+    done: float = 1.0
+
+    def of(self, site: SiteRef) -> np.ndarray | None:
+        """(heads,) of one attention module; None where there is none such."""
+        return next((effects.heads for effects in self.sites if effects.site == site), None)
+
+    @property
+    def largest(self) -> tuple[SiteRef, int, float] | None:
+        """The head whose absence changes most, and by how much; None while nothing is computed."""
+        found = [(at.site, head, float(v)) for at in self.sites for head, v in enumerate(at.heads) if v == v]
+        return max(found, key=lambda one: abs(one[2]), default=None)

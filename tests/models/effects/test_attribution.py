@@ -1,0 +1,137 @@
+"""The logit as a sum of what was written: held against logits and against weights read by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from models import logit_attribution, open_checkpoint, run
+from models.forward.model import Model
+from models.protocol.attribution import AttributionRequest, AttributionView
+from models.protocol.effects import Aim
+from models.protocol.errors import InputError
+from models.protocol.interventions import Intervention, Scale
+from models.protocol.request import Failure
+from models.protocol.run_inputs import RunInputs
+from models.protocol.running import ForwardRequest
+from models.protocol.skip import Skip
+from models.protocol.values import SiteRef
+from tests.models import tiny
+from tests.models.asking import ask, opened
+from tests.models.eager import target_for
+from tests.models.tiny import TinyModel
+
+STORY = "Tom and Anna went to the park. Anna gave the ball to"
+ADDING = ["gpt2", "llama", "mistral", "qwen2", "gpt_neox", "opt", "marian", "bart", "t5"]
+EDITS: list[tuple[Intervention, ...]] = [
+    (),
+    (Scale(0.5), Skip("head", SiteRef("decoder", 1), 0)),
+    (Skip("head", SiteRef("decoder", 1), 1, "mean"), Skip("mlp", SiteRef("decoder", 0), None, "position", 1)),
+]
+
+
+def total(parts: AttributionView) -> float:
+    return parts.embedding + parts.constant + sum(s.total for s in parts.sites) + sum(v for _, v in parts.networks)
+
+
+@pytest.mark.parametrize("edits", EDITS)
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "gpt_neox", "opt"])
+def test_the_parts_sum_to_the_logit_of_transformers(tiny_model: TinyModel, kind: str, edits: Any) -> None:
+    model = tiny_model(kind)
+    for target, against in ((7, None), (9, 11)):
+        parts = logit_attribution(model, tiny.SENTENCE, target=target, against=against, interventions=edits)
+        assert parts.why == ""
+        trace = run(model, tiny.SENTENCE, interventions=edits)
+        said = trace.logits[-1].astype(np.float64)
+        expected = said[target] - (0.0 if against is None else said[against])
+        assert parts.aim.value == pytest.approx(expected, abs=1e-6)
+        assert total(parts) == pytest.approx(expected, abs=1e-4)
+        assert parts.remainder == pytest.approx(expected - total(parts), abs=1e-9)
+
+
+@torch.no_grad()
+def test_each_part_is_read_off_transformers_own_modules(story_gpt: Model) -> None:
+    """Hooks on c_proj of attention and of the network; the norm's and the head's formula written out in float64."""
+    theirs: Any = tiny.eager(story_gpt)
+    kept: dict[str, torch.Tensor] = {}
+    for layer in (2, 5):
+        attention, network = theirs.transformer.h[layer].attn.c_proj, theirs.transformer.h[layer].mlp.c_proj
+        attention.register_forward_pre_hook(lambda _, args, layer=layer: kept.update({f"z{layer}": args[0][0, -1]}))
+        network.register_forward_hook(lambda _m, _a, out, layer=layer: kept.update({f"mlp{layer}": out[0, -1]}))
+    theirs.transformer.ln_f.register_forward_pre_hook(lambda _, args: kept.update(final=args[0][0, -1]))
+    ids = story_gpt.encode(STORY).inputs["input_ids"]
+    theirs(ids)
+    parts = logit_attribution(story_gpt, STORY, target=300)
+    final, norm = kept["final"].double(), theirs.transformer.ln_f
+    row = theirs.lm_head.weight[300].double() * norm.weight.double()
+    direction = (row - row.mean()) / torch.sqrt(final.var(unbiased=False) + norm.eps)
+    size = story_gpt.info.width // 8
+    networks = dict(parts.networks)
+    for layer in (2, 5):
+        weight = theirs.transformer.h[layer].attn.c_proj.weight.double()
+        heads = parts.sites[layer].heads
+        for head in range(8):
+            here = slice(head * size, (head + 1) * size)
+            expected = float(kept[f"z{layer}"].double()[here] @ weight[here] @ direction)
+            assert heads[head] == pytest.approx(expected, abs=1e-5)
+        assert networks[SiteRef("decoder", layer)] == pytest.approx(
+            float(kept[f"mlp{layer}"].double() @ direction), abs=1e-5
+        )
+        bias = float(theirs.transformer.h[layer].attn.c_proj.bias.double() @ direction)
+        assert parts.sites[layer].bias == pytest.approx(bias, abs=1e-5)
+    assert parts.constant == pytest.approx(float(theirs.lm_head.weight[300].double() @ norm.bias.double()), abs=1e-5)
+
+
+def test_the_encoders_layers_write_to_no_logit(tiny_model: TinyModel) -> None:
+    model = tiny_model("t5")
+    parts = logit_attribution(model, tiny.SENTENCE, target=7, written=target_for(model))
+    assert {part.site.stack for part in parts.sites} == {"decoder", "cross"}
+    assert total(parts) == pytest.approx(parts.aim.value, abs=1e-4)
+
+
+def test_a_vision_models_class() -> None:
+    model = open_checkpoint("vit-cifar10")
+    parts = logit_attribution(model, "sample:chelsea", position=0)
+    trace = run(model, "sample:chelsea")
+    assert total(parts) == pytest.approx(float(trace.logits[0].max()), abs=1e-4)
+    with pytest.raises(InputError, match=r"The classes are read off at “.*”, position 0"):
+        logit_attribution(model, "sample:chelsea", position=3)
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "why"),
+    [
+        ("story-bert", "Each block of this model rescales all that was written before"),
+        ("en-es", "Each block of this model rescales"),
+    ],
+)
+def test_where_no_write_adds_to_a_logit_it_is_said(checkpoint: str, why: str) -> None:
+    engine = opened(checkpoint)
+    ask(engine, ForwardRequest(inputs=RunInputs("Good morning.", target="Buenos"), ticket=2))
+    view = ask(engine, AttributionRequest(run=2, aim=Aim(position=1)))
+    assert isinstance(view, AttributionView)
+    assert view.why.startswith(why)
+    assert not view.sites
+
+
+def test_capped_logits_are_no_sum(tiny_model: TinyModel) -> None:
+    with pytest.raises(InputError, match="What a layer of this model gives is normalised or scaled"):
+        logit_attribution(tiny_model("gemma2"), tiny.SENTENCE)
+
+
+def test_a_loss_is_no_sum() -> None:
+    engine = opened("story-gpt")
+    ask(engine, ForwardRequest(inputs=RunInputs(STORY), ticket=2))
+    failure = ask(engine, AttributionRequest(run=2, aim=Aim(measure="loss")))
+    assert isinstance(failure, Failure)
+    assert "A loss is no sum of what was written" in failure.sentence
+
+
+def test_in_half_precision_the_remainder_is_shown() -> None:
+    model = open_checkpoint("story-gpt", dtype="bfloat16")
+    parts = logit_attribution(model, STORY, target=300)
+    assert parts.remainder == pytest.approx(parts.aim.value - total(parts), abs=1e-9)
+    assert 0 < abs(parts.remainder) < 0.05 * max(abs(parts.aim.value), 10)

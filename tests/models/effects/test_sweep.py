@@ -1,0 +1,251 @@
+"""Every head zeroed in one batch: as one by one, and as transformers' own eager forward with a slice of zeros."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from models import head_effects, open_checkpoint, run
+from models.effects.aim import aimed, settle, token_of
+from models.effects.copies import Copies
+from models.effects.sweep import HeadSweep, effects_of
+from models.forward.model import Model
+from models.protocol.effects import Aim, EffectsRequest, EffectsView
+from models.protocol.errors import InputError
+from models.protocol.interventions import Scale
+from models.protocol.request import Failure
+from models.protocol.run_inputs import RunInputs
+from models.protocol.running import ForwardRequest
+from models.protocol.skip import Skip
+from models.protocol.values import SiteRef
+from models.protocol.work import Cancelled
+from tests.models import tiny
+from tests.models.asking import ask, opened, silent
+from tests.models.eager import target_for
+from tests.models.tiny import TinyModel
+
+ATOL = 1e-4  # of logits between -30 and 30
+STORY = "Tom and Anna went to the park. Anna gave the ball to"
+
+
+def value(logits: np.ndarray, ids: tuple[int, ...]) -> float:
+    return float(logits[ids[0]]) - (float(logits[ids[1]]) if len(ids) > 1 else 0.0)
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "gemma2", "gpt_neox", "opt", "t5", "marian", "bart"])
+def test_batched_is_as_one_by_one(tiny_model: TinyModel, kind: str) -> None:
+    model, text = tiny_model(kind), tiny.SENTENCE
+    written = target_for(model)
+    effects = head_effects(model, text, target=7, against=9, written=written)
+    before = run(model, text, target=written).logits[-1]
+    assert {at.site for at in effects.sites} == {site.ref for site in run(model, text, target=written).sites}
+    for at in effects.sites:
+        for head, effect in enumerate(at.heads):
+            after = run(model, text, target=written, interventions=[Skip("head", at.site, head)]).logits[-1]
+            assert effect == pytest.approx(value(after, (7, 9)) - value(before, (7, 9)), abs=ATOL)
+
+
+def test_a_head_is_a_slice_of_what_w_o_reads(story_gpt: Model) -> None:
+    effects = head_effects(story_gpt, STORY, target=" Tom")
+    losses = head_effects(story_gpt, STORY, measure="loss")
+    tom = token_of(story_gpt, " Tom")
+    ids = story_gpt.encode(STORY).inputs["input_ids"]
+    for layer, head in ((0, 0), (3, 7), (5, 3), (7, 1)):
+        theirs: Any = tiny.eager(story_gpt)
+        size = story_gpt.info.width // 8
+
+        def zero(_module: Any, args: tuple[Tensor], head: int = head, size: int = size) -> tuple[Tensor]:
+            read = args[0].clone()
+            read[..., head * size : (head + 1) * size] = 0.0
+            return (read,)
+
+        with torch.no_grad():
+            plain = theirs(ids).logits[0]
+            theirs.transformer.h[layer].attn.c_proj.register_forward_pre_hook(zero)
+            changed = theirs(ids).logits[0]
+        found, lost = effects.of(SiteRef("decoder", layer)), losses.of(SiteRef("decoder", layer))
+        assert found is not None
+        assert lost is not None
+        assert found[head] == pytest.approx(float(changed[-1, tom] - plain[-1, tom]), abs=ATOL)
+        of_text = [float(F.cross_entropy(logits[:-1].double(), ids[0, 1:])) for logits in (plain, changed)]
+        assert lost[head] == pytest.approx(of_text[1] - of_text[0], abs=1e-5)
+
+
+def test_the_heads_that_find_the_name_are_found(story_gpt: Model) -> None:
+    """Who is given the ball: one head notices the name that has come twice, another finds the one that is left."""
+    effects = head_effects(story_gpt, STORY, target=" Tom", against=" Anna")
+    assert "Tom" in effects.aim.words
+    assert "Anna" in effects.aim.words
+    assert effects.aim.value > 1
+    assert effects.largest is not None
+    site, head, change = effects.largest
+    assert change < -1
+    trace = run(story_gpt, STORY)
+    words = [token.text.strip() for token in trace.tokens]
+    row = trace.weights(site, head)[-1]
+    assert words[int(row.argmax())] == "Anna"
+    assert row.max() > 0.8
+    found = effects.of(SiteRef("decoder", 5))
+    assert found is not None
+    finder = int(found.argmin())
+    assert found[finder] < -1
+    assert trace.weights(("decoder", 5), finder)[-1, words.index("Tom")] > 0.2
+
+
+def test_a_head_that_writes_nothing_matters_nothing(tiny_model: TinyModel) -> None:
+    model = tiny_model("gpt2")
+    theirs = tiny.eager(model)
+    size = model.info.width // 4 if model.config.n_head == 4 else model.info.width // model.config.n_head
+    with torch.no_grad():
+        theirs.get_submodule("transformer.h.1.attn.c_proj").weight[:size] = 0.0
+    changed = Model(model.info, model.module.__class__(model.config), model.tokenizer)
+    changed.module.load_state_dict(theirs.state_dict())
+    changed.module.set_attn_implementation(model.config._attn_implementation)  # type: ignore[operator]
+    effects = head_effects(changed, tiny.SENTENCE, target=7)
+    found = effects.of(SiteRef("decoder", 1))
+    assert found is not None
+    assert abs(found[0]) < 1e-6 < np.abs(found[1:]).max()
+
+
+def test_it_is_of_the_run_with_its_interventions(story_gpt: Model) -> None:
+    edits = (Scale(0.5), Skip("mlp", SiteRef("decoder", 2)), Skip("head", SiteRef("decoder", 4), 2, "mean"))
+    effects = head_effects(story_gpt, STORY, target=" Tom", interventions=edits)
+    tom = token_of(story_gpt, " Tom")
+    before = run(story_gpt, STORY, interventions=edits).logits[-1, tom]
+    assert effects.aim.value == pytest.approx(before, abs=1e-6)
+    after = run(story_gpt, STORY, interventions=[*edits, Skip("head", SiteRef("decoder", 5), 3)]).logits[-1, tom]
+    found = effects.of(SiteRef("decoder", 5))
+    assert found is not None
+    assert found[3] == pytest.approx(after - before, abs=ATOL)
+    held = effects.of(SiteRef("decoder", 4))
+    assert held is not None
+    assert held[2] != 0  # at its mean it gave something
+
+
+def test_another_token_asks_for_no_other_pass(story_gpt: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = opened("story-gpt")
+    ask(engine, ForwardRequest(inputs=RunInputs(STORY), ticket=2))
+    request = EffectsRequest(run=2, aim=Aim(target=100))
+    seen = []
+    view: Any = None
+    while view is None or view.done < 1:
+        view = ask(engine, EffectsRequest(run=2, aim=request.aim, have=0.0 if view is None else view.done))
+        assert isinstance(view, EffectsView)
+        seen.append(view.done)
+        computed = sum(int((~np.isnan(at.heads)).sum()) for at in view.sites)
+        assert computed == round(64 * view.done)
+    assert seen == sorted(seen)
+    assert len(seen) > 1
+    monkeypatch.setattr(Copies, "run", None)
+    for aim in (Aim(target=200), Aim(measure="loss"), Aim(measure="difference", target=5, against=6)):
+        other = ask(engine, EffectsRequest(run=2, aim=aim))
+        assert isinstance(other, EffectsView)
+        assert other.done == 1
+    trace = run(story_gpt, STORY)
+    assert view.aim.value == pytest.approx(float(trace.logits[-1, 100]), abs=1e-6)
+
+
+def test_of_a_batch_the_text_that_is_shown(story_gpt: Model) -> None:
+    texts = ["The cat", STORY]
+    traces = run(story_gpt, texts)
+    from models import Batch
+
+    batch = Batch.of(texts).showing(1)
+    found = effects_of(story_gpt, traces[1], batch, None, Aim(target=50))
+    alone = head_effects(story_gpt, STORY, target=50)
+    for one, other in zip(found.sites, alone.sites, strict=True):
+        np.testing.assert_allclose(one.heads, other.heads, atol=ATOL)
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "given", "measure"),
+    [
+        ("story-bert", "Tom [MASK] to the park.", None),
+        ("story-next", ("Tom fell.", "He cried."), None),
+        ("vit-quickdraw", "sample:fish-1", None),
+        ("en-es", "Good morning.", "difference"),
+    ],
+)
+def test_whatever_says_something(checkpoint: str, given: Any, measure: Any) -> None:
+    model = open_checkpoint(checkpoint)
+    position = 2 if checkpoint == "story-bert" else None
+    written = "Buenos" if model.seq2seq else None
+    effects = head_effects(model, given, measure=measure, position=position, written=written)
+    at = effects.sites[-1]
+    trace = run(model, given, target=written)
+    changed = run(model, given, target=written, interventions=[Skip("head", at.site, 1)])
+    place, target, against = effects.aim.position, effects.aim.target, effects.aim.against
+    ids = [target] if against is None else [target, against]
+    was, now = (t.logits_at([place])[0].double().numpy() for t in (trace, changed))
+    assert at.heads[1] == pytest.approx(value(now, tuple(ids)) - value(was, tuple(ids)), abs=ATOL)  # type: ignore[arg-type]
+
+
+def test_it_is_called_off_between_blocks(story_gpt: Model) -> None:
+    trace = run(story_gpt, STORY)
+    sweep = HeadSweep(Copies.of(story_gpt, trace, STORY, None), settle(story_gpt, trace, Aim()))
+    asked: list[float] = []
+    told: list[float | None] = []
+
+    def stop() -> bool:
+        asked.append(time.perf_counter())
+        return len(asked) > 4
+
+    with pytest.raises(Cancelled):
+        sweep.advance(stop, lambda _words, share: told.append(share))
+    assert len(asked) == 5
+    assert told == sorted(told, key=float)  # type: ignore[arg-type]
+    assert 0 < len(told) < 8
+    while not sweep.is_whole:  # it goes on where it was
+        sweep.advance(lambda: False, silent)
+    whole = sweep.view(EffectsRequest(run=0), settle(story_gpt, trace, Aim()))
+    np.testing.assert_array_equal(whole.sites[2].heads, effects_of(story_gpt, trace, STORY, None, Aim()).sites[2].heads)
+
+
+def test_many_logits_are_not_kept(story_gpt: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = head_effects(story_gpt, STORY, target=" Tom")
+    monkeypatch.setattr("models.effects.sweep.KEPT_BYTES", 1)
+    monkeypatch.setattr("models.effects.sweep.LOGIT_BYTES", 1)
+    made = head_effects(story_gpt, STORY, target=" Tom")
+    for one, other in zip(made.sites, kept.sites, strict=True):
+        np.testing.assert_allclose(one.heads, other.heads, atol=ATOL)
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "aim", "sentence"),
+    [
+        ("story-gpt", Aim(position=99), "There is no position 99: the text has tokens 0 to"),
+        ("story-gpt", Aim(target=10**6), "story-gpt has no answer 1000000: they go from 0 to"),
+        ("story-gpt", Aim(measure="difference", target=4, against=4), "choose another for one of them"),
+        ("story-bert", Aim(measure="loss"), "there is no loss. Choose the logit of one of its answers"),
+        ("recurrent-en-es-bahdanau", Aim(), "is a recurrent model: it has no heads"),
+    ],
+)
+def test_what_cannot_be_is_a_sentence(checkpoint: str, aim: Aim, sentence: str) -> None:
+    engine = opened(checkpoint)
+    ask(engine, ForwardRequest(inputs=RunInputs("Good morning.", target="Buenos"), ticket=2))
+    failure = ask(engine, EffectsRequest(run=2, aim=aim))
+    assert isinstance(failure, Failure)
+    assert sentence in failure.sentence
+
+
+def test_a_family_whose_heads_are_not_reached_and_one_without_a_head(tiny_model: TinyModel) -> None:
+    with pytest.raises(InputError, match="the output of a single head cannot be changed"):
+        head_effects(tiny_model("bloom"), tiny.SENTENCE)
+
+
+def test_a_word_of_several_tokens_is_no_target(story_gpt: Model) -> None:
+    with pytest.raises(InputError, match=r"“ Tom and” is 2 tokens to story-gpt .*: name one"):
+        aimed(story_gpt, " Tom and", None, None, None)
+    with pytest.raises(InputError, match="goes with no target"):
+        aimed(story_gpt, " Tom", None, "loss", None)
+    classes = open_checkpoint("story-next")
+    assert classes.info.class_head is not None
+    assert token_of(classes, classes.info.class_head.labels[1]) == 1
+    with pytest.raises(InputError, match="has no class “perhaps”"):
+        token_of(classes, "perhaps")
