@@ -1,4 +1,4 @@
-"""What the parts of a model give on average: the mean over all positions of the probe (`models.forward.probe`)."""
+"""What the parts of a model give on average: over all positions of a few texts (`models.forward.mean_texts`)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from torch import Tensor
 
 from models.attention.inputs import AttentionInputs
 from models.forward.capture import Recorder, recording
+from models.forward.mean_texts import mean_inputs
 from models.forward.model import Model
-from models.forward.probe import probe_of
 from models.forward.sublayers import Blocks, Call
 from models.protocol.values import Site, SiteRef
 
@@ -75,7 +75,7 @@ def _measured(model: Model, blocks: Blocks, hooked: Hooked, should_stop: Callabl
         sums.add(("head", site.ref), out.transpose(1, 2).flatten(0, 1))  # (positions, heads, value_dim)
         return out
 
-    for encoded in probe_of(model):
+    for encoded in mean_inputs(model):
         recorder = Recorder(model.module_names, model.seq2seq, should_stop, mix_edits=[of_heads])
         edits: Edits = {
             ref: {call: _counting(sums, ref, call, call == found.neurons) for call in _calls(found)}

@@ -1,4 +1,4 @@
-"""Ablation: a part of one block gives nothing, its mean over a probe text, or what it gives at one position."""
+"""Ablation: a part of one block gives nothing, its mean over a few texts, or what it gives at one position."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Skip:
         site: the block, as (stack, layer); a number alone, or the stack "", is of the stack that predicts. Of a head
             its attention module, which may be ("cross", layer).
         unit: which head or neuron, from 0.
-        fill: what it gives instead: "zero", the "mean" over the positions of a probe text (`models.forward.probe`), or
-            at every "position" what it gives at one of this text.
+        fill: what it gives instead: "zero", the "mean" over the positions of a few texts of ours
+            (`models.forward.mean_texts`), or at every "position" what it gives at one of this text.
         position: which, from 0, of the stack's tokens.
         on: True leaves the part as it is.
 

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from models import open_checkpoint, run
 from models.decoding.cached_run import CachedRun, start_run
+from models.forward.mean_texts import mean_inputs, mean_sentences
 from models.forward.model import Model
-from models.forward.probe import probe_of, probe_sentences
 from models.protocol.errors import InputError
 from models.protocol.skip import Fill, Skip
 from models.protocol.values import SiteRef
@@ -124,7 +124,7 @@ def test_what_is_held_at_a_position_is_everywhere_as_there(tiny_model: TinyModel
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "llama", "bert", "t5", "marian"])
-def test_what_is_held_at_its_mean_gives_the_mean_over_the_probe(tiny_model: TinyModel, kind: str) -> None:
+def test_what_is_held_at_its_mean_gives_the_mean_over_our_sentences(tiny_model: TinyModel, kind: str) -> None:
     model, here = tiny_model(kind), slice_of(tiny_model(kind), 1)
     ref, (w_o, last) = SiteRef(model.info.predicting_stack, LAYER), MATRICES[kind]
     seen: dict[str, list[Tensor]] = {"heads": [], "neurons": [], "writes": []}
@@ -135,7 +135,7 @@ def test_what_is_held_at_its_mean_gives_the_mean_over_the_probe(tiny_model: Tiny
         theirs.get_submodule(last).register_forward_hook(lambda *args: seen["writes"].append(args[2])),
     ]
     with torch.no_grad():
-        for encoded in probe_of(model):
+        for encoded in mean_inputs(model):
             theirs(**encoded.inputs)
     for hook in hooks:
         hook.remove()
@@ -266,9 +266,9 @@ def test_a_vision_models_head() -> None:
     run(model, "sample:fish-1", interventions=[Skip("head", SiteRef("encoder", 2), 1, "mean")])
 
 
-def test_the_probe_is_of_sentences_that_each_have_a_translation(story_gpt: Model, en_es: Model) -> None:
-    assert len(probe_sentences()) >= 20
-    assert all(english and spanish for english, spanish in probe_sentences())
-    assert len(list(probe_of(story_gpt))) == len(list(probe_of(en_es))) == len(probe_sentences())
-    translated = next(iter(probe_of(en_es)))
+def test_means_are_of_sentences_that_each_have_a_translation(story_gpt: Model, en_es: Model) -> None:
+    assert len(mean_sentences()) >= 20
+    assert all(english and spanish for english, spanish in mean_sentences())
+    assert len(list(mean_inputs(story_gpt))) == len(list(mean_inputs(en_es))) == len(mean_sentences())
+    translated = next(iter(mean_inputs(en_es)))
     assert "río" in "".join(token.text for token in translated.tokens)

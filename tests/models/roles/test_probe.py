@@ -35,10 +35,10 @@ def test_lines_come_without(tmp_path):
     found = read_probe(path)
     assert [(text.prompt, text.line) for text in found.texts] == [("One.", 1), ("Two.", 3)]
     assert not found.has_edges
-    assert found.digest != read_probe_of(tmp_path, "One.\n\nThree.").digest
+    assert found.digest != read_mean_inputs(tmp_path, "One.\n\nThree.").digest
 
 
-def read_probe_of(folder, content):
+def read_mean_inputs(folder, content):
     (folder / "mine.txt").write_text(content)
     return read_probe(folder / "mine.txt")
 
@@ -63,4 +63,4 @@ def test_bad_files_are_said_by_their_line(tmp_path, content, said):
 def test_too_many_texts_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(probes, "MOST_TEXTS", 2)
     with pytest.raises(InputError, match="more than 2 texts"):
-        read_probe_of(tmp_path, "a\nb\nc\n")
+        read_mean_inputs(tmp_path, "a\nb\nc\n")

@@ -35,7 +35,7 @@ def probe(*texts: str) -> Probe:
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "bert", "gpt_neo"])
-def test_a_probe_of_several_texts_is_the_mean_over_all_their_queries(tiny_model, kind):
+def test_a_mean_inputs_several_texts_is_the_mean_over_all_their_queries(tiny_model, kind):
     """Batches, padding and the order of the texts play no part."""
     model = tiny_model(kind)
     view = head_roles(model, probe(*TEXTS), cached=False)

@@ -1,4 +1,4 @@
-"""A few inputs that a model may be measured on: sentences of our own, or sample pictures."""
+"""The inputs that means are taken over: sentences of our own, or sample pictures."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from models.files.sample_pictures import SAMPLES, samples
 from models.forward.model import Encoded, Model
 from models.protocol.errors import InputError
 
-TEXTS = SAMPLES / "texts" / "probe.tsv"
+TEXTS = SAMPLES / "texts" / "means.tsv"
 
 
 @cache
-def probe_sentences() -> tuple[tuple[str, str], ...]:
+def mean_sentences() -> tuple[tuple[str, str], ...]:
     """English sentences, each with its Spanish translation."""
     lines = TEXTS.read_text(encoding="utf-8").splitlines()
     pairs = (line.split("\t") for line in lines if line and not line.startswith("#"))
     return tuple((english, spanish) for english, spanish in pairs)
 
 
-def probe_of(model: Model) -> Iterator[Encoded]:
-    """The probe as `model` takes it, one input after another.
+def mean_inputs(model: Model) -> Iterator[Encoded]:
+    """These as `model` takes them, one after another.
 
     The decoder of our own translator is given the translation, that of another encoder-decoder model the sentence
     itself. What a model's context does not hold is left out.
@@ -44,7 +44,7 @@ def _encoded(model: Model) -> Iterator[Encoded]:
         for picture in samples(model.info.channels):
             yield model.encode(picture.reference)
         return
-    for english, spanish in probe_sentences():
+    for english, spanish in mean_sentences():
         target = None if not model.seq2seq else spanish if model.info.shipped else english
         try:
             yield model.encode(english, target)
