@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from models.forward.classes import labels_of
 from models.forward.model import Model
 from models.forward.trace import Trace
 from models.protocol.effects import Aim, AimView, Measure
@@ -72,8 +73,8 @@ def view_of(model: Model, trace: Trace, aim: Settled) -> AimView:
         position=aim.position,
         target=aim.target,
         against=aim.against,
-        target_label=label_of(model, aim.target),
-        against_label=label_of(model, aim.against),
+        target_label=label_of(model, trace, aim.target),
+        against_label=label_of(model, trace, aim.against),
         value=value_of(model, trace, aim),
         candidates=_candidates(model, trace, aim),
     )
@@ -110,7 +111,7 @@ def losses_of(logits: Tensor, wanted: Mapping[int, int]) -> Tensor:
     return each.view(len(said), -1).mean(dim=1).cpu().double()
 
 
-def token_of(model: Model, words: str) -> int:
+def token_of(model: Model, trace: Trace, words: str) -> int:
     """The id of what a person wrote: a token as it stands in a text, " Tom", or the name of a class.
 
     Raises:
@@ -118,9 +119,10 @@ def token_of(model: Model, words: str) -> int:
     """
     head = model.info.class_head
     if head is not None:
-        if words not in head.labels:
-            raise InputError(f"{model.info.name} has no class “{words}”: it has {', '.join(head.labels[:20])}.")
-        return head.labels.index(words)
+        labels = labels_of(head, trace)
+        if words not in labels:
+            raise InputError(f"{model.info.name} has no class “{words}”: it has {', '.join(labels[:20])}.")
+        return labels.index(words)
     if model.tokenizer is None:
         raise InputError(f"{model.info.name} reads no text, so that no word can be named. Give the number of a class.")
     ids = [token.id for token in model.tokenize(words, special=False)]
@@ -134,10 +136,15 @@ def token_of(model: Model, words: str) -> int:
 
 
 def aimed(
-    model: Model, target: str | int | None, against: str | int | None, measure: Measure | None, position: int | None
+    model: Model,
+    trace: Trace,
+    target: str | int | None,
+    against: str | int | None,
+    measure: Measure | None,
+    position: int | None,
 ) -> Aim:
     """An `Aim` as a program says it: tokens by their words or ids; a difference where two are named."""
-    ids = [token_of(model, said) if isinstance(said, str) else said for said in (target, against)]
+    ids = [token_of(model, trace, said) if isinstance(said, str) else said for said in (target, against)]
     kind: Literal["logit", "difference", "loss"] = measure or ("logit" if against is None else "difference")
     if kind == "loss" and (target is not None or against is not None):
         raise InputError("A loss is of the whole text: it goes with no target.")

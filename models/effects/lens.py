@@ -145,7 +145,7 @@ def _read(
         targets=read_only(targets.numpy()),
         target_share=read_only(of_target),
         target_rank=read_only(rank),
-        labels={id_: label_of(model, id_) for id_ in ids},
+        labels={id_: label_of(model, trace, id_) for id_ in ids},
         deviation=deviation,
     )
 

@@ -71,7 +71,7 @@ def head_effects(
         InputError: the model says nothing there, its heads cannot be reached, or a token is not one.
     """
     trace = run(model, text, target=written, interventions=interventions, should_stop=should_stop)
-    return effects_of(model, trace, text, written, aimed(model, target, against, measure, position), should_stop)
+    return effects_of(model, trace, text, written, aimed(model, trace, target, against, measure, position), should_stop)
 
 
 def effects_of(

@@ -54,7 +54,7 @@ def test_batched_is_as_one_by_one(tiny_model: TinyModel, kind: str) -> None:
 def test_a_head_is_a_slice_of_what_w_o_reads(story_gpt: Model) -> None:
     effects = head_effects(story_gpt, STORY, target=" Tom")
     losses = head_effects(story_gpt, STORY, measure="loss")
-    tom = token_of(story_gpt, " Tom")
+    tom = token_of(story_gpt, run(story_gpt, "Tom"), " Tom")
     ids = story_gpt.encode(STORY).inputs["input_ids"]
     for layer, head in ((0, 0), (3, 7), (5, 3), (7, 1)):
         theirs: Any = tiny.eager(story_gpt)
@@ -116,7 +116,7 @@ def test_a_head_that_writes_nothing_matters_nothing(tiny_model: TinyModel) -> No
 def test_it_is_of_the_run_with_its_interventions(story_gpt: Model) -> None:
     edits = (Scale(0.5), Skip("mlp", SiteRef("decoder", 2)), Skip("head", SiteRef("decoder", 4), 2, "mean"))
     effects = head_effects(story_gpt, STORY, target=" Tom", interventions=edits)
-    tom = token_of(story_gpt, " Tom")
+    tom = token_of(story_gpt, run(story_gpt, "Tom"), " Tom")
     before = run(story_gpt, STORY, interventions=edits).logits[-1, tom]
     assert effects.aim.value == pytest.approx(before, abs=1e-6)
     after = run(story_gpt, STORY, interventions=[*edits, Skip("head", SiteRef("decoder", 5), 3)]).logits[-1, tom]
@@ -241,11 +241,12 @@ def test_a_family_whose_heads_are_not_reached_and_one_without_a_head(tiny_model:
 
 def test_a_word_of_several_tokens_is_no_target(story_gpt: Model) -> None:
     with pytest.raises(InputError, match=r"“ Tom and” is 2 tokens to story-gpt .*: name one"):
-        aimed(story_gpt, " Tom and", None, None, None)
+        aimed(story_gpt, run(story_gpt, "Tom"), " Tom and", None, None, None)
     with pytest.raises(InputError, match="goes with no target"):
-        aimed(story_gpt, " Tom", None, "loss", None)
+        aimed(story_gpt, run(story_gpt, "Tom"), " Tom", None, "loss", None)
     classes = open_checkpoint("story-next")
     assert classes.info.class_head is not None
-    assert token_of(classes, classes.info.class_head.labels[1]) == 1
+    trace = run(classes, ("Tom fell.", "He cried."))
+    assert token_of(classes, trace, classes.info.class_head.labels[1]) == 1
     with pytest.raises(InputError, match="has no class “perhaps”"):
-        token_of(classes, "perhaps")
+        token_of(classes, trace, "perhaps")
