@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from models.decoding.decode import decode as decode
     from models.effects.attribution import logit_attribution as logit_attribution
+    from models.effects.explanation import explanations as explanations
     from models.effects.lens import logit_lens as logit_lens
+    from models.effects.patching import patch as patch
     from models.effects.sweep import head_effects as head_effects
     from models.forward.adopted import adopt as adopt
     from models.forward.adopted import attend as attend
@@ -59,7 +61,9 @@ _HOMES = {
     "which_heads": "models.roles.which_heads",
     "head_effects": "models.effects.sweep",
     "logit_attribution": "models.effects.attribution",
+    "explanations": "models.effects.explanation",
     "logit_lens": "models.effects.lens",
+    "patch": "models.effects.patching",
     "save_weights": "models.views.export",
     "load_weights": "models.views.saved_weights",
     "Trace": "models.forward.trace",
@@ -68,8 +72,8 @@ _HOMES = {
 
 __all__ = [
     *("Adapter", "Batch", "Chat", "HeadQuestion", "Mask", "Model", "Pair", "Positions", "Scale", "Skip", "Trace"),
-    *("adopt", "attend", "decode", "head_effects", "head_roles", "load_weights", "logit_attribution", "logit_lens"),
-    *("open_checkpoint", "run", "save_weights", "which_heads"),
+    *("adopt", "attend", "decode", "explanations", "head_effects", "head_roles", "load_weights", "logit_attribution"),
+    *("logit_lens", "open_checkpoint", "patch", "run", "save_weights", "which_heads"),
 ]
 
 

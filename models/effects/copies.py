@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from models.attention.inputs import AttentionInputs
 from models.forward.batches import encode, real_keys
@@ -44,6 +47,44 @@ class PassingRecorder(Recorder):
 
     def keep_residual(self, stack: str, before: Tensor | None, after: Tensor) -> None:
         """Nothing is kept."""
+
+
+Entering = Callable[[SiteRef, Tensor], Tensor]
+"""From a block and the stream that enters it, (copies, tokens, width), to what is to enter."""
+
+
+@contextmanager
+def entered(model: Model, edit: Entering | None) -> Iterator[None]:
+    """While it lasts, every block of this thread's passes is entered by what `edit` makes of the stream."""
+    handles = []
+    ran: Counter[str] = Counter()
+    thread = threading.get_ident()
+    time_first = getattr(model.config, "model_type", "") == "xlnet"
+
+    def hook(stack: str) -> Callable[..., Any]:
+        def enter(_block: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            assert edit is not None
+            if threading.get_ident() != thread:
+                return None
+            ref = SiteRef(stack, ran[stack])
+            ran[stack] += 1
+            hidden = args[0] if args else kwargs.get("hidden_states")
+            if not isinstance(hidden, Tensor):
+                return None
+            changed = edit(ref, hidden.transpose(0, 1)).transpose(0, 1) if time_first else edit(ref, hidden)
+            return ((changed, *args[1:]), kwargs) if args else (args, {**kwargs, "hidden_states": changed})
+
+        return enter
+
+    if edit is not None:
+        handles = [
+            b.register_forward_pre_hook(hook(stack), with_kwargs=True) for stack, b in dict.fromkeys(model.blocks)
+        ]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
 
 
 @dataclass(slots=True, eq=False)
@@ -101,6 +142,7 @@ class Copies:
         edits: Edits | None = None,
         positions: list[int] | None = None,
         should_stop: ShouldStop = never,
+        entering: Entering | None = None,
     ) -> Tensor:
         """Logits of `count` copies, (count, tokens, vocabulary), or of the positions wanted alone.
 
@@ -108,6 +150,7 @@ class Copies:
             mix_edits: applied to what the heads of each site give, after the run's own interventions.
             edits: applied to what calls within blocks give.
             positions: whose logits are wanted; all if None.
+            entering: applied to the stream as it enters each block.
 
         Raises:
             Cancelled: `should_stop()` was true between two blocks.
@@ -122,6 +165,7 @@ class Copies:
             skipped(model, inputs, interventions),
             edited_positions(model, inputs, interventions) as changed,
             hooked(model, edits or {}),
+            entered(model, entering),
         ):
             recorder.mix_edits += mix_edits
             asked: dict[str, Any] = dict(changed)
@@ -145,6 +189,11 @@ def check_reachable(model: Model) -> None:
     if model.info.textbook:
         raise InputError(
             f"{model.info.name} is a recurrent model: it has no heads and no residual stream. Open a transformer."
+        )
+    if model.info.class_head is not None and model.info.class_head.of == "choice":
+        raise InputError(
+            f"{model.info.name} chooses among the texts that run together, so that copies of one cannot run beside it. "
+            "Open a model that reads each text by itself."
         )
     if model.info.weights_only:
         raise InputError(f"{model.info.weights_only} Therefore {_NO_HEADS}")
