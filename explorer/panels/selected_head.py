@@ -104,6 +104,22 @@ def head_name(state: State) -> str:
     return f"{prefix if several else 'Layer'} {site.layer}, head {state.selection.head}"
 
 
+def why_first(state: State) -> str:
+    """Why this head and cell are the first that one sees of a text; "" where they are somebody's choice."""
+    ran, site, selection = state.ran, state.site, state.selection
+    if ran is None or site is None or ran.looks is None or selection.chosen:
+        return ""
+    look = ran.looks.of(ran.sites, site, selection.head)
+    if look is None or (ran.looks.query, look.key) != (selection.query, selection.key):
+        return ""
+    queries, keys = site_words(ran, site)
+    return (
+        f"Shown first: from “{queries[selection.query]}” this head gives “{keys[look.key]}” {100 * look.weight:.0f} % "
+        "of its row. A head that rests on the first token, on itself or on a neighbour is not begun with. Click a "
+        "thumbnail for another one."
+    )
+
+
 def token_word(state: State, position: int) -> str:
     """The token at `position` among the queries of the selected site, as it is called in a sentence: "to"."""
     ran, site = state.ran, state.site

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import singledispatch
 
-from explorer.session.defaults import END, default_selection, followed_query, last_token, off_padding
+from explorer.session.defaults import END, default_selection, followed_query, goes_on, last_token, off_padding
 from explorer.session.example_rules import changed_everywhere, unfit_words, untouched_examples, with_its_place
 from explorer.session.examples import Example
 from explorer.session.intents import Intent, Place, SetPair, SetTarget, SetText, UseWritten
@@ -199,11 +199,13 @@ def _read_otherwise(expected: tuple[int, ...], ran: Ran) -> str:
 
 def _selection_after(state: State, ran: Ran) -> Selection:
     selection, before = state.document.selection, state.ran
+    if before is not None and not (selection.chosen or state.restored or goes_on(before, ran)):
+        return _first_selection(state, ran)
     exists = site_of(ran, selection.site) is not None
     if selection.site is None or (before is None and not exists):
-        return default_selection(ran, state.document.checkpoint)
+        return _first_selection(state, ran)
     if not exists:
-        default = default_selection(ran, state.document.checkpoint)
+        default = _first_selection(state, ran)
         selection = replace(selection, site=default.site, head=default.head)
     site = site_of(ran, selection.site)
     if selection.query == END:
@@ -214,6 +216,15 @@ def _selection_after(state: State, ran: Ran) -> Selection:
     if before is None or (before.tokens, before.source) != (ran.tokens, ran.source):
         selection = off_padding(clamped(selection, ran), ran)
     return clamped(selection, ran)
+
+
+def _first_selection(state: State, ran: Ran) -> Selection:
+    document, loaded = state.document, state.results.loaded
+    is_example = loaded is not None and (document.text, document.second or "") == (
+        loaded.info.example,
+        loaded.info.second,
+    )
+    return default_selection(ran, document.checkpoint, document.selection, is_example and ran.seen is None)
 
 
 @_arrive.register

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from explorer.session.state import Selection, clamped, site_of
+from models.protocol.looks import Looks
 from models.protocol.running import Ran
 from models.protocol.values import MOST, SiteRef, site_tokens
 
@@ -19,7 +21,8 @@ DEFAULT_HEADS: dict[str, tuple[SiteRef, int]] = {
     # English word, 0.82 on average.
     "en-es": (SiteRef("cross", 2), 4),
 }
-"""The most telling (site, head) of a shipped checkpoint on its own example, by the name it is opened under."""
+"""The most telling (site, head) of a shipped checkpoint on its own example, by the name it is opened under. On other
+texts it is the first to be tried."""
 
 DEFAULT_CELLS: dict[str, tuple[int, int]] = {
     "story-next": (11, 1),
@@ -31,28 +34,76 @@ DEFAULT_CELLS: dict[str, tuple[int, int]] = {
     "dates-bahdanau": (6, 14),
     "dates-luong": (6, 13),
 }
-"""The (query, key) to begin with, where the rule of `default_selection` would choose a less telling one."""
+"""The (query, key) to begin with on a checkpoint's own example, where a rule would choose a less telling one."""
 
 DEPTH = 0.65
 """How far up the stack to look in a model nobody has listed: past the heads that only copy neighbours."""
 
 
-def default_selection(ran: Ran, checkpoint: str = "") -> Selection:
-    """The selection for the first run of `checkpoint`.
+ENOUGH = 0.25
+"""What a head must give one word of the first row to be said to do something there."""
 
-    A listed head, else head 0 at about two thirds of the first decoder or encoder stack, or of the cross-attention of a
-    model that has nothing else; from the first mask or the
-    last token that stands for text, to the first token that does, or a listed cell. The site is None for a model that
-    kept none.
+
+def default_selection(
+    ran: Ran, checkpoint: str = "", now: Selection | None = None, is_example: bool = False
+) -> Selection:
+    """Where to look first in a text that nobody has looked at: a head that does something there, never its sink.
+
+    On its own example (`is_example`) a shipped checkpoint has a listed head and cell. On any other text it is the
+    listed head, or that of `now`, where it gives a word of the first row `ENOUGH`; else the head that gives one most,
+    in the layers after the first where there are any: in the first one tokens know nothing of each other yet. Of equal
+    ones the one that reaches further, then the later one. `Ran.looks` says which row and which words.
+
+    Where that names no head: head 0 at about two thirds of the first decoder or encoder stack, or of the
+    cross-attention of a model that has nothing else; from the first mask or the last token that stands for text, to the
+    first token that does. The site is None for a model that kept none.
     """
-    site, head = DEFAULT_HEADS.get(checkpoint, (None, 0))
+    listed = DEFAULT_HEADS.get(checkpoint, (None, 0))
+    is_example = is_example and (checkpoint in DEFAULT_HEADS or checkpoint in DEFAULT_CELLS)
+    if ran.looks is not None and not is_example:
+        favoured = (listed,) if now is None else (listed, (now.site, now.head))
+        return clamped(_telling(ran, ran.looks, favoured), ran)
+    site, head = listed
     if site_of(ran, site) is None:
         site, head = _middle_late(ran), 0
     query = ran.masks[0] if ran.masks else last_token(ran)
     if ran.seen is not None:
         query = 0  # CLS, from which the class is read
-    query, key = DEFAULT_CELLS.get(checkpoint, (query, _first_token(ran)))
+    cell = query, _first_token(ran)
+    query, key = DEFAULT_CELLS.get(checkpoint, cell) if is_example else cell
     return clamped(Selection(site=site, head=head, query=query, key=key), ran)
+
+
+def _telling(ran: Ran, looks: Looks, favoured: Sequence[tuple[SiteRef | None, int]]) -> Selection:
+    """The first of the `favoured` heads that does something in this text, or the one that does most."""
+    for ref, head in favoured:
+        site = site_of(ran, ref)
+        look = None if site is None else looks.of(ran.sites, site, head)
+        if look is not None and look.weight >= ENOUGH:
+            return Selection(ref, head, looks.query, look.key)
+    every = [
+        (look.weight, abs(look.key - looks.query), place, -head, look.key)
+        for place, heads in enumerate(looks.of_heads)
+        for head, look in enumerate(heads)
+    ]
+    later = [each for each in every if ran.sites[each[2]].layer > 0]
+    _, _, place, head, key = max(later or every)
+    return Selection(ran.sites[place].ref, -head, looks.query, key)
+
+
+def goes_on(before: Ran, ran: Ran) -> bool:
+    """Whether `ran` is of the text that ran `before`, perhaps with tokens written after it or in the place of masks."""
+    if before.inputs.picture != ran.inputs.picture and (before.seen is not None or ran.seen is not None):
+        return False
+    if before.source or ran.source:
+        return before.source == ran.source  # whatever the decoder is made to say
+    count = len(before.tokens)
+    if ran.tokens[:count] == before.tokens:
+        return True
+    pairs = zip(before.tokens, ran.tokens, strict=False)
+    return count == len(ran.tokens) and all(
+        a.piece == b.piece for i, (a, b) in enumerate(pairs) if i not in before.masks
+    )
 
 
 def within_run(selection: Selection, ran: Ran, checkpoint: str = "") -> Selection:

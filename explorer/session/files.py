@@ -234,7 +234,11 @@ def decode(content: bytes) -> Document:
         chat=file.chat,
         turns=tuple(Turn(turn.role, turn.text) for turn in file.turns),
         selection=Selection(
-            _from_site(file.selection.site), file.selection.head, file.selection.query, file.selection.key
+            _from_site(file.selection.site),
+            file.selection.head,
+            file.selection.query,
+            file.selection.key,
+            chosen=file.selection.site is not None,
         ),
         view=replace(file.view, painting="off"),
         interventions=tuple(InterventionItem(_value(record), record.on) for record in file.interventions),

@@ -31,6 +31,7 @@ class Selection:
     head: int = 0
     query: int = 0
     key: int = 0
+    chosen: bool = field(default=False, compare=False)  # by a person: it is kept when another text comes
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,4 +203,5 @@ def clamped(selection: Selection, ran: Ran | None) -> Selection:
         head=max(0, min(selection.head, site.heads - 1)) if site else selection.head,
         query=max(0, min(selection.query, queries - 1)),
         key=max(0, min(selection.key, keys - 1)),
+        chosen=selection.chosen,
     )

@@ -68,10 +68,13 @@ class Card(QFrame):
             if callable(take):
                 take(theme)
 
-    def set_title(self, title: str) -> None:
-        """The bold title, which also names the card to a screen reader. Without title and controls there is no head."""
+    def set_title(self, title: str, more: str = "") -> None:
+        """The bold title, which also names the card to a screen reader; `more` is said with it on hover.
+
+        Without title and controls there is no head.
+        """
         self._title.setText(title)
-        self._title.setToolTip(isolated(title))
+        self._title.setToolTip(isolated(f"{title}\n{more}" if more else title))
         self.setAccessibleName(title)
         self._show_head()
 

@@ -16,7 +16,8 @@ from models.protocol.batch import Batch
 from models.protocol.errors import InputError
 from models.protocol.prompt import Prompt
 from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest, Ran
+from models.protocol.running import ForwardRequest, Ran, RerunRequest
+from models.views.looks import looks
 
 # How an encoder-decoder model writes where nothing was typed for it: a sentence, by the search that its card names.
 BEAMS = 4
@@ -54,12 +55,14 @@ def _ran(request: ForwardRequest, run: CurrentRun, seconds: float) -> Ran:
     model, trace = run.model, run.trace
     mask, unknown = model.info.mask_token, getattr(model.tokenizer, "unk_token_id", None)
     strange = [token for token in trace.source or trace.tokens if token.id == unknown and not token.padding]
+    masks = tuple(i for i, token in enumerate(trace.tokens) if mask is not None and token.piece == mask)
     written = _of_shown(run)
+    goes_on = model.info.family == "causal"
     return Ran(
         request=request,
         tokens=trace.tokens,
         sites=trace.sites,
-        masks=tuple(i for i, token in enumerate(trace.tokens) if mask is not None and token.piece == mask),
+        masks=masks,
         seconds=seconds,
         trace_bytes=trace.nbytes,
         seen=trace.picture,
@@ -70,6 +73,7 @@ def _ran(request: ForwardRequest, run: CurrentRun, seconds: float) -> Ran:
         source=trace.source,
         unknown=len(strange),
         unknown_characters=sum(token.end - token.start for token in strange),
+        looks=None if isinstance(request, RerunRequest) else looks(trace, masks, goes_on),
         written=written if isinstance(written, str) else written_text(model, written) if written else "",
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from models.protocol.looks import Looks
 from models.protocol.request import Lane, Result
 from models.protocol.run_inputs import InputsRequest, RunInputs
 from models.protocol.values import SeenPicture, Site, SiteRef, Token
@@ -40,6 +41,7 @@ class Ran(Result):
     unknown: int = 0  # tokens of the text that is read which stand for words that the vocabulary does not know
     unknown_characters: int = 0  # that those tokens stand for
     tags: tuple[str, ...] = ()  # of a model that labels tokens: the class of each
+    looks: Looks | None = None  # where to look first; None where only interventions are others, or there is no head
     written: str = ""  # what its decoder said: the target, or what it wrote itself
     seconds: float
     trace_bytes: int

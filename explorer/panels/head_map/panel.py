@@ -30,6 +30,7 @@ from explorer.panels.selected_head import (
     wanted_comparison,
     wanted_head,
     wanted_scores,
+    why_first,
 )
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import PaintCells, SelectCell, SelectKey, SelectQuery, SetView
@@ -192,7 +193,7 @@ class HeadMapPanel(Panel):
         self._offer_brighter(how == "none")
         self.find_key.setEnabled(self.map.is_tiled)
         self.map.set_selection(*self._shown_cell(selection.query, selection.key))
-        self.card.set_title(head_name(state) if state.site is not None else self.title)
+        self.card.set_title(head_name(state) if state.site is not None else self.title, why_first(state))
         word = token_word(state, selection.query)
         self.map.set_brush(options.painting)
         painted = state.painted_cells

@@ -14,10 +14,12 @@ from explorer.panels.selected_head import (
     wanted_comparison,
     wanted_head,
     wanted_matrices,
+    why_first,
     why_no_matrices,
 )
 from explorer.session.intents import SelectHead, SelectQuery
-from explorer.session.state import State
+from explorer.session.state import Document, State
+from models.protocol.looks import Look, Looks
 from models.protocol.matrices import WINDOW
 from models.protocol.values import SiteRef
 from tests.explorer.session import answers
@@ -38,6 +40,16 @@ def test_names_for_sentences(running):
     assert head_name(running) == "Layer 5, head 5"
     assert token_word(running, 1) == "and"
     assert token_word(running, 99) == ""
+
+
+def test_why_a_head_is_shown_first_is_said_until_another_is_chosen():
+    looks = Looks(3, tuple(tuple(Look(2, 0.625 if (n, h) == (6, 1) else 0.1) for h in range(8)) for n in range(8)))
+    ran = replace(answers.ran(), looks=looks)
+    state = answers.after(State(Document(text="Tom and Anna went")), answers.loaded("b", "another"), ran)
+    assert why_first(state).startswith("Shown first: from “went” this head gives “Anna” 62 % of its row.")
+    assert why_first(answers.after(state, SelectQuery(1))) == ""
+    assert why_first(answers.after(state, SelectHead(SiteRef("decoder", 2), 1))) == ""
+    assert why_first(answers.after(State(), answers.loaded(), answers.ran())) == ""
 
 
 def test_the_words_of_each_stack_of_an_encoder_decoder_model():
