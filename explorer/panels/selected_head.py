@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from explorer.session.state import State
-from explorer.widgets.token_text import shortened
+from explorer.widgets.token_text import in_lines, shortened
 from models.protocol.comparison import CompareRequest, CompareView
 from models.protocol.head import HeadRequest, HeadView, RowRequest, RowView, ScoresRequest
 from models.protocol.matrices import MatricesRequest, window_start
@@ -113,7 +113,7 @@ def why_first(state: State) -> str:
     if look is None or (ran.looks.query, look.key) != (selection.query, selection.key):
         return ""
     queries, keys = site_words(ran, site)
-    return (
+    return in_lines(
         f"Shown first: from “{queries[selection.query]}” this head gives “{keys[look.key]}” {100 * look.weight:.0f} % "
         "of its row. A head that rests on the first token, on itself or on a neighbour is not begun with. Click a "
         "thumbnail for another one."

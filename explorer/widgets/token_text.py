@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import textwrap
 
 _LONGEST = 40  # characters of one token in a sentence
+_TOOLTIP_LINE = 80
 _LEFTWARD = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\U00010800-\U00010fff\U0001e800-\U0001eeff]")
 _QUOTED = re.compile("“([^”]*)”")
 _APART, _AGAIN = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}"
@@ -30,6 +32,11 @@ def byte_note(label: str) -> str:
 def shortened(text: str) -> str:
     """`text` with its end left out where it is long: a token may be a word of thousands of letters."""
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def in_lines(sentence: str) -> str:
+    """`sentence` broken into lines for a tooltip, which else is as wide as it is long."""
+    return textwrap.fill(sentence, _TOOLTIP_LINE, break_long_words=False, break_on_hyphens=False)
 
 
 def isolated(sentence: str) -> str:

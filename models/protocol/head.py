@@ -30,6 +30,20 @@ class WordWeights:
     masked: np.ndarray | None  # (query words, key words) bool, True where every piece is masked; None where none is
 
 
+@dataclass(frozen=True, slots=True)
+class FirstKey:
+    """What a head of self-attention does with the first token of its text, where many heads leave their weight.
+
+    Rows that can attend to nothing but the first token are left out of `of_rows`. Xiao et al. 2024 (attention sinks).
+    """
+
+    key: int  # its position; 0 but for padding on the left
+    rows: int | None  # rows that give it more than any other key; None of a long text, whose rows are not counted
+    of_rows: int | None
+    norm: float | None  # of its value; None where a model shows its weights alone
+    others_norm: float | None  # the mean over the other keys that are no padding
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HeadView(Result):
     """The weights of one head."""
@@ -39,6 +53,7 @@ class HeadView(Result):
     masked: np.ndarray | None  # (queries, keys) bool, True where the key is masked; None where none is
     by_word: WordWeights | None = None  # where the request asks for words
     sinks: np.ndarray | None = None  # (queries,) float32, what the sink takes of each row; None without sinks
+    first: FirstKey | None = None  # None of cross-attention, and of a single token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +92,7 @@ class RowView(Result):
     request: RowRequest
     weights: np.ndarray  # (keys,) float32, sums to 1 (less a sink's share), masked cells exactly 0
     masked: np.ndarray | None  # (keys,) bool; None where none is masked
+    first: FirstKey | None = None  # as in `HeadView`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,17 +15,20 @@ from models.protocol.errors import InputError
 from models.protocol.head import HeadRequest, HeadView, RowRequest, RowView, ScoresRequest, ScoresView, WordWeights
 from models.protocol.values import SiteRef
 from models.protocol.words import site_words
+from models.views.first_key import first_key
 
 
 def answer(request: HeadRequest, context: Context) -> HeadView:
     trace = context.run(request.run).trace
     masked, x = trace.masked(request.site, request.head), trace.at(request.site, request.head)
+    weights = read_only(trace.weights(request.site, request.head))
     return HeadView(
         request=request,
-        weights=read_only(trace.weights(request.site, request.head)),
+        weights=weights,
         masked=None if masked is None else read_only(masked),
         by_word=word_weights(trace, request.site, request.head) if request.words else None,
         sinks=None if x.sinks is None else read_only(to_numpy(attention.sink_shares(x, Part([request.head]))[0, 0])),
+        first=first_key(trace, request.site, request.head, weights),
     )
 
 
@@ -67,4 +70,5 @@ def answer_row(request: RowRequest, context: Context) -> RowView:
         request=request,
         weights=read_only(trace.weights(request.site, request.head, [request.query])[0]),
         masked=None if masked is None else read_only(masked[0]),
+        first=first_key(trace, request.site, request.head, None),
     )

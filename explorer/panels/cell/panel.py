@@ -25,6 +25,7 @@ from explorer.panels.cell.cell_steps import explained_steps, row_remark
 from explorer.panels.cell.row_bars import FEW, HEADINGS, RowBars
 from explorer.panels.cell.step_list import StepList
 from explorer.panels.cell.vector_bars import VectorBars, value_rows, value_sentence
+from explorer.panels.first_token import resting_place
 from explorer.panels.selected_head import site_words
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import SelectKey
@@ -79,6 +80,7 @@ class CellPanel(Panel):
         column.addSpacing(6)
         column.addLayout(_line(self.row_heading, self.all_keys))
         column.addWidget(self.row)
+        column.addWidget(self.rests)
         column.addStretch(1)
         scroll = scrolling(content)
         scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -126,6 +128,8 @@ class CellPanel(Panel):
         line.setContentsMargins(0, 0, 0, 0)
         self.target_line.setLayout(line)
         self.reason, self.row_heading = wrapped(role="dim"), wrapped(role="dim")
+        self.rests = wrapped(role="dim")  # why so many rows attend to the first token
+        self.rests.hide()
         self.all_keys = QCheckBox("All keys")
         self.all_keys.setToolTip(f"List every key of the row, not only the {FEW} with the largest weights")
         self.row = RowBars()
@@ -159,6 +163,9 @@ class CellPanel(Panel):
             self.card.set_subtitle("")
             return
         site = site_of(ran, view.request.site)
+        place = resting_place(state)
+        self.rests.setText("" if place is None else place.sentence)
+        self.rests.setVisible(place is not None)
         if view is self._shown or view.request.run != ran.run or site is None:
             return  # the last cell stays until the new one is here
         self._shown = view

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 from explorer.colour_maps import sequential
 from explorer.panels.about import About
 from explorer.panels.base import Panel
+from explorer.panels.first_token import resting_place
 from explorer.panels.head_map.about import about
 from explorer.panels.head_map.blocks import BlockBox, bands_of, cells_of
 from explorer.panels.head_map.choice_box import ChoiceBox
@@ -42,6 +43,7 @@ from explorer.widgets.colour_bar import ColourBar
 from explorer.widgets.heat_map.bands import Bands
 from explorer.widgets.heat_map.heat_map import HeatMap
 from explorer.widgets.number_text import value_text
+from explorer.widgets.token_text import in_lines
 from models.protocol.atlas import AtlasView
 from models.protocol.head import HeadView, TilesRequest, TilesView
 from models.protocol.request import Request
@@ -75,6 +77,7 @@ class HeadMapPanel(Panel):
         self.map.set_empty_text(_WAITING)
         self.map.cell_selected.connect(self._on_selected)
         self.map.note_of = self._note_of
+        self.map.more_of_key = self._more_of_key
         self.map.hovered.connect(self._on_hovered)
         self.map.stroke_painted.connect(self._on_stroke)
         self.map.brush_dropped.connect(lambda: self.dispatch(SetView("painting", "off")))
@@ -350,9 +353,19 @@ class HeadMapPanel(Panel):
             query, key = self._cells.strongest(query, key)
         if query in self._padding[0] or key in self._padding[1]:
             note += ", of padding"
+        place = resting_place(self.session.state, query) if not self.map.value_name else None
+        if place is not None and key == place.key:
+            note += place.note
         if self._sinks is not None:
             note += f", beside a sink of {value_text(float(self._sinks[query]))}"
         return note
+
+    def _more_of_key(self, key: int) -> str:
+        """Why a head rests on the first token, where the selected row does."""
+        place = resting_place(self.session.state)
+        if place is None or key != (place.key if self._cells is None else self._cells.keys.word(place.key)):
+            return ""
+        return in_lines(place.sentence)
 
     def _on_stroke(self, cells: tuple[tuple[int, int], ...]) -> None:
         if self._cells is not None:

@@ -6,6 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
 from explorer.panels.base import EDITED, MASKS, Panel
+from explorer.panels.first_token import resting_place
 from explorer.panels.input.batch import BatchParts
 from explorer.panels.input.body import InputBody
 from explorer.panels.input.chat import ChatParts
@@ -57,6 +58,7 @@ from explorer.session.state import Notice, State
 from explorer.session.texts import texts_of
 from explorer.widgets.card import Card
 from explorer.widgets.page import wrapped
+from explorer.widgets.token_text import in_lines
 from models.protocol.chat import Pair
 from models.protocol.decoding import into_input
 from models.protocol.interventions import Mask
@@ -156,6 +158,7 @@ class InputPanel(Panel):
         strip.token_selected.connect(lambda chip: self._on_token(strip, SelectQuery(self._first_token(strip, chip))))
         strip.key_selected.connect(lambda chip: self._on_token(strip, SelectKey(self._first_token(strip, chip))))
         strip.hovered.connect(lambda token: self._on_hovered(strip, token))
+        strip.note_of = lambda chip: self._note_of(strip, chip)
 
     def _refuse(self, sentence: str) -> None:
         self.dispatch(Show(Notice("warning", sentence)))
@@ -356,6 +359,12 @@ class InputPanel(Panel):
         """The first token of a chip's word; -1 for no chip."""
         words = self._chips[strip]
         return words.starts[chip] if 0 <= chip < len(words) else -1
+
+    def _note_of(self, strip: TokenStrip, chip: int) -> str:
+        """Why the selected head rests on this token, where it does."""
+        state = self.session.state
+        place = resting_place(state) if self._sides(state, strip).both else None
+        return "" if place is None or self._chips[strip].word(place.key) != chip else in_lines(place.sentence)
 
     def _on_hovered(self, strip: TokenStrip, chip: int) -> None:
         token = self._first_token(strip, chip)

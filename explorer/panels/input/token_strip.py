@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -59,6 +59,8 @@ class TokenStrip(ThemedWidget):
         policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
+        self.note_of: Callable[[int], str] = lambda token: ""
+        """What a token's tooltip adds."""
         self._tokens: tuple[Chip, ...] = ()
         self._query, self._key, self._hover = -1, -1, -1
         self._weights: NDArray[np.float32] | None = None  # (tokens,)
@@ -341,7 +343,8 @@ class TokenStrip(ThemedWidget):
     def _point_at(self, token: int) -> None:
         if token != self._hover:
             self.set_hover(token)
-            self.setToolTip(isolated(self._tokens[token].tooltip) if token >= 0 else "")
+            said = () if token < 0 else (self._tokens[token].tooltip, self.note_of(token))
+            self.setToolTip(isolated("\n".join(filter(None, said))))
             self.hovered.emit(token)
 
     def _choose_query(self, token: int) -> None:

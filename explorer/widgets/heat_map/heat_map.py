@@ -61,6 +61,8 @@ class HeatMap(ThemedWidget):
         """What the title of the keys' axis adds."""
         self.note_of: Callable[[int, int], str] = lambda query, key: ""
         """What the readout adds to a cell, before its value."""
+        self.more_of_key: Callable[[int], str] = lambda key: ""
+        """What the tooltip of a key's label adds."""
         self.is_brief = False
         """For a narrow map, beside which it is said what a square stands for."""
         self.wheel_zooms = True
@@ -406,7 +408,9 @@ class HeatMap(ThemedWidget):
         """The whole of a label, which its axis may elide, or what the pointer does; nothing over the map."""
         if self._frame.strip.contains(position):
             return f"Click selects, {self._gestures.hint}"
-        return self._shown.label(*label_at(self._frame, self._view, position))
+        side, index = label_at(self._frame, self._view, position)
+        more = self.more_of_key(index) if side == "column" else ""
+        return self._shown.label(side, index) + (f"\n{more}" if more else "")
 
     # events
 

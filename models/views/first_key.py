@@ -1,0 +1,38 @@
+"""How much of a head rests on the first token of its text, and how little that hands on."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from models.attention.numbers import to_numpy
+from models.forward.trace import SiteLike, Trace
+from models.protocol.head import FirstKey
+from models.protocol.values import site_tokens
+
+
+@torch.no_grad()
+def first_key(trace: Trace, where: SiteLike, head: int, weights: np.ndarray | None) -> FirstKey | None:
+    """What is to be said of the first token among the keys of a head; None of cross-attention and of a single token.
+
+    Args:
+        weights: of the whole head, (queries, keys); None of a long text.
+    """
+    site, x = trace.sites[trace.index(where)], trace.at(where, head)
+    tokens = site_tokens(trace, site)[1]
+    if site.stack == "cross" or site.queries != site.keys or len(tokens) != site.keys:
+        return None
+    real = [i for i, token in enumerate(tokens) if not token.padding]
+    if len(real) < 2:
+        return None
+    first, others = real[0], real[1:]
+    rows = of_rows = None
+    if weights is not None:
+        counted = weights[others][:, real]  # a later token sees two at least, unless a mask hides them
+        counted = counted[(counted > 0).sum(axis=1) > 1]
+        rows, of_rows = int((counted.argmax(axis=1) == 0).sum()), len(counted)
+    norm = others_norm = None
+    if x.precomputed is None:
+        norms = to_numpy(x.value[0, head // x.group].float().norm(dim=-1))  # (keys,)
+        norm, others_norm = float(norms[first]), float(norms[others].mean())
+    return FirstKey(first, rows, of_rows, norm, others_norm)

@@ -1,0 +1,87 @@
+"""The sentence about the first token: where it is said, with which figures, and where it is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from explorer.panels.first_token import resting_place
+from explorer.session.intents import SelectHead, SelectQuery
+from explorer.session.state import State
+from models.protocol.head import FirstKey, HeadRequest, HeadView, RowRequest, RowView
+from models.protocol.values import LARGEST_WHOLE, SiteRef
+from tests.explorer.session import answers
+from tests.explorer.session.answers import after
+
+SITE = SiteRef("decoder", 5)
+RESTS = FirstKey(key=0, rows=3, of_rows=3, norm=0.5, others_norm=4.0)
+WEIGHTS = np.array(
+    [[1, 0, 0, 0], [0.9, 0.1, 0, 0], [0.6, 0.2, 0.2, 0], [0.3, 0.5, 0.1, 0.1]], np.float32
+)  # the last row attends to "and"
+
+
+def state_of(first: FirstKey | None, query: int = 2) -> State:
+    view = HeadView(request=HeadRequest(run=1, site=SITE, head=5), weights=WEIGHTS, masked=None, first=first)
+    return after(State(), answers.loaded(), answers.ran(), SelectHead(SITE, 5), SelectQuery(query), view)
+
+
+def test_share_rows_and_norms_are_said() -> None:
+    place = resting_place(state_of(RESTS))
+    assert place is not None
+    assert place.sentence == (
+        "“Tom” takes 60.0 % of the row of “Anna”. It has the most of 3 of this head’s 3 rows. Its value is short (norm "
+        "0.500, the others’ 4.000 on average), so little is handed on: a row has to sum to 1, and a head that finds "
+        "nothing leaves its weight here."
+    )
+    assert place.note == ", which has the most of 3 of 3 rows"
+
+
+def test_the_row_may_be_one_that_is_pointed_at() -> None:
+    state = state_of(RESTS)
+    place = resting_place(state, 1)
+    assert place is not None
+    assert "90.0 % of the row of “and”" in place.sentence
+    assert resting_place(state, 3) is None
+    assert resting_place(state, 99) is None
+
+
+@pytest.mark.parametrize(
+    ("first", "query"),
+    [
+        (RESTS, 3),  # this row has more elsewhere
+        (RESTS, 0),  # it sees itself alone
+        (replace(RESTS, rows=1), 2),  # most rows have more elsewhere
+        (None, 2),  # cross-attention
+    ],
+)
+def test_it_is_not_said_where_it_is_not_so(first: FirstKey | None, query: int) -> None:
+    assert resting_place(state_of(first, query)) is None
+
+
+def test_a_value_as_long_as_others_is_not_called_short() -> None:
+    place = resting_place(state_of(replace(RESTS, norm=3.9)))
+    assert place is not None
+    assert place.sentence.endswith("3 rows. Its value: norm 3.900, the others’ 4.000 on average.")
+    without = resting_place(state_of(replace(RESTS, norm=None, others_norm=None)))
+    assert without is not None
+    assert without.sentence.endswith("3 rows.")
+
+
+def test_weights_of_another_head_say_nothing() -> None:
+    assert resting_place(after(state_of(RESTS), SelectHead(SITE, 4))) is None
+
+
+@pytest.mark.parametrize(("share", "said"), [(0.6, True), (0.4, False)])
+def test_of_a_long_text_the_row_decides(share: float, said: bool) -> None:
+    count = LARGEST_WHOLE + 1
+    ran = answers.ran(text=" ".join(["Tom"] * count))
+    row = np.full(count, (1 - share) / (count - 1), np.float32)
+    row[0] = share
+    first = replace(RESTS, rows=None, of_rows=None)
+    view = RowView(request=RowRequest(run=1, site=SITE, head=5, query=9), weights=row, masked=None, first=first)
+    state = after(State(), answers.loaded(), ran, SelectHead(SITE, 5), SelectQuery(9), view)
+    place = resting_place(state)
+    assert (place is not None) == said
+    assert place is None or (f"{100 * share:.1f} % of the row" in place.sentence and "rows" not in place.sentence)
