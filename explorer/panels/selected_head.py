@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from explorer.session.state import State
-from explorer.widgets.token_text import in_lines, shortened
+from explorer.widgets.token_text import in_and_out, in_lines, shortened
 from models.protocol.comparison import CompareRequest, CompareView
 from models.protocol.head import HeadRequest, HeadView, RowRequest, RowView, ScoresRequest
 from models.protocol.matrices import MatricesRequest, window_start
@@ -17,6 +17,9 @@ from models.protocol.running import Ran
 from models.protocol.values import CheckpointInfo, Site, Token, site_tokens
 from models.protocol.words import Words, word_label
 from models.protocol.words import site_words as words_of_site
+
+NEXT = "⟨next⟩"
+"""What the last row of cross-attention wrote: a word that does not stand in the target."""
 
 NO_HEADS = "This model has no attention: there are no heads to look at."
 
@@ -121,16 +124,22 @@ def why_first(state: State) -> str:
 
 
 def token_word(state: State, position: int) -> str:
-    """The token at `position` among the queries of the selected site, as it is called in a sentence: "to"."""
+    """What the row at `position` of the selected site is called in a sentence: "to", or "El → gato"."""
     ran, site = state.ran, state.site
     if ran is None:
         return ""
+    if site is not None and site.stack == "cross":
+        queries = _site_words(ran, site)[0]
+        return queries[position] if 0 <= position < len(queries) else ""
     tokens = ran.tokens if site is None else site_tokens(ran, site)[0]
     return shortened(tokens[position].word) if 0 <= position < len(tokens) else ""
 
 
 def site_words(ran: Ran, site: Site) -> tuple[list[str], list[str]]:
-    """What to call each query and each key of `site`; numbers where they are no tokens of the run's texts."""
+    """What to call each query and each key of `site`; numbers where they are no tokens of the run's texts.
+
+    A query of cross-attention is called by the token that went in and the one that it wrote: "El → gato".
+    """
     queries, keys = _site_words(ran, site)
     return list(queries), list(keys)
 
@@ -142,6 +151,8 @@ def _site_words(ran: Ran, site: Site) -> tuple[tuple[str, ...], tuple[str, ...]]
         tuple(shortened(token.word) for token in tokens) if len(tokens) == count else tuple(map(str, range(count)))
         for tokens, count in sides
     )
+    if site.stack == "cross" and len(ran.tokens) == site.queries:
+        queries = tuple(map(in_and_out, queries, (*queries[1:], NEXT)))
     return queries, keys
 
 
@@ -169,7 +180,25 @@ def site_word_labels(ran: Ran, site: Site) -> tuple[list[str], list[str]]:
     names = site_words(ran, site)
     sides = zip(words_of_site(ran, site), site_tokens(ran, site), names, strict=True)
     queries, keys = (pieces if words.are_tokens else word_labels(tokens, words) for words, tokens, pieces in sides)
+    if site.stack == "cross" and len(ran.tokens) == site.queries:
+        queries = list(map(in_and_out, _words_read(ran), words_written(ran, merged=True)))
     return queries, keys
+
+
+def words_written(ran: Ran, merged: bool = False) -> list[str]:
+    """For each row of cross-attention the word that it wrote: the token after its own, or where they are `merged` the
+    word that such tokens make up.
+    """
+    if merged:
+        return [*word_labels(ran.tokens[1:], Words.of(ran.tokens[1:])), NEXT]
+    return [*(shortened(token.word) for token in ran.tokens[1:]), NEXT]
+
+
+def _words_read(ran: Ran) -> list[str]:
+    """The word that went in where each word began to be written."""
+    read, written = Words.of(ran.tokens), Words.written(ran.tokens)
+    labels = word_labels(ran.tokens, read)
+    return [labels[read.word(start)] for start in written.starts]
 
 
 def site_texts(ran: Ran, site: Site) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -7,6 +7,8 @@ import textwrap
 
 _LONGEST = 40  # characters of one token in a sentence
 _TOOLTIP_LINE = 80
+ARROW = " → "
+"""Between a token that went in and the word that came out."""
 _LEFTWARD = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\U00010800-\U00010fff\U0001e800-\U0001eeff]")
 _QUOTED = re.compile("“([^”]*)”")
 _APART, _AGAIN = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}"
@@ -32,6 +34,11 @@ def byte_note(label: str) -> str:
 def shortened(text: str) -> str:
     """`text` with its end left out where it is long: a token may be a word of thousands of letters."""
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def in_and_out(read: str, wrote: str) -> str:
+    """ "El → gato": a token that a decoder was given, and the word it wrote then. Each in its own direction."""
+    return ARROW.join(f"{_APART}{word}{_AGAIN}" if _LEFTWARD.search(word) else word for word in (read, wrote))
 
 
 def in_lines(sentence: str) -> str:

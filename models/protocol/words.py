@@ -60,8 +60,13 @@ class Words:
 
 
 def site_words(run: HasTokens, site: Site) -> tuple[Words, Words]:
-    """The words of the queries and of the keys of `site`; where they are no tokens of a text, each is alone."""
+    """The words that rows and columns of `site` are of; where they are no tokens of a text, each is alone.
+
+    A row of cross-attention is of the word that it wrote (`Words.written`).
+    """
     queries, keys = site_tokens(run, site)
+    if site.stack == "cross" and len(queries) == site.queries:
+        return Words.written(queries), _words(keys, site.keys)
     return _words(queries, site.queries), _words(keys, site.keys)
 
 

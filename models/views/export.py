@@ -50,7 +50,8 @@ def save_weights(
 
     Each array is (heads, queries, keys) float32. An .npz also holds `tokens` (strings, as in the vocabulary; of
     encoder-decoder models `source_tokens` too) and `meta`, JSON; a .safetensors has that JSON as `meta` in its header.
-    Of words each array is (heads, query words, key words), and the .npz holds `words` (and `source_words`) too.
+    Of words each array is (heads, query words, key words), and the .npz holds `words` (and `source_words`) too; a row
+    of cross-attention is then of the positions that wrote a word, row i of the one after word i.
     Returns the bytes written. A file that is there already is replaced when the new one is whole; one that is not
     whole is never left.
 

@@ -62,7 +62,9 @@ def facts(
             }
             for site in trace.sites
         ],
-        "words": {"from": "mean", "to": "sum"} if words else None,
+        "words": {"from": "mean", "to": "sum", **({"cross_rows": "written"} if trace.source else {})}
+        if words
+        else None,
         "interventions": [_as_json(item) for item in trace.interventions],
         "generated": None if generated is None else dict(generated),
         "device": None if origin is None else origin.device,

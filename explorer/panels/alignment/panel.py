@@ -11,7 +11,7 @@ from explorer.panels.about import About
 from explorer.panels.alignment.about import about
 from explorer.panels.alignment.ribbons import Ribbons
 from explorer.panels.base import Panel
-from explorer.panels.selected_head import by_words, site_words, word_labels
+from explorer.panels.selected_head import NEXT, by_words, site_word_labels, site_words, words_written
 from explorer.session.defaults import default_selection
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import OpenCheckpoint, SelectCell, SelectHead, SelectKey, SelectQuery
@@ -33,9 +33,6 @@ from models.protocol.words import MERGED, Words
 TRANSLATOR = "en-es"
 _WRITTEN = TRANSLATOR.replace("-", "\N{NON-BREAKING HYPHEN}")  # in a sentence its name stays on one line
 HEAD, LAYER, ALL = range(3)
-NEXT = "⟨next⟩"
-"""What the last row is called: it writes a word that does not stand in the target."""
-
 _CHOICES = (
     ("This head", "The weights of the selected cross-attention head"),
     ("Layer mean", "The mean over the heads of the selected cross-attention layer"),
@@ -83,7 +80,7 @@ class AlignmentPanel(Panel):
         self._mode = HEAD
         self._shown: AlignmentView | None = None
         self._axes = (Words.alone(0), Words.alone(0))  # what rows and columns are made of: tokens of target and source
-        self._names: tuple[list[str], list[str]] = ([], [])  # of the source's and the target's words
+        self._names: tuple[list[str], list[str]] = ([], [])  # the source's words, and what each row wrote
         self.modes = Segments(_CHOICES, "Which heads")
         self.modes.chosen.connect(self.show_mode)
         self.keep("heads", number_choice(lambda: self._mode, self.show_mode, range(len(_CHOICES))))
@@ -176,20 +173,21 @@ class AlignmentPanel(Panel):
         self._shown = view
         self._axes = _axes(ran, view.request.words)
         sources, targets = self._names = words(ran, view.request.words)
-        self.ribbons.set_alignment(view.weights, sources, targets)
+        rows = row_names(ran, view.request.words)
+        self.ribbons.set_alignment(view.weights, sources, rows)
         best = view.weights.argmax(axis=1)
         self.table.set_rows(
             [
                 WeightRow(
-                    name=target,
+                    name=row,
                     value=f"← {sources[source]}",
                     cells=(WeightCell(float(weights[source]), f"{weights[source]:.2f}", _likely(likelihood)),),
                     tooltip=f"“{target}” {_came(target, ran)} {weights[source]:.6f} of the weight on "
                     + f"“{sources[source]}”"
                     + (f"; the model gave it {_likely(likelihood)}" if _likely(likelihood) else ""),
                 )
-                for target, source, weights, likelihood in zip(
-                    targets, best, view.weights, view.likelihoods.tolist(), strict=True
+                for row, target, source, weights, likelihood in zip(
+                    rows, targets, best, view.weights, view.likelihoods.tolist(), strict=True
                 )
             ]
         )
@@ -262,12 +260,17 @@ def words(ran: Ran, merged: bool = False) -> tuple[list[str], list[str]]:
 
     Tokens are words here, unless their pieces are `merged`.
     """
-    if merged:
-        targets, written = word_labels(ran.tokens[1:], Words.of(ran.tokens[1:])), [NEXT]
-        return word_labels(ran.source, Words.of(ran.source)), [*targets, *written]
+    return _site_names(ran, merged)[1], words_written(ran, merged)
+
+
+def row_names(ran: Ran, merged: bool = False) -> list[str]:
+    """What each row is called, as in the head map: "El → gato"."""
+    return _site_names(ran, merged)[0]
+
+
+def _site_names(ran: Ran, merged: bool) -> tuple[list[str], list[str]]:
     site = next(site for site in ran.sites if site.stack == "cross")
-    targets, sources = site_words(ran, site)
-    return sources, [*targets[1:], NEXT]
+    return site_word_labels(ran, site) if merged else site_words(ran, site)
 
 
 def _came(target: str, ran: Ran) -> str:

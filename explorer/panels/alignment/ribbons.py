@@ -21,7 +21,9 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy
 
+from explorer.widgets.arrow_text import elided
 from explorer.widgets.themed import ThemedWidget
+from explorer.widgets.token_text import ARROW
 
 LEAST_WEIGHT = 0.02  # thinner ribbons are not drawn
 _WIDEST_WORD = 0.36  # of the width
@@ -54,7 +56,7 @@ class Ribbons(ThemedWidget):
     def set_alignment(
         self, weights: NDArray[np.float32] | None, sources: Sequence[str], targets: Sequence[str]
     ) -> None:
-        """Show (targets, sources) weights between 0 and 1; None shows nothing.
+        """Show (targets, sources) weights between 0 and 1; None shows nothing. Of "El → gato" the first part is dim.
 
         Raises ValueError where the weights are not one a pair of words.
         """
@@ -84,6 +86,10 @@ class Ribbons(ThemedWidget):
         if within != self._hover:
             self._hover = within
             self.update()
+
+    def words(self, side: int) -> tuple[str, ...]:
+        """What stands on the source's side (0) or the target's (1)."""
+        return self._words[side]
 
     def ribbons(self) -> list[tuple[int, int]]:
         """(target, source) of every ribbon drawn now, the thinnest first."""
@@ -184,10 +190,20 @@ class Ribbons(ThemedWidget):
         painter.setPen(QPen(QColor(frame), width))
         painter.setBrush(QColor(theme.surface_hover if under else theme.surface_alt))
         painter.drawRoundedRect(rect.adjusted(width / 2, width / 2, -width / 2, -width / 2), 6, 6)
-        painter.setPen(QColor(theme.text))
         room = rect.width() - 2 * _SIDE + 1
-        fitting = QFontMetricsF(self.font()).elidedText(text, Qt.TextElideMode.ElideRight, room)
-        painter.drawText(rect, Qt.AlignmentFlag.AlignCenter, fitting)
+        metrics = QFontMetricsF(self.font())
+        read, arrow, wrote = elided(metrics, text, room).partition(ARROW)
+        if not arrow:
+            painter.setPen(QColor(theme.text))
+            painter.drawText(rect, Qt.AlignmentFlag.AlignCenter, read)
+            return
+        lead = metrics.horizontalAdvance(read + arrow)
+        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # the arrow's, whatever the script of the words
+        line = rect.adjusted(_SIDE, 0, 0, 0)
+        painter.setPen(QColor(theme.text_dim))  # what went in; the ribbons are of what it wrote
+        painter.drawText(line, Qt.AlignmentFlag.AlignVCenter, read + arrow)
+        painter.setPen(QColor(theme.text))
+        painter.drawText(line.adjusted(lead, 0, 0, 0), Qt.AlignmentFlag.AlignVCenter, wrote)
 
     def _draw_numbers(self, painter: QPainter) -> None:
         """The weights of one word, each at the far end of its ribbon."""

@@ -35,7 +35,7 @@ from explorer.widgets.card import Card
 from explorer.widgets.elided_label import ElidedLabel
 from explorer.widgets.number_text import percent_text
 from explorer.widgets.page import scrolling, wrapped
-from explorer.widgets.token_text import shortened
+from explorer.widgets.token_text import ARROW, shortened
 from models.protocol.cell import CellRequest, CellView
 from models.protocol.request import Request
 from models.protocol.running import Ran
@@ -176,13 +176,13 @@ class CellPanel(Panel):
         queries, keys = site_words(ran, site)
         query, key = queries[view.request.query], keys[view.request.key]
         self.card.set_subtitle(f"“{query}” looks at “{key}”")
-        score = view.recurrent
+        score, read = view.recurrent, query.partition(ARROW)[0]
         if score is None:
-            self.vectors.set_vectors(view.q, view.k, view.products, query, key)
+            self.vectors.set_vectors(view.q, view.k, view.products, read, key)
             explained = explained_steps(view, site, query, key)
         else:
             say = partial(recurrent_steps.dimension_sentence, score)
-            self.vectors.set_rows(recurrent_steps.vector_rows(score, query, key), say)
+            self.vectors.set_rows(recurrent_steps.vector_rows(score, read, key), say)
             explained = recurrent_steps.recurrent_steps(view, score)
         self.values.set_rows(value_rows(view, key, "v" if score is None else "h"), partial(value_sentence, view.weight))
         self.row.set_headings(HEADINGS if score is None else recurrent_steps.HEADINGS)

@@ -17,8 +17,7 @@ from models.protocol.words import MERGED, site_words
 class ShownRow:
     weights: np.ndarray  # (keys,) float32, of tokens or of words
     query: int  # the token or the word whose row it is
-    name: str  # of it
-    wrote: str  # the token or word after it: a decoder's row is the one with which that was written
+    name: str  # of it; of cross-attention also of what it wrote
     is_merged: bool  # of words
 
 
@@ -32,9 +31,8 @@ def shown_row(state: State, pointed: int) -> ShownRow | None:
     if isinstance(view, HeadView) and view.by_word is not None and by_words(state):
         words, names = site_words(ran, site)[0], site_word_labels(ran, site)[0]
         word = words.word(row)
-        after = names[word + 1] if word + 1 < len(words) else ""
-        return ShownRow(view.by_word.weights[word], word, names[word], after, is_merged=True)
-    return ShownRow(row_of(view, row)[0], row, token_word(state, row), token_word(state, row + 1), is_merged=False)
+        return ShownRow(view.by_word.weights[word], word, names[word], is_merged=True)
+    return ShownRow(row_of(view, row)[0], row, token_word(state, row), is_merged=False)
 
 
 def caption(state: State, row: ShownRow, is_shaded: bool) -> str:
@@ -43,8 +41,7 @@ def caption(state: State, row: ShownRow, is_shaded: bool) -> str:
     is_picture = state.ran is not None and state.ran.seen is not None
     by, head = "colour" if is_picture else "shades" if is_shaded else "arcs", head_name(state)
     is_typed = state.ran is not None and state.ran.inputs.target is not None
-    how = "when “{}”, which was typed, was due" if is_typed else "as it wrote “{}”"
-    wrote = f" {how.format(row.wrote)}" if is_shaded and row.wrote else ""
+    wrote = ", of a target that was typed" if is_shaded and is_typed else ""
     merged = f" · {MERGED}" if row.is_merged else ""
     return f"{before}{by}: {head[0].lower()}{head[1:]}, from “{row.name}”{wrote}{merged}"
 

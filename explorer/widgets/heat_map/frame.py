@@ -11,12 +11,14 @@ from PySide6.QtCore import QPointF, QRectF, QSize
 from PySide6.QtGui import QFont, QFontMetricsF
 
 from explorer.widgets.heat_map.view import MapView
+from explorer.widgets.token_text import ARROW
 
 GAP = 6.0
 SLANT = math.sqrt(0.5)  # column labels rise at 45 degrees
 LEAN = 0.2  # how far right of its cell's middle a column label starts, in lines
 
 _LONGEST_LABEL = 112.0
+_LONGEST_PAIR = 168.0  # "El → gato"
 _MOST_OVERHANG = 28.0  # the last column labels are elided rather than cost the map more than this
 
 
@@ -28,7 +30,7 @@ class Frame:
     bold: QFont
     room: QRectF  # what the map may take up
     strip: QRectF  # the readout
-    label_limit: float  # pixels a label may take before it is elided
+    label_limit: float  # pixels a column's label may take before it is elided
     row_label_width: float
     line: float  # height of a line of text
 
@@ -44,9 +46,10 @@ def frame_for(font: QFont, bold: QFont, size: QSize, rows: Sequence[str], column
     metrics = QFontMetricsF(bold)  # any label may turn bold, and must not move the map when it does
     line = metrics.height()
     limit = min(_LONGEST_LABEL, 0.2 * size.width(), 0.3 * size.height())
-    widths = {label: min(limit, metrics.horizontalAdvance(label)) for label in {*rows, *columns}}  # thousands repeat
-    row_width = max((widths[label] for label in rows), default=0.0)
-    column_widths = [widths[label] for label in columns]
+    row_limit = min(_LONGEST_PAIR, 0.28 * size.width()) if any(ARROW in label for label in rows) else limit
+    widths = {label: metrics.horizontalAdvance(label) for label in {*rows, *columns}}  # thousands repeat
+    row_width = min(row_limit, max((widths[label] for label in rows), default=0.0))
+    column_widths = [min(limit, widths[label]) for label in columns]
     left = line + GAP + row_width + GAP
     top = (max(column_widths, default=0.0) + line) * SLANT + 2
     strip = QRectF(0, size.height() - line - 8, size.width(), line + 8)

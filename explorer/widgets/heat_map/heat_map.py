@@ -209,6 +209,11 @@ class HeatMap(ThemedWidget):
         return self._view
 
     @property
+    def labels(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What queries and keys are called."""
+        return self._shown.names
+
+    @property
     def stroke(self) -> tuple[tuple[int, int], ...]:
         """The cells of the unfinished stroke."""
         return self._brush.stroke

@@ -11,6 +11,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPixmap, QTransform
 
 from explorer.theme import Theme
+from explorer.widgets.arrow_text import elided
 from explorer.widgets.heat_map.frame import GAP, LEAN, SLANT, Frame
 from explorer.widgets.heat_map.view import MapView, label_centre, labelled
 
@@ -105,7 +106,7 @@ def _blank(area: QRectF, ratio: float) -> tuple[QPointF, QPixmap]:
 
 
 def _elided(font: QFont, label: str, limit: float) -> str:
-    return QFontMetricsF(font).elidedText(label, Qt.TextElideMode.ElideMiddle, limit + 1)
+    return elided(QFontMetricsF(font), label, limit + 1)
 
 
 def _foremost(selected: int, hovered: int) -> list[int]:

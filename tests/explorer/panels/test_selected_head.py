@@ -56,7 +56,11 @@ def test_the_words_of_each_stack_of_an_encoder_decoder_model():
     ran = answers.translation(text="The cat", written="El gato negro")
     source, target = ["The", "cat", "⟨end⟩"], ["⟨start⟩", "El", "gato", "negro"]
     found = {site.stack: site_words(ran, site) for site in ran.sites}
-    assert found == {"encoder": (source, source), "decoder": (target, target), "cross": (target, source)}
+    assert found == {
+        "encoder": (source, source),
+        "decoder": (target, target),
+        "cross": (["⟨start⟩ → El", "El → gato", "gato → negro", "negro → ⟨next⟩"], source),
+    }
 
 
 def test_a_site_with_other_tokens_than_the_texts_has_numbers():
@@ -74,7 +78,7 @@ def test_the_next_token_is_read_from_the_target(stack, position):
     wanted = wanted_comparison(state)
     assert wanted is not None
     assert wanted.position == position
-    assert token_word(state, 1) == ("cat" if stack == "encoder" else "El")
+    assert token_word(state, 1) == {"encoder": "cat", "decoder": "El", "cross": "El → gato"}[stack]
 
 
 def test_a_comparison_that_comes_in_parts_is_asked_for_until_it_is_whole():

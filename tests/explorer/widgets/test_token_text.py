@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 from PySide6.QtGui import QFont, QTextLayout
 
-from explorer.widgets.token_text import byte_note, isolated, piece_note, shortened
+from explorer.widgets.token_text import byte_note, in_and_out, in_lines, isolated, piece_note, shortened
 
 
 def test_a_word_of_thousands_of_letters_is_cut():
@@ -50,6 +50,26 @@ def test_numbers_stay_beside_a_word_that_is_written_from_right_to_left(qapp, wor
     assert places(mended, "0.51", "0.30") == sorted(places(mended, "0.51", "0.30"))
     assert mended.replace("\u2068", "").replace("\u2069", "") == sentence
     assert isolated(mended) == mended
+
+
+@pytest.mark.parametrize(("read", "wrote"), [(ARABIC, HEBREW), (ARABIC, "gato"), ("El", ARABIC), ("El", "gato")])
+def test_what_went_in_stands_before_what_came_out_in_any_script(qapp, read, wrote):
+    sentence = isolated(f"“{in_and_out(read, wrote)}” looks at “cat”: 0.51, “{in_and_out(read, wrote)}” 0.30")
+    found = places(sentence, read, "→", wrote, "looks", "cat", "0.51", "0.30")
+    assert found[1:2] + found[3:] == sorted(found[1:2] + found[3:])
+    assert found[0] < found[1] < found[2]
+    assert found[2] < found[3]
+
+
+def test_the_arrow_alone_is_added_to_words_of_one_direction():
+    assert in_and_out("El", "gato") == "El → gato"
+
+
+def test_a_long_sentence_is_broken_into_lines_for_a_tooltip():
+    lines = in_lines("“to” attends to ⟨start⟩. " * 9).splitlines()
+    assert len(lines) > 2
+    assert max(map(len, lines)) <= 80
+    assert in_lines("short") == "short"
 
 
 def test_other_sentences_are_left_alone():

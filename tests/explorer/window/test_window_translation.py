@@ -14,7 +14,7 @@ from explorer.panels.alignment.panel import AlignmentPanel
 from explorer.panels.decoding.panel import DecodingPanel
 from explorer.panels.head_atlas.panel import HeadAtlasPanel
 from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.session.intents import OpenCheckpoint, RestoreDocument, SelectHead, Show
+from explorer.session.intents import OpenCheckpoint, RestoreDocument, SelectHead, SetText, SetView, Show
 from explorer.session.state import Document, Selection
 from explorer.window.window import MainWindow
 from models.protocol.alignment import AlignmentView
@@ -49,9 +49,9 @@ def raised(window: MainWindow, name: str) -> None:
 
 def test_it_starts_where_the_word_order_turns(window):
     assert window.input.target.text.text() == "El gato negro está durmiendo sobre la mesa."
-    assert panel_of(window, HeadMapPanel).map.readout(1, 2).startswith("“El” looks at “cat”: 0.99")
+    assert panel_of(window, HeadMapPanel).map.readout(1, 2).startswith("“El → gato” looks at “cat”: 0.99")
     assert panel_of(window, HeadAtlasPanel).stacks.current == 2
-    assert window.input.caption.text().endswith("from “El” as it wrote “gato”")
+    assert window.input.caption.text().endswith("from “El → gato”")
 
 
 def test_the_alignment_is_that_of_the_map(window):
@@ -67,6 +67,36 @@ def test_the_alignment_is_that_of_the_map(window):
     settle(window)
     assert window.session.state.results.of(AlignmentView).description == "mean over all 32 cross-attention heads"
     panel.show_mode(0)
+
+
+@pytest.mark.parametrize("text", [EXAMPLE, "The girls are tired."])
+@pytest.mark.parametrize("words", [False, True], ids=["pieces", "words"])
+def test_rows_of_the_map_and_of_the_alignment_are_the_same(window, text, words):
+    """Of the same names, in the same order, with the same weights; pieces of “cansadas” are merged alike."""
+    raised(window, "alignment")
+    window.session.dispatch(SetText(text))
+    window.session.dispatch(SetView("words", words))
+    settle(window)
+    window.session.dispatch(SelectHead(SiteRef("cross", 2), 4))
+    settle(window)
+    state, ribbons = window.session.state, panel_of(window, AlignmentPanel).ribbons
+    rows, columns = panel_of(window, HeadMapPanel).map.labels
+    assert (ribbons.words(1), ribbons.words(0)) == (rows, columns)
+    if text == EXAMPLE:
+        assert rows[:4] == ("⟨start⟩ → El", "El → gato", "gato → negro", "negro → está")
+    elif words:
+        assert rows == (
+            "⟨start⟩ → Las",
+            "Las → niñas",
+            "niñas → están",
+            "están → cansadas",
+            "cansadas → .",
+            ". → ⟨next⟩",
+        )
+    view, head = state.results.of(AlignmentView), state.results.of(HeadView)
+    shown = head.by_word.weights if words else head.weights
+    np.testing.assert_allclose(view.weights, shown, atol=1e-6)
+    window.session.dispatch(SetView("words", False))
 
 
 def test_a_forced_target_is_stepped_word_by_word_and_undone(window):

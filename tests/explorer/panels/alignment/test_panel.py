@@ -54,8 +54,12 @@ def test_the_row_before_a_word_is_the_one_that_wrote_it(panel, session):
         "The weights with which the model wrote “gato”: 80 % on “cat”, 10 % on “The”, 10 % on “⟨end⟩”. "
         "It was 50.0 % likely."
     )
-    assert panel.table.accessibleDescription() == "El 90.0 % 0.90, gato 50.0 % 0.80, ⟨next⟩ 0.80"
-    assert panel.ribbons.accessibleDescription() == "El from The 0.90, gato from cat 0.80, ⟨next⟩ from ⟨end⟩ 0.80"
+    assert panel.table.accessibleDescription() == (
+        "⟨start⟩ → El 90.0 % 0.90, El → gato 50.0 % 0.80, gato → ⟨next⟩ 0.80"
+    )
+    assert panel.ribbons.accessibleDescription() == (
+        "⟨start⟩ → El from The 0.90, El → gato from cat 0.80, gato → ⟨next⟩ from ⟨end⟩ 0.80"
+    )
 
 
 def test_it_says_that_weights_are_no_reason(panel):
@@ -156,7 +160,9 @@ def test_words_instead_of_pieces(panel, session):
     view = answers.alignment_view(WEIGHTS, CROSS, 3)
     session.arrive(replace(view, request=request, likelihoods=likelihoods))
     assert words(session.state.ran, merged=True) == (["The", "cat", "⟨end⟩"], ["El", "gatos", NEXT])
-    assert panel.table.accessibleDescription() == "El 90.0 % 0.90, gatos 40.0 % 0.80, ⟨next⟩ 0.80"
+    assert panel.table.accessibleDescription() == (
+        "⟨start⟩ → El 90.0 % 0.90, El → gatos 40.0 % 0.80, gatos → ⟨next⟩ 0.80"
+    )
     session.dispatch(SelectQuery(2))  # writes the second piece of “gatos”
     assert "wrote “gatos”" in panel.sentence.text()
     QTest.mouseClick(panel.ribbons, Qt.MouseButton.LeftButton, pos=panel.ribbons.word_rect(1, 2).center().toPoint())

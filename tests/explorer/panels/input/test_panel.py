@@ -299,7 +299,7 @@ def test_undo_takes_back_what_was_typed_into_the_target(qtbot, translating):
     [
         ("encoder", "arcs", "", "arcs: encoder layer 0, head 0, from “cat”"),
         ("decoder", "", "arcs", "arcs: decoder layer 0, head 0, from “El”"),
-        ("cross", "shades", "", "shades: cross-attention layer 0, head 0, from “El” as it wrote “gato”"),
+        ("cross", "shades", "", "shades: cross-attention layer 0, head 0, from “El → gato”"),
     ],
 )
 def test_weights_are_drawn_at_the_tokens_that_are_looked_at(qtbot, translating, stack, source, target, caption):
