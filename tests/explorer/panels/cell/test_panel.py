@@ -277,7 +277,7 @@ def test_keys_of_another_text_are_numbers(qtbot):
     qtbot.addWidget(it.panel)
     view = cell(keys=6)
     it.answer(replace(view, request=replace(view.request, site=sites[5].ref)))
-    assert it.subtitle() == "“went” looks at “1”"
+    assert it.subtitle() == "“went → ⟨next⟩” looks at “1”"
     assert it.notes()["mask"] == "every source token is open"
 
 

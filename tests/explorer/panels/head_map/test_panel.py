@@ -195,7 +195,8 @@ def test_weights_of_another_number_of_tokens_are_numbered(panel, session):
 
 
 @pytest.mark.parametrize(
-    ("stack", "row", "column"), [("encoder", "⟨end⟩", "cat"), ("decoder", "gato", "El"), ("cross", "gato", "cat")]
+    ("stack", "row", "column"),
+    [("encoder", "⟨end⟩", "cat"), ("decoder", "gato", "El"), ("cross", "gato → negro", "cat")],
 )
 def test_each_stack_names_its_own_words(qtbot, stack, row, column):
     ran = answers.translation(written="El gato negro")

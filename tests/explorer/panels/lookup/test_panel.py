@@ -313,7 +313,7 @@ def test_words_are_those_of_the_stack():
     encoder, decoder, cross = (
         next(s for s in ran.sites if s.stack == name) for name in ("encoder", "decoder", "cross")
     )
-    for site, query, key in ((encoder, "cat", "The"), (decoder, "El", "⟨start⟩"), (cross, "El", "The")):
+    for site, query, key in ((encoder, "cat", "The"), (decoder, "El", "⟨start⟩"), (cross, "El → gato", "The")):
         weights = np.full((site.queries, site.keys), 1 / site.keys, np.float32)
         row = read_row(head_view(weights, None), ran, site, 1)
         assert (row.query, row.keys[0], len(row.keys)) == (query, key, site.keys)
