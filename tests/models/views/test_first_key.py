@@ -38,7 +38,8 @@ def value_norms(model: Model, text: str, layer: int, head: int) -> np.ndarray:
     width, size = states.shape[-1], states.shape[-1] // block.attn.num_heads
     matrix, bias = block.attn.c_attn.weight.double(), block.attn.c_attn.bias.double()
     values = block.ln_1(states)[0].double() @ matrix[:, 2 * width :] + bias[2 * width :]
-    return values[:, head * size : (head + 1) * size].norm(dim=-1).numpy()
+    norms: np.ndarray = values[:, head * size : (head + 1) * size].norm(dim=-1).numpy()
+    return norms
 
 
 @pytest.mark.parametrize(("layer", "head"), [(7, 7), (5, 5), (6, 4)])

@@ -9,7 +9,8 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from explorer.panels.alignment.panel import ALL, LAYER, NEXT, AlignmentPanel, sentence, words
+from explorer.panels.alignment.panel import ALL, LAYER, AlignmentPanel, sentence, words
+from explorer.panels.selected_head import NEXT
 from explorer.session.hover import NOTHING, Pointed
 from explorer.session.intents import SelectCell, SelectHead, SelectQuery, SetView, UseWritten
 from explorer.session.state import State
