@@ -1,7 +1,8 @@
 """A process of the program's own for work that may hang or take memory without end: it is ended when it does.
 
-It answers one request a line, and ends with this program. Where it can (on Linux) it does each in a copy of itself, so
-that what was imported once serves the next request also after one was ended.
+It answers one request a line, and ends with this program, or when nothing was asked for long. Where it can (on Linux)
+it does each in a copy of itself: what was imported once serves the next request also after one was ended, and one
+request waits for no other.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ import atexit
 import json
 import queue
 import subprocess
+import sys
 import threading
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 import psutil
 
@@ -24,42 +26,57 @@ from models.protocol.work import Cancelled, ShouldStop, never
 
 _EVERY = 0.02  # seconds between two checks
 _MOMENT = 0.3  # seconds that a process has to say that it was ended
+_IN_COPIES = sys.platform == "linux"
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one request may take. Seconds of a busy computer are no fault of a file, so those of the processor count."""
+    """What one request may take. Seconds of a busy computer are no fault of a file, so those of the processor count;
+    on a slow one there are more of them (`helper_work.leeway`)."""
 
     processor_seconds: float
     seconds: float  # by the clock; also how long work may go on after this program is gone
     memory: int  # bytes beyond what the process starts with
 
-    @property
-    def too_much_memory(self) -> str:
-        return f"takes more than {self.memory / 1e9:.1f} GB of memory to read"
-
 
 class Ended(Exception):
-    """The process ended before it had an answer. `why` goes on from the name of what it was at (`at`)."""
+    """The process ended before it had an answer.
 
-    def __init__(self, why: str, at: str) -> None:
-        super().__init__(f"{at} {why}")
-        self.why, self.at = why, at
+    Attributes:
+        limit: what it took too much of; "" where it fell.
+        seconds: how many it had been given.
+        at: what it was at.
+    """
+
+    def __init__(self, limit: Literal["time", "memory", ""], limits: Limits, seconds: float, at: str) -> None:
+        self.limit, self.limits, self.seconds, self.at = limit, limits, seconds, at
+        super().__init__(f"{at} {self.why}")
+
+    @property
+    def why(self) -> str:
+        """A clause that goes on from the name of what it was at."""
+        if self.limit == "time":
+            return f"takes longer than {self.seconds:.0f} seconds to read"
+        if self.limit == "memory":
+            return f"takes more than {self.limits.memory / 1e9:.1f} GB of memory to read"
+        return "ended the process that reads it"
 
 
 class HelperProcess:
-    """Asks a process that runs `serve()` of a module. Thread-safe; one request at a time."""
+    """Asks a process that runs `serve()` of a module. Thread-safe."""
 
     def __init__(self, module: str, argument: str) -> None:
         """`argument` starts the program as this process where it was frozen into one file with its interpreter."""
         self._own = OwnProcess(module, argument)
+        self._lines: _Lines | None = None
         self._asked = 0
-        self._lock = threading.Lock()
+        self._turns = threading.Lock()  # over the three above
+        self._one = threading.Lock()  # where it does one request after the other
         atexit.register(self.close)
 
     def start(self) -> None:
         """Have it ready for what will be asked, without waiting for it."""
-        with self._lock, suppress(OSError):  # which is said to who asks
+        with self._turns, suppress(OSError):  # which is said to who asks
             self._own.running()
 
     def ask(self, request: str, limits: Limits, should_stop: ShouldStop = never) -> str:
@@ -70,127 +87,207 @@ class HelperProcess:
             Cancelled: `should_stop` said so.
             OSError: it cannot be started.
         """
-        with self._lock:
-            try:
-                return self._answer(request, limits, should_stop)
-            except BaseException:
-                self._own.end_if_fallen()
-                raise
+        if _IN_COPIES:
+            return self._ask(request, limits, should_stop)
+        while not self._one.acquire(timeout=_EVERY):
+            if should_stop():
+                raise Cancelled
+        try:
+            return self._ask(request, limits, should_stop)
+        finally:
+            self._one.release()
 
     def close(self) -> None:
         """End it, if it runs. The next request starts another."""
-        with self._lock:
+        with self._turns:
             self._own.end()
 
-    def _answer(self, request: str, limits: Limits, should_stop: ShouldStop) -> str:
-        process = self._own.running()
+    def _ask(self, request: str, limits: Limits, should_stop: ShouldStop) -> str:
+        for _ in range(2):
+            told = _Told(limits, *self._send(request, limits))
+            try:
+                answer = told.answer(should_stop)
+            finally:
+                self._settle(told)
+            if answer is not None:
+                return answer
+            # it ended, as it does when it has nothing to do, just when it was asked: another takes its place
+        raise Ended("", limits, 0.0, "")
+
+    def _send(self, request: str, limits: Limits) -> tuple[int, _Lines, queue.SimpleQueue[dict[str, Any]]]:
+        with self._turns:
+            process = self._own.running()
+            if self._lines is None or self._lines.process is not process:
+                self._lines = _Lines(process)
+            self._asked += 1
+            lines = self._lines
+            told = lines.of(self._asked)
+            self._write(process, {"id": self._asked, "request": request, **asdict(limits)})
+            return self._asked, lines, told
+
+    def _settle(self, told: _Told) -> None:
+        """Nobody waits any longer for what was asked: end it where it is not over."""
+        if told.is_over:
+            with self._turns:
+                self._own.end_if_fallen()
+            return
+        with self._turns:
+            if _IN_COPIES:
+                self._write(told.lines.process, {"end": told.number})
+        told.end()
+        if not told.lines.are_over(told.number, _MOMENT) and told.lines.is_alone(told.number):
+            told.lines.process.kill()  # it is still importing
+            told.lines.process.wait()
+            with self._turns:
+                self._own.end_if_fallen()
+
+    @staticmethod
+    def _write(process: subprocess.Popen[bytes], what: dict[str, Any]) -> None:
         assert process.stdin is not None
-        self._asked += 1
-        envelope = {"id": self._asked, "request": request, **asdict(limits)}
-        with suppress(OSError):  # it has fallen: then no line comes
-            process.stdin.write(json.dumps(envelope).encode() + b"\n")
+        with suppress(OSError, ValueError):  # it has fallen: then no line comes
+            process.stdin.write(json.dumps(what).encode() + b"\n")
             process.stdin.flush()
-        lines = _Lines(process, self._asked)
-        worker: _Watched | None = None
-        at = ""
-        try:
-            while True:
-                line = lines.next(_EVERY)
-                if line is None:
-                    if should_stop():
-                        raise Cancelled
-                    if worker is not None:
-                        worker.check()
-                elif "answer" in line:
-                    return str(line["answer"])
-                elif "pid" in line:
-                    worker = _Watched(int(line["pid"]), limits)
-                elif "note" in line:
-                    at = str(line["note"])
-                else:
-                    if worker is not None and line["fell"] == OUT_OF_MEMORY:
-                        worker.why = limits.too_much_memory
-                    raise Ended((worker.why if worker is not None else "") or "ended the process that reads it", at)
-        finally:
-            if not lines.are_over and worker is not None:
-                worker.end("")
-            lines.close()
 
 
 class _Lines:
-    """Reads what a process says of one request, in a thread: not everywhere can a pipe be waited for with a limit."""
+    """Reads what a process says, in a thread that lives as long as something of it is awaited.
 
-    def __init__(self, process: subprocess.Popen[bytes], request: int) -> None:
-        self.are_over = False
-        self._process, self._request = process, request
-        self._queue: queue.Queue[dict[str, Any]] = queue.Queue()
-        self._thread = threading.Thread(target=self._read, name="helper's answer", daemon=True)
-        self._thread.start()
+    Not everywhere can a pipe be waited for with a limit.
+    """
 
-    def next(self, seconds: float) -> dict[str, Any] | None:
-        """What it says next; None where it says nothing for so many seconds."""
-        try:
-            line = self._queue.get(timeout=seconds)
-        except queue.Empty:
-            return None
-        self.are_over = "answer" in line or "fell" in line
-        return line
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self.process = process
+        self._awaited: dict[int, queue.SimpleQueue[dict[str, Any]]] = {}
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
 
-    def close(self) -> None:
-        """Nobody waits for what is still to come; the process is ended where it does not come at once."""
-        self._thread.join(_MOMENT)
-        if self._thread.is_alive():
-            self._process.kill()
-            self._process.wait()
-            self._thread.join()  # before its pipe is closed
+    def of(self, request: int) -> queue.SimpleQueue[dict[str, Any]]:
+        """Where what it says of a request will come. To be called before that is asked."""
+        told: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        with self._changed:
+            self._awaited[request] = told
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._read, name="helper's answers", daemon=True)
+                self._thread.start()
+        return told
+
+    def are_over(self, request: int, seconds: float) -> bool:
+        """Whether the last line about a request has come, or comes within so many seconds."""
+        with self._changed:
+            return self._changed.wait_for(lambda: request not in self._awaited, seconds)
+
+    def is_alone(self, request: int) -> bool:
+        """Whether nothing is awaited but the last line about a request."""
+        with self._changed:
+            return set(self._awaited) == {request}
 
     def _read(self) -> None:
-        assert self._process.stdout is not None
-        while line := self._process.stdout.readline():
+        assert self.process.stdout is not None
+        while True:
+            try:
+                line = self.process.stdout.readline()
+            except (OSError, ValueError):  # closed
+                line = b""
+            if not line:
+                with self._changed:
+                    for told in self._awaited.values():
+                        told.put({"fell": 0})
+                    self._awaited.clear()
+                    self._thread = None
+                    self._changed.notify_all()
+                return
             try:
                 said = json.loads(line)
             except ValueError:  # its end is missing: who wrote it was ended
                 continue
-            if said.get("id") == self._request:
-                self._queue.put(said)
-                if "answer" in said or "fell" in said:
-                    return
-        self._queue.put({"fell": 0})
+            if self._hand_on(said):
+                return
+
+    def _hand_on(self, said: dict[str, Any]) -> bool:
+        """Give a line to who awaits it; whether nothing is awaited any more."""
+        with self._changed:
+            told = self._awaited.get(said.get("id", 0))
+            if told is not None:
+                told.put(said)
+                if _is_last(said):
+                    del self._awaited[said["id"]]
+                    self._changed.notify_all()
+            if not self._awaited:
+                self._thread = None
+            return not self._awaited
 
 
-class _Watched:
-    """The process that does the work: the helper itself, or a copy of it."""
+class _Told:
+    """What is told of one request, and the process that works on it: the helper itself, or a copy of it."""
 
-    def __init__(self, pid: int, limits: Limits) -> None:
-        self.why = ""
-        self._limits, self._started = limits, time.monotonic()
+    def __init__(self, limits: Limits, number: int, lines: _Lines, told: queue.SimpleQueue[dict[str, Any]]) -> None:
+        self.number, self.lines, self.is_over = number, lines, False
+        self._limits, self._told = limits, told
+        self._limit: Literal["time", "memory", ""] = ""  # what it was ended for
         self._process: psutil.Process | None = None
-        with suppress(psutil.Error):  # it has ended already
-            self._process = psutil.Process(pid)
-            self._processor, self._memory = self._spent(self._process), self._process.memory_info().rss
+        self._started = self._seconds = self._clock_seconds = self._processor = 0.0
+        self._memory = 0
 
-    def check(self) -> None:
-        """End it if it has taken more than it may."""
-        if self._process is None or self.why:
-            return
-        try:
-            spent, held = self._spent(self._process), self._process.memory_info().rss
-        except psutil.Error:
-            return
-        elapsed, limits = time.monotonic() - self._started, self._limits
-        if held - self._memory > limits.memory:
-            self.end(limits.too_much_memory)
-        # several threads spend more than a second of the processor in a second of the clock
-        elif min(spent - self._processor, elapsed) > limits.processor_seconds or elapsed > limits.seconds:
-            self.end(f"takes longer than {limits.processor_seconds:.0f} seconds to read")
+    def answer(self, should_stop: ShouldStop) -> str | None:
+        """Wait for it; None where the helper ended before it took the request."""
+        at, was_taken = "", False
+        while True:
+            try:
+                line = self._told.get(timeout=_EVERY)
+            except queue.Empty:
+                if should_stop():
+                    raise Cancelled from None
+                self._check()
+                continue
+            self.is_over = _is_last(line)
+            if "answer" in line:
+                return str(line["answer"])
+            if "pid" in line:
+                was_taken = True
+                self._watch(int(line["pid"]), float(line["leeway"]))
+            elif "note" in line:
+                at = str(line["note"])
+            elif was_taken:
+                limit = self._limit or ("memory" if line["fell"] == OUT_OF_MEMORY else "")
+                raise Ended(limit, self._limits, self._seconds, at)
+            else:
+                return None
 
-    def end(self, why: str) -> None:
-        self.why = why
+    def end(self) -> None:
         if self._process is not None:
             with suppress(psutil.Error):
                 self._process.kill()
 
-    @staticmethod
-    def _spent(process: psutil.Process) -> float:
-        times = process.cpu_times()
-        return float(times.user + times.system)
+    def _watch(self, pid: int, leeway: float) -> None:
+        self._started, self._seconds = time.monotonic(), leeway * self._limits.processor_seconds
+        self._clock_seconds = leeway * self._limits.seconds
+        with suppress(psutil.Error):  # it has ended already
+            process = psutil.Process(pid)
+            self._processor, self._memory = _spent(process), process.memory_info().rss
+            self._process = process
+
+    def _check(self) -> None:
+        """End it if it has taken more than it may."""
+        if self._process is None or self._limit:
+            return
+        try:
+            spent, held = _spent(self._process), self._process.memory_info().rss
+        except psutil.Error:
+            return
+        elapsed = time.monotonic() - self._started
+        if held - self._memory > self._limits.memory:
+            self._limit = "memory"
+        # several threads spend more than a second of the processor in a second of the clock
+        elif min(spent - self._processor, elapsed) > self._seconds or elapsed > self._clock_seconds:
+            self._limit = "time"
+        if self._limit:
+            self.end()
+
+
+def _is_last(line: dict[str, Any]) -> bool:
+    return "answer" in line or "fell" in line
+
+
+def _spent(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)

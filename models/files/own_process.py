@@ -17,13 +17,9 @@ _PROGRAM = (
 class OwnProcess:
     """Runs `serve()` of a module, with the search path of this program. Its users see to it that one thread asks."""
 
-    def __init__(self, module: str, argument: str, greets: bool = False) -> None:
-        """
-        Args:
-            argument: starts the program as this process where it was frozen into one file with its interpreter.
-            greets: it says a line once it has imported what it needs, which is waited for.
-        """
-        self._module, self._argument, self._greets = module, argument, greets
+    def __init__(self, module: str, argument: str) -> None:
+        """`argument` starts the program as this process where it was frozen into one file with its interpreter."""
+        self._module, self._argument = module, argument
         self._process: subprocess.Popen[bytes] | None = None
 
     def running(self) -> subprocess.Popen[bytes]:
@@ -41,9 +37,6 @@ class OwnProcess:
                 stderr=subprocess.DEVNULL,
                 creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
             )
-            if self._greets:
-                assert self._process.stdout is not None
-                self._process.stdout.readline()
         return self._process
 
     def end(self) -> None:

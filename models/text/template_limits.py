@@ -5,15 +5,15 @@ A trace function is called for every line of a template, and for every piece of 
 
 from __future__ import annotations
 
-import faulthandler
 import json
-import os
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
+
+from models.files.helper_work import Note, serve_requests
 
 MOST_SECONDS = 2.0
 MOST_WRITTEN = 4_000_000
@@ -44,6 +44,10 @@ class Stopped(TemplateError):
     """The template took too long, wrote too much or took too much memory."""
 
 
+class OutOfMemory(Stopped):
+    pass
+
+
 @contextmanager
 def within_limits(seconds: float, written: int) -> Iterator[None]:
     """Stop a template of this thread that runs longer than `seconds` or writes more than `written` characters.
@@ -61,7 +65,7 @@ def within_limits(seconds: float, written: int) -> Iterator[None]:
     except Stopped:
         raise
     except MemoryError:
-        raise Stopped("it took more memory than there is") from None
+        raise OutOfMemory("it took more memory than there is") from None
     except Exception as cause:  # whatever a program of somebody else runs into
         if type(cause) is JinjaError:  # what `raise_exception` of a template raises
             raise Refused(str(cause)) from cause
@@ -69,16 +73,11 @@ def within_limits(seconds: float, written: int) -> Iterator[None]:
 
 
 def serve() -> None:
-    """Render what stdin asks for, a request a line, until it ends. An empty line says that all is imported."""
+    """Be the process that renders templates."""
     from transformers.utils.chat_template_utils import render_jinja_template
 
-    say, nowhere = sys.stdout.buffer, os.open(os.devnull, os.O_WRONLY)  # standard error is none without a console
-    say.write(b"\n")
-    say.flush()
-    for line in sys.stdin.buffer:
-        asked = json.loads(line)
-        # ends an endless operation also where the program that would end it from outside is gone
-        faulthandler.dump_traceback_later(asked["ends"], exit=True, file=nowhere)
+    def render(request: str, _note: Note) -> str:
+        asked = json.loads(request)
         try:
             with within_limits(asked["seconds"], asked["written"]):
                 rendered: Any = render_jinja_template(
@@ -87,12 +86,13 @@ def serve() -> None:
                     add_generation_prompt=asked["prompts"],
                     **asked["special"],
                 )
-            answer = ("text", rendered[0][0])  # of (texts, places of what an assistant generates)
+            return json.dumps(("text", rendered[0][0]))  # of (texts, places of what an assistant generates)
+        except OutOfMemory:
+            raise MemoryError from None  # which is told as such
         except TemplateError as error:
-            answer = (type(error).__name__.lower(), str(error)[:MOST_SAID])
-        faulthandler.cancel_dump_traceback_later()
-        say.write(json.dumps(answer).encode() + b"\n")
-        say.flush()
+            return json.dumps((type(error).__name__.lower(), str(error)[:MOST_SAID]))
+
+    serve_requests(render)
 
 
 @contextmanager

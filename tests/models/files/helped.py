@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 
+from models.files import helper_work
 from models.files.helper_work import Note, serve_requests
 
 
@@ -19,6 +20,8 @@ def work(request: str, note: Note) -> str:
         held = []
         while True:
             held.append(bytearray(b"x") * (1 << 24))
+    if request == "long":
+        return "x" * 2_000_000
     if request == "fall":
         os.abort()
     if request == "fail":
@@ -29,4 +32,6 @@ def work(request: str, note: Note) -> str:
 
 
 def serve() -> None:
-    serve_requests(work)
+    if "LEEWAY" in os.environ:
+        helper_work.leeway = lambda: float(os.environ["LEEWAY"])
+    serve_requests(work, float(os.environ.get("IDLE_SECONDS", "600")))

@@ -11,6 +11,7 @@ import torch
 from models.decoding.decode import decode
 from models.decoding.player import Player
 from models.engine.engine import Engine
+from models.files import helper_process
 from models.forward.model import Model
 from models.opening.capabilities import capabilities
 from models.opening.describe import description_of
@@ -400,7 +401,7 @@ def test_a_frozen_program_starts_itself_to_render(tmp_path: Path, monkeypatch: p
 
 def test_a_template_ends_when_the_program_that_asked_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(template_process, "MOST_SECONDS", 0.2)
-    monkeypatch.setattr(template_process._Watch, "_watch", lambda watch: None)  # as if nobody looked
+    monkeypatch.setattr(helper_process._Told, "_check", lambda _: None)  # as if nobody looked
     process = template_process.TemplateProcess()
     with pytest.raises(Failed, match="ended"):
         process.render("{{ 9 ** (9 ** 9) }}", [], True, {})
