@@ -8,16 +8,16 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
+from explorer.chooser.describer import Describer
 from explorer.chooser.dialog import CheckpointDialog
 from explorer.chooser.hub_client import HubClient, open_hub
 from explorer.compute.worker import EngineLike
 from explorer.session.intents import OpenCheckpoint
 from explorer.session.session import Session
-from explorer.session.state import State
 from explorer.settings import Settings
 from explorer.theme import Theme
 from explorer.widgets.in_front import open_in_front
-from models.protocol.describing import Described, DescribeRequest
+from models.protocol.describing import Described
 
 
 class Chooser(QObject):
@@ -38,7 +38,8 @@ class Chooser(QObject):
         self._settings = settings
         self.hub = HubClient(hub_factory, self)
         self.dialog: CheckpointDialog | None = None
-        session.changed.connect(self._on_changed)
+        self._describer = Describer(session, parent=self)
+        self._describer.described.connect(self._on_described)
 
     def show(self, window: QWidget, theme: Theme) -> None:
         """Open the dialog, with what is open now chosen."""
@@ -50,7 +51,7 @@ class Chooser(QObject):
         dialog = CheckpointDialog(self.hub, self._settings.recent, self._settings.offline, folder, window)
         self.dialog = dialog
         dialog.set_theme(theme)
-        dialog.describe_asked.connect(self._describe)
+        dialog.describe_asked.connect(self._describer.ask)
         dialog.open_asked.connect(lambda reference: self._session.dispatch(OpenCheckpoint(reference)))
         dialog.recent_changed.connect(self._on_recent)
         dialog.offline_changed.connect(lambda on: setattr(self._settings, "offline", on))
@@ -63,16 +64,12 @@ class Chooser(QObject):
             self.dialog.set_theme(theme)
 
     def stop(self, seconds: float) -> bool:
-        """Call off what the hub is asked. Returns whether its thread has ended."""
-        return self.hub.stop(seconds)
+        """Call off what is asked. Returns whether the threads for it have ended."""
+        ended = [one.stop(seconds) for one in (self.hub, self._describer)]
+        return all(ended)
 
-    def _describe(self, reference: str, listing: object) -> None:
-        placement = self._session.state.placement
-        self._session.request(DescribeRequest(reference=reference, listing=listing, placement=placement))  # type: ignore[arg-type]
-
-    def _on_changed(self, old: State, new: State) -> None:
-        described = new.results.of(Described)
-        if self.dialog is not None and described is not None and described is not old.results.of(Described):
+    def _on_described(self, described: Described) -> None:
+        if self.dialog is not None:
             self.dialog.show_described(described)
 
     def _on_recent(self, recent: list[str]) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from models.files.memory import DTYPES, text_bytes, weight_bytes
 from models.forward.context import Context
 from models.opening.capabilities import capabilities
-from models.opening.examination import Examination
+from models.opening.examination import TRIED, Examination
 from models.opening.examined import room
 from models.opening.trial import TrialRequest, Verdict, judge
 from models.opening.trial_helper import THE_PROCESS
-from models.opening.trial_process import verdict_on
+from models.opening.trial_process import verdict_elsewhere, verdict_on
 from models.protocol.describing import Described, DescribeRequest
 from models.protocol.errors import CheckpointError
 from models.protocol.values import CheckpointInfo
+from models.protocol.work import ShouldStop
 
 UNBOUNDED = 512
 """Tokens that a text is taken to have where a model takes any number."""
@@ -20,11 +23,27 @@ UNBOUNDED = 512
 
 def answer(request: DescribeRequest, context: Context) -> Described:
     """Who opens it right after need not have it tried again."""
+    return _tried(request, verdict_on, context.should_stop)
+
+
+def described_elsewhere(request: DescribeRequest, should_stop: ShouldStop) -> Described:
+    """As `answer`, for another thread than the one that runs models: nothing is read in it.
+
+    Raises:
+        CheckpointError: it takes too much to read.
+        Cancelled: `should_stop` said so.
+    """
+    return _tried(request, verdict_elsewhere, should_stop)
+
+
+def _tried(
+    request: DescribeRequest, verdict: Callable[[TrialRequest, ShouldStop], Verdict], should_stop: ShouldStop
+) -> Described:
     examination = Examination(request.reference, request.listing)  # of the files as they are before they are read
     THE_PROCESS.start()  # for the next choice
-    described = _described_by(request, verdict_on(_trial(request), context.should_stop))
+    described = _described_by(request, verdict(_trial(request), should_stop))
     if not described.refusal and described.info is not None and not described.info.gguf:
-        context.kept.put(examination)
+        TRIED.put(examination)
     return described
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from functools import cached_property
 from typing import Any
 
@@ -43,6 +44,27 @@ class Examination:
         """Whether it is of this checkpoint, and no file of it was changed, added or taken away since."""
         is_here = self._listing is None and self._files is not None
         return is_here and self.reference == reference and self._files == _files_of(reference)
+
+
+class Tried:
+    """The examination of what was tried last and found sound, for who opens it. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._turns = threading.Lock()
+        self._examination: Examination | None = None
+
+    def put(self, examination: Examination) -> None:
+        with self._turns:
+            self._examination = examination
+
+    def take(self) -> Examination | None:
+        """It is kept no longer: of one examination one model is made, for its tokenizer is the model's own."""
+        with self._turns:
+            examination, self._examination = self._examination, None
+            return examination
+
+
+TRIED = Tried()
 
 
 def _files_of(reference: str) -> _Files | None:

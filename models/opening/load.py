@@ -8,7 +8,7 @@ from models.files import devices
 from models.files.catalogue import HANDED_OVER
 from models.forward.context import Context
 from models.forward.model import Model
-from models.opening.examination import Examination
+from models.opening.examination import TRIED, Examination
 from models.opening.open import open_examined
 from models.opening.trial import TrialRequest
 from models.opening.trial_process import verdict_on
@@ -61,8 +61,7 @@ def _opened(request: LoadRequest, context: Context) -> Model:
             f"{reference.removeprefix(HANDED_OVER)} was an object of a Python program, and is not here. "
             "Call explorer.open there again, or open a checkpoint."
         )
-    examination = context.kept.get(Examination)
-    context.kept.drop(Examination)  # of one examination one model is made: its tokenizer is the model's own
+    examination = TRIED.take()
     if examination is None or not examination.holds_for(reference):
         examination = Examination(reference)
         verdict_on(TrialRequest(reference=reference), context.should_stop).check(placement)

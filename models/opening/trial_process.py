@@ -45,6 +45,15 @@ def verdict_on(request: TrialRequest, should_stop: ShouldStop = never) -> Verdic
     """
     if request.listing is None and shipped_unchanged(request.reference):
         return judge(request)
+    return verdict_elsewhere(request, should_stop)
+
+
+def verdict_elsewhere(request: TrialRequest, should_stop: ShouldStop = never) -> Verdict:
+    """As `judge`, in the process, whatever it is.
+
+    Raises:
+        CheckpointError, Cancelled: as from `verdict_on`.
+    """
     try:
         asked = replace(request, cache=cache_location())
         answer = THE_PROCESS.ask(_encoded(asked), _limits(request), should_stop)

@@ -17,11 +17,15 @@ from explorer.session.intents import OpenCheckpoint
 from explorer.widgets import asking
 from explorer.window.window import MainWindow
 from models.files.catalogue import WEIGHTS
+from models.files.helper_process import Limits
 from models.hub.engine import HubEngine
+from models.opening import trial_process
+from models.protocol.loading import LoadRequest
 from tests.explorer.real_window import opened_window, press, settle, wait_until
 from tests.models import tiny
 from tests.models.gguf_maker import gguf_of
 from tests.models.hub_server import REPOSITORY, Hub, reached
+from tests.models.opening.damage import change_config
 
 pytestmark = pytest.mark.x
 
@@ -189,3 +193,23 @@ def test_one_dialog_at_a_time_and_it_closes_with_the_window(window, hub):
     hub.released.set()
     window.close()
     assert window.stopped
+
+
+def test_another_is_described_while_one_that_hangs_is_opened(window, tmp_path, monkeypatch):
+    hangs = tiny.save("gpt_neo", tmp_path / "hangs")
+    change_config(hangs, attention_types=[[["global"] * 1000, 1000]] * 200)  # two hundred million layers
+    other = tiny.save("llama", tmp_path / "other")
+    monkeypatch.setattr(trial_process, "LIMITS", Limits(processor_seconds=600, seconds=600, memory=1 << 40))
+    window.session.dispatch(OpenCheckpoint(str(hangs)))
+    wait_until(lambda: LoadRequest.lane in window.bridge.busy)
+    window.choose_checkpoint()  # which asks what the one that hangs is
+    dialog = window.chooser.dialog
+    for reference, title in ((str(other), "other"), ("story-bert", "story-bert")):
+        dialog.add(reference)
+        wait_until(lambda: dialog.open_button.isEnabled() and title in dialog.view.title.text())  # noqa: B023
+        assert LoadRequest.lane in window.bridge.busy
+    dialog.add(str(other))
+    wait_until(lambda: dialog.open_button.isEnabled() and "other" in dialog.view.title.text())
+    press(dialog.choices, Qt.Key.Key_Return)
+    settle(window)
+    assert window.session.state.results.loaded.info.reference == str(other)
