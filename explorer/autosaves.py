@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import socket
-import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +15,10 @@ from pathlib import Path
 import psutil
 
 from explorer.settings import folder
-from models.files.whole_files import UNFINISHED
+from models.files.whole_files import remove_left_behind
 
 MOST_LEFT = 10
 """Files that were left behind, of which the oldest go."""
-_STALE_SECONDS = 3600.0
 _NAME = re.compile(r"(?P<host>[A-Za-z0-9-]+)-(?P<pid>[0-9]{1,9})-(?P<started>[0-9]{1,15})-(?P<window>[0-9]{1,6})\.attn")
 
 
@@ -52,6 +50,7 @@ _taken: set[Path] = set()
 def left_behind() -> list[Left]:
     """Files of this computer's ended processes, the newest first. What is older than `MOST_LEFT` of them is deleted."""
     found = []
+    remove_left_behind(autosave_folder())
     try:
         entries = list(autosave_folder().iterdir())
     except OSError:
@@ -61,8 +60,6 @@ def left_behind() -> list[Left]:
             name = _NAME.fullmatch(path.name)
             if name is not None and path.is_file() and _is_over(name["host"], int(name["pid"]), int(name["started"])):
                 found.append(Left(path, path.stat().st_mtime))
-            elif path.name.endswith(UNFINISHED) and time.time() - path.stat().st_mtime > _STALE_SECONDS:
-                path.unlink()  # of a window that was ended while it wrote
     found.sort(key=lambda left: left.written, reverse=True)
     for old in found[MOST_LEFT:]:
         with suppress(OSError):

@@ -72,6 +72,8 @@ def given(args: argparse.Namespace, view: ViewOptions) -> Given:
     found = checked(saved, path.resolve().parent, never)
     if found.found != "same":
         raise ValueError(f"{found.question} Say with --checkpoint where the session's own is.")
+    if found.picture and args.picture is None:
+        raise ValueError(f"{found.picture} Say with --picture which one to look at.")
     saved = found.state
     document = _changed(saved.document, args)
     if args.words:

@@ -46,6 +46,7 @@ _UNDERSTOOD: frozenset[str] = frozenset()
 
 _Name = Annotated[str, Meta(max_length=200)]
 _Short = Annotated[str, Meta(max_length=4096)]
+_Hash = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 _Dtype = Literal["float32", "bfloat16", "float16"]
 assert set(get_args(_Dtype)) == set(UNIT_ROUNDOFFS)
 
@@ -63,7 +64,8 @@ class _State(msgspec.Struct):
     screen: _Screen = msgspec.field(default_factory=_Screen)
     device: _Name = DEFAULT_PLACEMENT.device
     dtype: _Dtype = "float32"
-    files: Annotated[dict[_Name, Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]], Meta(max_length=200)] = {}
+    files: Annotated[dict[_Name, _Hash], Meta(max_length=200)] = {}
+    picture: Annotated[str, Meta(pattern="^([0-9a-f]{64})?$")] = ""
 
 
 class _Session(msgspec.Struct):
@@ -192,6 +194,7 @@ def _encode_state(state: KeptState) -> bytes:
         "device": state.placement.device,
         "dtype": state.placement.dtype,
         "files": dict(state.files),
+        "picture": state.picture_hash,
     }
     outer = tuple((name, text) for name, text in extra.items() if not name.startswith("document."))
     return msgspec.json.encode(_with_extra(whole, outer))
@@ -213,6 +216,7 @@ def _decode_state(raw: Raw, what: str) -> KeptState:
         screen=screen,
         placement=Placement(state.device, state.dtype),
         files=state.files,
+        picture_hash=state.picture,
         extra=(*_extra(bytes(raw), _State), *((f"document.{name}", text) for name, text in unknown)),
     )
 

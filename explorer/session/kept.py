@@ -39,6 +39,7 @@ class KeptState:
     screen: Screen = Screen()
     placement: Placement = DEFAULT_PLACEMENT
     files: Mapping[str, str] = field(default_factory=dict)  # of its checkpoint: see `models.files.fingerprint`
+    picture_hash: str = ""  # SHA-256 of its picture's file, in hexadecimal; "" where it has none or that is not known
     extra: Extra = ()
 
 

@@ -9,7 +9,9 @@ from typing import Literal
 
 from explorer.session.kept import Kept, KeptState, SessionFile
 from models.files.catalogue import folder_of
+from models.files.content_hash import hash_of_file
 from models.files.fingerprint import cheap_fingerprint, difference, fingerprint, shown_hash, title_of_reference
+from models.files.sample_pictures import MOST_BYTES, PREFIX, title_of_picture
 from models.protocol.errors import CheckpointError
 
 
@@ -23,6 +25,7 @@ class Checked:
     state: KeptState
     found: Literal["same", "missing", "changed"] = "same"
     why: str = ""  # what is another about it, as a clause
+    picture: str = ""  # that its picture is another by now, as a sentence; "" where it is not
 
     @property
     def question(self) -> str:
@@ -36,20 +39,31 @@ class Checked:
 
     @property
     def warning(self) -> str:
-        """What is said as long as another checkpoint is open."""
+        """What is said as long as the figures may be others than those that were saved; "" where nothing speaks for it.
+
+        A picture that has gone is said where it is read.
+        """
+        if self.found != "changed":
+            return self.picture
         title = title_of_reference(self.state.document.checkpoint)
-        return (
+        checkpoint = (
             f"This is not the checkpoint of the session: {self.why}. "
             f"The figures are those of the {title} that is open, not those that were saved."
         )
+        return f"{checkpoint} {self.picture}".rstrip()
 
 
 def checked(state: KeptState, beside: Path | None, should_stop: Callable[[], bool]) -> Checked:
-    """Look for the checkpoint of a state, also `beside` its file, and compare what it contains.
+    """Look for the checkpoint and the picture of a state, also `beside` its file, and compare what they contain.
 
     Raises:
         Cancelled: `should_stop` said so.
     """
+    state, picture = _with_picture(state, beside, should_stop)
+    return replace(_checked(state, beside, should_stop), picture=picture)
+
+
+def _checked(state: KeptState, beside: Path | None, should_stop: Callable[[], bool]) -> Checked:
     reference = state.document.checkpoint
     place = _place(reference)
     moved = beside / Path(reference).name if beside is not None and Path(reference).is_absolute() else None
@@ -70,6 +84,41 @@ def checked(state: KeptState, beside: Path | None, should_stop: Callable[[], boo
     return Checked(state, "changed", other) if other else Checked(state)
 
 
+def _with_picture(state: KeptState, beside: Path | None, should_stop: Callable[[], bool]) -> tuple[KeptState, str]:
+    """The state with its picture where that is now, and a sentence where it has other contents than it had."""
+    picture, known = state.document.picture, state.picture_hash
+    if not known:
+        return state, ""
+    place = Path(picture).expanduser()
+    if not place.exists() and beside is not None:
+        moved = beside / place.name  # together with the file
+        if picture_hash(str(moved), should_stop) == known:
+            return replace(state, document=replace(state.document, picture=str(moved))), ""
+    found = picture_hash(picture, should_stop)
+    if found in ("", known):
+        return state, ""
+    title = title_of_picture(picture)
+    return state, (
+        f"The picture {title} has other contents than when the session was saved (SHA-256 {found[:12]}…, and it was "
+        f"{known[:12]}…). The figures are those of the picture that is there now."
+    )
+
+
+def picture_hash(reference: str, should_stop: Callable[[], bool]) -> str:
+    """SHA-256 of the file of a picture; "" for one that comes with the program, or cannot be read.
+
+    Raises:
+        Cancelled: `should_stop` said so.
+    """
+    if not reference or reference.startswith(PREFIX):
+        return ""
+    try:
+        place = Path(reference).expanduser()
+        return hash_of_file(place, should_stop) if place.stat().st_size <= MOST_BYTES else ""
+    except (OSError, ValueError, RuntimeError):
+        return ""
+
+
 def with_checkpoint(state: KeptState, reference: str) -> KeptState:
     """The state with its checkpoint at another place. Trees of what it wrote go along."""
     document, before = state.document, state.document.checkpoint
@@ -78,7 +127,7 @@ def with_checkpoint(state: KeptState, reference: str) -> KeptState:
 
 
 def with_files(session: SessionFile, should_stop: Callable[[], bool], in_a_moment: bool = False) -> SessionFile:
-    """The session, each of its states with what its checkpoint contains, where that is not known yet.
+    """The session, each of its states with what its checkpoint and its picture contain, where that is not known yet.
 
     With `in_a_moment` large files are not read for it.
 
@@ -89,6 +138,8 @@ def with_files(session: SessionFile, should_stop: Callable[[], bool], in_a_momen
 
     def filled(state: KeptState) -> KeptState:
         reference = state.document.checkpoint
+        if not state.picture_hash:
+            state = replace(state, picture_hash=picture_hash(state.document.picture, should_stop))
         if state.files:
             return state
         if reference not in known:

@@ -24,6 +24,7 @@ from explorer.widgets.save_dialog import Kind, ask_where_to_save
 from explorer.window.checkpoint_question import CheckpointQuestion
 from explorer.window.contents import Contents
 from explorer.window.screen import screen_of, show_screen
+from models.files.whole_files import remove_left_behind
 from models.protocol.values import BEST, Placement
 from models.protocol.work import Cancelled
 
@@ -62,6 +63,7 @@ class Sessions(QObject):
         self._extra: Extra = ()  # what a newer version wrote of what is on screen
         self._work = Background("sessions", self)
         self._coming: _Coming | None = None  # a state whose checkpoint is being opened
+        self._warned: Checked | None = None  # what is said of the session on screen
         self._reading = QTimer(self)
         self._reading.setSingleShot(True)
         self._reading.setInterval(PATIENCE)
@@ -163,6 +165,7 @@ class Sessions(QObject):
     def _read(self, path: Path) -> tuple[SessionFile, Checked]:
         from explorer.session import attn
 
+        remove_left_behind(path.resolve().parent)  # by a program that was ended while it saved this session
         session = attn.load(path)
         return session, session_check.checked(session.present, path.resolve().parent, self._work.should_stop)
 
@@ -243,10 +246,7 @@ class Sessions(QObject):
         def arrived() -> None:
             opened()
             show_screen(self._contents, checked.state.screen)
-            if checked.found == "changed":
-                self._contents.session_bar.show_notice("warning", checked.warning)
-            else:
-                self._contents.session_bar.hide()
+            self._warn(checked)
 
         device = now.placement.device
         saved = checked.state.placement
@@ -260,6 +260,14 @@ class Sessions(QObject):
         else:
             self._coming = _Coming(document, arrived, failed)
 
+    def _warn(self, checked: Checked | None) -> None:
+        """Say what is another than when the session was saved, as long as that is on screen."""
+        self._warned = checked
+        if checked is not None and checked.warning:
+            self._contents.session_bar.show_notice("warning", checked.warning)
+        else:
+            self._contents.session_bar.hide()
+
     def _on_changed(self, old: State, new: State) -> None:
         coming = self._coming
         if coming is not None and old.opening is coming.document and new.opening is not old.opening:
@@ -269,7 +277,9 @@ class Sessions(QObject):
             elif coming.failed is not None:
                 coming.failed()
         elif _open_checkpoint(new) != _open_checkpoint(old):
-            self._contents.session_bar.hide()  # what it says is of the checkpoint before
+            self._warn(None)  # what it says is of the checkpoint before
+        elif self._warned is not None and new.document.picture != old.document.picture:
+            self._warn(replace(self._warned, picture=""))
         if new.document is not old.document:
             self.changed.emit()
 

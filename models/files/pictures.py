@@ -11,10 +11,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageChops, ImageOps, UnidentifiedImageError
 
-from models.files.sample_pictures import path_of, title_of_picture
+from models.files.sample_pictures import MOST_BYTES, path_of, title_of_picture
 from models.protocol.errors import InputError
 
-MOST_BYTES = 64 << 20
 MOST_PIXELS = 50_000_000
 LONGEST = 65_535
 """Pixels of a side: what JPEG and GIF have room for. Each line of a picture takes memory besides its pixels."""

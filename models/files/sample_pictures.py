@@ -12,6 +12,8 @@ SAMPLES = Path(__file__).parents[1] / "samples"
 PREFIX = "sample:"
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".ppm", ".pgm"})
 """Of the files that are taken for pictures."""
+MOST_BYTES = 64 << 20
+"""Of a picture's file."""
 
 
 @dataclass(frozen=True, slots=True)

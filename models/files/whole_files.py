@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 import stat
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,6 +17,9 @@ from models.files.regular_files import NotAFile, require_regular
 
 UNFINISHED = ".unfinished"
 """How the name of a file ends that is being written beside the one it will replace."""
+
+_OWN_NAME = re.compile(rf"\.[0-9a-f]{{16}}{re.escape(UNFINISHED)}")
+_NEW_SECONDS = 2.0
 
 _WHY = {
     errno.ENOSPC: "the disk is full. Make room, or choose another folder",
@@ -43,8 +48,10 @@ def replacing(path: Path) -> Iterator[Path]:
     target = Path(os.path.realpath(path))
     before = _stat_of(target)
     unfinished = target.with_name(f".{secrets.token_hex(8)}{UNFINISHED}")
-    os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))  # with the mode of any new file
+    # with the mode of any new file
+    held = _hold(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     try:
+        remove_left_behind(target.parent)
         yield unfinished
         if before is not None:
             _take_over(unfinished, before)
@@ -54,8 +61,25 @@ def replacing(path: Path) -> Iterator[Path]:
         with suppress(OSError):
             unfinished.unlink()
         raise
+    finally:
+        if held is not None:
+            os.close(held)
     with suppress(OSError):  # the file is there; some disks flush no folders
         _flush(target.parent)
+
+
+def remove_left_behind(folder: Path) -> None:
+    """Delete what programs of this kind began to write in `folder` and were ended over: files that no process holds.
+
+    Only this person's own, and only where it can be told who holds a file (not on Windows).
+    """
+    try:
+        entries = [Path(entry.path) for entry in os.scandir(folder) if _OWN_NAME.fullmatch(entry.name)]
+    except OSError:
+        return
+    for path in entries:
+        with suppress(OSError):
+            _remove_unless_held(path)
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -74,6 +98,35 @@ def not_written(what: str, path: Path, error: OSError) -> str:
         return f"{what} could not be written to {path}: {error.strerror}. Choose another name."
     why = _WHY.get(error.errno or 0) or f"{(error.strerror or str(error)).lower()}. Choose another folder"
     return f"{what} could not be written to {path}: {why}."
+
+
+def _hold(handle: int) -> int | None:
+    """Let other processes see that the file of `handle` is being written; what to close then, if anything."""
+    if sys.platform == "win32":
+        os.close(handle)  # a file that is open cannot take the place of another there
+        return None
+    import fcntl
+
+    with suppress(OSError):  # a disk without locks
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return handle
+
+
+def _remove_unless_held(path: Path) -> None:
+    if sys.platform == "win32":
+        return
+    import fcntl
+
+    found = path.lstat()
+    is_new = time.time() - found.st_mtime < _NEW_SECONDS  # and perhaps not held yet
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.getuid() or is_new:
+        return
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        path.unlink()
+    finally:
+        os.close(handle)
 
 
 def _stat_of(target: Path) -> os.stat_result | None:

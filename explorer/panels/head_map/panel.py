@@ -18,6 +18,7 @@ from explorer.panels.head_map.about import about
 from explorer.panels.head_map.blocks import BlockBox, bands_of, cells_of
 from explorer.panels.head_map.choice_box import ChoiceBox
 from explorer.panels.head_map.map_tools import MapTools
+from explorer.panels.head_map.part import Part
 from explorer.panels.head_map.shown_map import SCALES, Source, offered, shown_map, source_of, table_for
 from explorer.panels.head_map.token_search import TokenSearch
 from explorer.panels.head_map.word_cells import WordCells
@@ -39,6 +40,7 @@ from explorer.session.session import Session
 from explorer.session.state import State, site_of
 from explorer.session.view_options import SCORES, Normalisation
 from explorer.widgets.card import Card
+from explorer.widgets.choices_kept import Choice
 from explorer.widgets.colour_bar import ColourBar
 from explorer.widgets.heat_map.bands import Bands
 from explorer.widgets.heat_map.heat_map import HeatMap
@@ -129,6 +131,8 @@ class HeadMapPanel(Panel):
         self.card.set_content(whole)
         self.card.set_path(self.show_path("head"))
         self.fill(self.card)
+        self.keep("part", Choice(self._part, self._go_to_part, lambda text: not text or Part.of(text) is not None))
+        self._coming: Part | None = None  # to show of the map that is on its way
         self._shown: tuple[Source | None, Normalisation] = (None, "none")
         self._cells: WordCells | None = None  # while the map is one of words
         self._table = sequential()
@@ -192,6 +196,7 @@ class HeadMapPanel(Panel):
             self._render_weights(state)
         self._render_blocks(state)
         self._renders = False
+        self._show_coming(state)
         self.tools.setVisible(self.map.is_tiled)
         self._offer_brighter(how == "none")
         self.find_key.setEnabled(self.map.is_tiled)
@@ -336,6 +341,30 @@ class HeadMapPanel(Panel):
         self.bar.set_colour_map(self._table)
         self.bar.set_range(0.0, self.map.high)
         self.bar.set_label(SCALES["row" if name.scale_rows else "none"][2])
+
+    # the part that shows, as session files keep it
+
+    def _part(self) -> str:
+        part = self._coming or Part(*self.map.view.place, self.map.view.rows.count, self.map.view.columns.count)
+        return part.text if part.zoom > 1 else ""
+
+    def _go_to_part(self, text: object) -> None:
+        self._coming = Part.of(text)
+        if self._coming is None:
+            self.map.reset_view()
+        else:
+            self._show_coming(self.session.state)
+
+    def _show_coming(self, state: State) -> None:
+        """Show the part that was asked for, once the map that it is of is here."""
+        part, source, ran = self._coming, self._shown[0], state.ran
+        if part is None or ran is None or not state.up_to_date:
+            return
+        name = self._map_name
+        if ran.run == (name.run if name is not None else source.request.run if source is not None else None):
+            self._coming = None
+            if (part.rows, part.columns) == (self.map.view.rows.count, self.map.view.columns.count):
+                self.map.set_view(self.map.view.at(part.zoom, part.down, part.right))
 
     # of words
 

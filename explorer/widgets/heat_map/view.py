@@ -147,10 +147,17 @@ class MapView:
 
     def like(self, other: MapView) -> MapView:
         """Zoomed as another view is, with the same first cells."""
-        if other.zoom <= 1:
-            return self
-        view = self.zoomed(other.zoom, self.columns.origin, self.rows.origin)
-        right, down = other.columns.offset - other.columns.start, other.rows.offset - other.rows.start
+        return self.at(*other.place)
+
+    @property
+    def place(self) -> tuple[float, float, float]:
+        """How far it is zoomed, and how many rows and columns lie before the first that shows: whatever the room."""
+        return self.zoom, self.rows.offset - self.rows.start, self.columns.offset - self.columns.start
+
+    def at(self, zoom: float, down: float, right: float) -> MapView:
+        """The view of this `place`, as far as the room allows."""
+        whole = self.zoomed(0.0, self.columns.origin, self.rows.origin)
+        view = whole.zoomed(max(zoom, 1.0), self.columns.origin, self.rows.origin)
         return view.panned(-right * view.columns.size, -down * view.rows.size)
 
     def panned(self, right: float, down: float) -> MapView:

@@ -43,6 +43,7 @@ STATES = st.builds(
         Placement, st.sampled_from(["best", "cpu", "cuda:0", "auto"]), st.sampled_from([*UNIT_ROUNDOFFS])
     ),
     files=HASHES,
+    picture_hash=st.just("") | st.binary(min_size=32, max_size=32).map(bytes.hex),
     extra=EXTRA,
 )
 SESSIONS = st.builds(

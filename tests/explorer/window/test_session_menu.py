@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from explorer.panels.head_map.panel import HeadMapPanel
 from explorer.session import attn, files
 from explorer.session.intents import ClearInterventions, PutIntervention, SelectCell, SetText, SetView
 from explorer.session.state import Document
@@ -154,6 +155,22 @@ def test_a_folder_that_is_not_there_is_a_sentence(window, path, monkeypatch):
     monkeypatch.setattr(asking, "file_to_save", lambda *_: (str(path.parent / "no" / "a.attn"), ""))
     save(window)
     assert "could not be written" in window.session.state.notice.text
+
+
+def test_the_part_of_the_map_that_shows_comes_back(window, path):
+    shown = panel_of(window, HeadMapPanel).map
+    shown.zoom_by(3.0)
+    shown.scroll_to_cell(12, 9)
+    part = shown.view.place
+    assert part[0] > 1
+    save(window)
+    shown.reset_view()
+    window.session.dispatch(SetText("Another text, of other tokens."))
+    settle(window)
+    assert shown.view.zoom == 1
+    open_(window, path)
+    wait_until(lambda: shown.view.zoom > 1)
+    assert shown.view.place == pytest.approx(part, rel=1e-4)
 
 
 def test_a_dialog_that_is_left_does_nothing(window, path, monkeypatch):

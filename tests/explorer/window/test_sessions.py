@@ -6,13 +6,15 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
 from PySide6.QtGui import QDropEvent
 from PySide6.QtWidgets import QMessageBox
 
 from explorer.session import attn
-from explorer.session.intents import OpenCheckpoint, SelectCell, SetText
+from explorer.session.intents import OpenCheckpoint, SelectCell, SetPicture, SetText
 from explorer.session.kept import Kept
 from explorer.widgets import asking
 from explorer.window.checkpoint_question import CheckpointQuestion
@@ -173,3 +175,31 @@ def test_a_long_text_of_a_file_is_a_sentence_at_once(window, tmp_path):
     wait_until(lambda: window.session.state.notice is not None)
     assert "its text has 400,000 characters, and the window takes 200,000" in window.session.state.notice.text
     assert window.session.state.document == before
+
+
+def test_a_picture_that_has_changed_is_said_until_there_is_another(window, tmp_path):
+    window.sessions.path = None
+    window.session.dispatch(OpenCheckpoint("vit-quickdraw"))
+    settle(window)
+    picture, path = tmp_path / "mine.png", tmp_path / "picture.attn"
+    Image.fromarray(np.zeros((28, 28), dtype=np.uint8)).save(picture)
+    window.session.dispatch(SetPicture(str(picture)))
+    settle(window)
+    window.sessions._write(path)
+    wait_until(path.exists)
+    settle(window)
+    Image.fromarray(np.full((28, 28), 255, dtype=np.uint8)).save(picture)
+    window.session.dispatch(OpenCheckpoint("story-gpt"))
+    settle(window)
+    window.sessions.open_path(path)
+    wait_until(lambda: window.contents.session_bar.isVisible())
+    settle(window)
+    assert "The picture mine.png has other contents" in window.contents.session_bar.text
+    assert window.session.state.ran.inputs.picture == str(picture)
+    window.session.dispatch(SetPicture("sample:fish-1"))
+    settle(window)
+    assert window.contents.session_bar.isHidden()
+    window.sessions.path = None
+    window.session.dispatch(OpenCheckpoint("story-gpt"))
+    window.session.dispatch(SetText(EXAMPLE))
+    settle(window)

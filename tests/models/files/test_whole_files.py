@@ -194,3 +194,46 @@ def test_weights_where_nothing_can_be_written(small_disk: Disk) -> None:
     small_disk.forbid_writing()
     with pytest.raises(ExplorerError, match=r"the disk can only be read\. Choose another folder\."):
         save_weights(trace, small_disk.folder / "weights.npz")
+
+
+HOLDS = """
+import sys
+from pathlib import Path
+from models.files.whole_files import replacing
+with replacing(Path(sys.argv[1])) as part:
+    part.write_bytes(b"half of")
+    print(part, flush=True)
+    sys.stdin.readline()
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere it cannot be told who holds a file")
+def test_what_a_kill_left_behind_goes_when_the_file_is_written_next(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    programs = [
+        subprocess.Popen(
+            [sys.executable, "-c", HOLDS, path], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    parts = [Path(program.stdout.readline().strip()) for program in programs if program.stdout is not None]
+    for part in parts:
+        os.utime(part, (1e9, 1e9))  # it takes long over it
+    foreign = [tmp_path / name for name in (f".mine{UNFINISHED}", f"x.{'0' * 16}{UNFINISHED}", f".{'0' * 16}.part")]
+    for other in foreign:
+        other.write_bytes(b"a person's own")
+        os.utime(other, (1e9, 1e9))
+    (tmp_path / f".{'1' * 16}{UNFINISHED}").symlink_to(foreign[0])
+    programs[0].kill()
+    programs[0].wait()
+    write_whole(path, b"new")
+    assert not parts[0].exists()
+    assert parts[1].exists()  # it is still being written
+    assert programs[1].communicate("\n")[1] is None
+    assert path.read_bytes() == b"half of"
+    assert not parts[1].exists()
+    assert all(other.exists() for other in foreign)
+    for program in programs:
+        for pipe in (program.stdin, program.stdout):
+            if pipe is not None:
+                pipe.close()

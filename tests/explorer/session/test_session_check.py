@@ -1,0 +1,71 @@
+"""What a session says of its picture is held against the picture that is there."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from pathlib import Path
+
+import pytest
+
+from explorer.session.kept import KeptState, SessionFile
+from explorer.session.session_check import checked, with_files
+from explorer.session.state import Document
+from models.protocol.work import never
+
+
+@pytest.fixture
+def picture(tmp_path: Path) -> Path:
+    path = tmp_path / "mein bild ñ.png"
+    path.write_bytes(b"one")
+    return path
+
+
+def saved(picture: str) -> KeptState:
+    """What a session file would say of it."""
+    document = Document(checkpoint="/gone", picture=picture)
+    return with_files(SessionFile(KeptState(document)), never).present
+
+
+def test_its_hash_is_that_of_the_file(picture: Path) -> None:
+    assert saved(str(picture)).picture_hash == hashlib.sha256(b"one").hexdigest()
+
+
+@pytest.mark.parametrize(
+    "reference", ["", "sample:chelsea", "/gone/x.png", "\x00", "~nobody-at-all/x.png", "/dev/zero"]
+)
+def test_what_is_no_file_of_a_persons_own_has_none(reference: str) -> None:
+    assert saved(reference).picture_hash == ""
+    assert checked(saved(reference), None, never).picture == ""
+
+
+def test_one_that_is_the_same_is_not_spoken_of(picture: Path) -> None:
+    assert checked(saved(str(picture)), None, never).warning == ""
+
+
+def test_one_that_has_changed_is_said_by_name_and_hash(picture: Path) -> None:
+    state = saved(str(picture))
+    picture.write_bytes(b"another")
+    found = checked(state, None, never)
+    before, now = (hashlib.sha256(content).hexdigest()[:12] for content in (b"one", b"another"))
+    assert found.state == state
+    assert found.warning == (
+        f"The picture mein bild ñ.png has other contents than when the session was saved (SHA-256 {now}…, and it was "
+        f"{before}…). The figures are those of the picture that is there now."
+    )
+
+
+def test_one_that_was_moved_with_the_session_is_found(picture: Path, tmp_path: Path) -> None:
+    state, elsewhere = saved(str(picture)), tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    moved = Path(shutil.move(picture, elsewhere / picture.name))
+    found = checked(state, elsewhere, never)
+    assert (found.state.document.picture, found.warning) == (str(moved), "")
+    moved.write_bytes(b"another")
+    assert checked(state, elsewhere, never).state.document.picture == str(picture)
+
+
+def test_one_that_has_gone_is_said_where_it_is_read(picture: Path) -> None:
+    state = saved(str(picture))
+    picture.unlink()
+    assert checked(state, picture.parent, never).warning == ""
