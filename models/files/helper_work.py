@@ -53,12 +53,12 @@ def serve_requests(work: Work, idle_seconds: float = IDLE_SECONDS) -> None:
     if sys.platform == "linux":
         with tempfile.TemporaryFile() as _speaking:
             _Copies(work, idle_seconds).serve()
-        return
-    idle = _Idle(idle_seconds)
-    for line in sys.stdin.buffer:
-        idle.stop()
-        _do(work, json.loads(line), leeway())
+    else:
         idle = _Idle(idle_seconds)
+        for line in sys.stdin.buffer:
+            idle.stop()
+            _do(work, json.loads(line), leeway())
+            idle = _Idle(idle_seconds)
 
 
 _TABLE = json.dumps({f"piece {i}": [i, {"a": str(i)}] for i in range(4000)})

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from models.files import pictures
+from models.files import pictures, sample_pictures
 from models.files.pictures import read_picture
 from models.files.sample_pictures import SAMPLES, default_picture, path_of, samples, title_of_picture
 from models.protocol.errors import InputError
@@ -120,7 +120,7 @@ def test_a_bomb(tmp_path: Path) -> None:
 def test_too_many_bytes(tmp_path: Path) -> None:
     path = tmp_path / "long.png"
     with path.open("wb") as file:
-        file.truncate(pictures.MOST_BYTES + 1)
+        file.truncate(sample_pictures.MOST_BYTES + 1)
     with pytest.raises(InputError, match="more than 64 MB"):
         read_picture(path, 3)
 
