@@ -59,13 +59,15 @@ class Driven(windows.MainWindow):
     def at_work(self) -> list[str]:
         """What is under way, by the names of its lanes.
 
-        Beside them "download" for what the chooser fetches, and "play" for what is written step by step, each of which
-        is a request of its own.
+        Beside them "download" for what the chooser fetches, "play" for what is written step by step, each of which is a
+        request of its own, "save" for a session file, and "autosave".
         """
         chooser = self._chooser
         fetching = ["download"] if chooser is not None and chooser.hub.is_fetching else []
         playing = ["play"] if self.has_all_panels() and self.panel("decoding").player.playing else []
-        return [*sorted(lane.name for lane in self.bridge.busy), *fetching, *playing]
+        saving = ["save"] if self.sessions._reading.isActive() else []
+        keeping = ["autosave"] if self.autosave is not None and self.autosave._is_writing else []
+        return [*sorted(lane.name for lane in self.bridge.busy), *fetching, *playing, *saving, *keeping]
 
     def closes_when(self, lane: str, delay: int, how: str) -> None:
         """Once `lane` is at work, wait `delay` ms and, while it still is, close, or ask for a signal.

@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from explorer import json_files
+from explorer.session import attn
 from explorer.settings import Settings
 from models.files.catalogue import folder_of
+from models.files.whole_files import UNFINISHED
 from tests.harness.program import Program, started
 from tests.models.hub_server import REPOSITORY, serving
 
@@ -44,7 +46,15 @@ WORK = {
         "panel('quality').run.click()",
     ],
     "export": [LONG_TEXT],
+    "save": [
+        "[window.sessions.keep(f'state {i}') for i in range(100 - len(window.sessions.states.kept.states))]",
+        "keys(window, 'the ')",
+        "window.sessions._write(__import__('pathlib').Path('{folder}/mine.attn'))",
+    ],
+    "autosave": ["window.input.text.selectAll()", "keys(window, 'the ')"],
 }
+DELAYS = {"autosave": [0, 200, 390, 400, 405, 410, 420]}
+"""Milliseconds after work has begun; of autosave, which waits before it writes, until it does."""
 WAYS = ("window", "SIGTERM", "SIGINT")
 
 
@@ -60,7 +70,7 @@ def hub(tmp_path: Path) -> Iterator[str]:
 
 def set_going(program: Program, lane: str, folder: Path, attempt: int) -> None:
     for step in WORK[lane]:
-        program.ask(step.replace("the ", WORDS[attempt]))
+        program.ask(step.replace("the ", WORDS[attempt]).replace("{folder}", str(folder)))
         if step != WORK[lane][-1]:
             program.settle()
     if lane == "download":
@@ -92,12 +102,26 @@ def closed(folder: Path, hub: str, lane: str, delay: int, how: str) -> float:
         assert lane in lanes
         assert program.process.returncode == 0
         assert program.complaints() == []
+    check_sessions(folder, lane)
     json_files.decode((folder / "settings" / "settings.json").read_bytes(), Settings)
     assert [path.name for path in folder.iterdir() if "weights" in path.name] in ([], ["weights.npz"])
     return seconds
 
 
-@pytest.mark.parametrize(("lane", "how"), [("download", "window"), ("play", "SIGTERM"), ("export", "SIGINT")])
+def check_sessions(folder: Path, lane: str) -> None:
+    """What was saved is whole, nothing is half written, and what was typed is in a file or kept for the next start."""
+    saved = [*folder.glob("*.attn"), *(folder / "settings" / "autosave").glob("*.attn")]
+    texts = [attn.load(path).present.document.text for path in saved]
+    assert list(folder.rglob(f"*{UNFINISHED}")) == []
+    if lane in ("save", "autosave"):
+        assert any(any(word in text for word in WORDS) for text in texts)
+        assert all(len(attn.load(path).kept.states) == 100 for path in saved if lane == "save")
+
+
+@pytest.mark.parametrize(
+    ("lane", "how"),
+    [("download", "window"), ("play", "SIGTERM"), ("export", "SIGINT"), ("save", "window"), ("autosave", "SIGTERM")],
+)
 def test_closed_at_work(tmp_path, hub, lane, how):
     closed(tmp_path, hub, lane, 0, how)
 
@@ -105,6 +129,7 @@ def test_closed_at_work(tmp_path, hub, lane, how):
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("lane", WORK)
-def test_closed_at_work_sixty_times(tmp_path, hub, lane, seed):
+def test_closed_at_work_eighty_times(tmp_path, hub, lane, seed):
     rng = random.Random(f"{lane} {seed}")
-    assert closed(tmp_path, hub, lane, rng.choice([0, 0, 3, 10, 30]), WAYS[seed % len(WAYS)]) <= MOST_SECONDS
+    delay = rng.choice(DELAYS.get(lane, [0, 0, 3, 10, 30]))
+    assert closed(tmp_path, hub, lane, delay, WAYS[seed % len(WAYS)]) <= MOST_SECONDS
