@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
+import struct
 import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
+import transformers
 from PySide6.QtCore import QCoreApplication
 from pytestqt.qtbot import QtBot
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
 from torch import nn
 
 from explorer.compute.bridge import Bridge
@@ -87,6 +95,54 @@ def test_what_takes_too_much_is_a_sentence(endless: Path, monkeypatch: pytest.Mo
         "so it was not opened. Fetch it again",
     ):
         assert words in str(refused.value)
+
+
+def deepseek(folder: Path) -> Path:
+    """DeepSeek-V3 as its config and the headers of its files say it: 45,337 tensors of 671 billion numbers."""
+    config = transformers.AutoConfig.for_model("deepseek_v3")
+    with torch.device("meta"):
+        model = transformers.AutoModelForCausalLM.from_config(config)
+    config.architectures = [type(model).__name__]
+    config.save_pretrained(folder)
+    words = Tokenizer(WordLevel({f"w{i}": i for i in range(config.vocab_size)}, unk_token="w0"))
+    transformers.PreTrainedTokenizerFast(tokenizer_object=words, unk_token="w0").save_pretrained(folder)
+    header: dict[str, Any] = {}
+    end = 0
+    for name, shape in ((name, tuple(p.shape)) for name, p in model.named_parameters()):
+        for part, size in _as_in_files(name, shape):
+            begin, end = end, end + 2 * math.prod(size)
+            header[part] = {"dtype": "BF16", "shape": size, "data_offsets": [begin, end]}
+    text = json.dumps(header).encode()
+    with (folder / "model.safetensors").open("wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        file.truncate(8 + len(text) + end)
+    return folder
+
+
+def _as_in_files(name: str, shape: tuple[int, ...]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """What transformers stacks, in the files is a tensor an expert."""
+    if ".experts." not in name or len(shape) != 3:
+        yield name, shape
+        return
+    experts, rows, columns = shape
+    stem = name.rpartition(".")[0]
+    parts = [("gate_proj", rows // 2), ("up_proj", rows // 2)] if "gate_up" in name else [("down_proj", rows)]
+    for expert in range(experts):
+        for part, size in parts:
+            yield f"{stem}.{expert}.{part}.weight", (size, columns)
+
+
+@pytest.mark.long
+def test_the_largest_that_is_known_takes_less_than_half_of_what_it_may(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, whole = deepseek(tmp_path / "DeepSeek-V3"), trial_process.LIMITS
+    half = replace(whole, processor_seconds=whole.processor_seconds / 2, memory=whole.memory // 2)
+    monkeypatch.setattr(trial_process, "LIMITS", half)
+    verdict = verdict_on(TrialRequest(reference=str(folder)))
+    assert (verdict.refusal, verdict.missing, verdict.misshapen) == ("", (), ())
+    assert verdict.info is not None
+    assert verdict.info.parameters == pytest.approx(671e9, rel=0.01)
 
 
 @pytest.mark.parametrize("name", SHIPPED)
