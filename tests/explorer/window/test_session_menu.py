@@ -158,6 +158,9 @@ def test_a_folder_that_is_not_there_is_a_sentence(window, path, monkeypatch):
 
 
 def test_the_part_of_the_map_that_shows_comes_back(window, path):
+    window.dock_host.raise_panel("map")
+    window.session.dispatch(SetText(EXAMPLE))
+    settle(window)
     shown = panel_of(window, HeadMapPanel).map
     shown.zoom_by(3.0)
     shown.scroll_to_cell(12, 9)
