@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -15,8 +16,14 @@ from explorer import settings as remembered
 from explorer.compute.worker import open_engine
 from explorer.first_state import example_of
 from explorer.session.state import Document, State
+from explorer.session.talking import with_prompt
+from explorer.session.text_limits import check_document
+from explorer.session.texts import with_prompt_texts
 from explorer.window.window import MainWindow
 from models.files import collecting
+from models.protocol.batch import Batch
+from models.protocol.chat import Pair
+from models.protocol.errors import InputError
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +40,7 @@ _shells: list[Any] = []
 def open(  # the name that a person writes: explorer.open(model, tokenizer)
     model: Any,
     tokenizer: Any = None,
-    text: str = "",
+    text: str | tuple[str, str] | Sequence[str | tuple[str, str]] = "",
     *,
     name: str = "",
     family: Literal["causal", "masked", "encoder"] = "causal",
@@ -53,20 +60,22 @@ def open(  # the name that a person writes: explorer.open(model, tokenizer)
             as it was.
         tokenizer: for a module: one of transformers or tokenizers, an object with `encode` and `decode`, or a pair of
             such functions.
-        text: what to run first.
+        text: what to run first: a text, a pair of texts ("first", "second"), or a list of such, which run together.
         name, family, forward, context, vocabulary: for a module of your own, see `models.adopt`.
 
     Raises:
         models.protocol.errors.CheckpointError: nothing of the module could be shown; the sentence says why.
         TypeError: a module without a tokenizer, or a checkpoint with what only a module needs.
+        InputError: a text that is longer than the window takes, more texts than run at once, or something else.
     """
-    second: str | None = None
+    document = _document(text)
     if isinstance(model, (str, Path)):
         if tokenizer is not None or forward is not None:
             raise TypeError("A checkpoint brings its own tokenizer and forward: give its name or folder alone.")
         reference, factory, release = str(model), open_engine, _nothing
         if not text:
-            text, second = example_of(reference)
+            first, second = example_of(reference)
+            document = replace(document, text=first or document.text, second=second)
     else:
         if tokenizer is None:
             raise TypeError("A module needs a tokenizer beside it: explorer.open(model, tokenizer).")
@@ -81,7 +90,7 @@ def open(  # the name that a person writes: explorer.open(model, tokenizer)
     settings, sentence = remembered.load()
     if sentence:
         log.warning(sentence)
-    document = Document(checkpoint=reference, text=text or "Hello", second=second, view=settings.view)
+    document = replace(document, checkpoint=reference, view=settings.view)
     window = MainWindow(State(document), settings, factory)
     _windows.add(window)
 
@@ -95,6 +104,25 @@ def open(  # the name that a person writes: explorer.open(model, tokenizer)
     if owner:
         QApplication.exec()
     return window
+
+
+def _document(text: object) -> Document:
+    """The document that reads `text`, as `open` takes it. Raises InputError where the window does not take it."""
+    if isinstance(text, str):
+        document = Document(checkpoint="", text=text or "Hello")
+    elif isinstance(text, (tuple, Pair)):
+        document = with_prompt(Document(checkpoint="", text=""), Pair.of(text) if isinstance(text, tuple) else text)
+    elif isinstance(text, list) and all(isinstance(one, (str, tuple, Pair)) for one in text):
+        document = with_prompt_texts(Document(checkpoint="", text=""), Batch.of(text))
+    else:
+        raise InputError(
+            f"The window opens with a text, a pair of texts or a list of such, not with a {type(text).__name__}."
+        )
+    try:
+        check_document(document)
+    except ValueError as cause:
+        raise InputError(f"{str(cause).capitalize()}. Give it a shorter part.") from cause
+    return document
 
 
 def _application() -> bool:

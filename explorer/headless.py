@@ -24,7 +24,7 @@ from explorer.session.reduce import reduce
 from explorer.session.state import State
 from explorer.session.texts import with_prompt_texts
 from explorer.session.view_options import ViewOptions
-from models.files.weights_path import weights_path
+from models.files.weights_path import path_of_text, weights_path
 from models.opening.trial_helper import start_for
 from models.protocol.batch import Batch
 from models.protocol.decoding_settings import DecodeSettings
@@ -163,7 +163,7 @@ def _paths(inputs: RunInputs, path: Path) -> list[Path]:
     """Where the weights of each text go: `path`, or of several texts path-1, path-2 and so on."""
     if not isinstance(inputs.prompt, Batch):
         return [path]
-    paths = [path.with_name(f"{path.stem}-{place + 1}{path.suffix}") for place in range(len(inputs.prompt.texts))]
+    paths = [path_of_text(path, place) for place in range(len(inputs.prompt.texts))]
     complain(f"The weights of {len(paths):,} texts are written to {paths[0]} to {paths[-1].name}.")
     return paths
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import singledispatch
+from pathlib import PurePath
 
 from explorer.session.defaults import END, default_selection, followed_query, goes_on, last_token, off_padding
 from explorer.session.example_rules import changed_everywhere, unfit_words, untouched_examples, with_its_place
@@ -293,7 +294,9 @@ def _(result: QualityView, state: State) -> State:
 
 @_arrive.register
 def _(result: Exported, state: State) -> State:
-    sentence = f"The weights are written: {result.request.path} ({in_bytes(result.size)})."
+    first, *others = result.paths or (result.request.path,)
+    where = first if not others else f"{first} to {PurePath(others[-1]).name}, a file a text"
+    sentence = f"The weights are written: {where} ({in_bytes(result.size)})."
     return replace(_without_progress(state, result), notice=Notice("info", sentence, lane=result.request.lane))
 
 

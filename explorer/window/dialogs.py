@@ -5,15 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QMessageBox, QWidget
 
 from explorer.session.intents import AddTexts, OpenCheckpoint, SetPicture, Show
 from explorer.session.session import Session
 from explorer.session.state import Notice
 from explorer.widgets import asking
-from explorer.widgets.save_dialog import Kind, ask_where_to_save
+from explorer.widgets.in_front import answer_of
+from explorer.widgets.save_dialog import Kind, ask_where_to_save, may_replace
 from models.files.text_lines import read_lines
-from models.files.weights_path import weights_path
+from models.files.weights_path import path_of_text, weights_path
+from models.protocol.batch import Batch
 from models.protocol.errors import ExplorerError
 from models.protocol.export import ExportRequest
 
@@ -79,13 +81,35 @@ class FileDialogs:
         if ran is None:
             return
         title, words = "Save all attention weights", self.session.state.document.view.words
+        batch = ran.inputs.prompt if isinstance(ran.inputs.prompt, Batch) else None
+        count = 1 if batch is None else len(batch.texts)
+        every = False if batch is None or count == 1 else self._wants_every_text(title, batch.shown, count)
+        if every is None:
+            return
         try:
             path = ask_where_to_save(self._window, title, "attention.npz", WEIGHTS, _weights_path)
         except ExplorerError as error:
             self.session.dispatch(Show(Notice("error", str(error))))
             return
         if path is not None:
-            self.session.request(ExportRequest(run=ran.run, path=str(path), words=words))
+            there = [each for each in (path_of_text(path, i) for i in range(count)) if every and each.exists()]
+            if there and not may_replace(self._window, title, there[0]):
+                return
+            self.session.request(ExportRequest(run=ran.run, path=str(path), words=words, every_text=every))
+
+    def _wants_every_text(self, title: str, shown: int, count: int) -> bool | None:
+        """Of several texts that ran together, whether all are to be saved or the one shown; None for neither."""
+        box = QMessageBox(QMessageBox.Icon.Question, title, f"{count} texts ran together.", parent=self._window)
+        box.setInformativeText(
+            "Each text's weights are a file of their own, name-1 and so on, which says which of its tokens are padding."
+        )
+        every = box.addButton(f"All {count} texts", QMessageBox.ButtonRole.AcceptRole)
+        one = box.addButton(f"Text {shown + 1} alone", QMessageBox.ButtonRole.AcceptRole)
+        box.setEscapeButton(box.addButton(QMessageBox.StandardButton.Cancel))
+        box.setDefaultButton(every)
+        answer_of(box)
+        chosen = box.clickedButton()
+        return True if chosen is every else False if chosen is one else None
 
 
 def _weights_path(typed: Path, kind: Kind) -> Path:

@@ -37,6 +37,10 @@ class HeadTiles:
         self._known = np.zeros(x.queries, bool)
 
     @property
+    def queries(self) -> int:
+        return self._x.queries
+
+    @property
     def nbytes(self) -> int:
         return self._peak.nbytes + self._total.nbytes
 
@@ -78,6 +82,19 @@ class HeadTiles:
                 top, left = (start - rows.start) // cell, (first - keys.start) // cell
                 image[top : top + picture.shape[0], left : left + picture.shape[1]] = picture
         array: np.ndarray = image.cpu().numpy()
+        return array
+
+    def sinks(self, rows: slice) -> np.ndarray | None:
+        """What the sink takes of some rows, (rows,) float32; NaN of one whose weights were not asked for yet.
+
+        None where there are no sinks.
+        """
+        x = self._x
+        if x.sinks is None:
+            return None
+        shares = torch.exp(x.sinks[self._head].float() - self._peak[rows]) / self._total[rows]
+        array: np.ndarray = shares.cpu().numpy()
+        array[~self._known[rows]] = np.nan
         return array
 
     def _squares(self, rows: slice, keys: slice, cell: int, how: Pooling, reach: slice, scale_rows: bool) -> Tensor:

@@ -192,6 +192,11 @@ def refusal(family: str, architecture: str, config: Any) -> str:
             f"{architecture} is a classifier of a family of encoders and decoders, and this version opens classifiers "
             "of one stack. Open a model of one stack, or one that writes."
         )
+    if family == "seq2seq" and _writes_another_vocabulary(config):
+        return (
+            f"this {name} writes in a vocabulary of its own, apart from the one that it reads, and one tokenizer is "
+            "asked here for both, which would label its words wrongly. Open a model of one vocabulary."
+        )
     if any(stack.heads < 1 for stack in stacks_of(config, family)):
         return f"config.json names no attention heads, and {name} may have none. Open a transformer."
     apart = _no_one_grid(config) if family == "vision" else ""
@@ -274,6 +279,14 @@ def _is_causal(config: Any) -> bool:
 def _reads_both_ways(config: Any) -> bool:
     """Whether it is an XLNet: its tokens attend to all others, and what says words are queries beside them."""
     return getattr(config.get_text_config(), "attn_type", "") == "bi"
+
+
+def _writes_another_vocabulary(config: Any) -> bool:
+    """Whether encoder and decoder have embeddings of different tokens (Marian's separate_vocabs, FSMT)."""
+    pairs = (("vocab_size", "decoder_vocab_size"), ("src_vocab_size", "tgt_vocab_size"))
+    sizes = [(getattr(config, read, None), getattr(config, written, None)) for read, written in pairs]
+    apart = any(read and written and read != written for read, written in sizes)
+    return apart or getattr(config, "share_encoder_decoder_embeddings", True) is False
 
 
 def _says_words(architecture: str, config: Any) -> bool:

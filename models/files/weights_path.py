@@ -10,6 +10,11 @@ _MEANT = {".npz": (".npz", ".np", ".npy", ".nzp", ".zip"), ".safetensors": (".sa
 _OTHERS = frozenset({".csv", ".tsv", ".json", ".txt", ".pt", ".pth", ".bin", ".pkl", ".png", ".h5", ".hdf5", ".mat"})
 
 
+def path_of_text(path: Path, place: int) -> Path:
+    """Where the weights of the text at `place` of several, from 0, go: out-1.npz of out.npz."""
+    return path.with_name(f"{path.stem}-{place + 1}{path.suffix}")
+
+
 def weights_path(path: str | Path) -> Path:
     """`path` with the ending of what can be written: out.np is out.npz, and out is too.
 

@@ -200,11 +200,17 @@ class Model:
             inputs["token_type_ids"] = torch.tensor([[*segment_ids]], device=self.device)
         if not self.seq2seq:
             return Encoded(inputs, tokens)
-        written = self._tokenize_target(target) if target else ()
+        written = self._tokenize_target(target) if target else self._start_of_target(target)
         self._check_known(written)
         start = Token(self.start_id, self.piece(self.start_id), "", 0, 0, special=True, label="⟨start⟩")
         inputs["decoder_input_ids"] = torch.tensor([[self.start_id, *(t.id for t in written)]], device=self.device)
         return Encoded(inputs, (start, *written), tokens)
+
+    def _start_of_target(self, target: str | list[int] | None) -> tuple[Token, ...]:
+        """What a target begins with where nothing was typed of it yet; nothing where none is typed."""
+        if target != "":
+            return ()
+        return self._labelled([self._token(id_, added=True) for id_ in self._reader.start_of_targets])
 
     def _check_known(self, tokens: Sequence[Token]) -> None:
         known = self.info.vocabulary

@@ -113,3 +113,4 @@ class TilesView(Result):
 
     request: TilesRequest
     tiles: tuple[tuple[Tile, np.ndarray], ...]  # (down, across) float32; NaN where a whole square is masked
+    sinks: tuple[np.ndarray | None, ...]  # (rows,) float32 of each tile of single weights: what the sink takes

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from transformers import PreTrainedTokenizerBase
+
 from models.files.weight_files import summary
 from models.protocol.chat import Pair
 from models.protocol.errors import InputError
@@ -47,7 +49,9 @@ class TextReader:
         self._tokenizer, self._name, self._prefix, self._piece = tokenizer, name, prefix, piece
 
     def read(self, text: str, special: bool) -> Reading:
-        """One text, with the tokens that the tokenizer adds to it if `special`.
+        """One text, with the tokens that the tokenizer adds to it if `special`; else one that a decoder is made to say.
+
+        Such a target begins as the tokenizer's own call with `text_target` does, and has no end.
 
         Raises:
             InputError: the tokenizer fails.
@@ -56,15 +60,10 @@ class TextReader:
         safe = _SURROGATES.sub("\ufffd", text)
         try:
             with panics_raised():
-                encoding = self._tokenizer(
-                    safe,
-                    return_offsets_mapping=True,
-                    return_special_tokens_mask=True,
-                    add_special_tokens=special,
-                    verbose=False,
-                )
+                encoding = self._called(safe, special)
                 written = self._prefix if special else ""
                 prefix = self._tokenizer(written, add_special_tokens=False)["input_ids"] if written else []
+                start = [] if special else self.start_of_targets
         except InputError:
             raise  # in its own words
         except Exception as cause:  # whatever a tokenizer runs into: no [UNK] where it needs one, say
@@ -75,14 +74,42 @@ class TextReader:
             bool(mask) and start == end
             for mask, (start, end) in zip(encoding["special_tokens_mask"], spans, strict=True)
         ]
+        if ids[: len(start)] == start:
+            start = []  # it was typed
+        before = [*prefix, *start]
         return Reading(
-            ids=[*prefix, *ids],
-            spans=[(0, 0)] * len(prefix) + spans,
-            added=[False] * len(prefix) + added,
+            ids=[*before, *ids],
+            spans=[(0, 0)] * len(before) + spans,
+            added=[False] * len(prefix) + [True] * len(start) + added,
             all_placed=encoding.get("all_placed", True),
-            segment_ids=[*([0] * len(prefix)), *encoding.get("token_type_ids", ())],
-            words=[*[None] * len(prefix), *(_word_ids(encoding) if self._divides_words else [None] * len(ids))],
+            segment_ids=[*([0] * len(before)), *encoding.get("token_type_ids", ())],
+            words=[*[None] * len(before), *(_word_ids(encoding) if self._divides_words else [None] * len(ids))],
         )
+
+    def _called(self, text: str, special: bool) -> Any:
+        """The tokenizer's call with a text; without special tokens it is one that a decoder is made to say."""
+        options = {
+            "return_offsets_mapping": True,
+            "return_special_tokens_mask": True,
+            "add_special_tokens": special,
+            "verbose": False,
+        }
+        if special or not self._knows_targets:
+            return self._tokenizer(text, **options)
+        return self._tokenizer(text_target=text, **options)
+
+    @property
+    def _knows_targets(self) -> bool:
+        return isinstance(self._tokenizer, PreTrainedTokenizerBase)
+
+    @cached_property
+    def start_of_targets(self) -> list[int]:
+        """What the tokenizer itself puts before a target: BART's <s>, the language of mBART-50."""
+        if not self._knows_targets:
+            return []
+        said = self._tokenizer(text_target="a", return_special_tokens_mask=True, verbose=False)
+        count = next((i for i, is_added in enumerate(said["special_tokens_mask"]) if not is_added), 0)
+        return list(said["input_ids"][:count])
 
     def read_pair(self, pair: Pair) -> Reading:
         """Two texts as the tokenizer joins them; the characters that a token covers are of its own text.

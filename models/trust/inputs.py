@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from transformers import PreTrainedTokenizerBase
+
 from models.forward.model import Model
 from models.forward.trace import Trace
 from models.protocol.batch import Batch
@@ -37,7 +39,7 @@ def report_on_input(model: Model, given: Any, trace: Trace) -> InputReport | Non
         segments = zip(trace.origin.segment_ids, read, strict=False)
         ours["token_type_ids"] = [segment for segment, token in segments if not token.padding]
     wanted, call = _own_call(model, given)
-    found = first_difference(model, ours, wanted)
+    found = first_difference(model, ours, wanted) or _difference_of_target(model, trace)
     if found:
         return InputReport(f"{found} {call} was asked again.", equal=False)
     twice = _starts_twice(model, wanted["input_ids"])
@@ -71,6 +73,33 @@ def first_difference(model: Model, ours: Mapping[str, Sequence[int]], wanted: Ma
             f"{theirs[place]} ({model.piece(theirs[place])})."
         )
     return ""
+
+
+def _difference_of_target(model: Model, trace: Trace) -> str:
+    """Where the ids of a typed target part from the tokenizer's own, as a sentence; "" where they do not.
+
+    It is made to be said up to its end, so that the end, which the tokenizer puts there, is left out.
+    """
+    target = None if trace.origin is None else trace.origin.target
+    if not target or not isinstance(model.tokenizer, PreTrainedTokenizerBase):
+        return ""
+    ours = [token.id for token in trace.tokens if not token.padding][1:]
+    safe = _SURROGATES.sub("\ufffd", target)
+    called = model.tokenizer(text_target=safe, return_special_tokens_mask=True)
+    ids, added = called["input_ids"], called["special_tokens_mask"]
+    if ids[: len(ours)] == ours and all(added[len(ours) :]):
+        return ""
+    start = next((i for i, is_added in enumerate(added) if not is_added), 0)
+    typed = model.tokenizer(text_target=safe, add_special_tokens=False)["input_ids"]
+    if start and typed == ours and ours[:start] == ids[:start]:
+        return ""  # its start was typed, and stands there once
+    place = next((i for i, (a, b) in enumerate(zip(ours, ids, strict=False)) if a != b), None)
+    if place is None:
+        return f"Of the target {len(ours):,} tokens were run, and its tokenizer makes {len(ids):,} of it, with its end."
+    return (
+        f"Token {place + 1} of the target was run as {ours[place]} ({model.piece(ours[place])}); its tokenizer makes "
+        f"it {ids[place]} ({model.piece(ids[place])})."
+    )
 
 
 def _own_call(model: Model, given: str | Chat | Pair) -> tuple[dict[str, list[int]], str]:

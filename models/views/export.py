@@ -13,7 +13,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import numpy as np
 
 from models.attention.words import merged_weights
-from models.files.weights_path import weights_path
+from models.files.weights_path import path_of_text, weights_path
 from models.files.whole_files import not_written, replacing
 from models.forward.context import Context
 from models.forward.trace import Trace
@@ -34,8 +34,16 @@ def answer(request: ExportRequest, context: Context) -> Exported:
 
     run = context.run(request.run)
     report(0.0)
-    size = save_weights(run.trace, request.path, context.should_stop, report, words=request.words)
-    return Exported(request=request, size=size)
+    path, traces = weights_path(request.path), run.traces if request.every_text else (run.trace,)
+    paths = [path_of_text(path, place) for place in range(len(traces))] if request.every_text else [path]
+    size = 0
+    for place, (trace, each) in enumerate(zip(traces, paths, strict=True)):
+
+        def report_all(fraction: float, before: int = place) -> None:
+            report((before + fraction) / len(traces))
+
+        size += save_weights(trace, each, context.should_stop, report_all, words=request.words)
+    return Exported(request=request, size=size, paths=tuple(str(each) for each in paths))
 
 
 def save_weights(

@@ -32,10 +32,13 @@ def answer(request: TilesRequest, context: Context) -> TilesView:
     run = context.run(request.run)
     head = run.kept.once(Maps, lambda: Maps(run)).of(request.site, request.head)
     found: list[tuple[Tile, np.ndarray]] = []
+    sinks: list[np.ndarray | None] = []
     left = run.work_per_answer
     for tile in request.tiles:
         left -= head.work(tile)
         if found and left < 0:
             break
         found.append((tile, read_only(head.tile(tile, request.pooling, context.should_stop, request.scale_rows))))
-    return TilesView(request=request, tiles=tuple(found))
+        taken = head.sinks(tile.rows(head.queries)) if tile.level == 0 else None
+        sinks.append(None if taken is None else read_only(taken))
+    return TilesView(request=request, tiles=tuple(found), sinks=tuple(sinks))

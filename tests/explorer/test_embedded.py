@@ -15,8 +15,11 @@ from explorer import embedded
 from explorer.compute.collector import GarbageCollector
 from explorer.session.intents import OpenCheckpoint
 from explorer.session.results import Results
+from explorer.session.text_limits import MOST_CHARACTERS
 from explorer.window.window import MainWindow
-from models.protocol.errors import CheckpointError
+from models.protocol.batch import MOST_TEXTS, Batch
+from models.protocol.chat import Pair
+from models.protocol.errors import CheckpointError, InputError
 from models.protocol.head import HeadView
 from tests.explorer.real_window import destroy, look_put_back
 from tests.models.own_modules import CHARACTERS, HEADS, Blind, Writer
@@ -93,6 +96,39 @@ def test_a_checkpoint_by_name(qtbot, home, closing):
     assert loaded.info.reference == "dates-luong"
     assert window.session.state.document.text == loaded.info.example
     window.close()
+
+
+def test_several_texts_and_a_pair(qtbot, home, closing):
+    window = explorer.open("story-gpt", text=["Tom went", "A cat sat"])
+    closing.append(window)
+    results = settle(qtbot, window, borrowed=False)
+    assert results.ran is not None
+    assert results.ran.inputs.prompt == Batch(("Tom went", "A cat sat"))
+    window.close()
+    pairs = explorer.open("story-next", text=("Tom fell.", "He cried."))
+    closing.append(pairs)
+    ran = settle(qtbot, pairs, borrowed=False).ran
+    assert ran is not None
+    assert ran.inputs.prompt == Pair("Tom fell.", "He cried.")
+    pairs.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a" * (MOST_CHARACTERS + 1), r"Its text has 200,001 characters, and the window takes 200,000\. Give it a"),
+        (["Tom", "a" * (MOST_CHARACTERS + 1)], "Text 1 beside it has 200,001"),
+        (("Tom", "a" * (MOST_CHARACTERS + 1)), "Its second text has 200,001"),
+        (["Tom"] * (MOST_TEXTS + 1), "256 are run at once at most"),
+        ([], "no texts to run"),
+        ([1, 2], "not with a list"),
+        (b"Tom", "not with a bytes"),
+    ],
+)
+def test_a_text_that_the_window_does_not_take(qtbot, home, text, words):
+    with pytest.raises(InputError, match=words):
+        explorer.open("story-gpt", text=text)
+    assert not embedded._windows
 
 
 def test_what_can_not_be_shown_opens_no_window(qtbot, home):

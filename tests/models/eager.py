@@ -37,6 +37,12 @@ def attentions(out: Any, model: Model) -> dict[SiteRef, np.ndarray]:
     }
 
 
+def logits_of(out: Any) -> torch.Tensor:
+    """transformers' logits of words, or of a classifier: of a discriminator (batch, tokens, 1)."""
+    logits: torch.Tensor = out.prediction_logits if hasattr(out, "prediction_logits") else out.logits
+    return logits[..., None] if type(out).__name__ == "ElectraForPreTrainingOutput" else logits
+
+
 def hidden_states(out: Any, model: Model) -> dict[str, tuple[torch.Tensor, ...]]:
     """transformers' embedding and the stream after each block, (tokens, width), by stack."""
     if model.seq2seq:
@@ -67,6 +73,6 @@ def assert_same_as_eager(model: Model, text: str, tolerance: float = 1e-6) -> Tr
             torch.testing.assert_close(ours_state, state, atol=1e-4, rtol=1e-5)
     if trace.output_logits is not None:
         # what a classifier says of a text stands at every token
-        theirs_logits = np.broadcast_to(out.logits[0].numpy(), trace.logits.shape)
+        theirs_logits = np.broadcast_to(logits_of(out)[0].numpy(), trace.logits.shape)
         np.testing.assert_allclose(trace.logits, theirs_logits, atol=1e-5, rtol=1e-5)
     return trace

@@ -24,6 +24,7 @@ from explorer.panels.head_atlas.atlas_layout import GAP, MEAN_GAP, SMALLEST, Atl
 from explorer.panels.head_atlas.atlas_paint import EDGE, LABEL_GAP, AtlasPainter, draw_sheet
 from explorer.widgets import cell_image
 from explorer.widgets.themed import ThemedWidget
+from explorer.widgets.veil import Share
 
 _NOWHERE = (-1, -1)
 _ARROWS = {
@@ -59,6 +60,7 @@ class HeadAtlas(ThemedWidget):
         self._selection = _NOWHERE
         self._hover = _NOWHERE
         self._picture: QImage | None = None
+        self._faded: tuple[tuple[Share, ...], tuple[Share, ...]] = ((), ())  # rows and columns that fill up a text
         self._layout = AtlasLayout.fit(1, 1, False, 0, 0, 0, 0)
 
     # what to show
@@ -93,6 +95,12 @@ class HeadAtlas(ThemedWidget):
         self._mean_values = images
         self._means = None if images is None else cell_image.encode(images, 0.0, self._high)
         self._lay_out()
+
+    def set_faded(self, rows: tuple[Share, ...], columns: tuple[Share, ...]) -> None:
+        """Draw these rows and columns of every thumbnail faint: they fill up a text, and say nothing of it."""
+        if (rows, columns) != self._faded:
+            self._faded = (rows, columns)
+            self.update()
 
     def set_badges(self, badges: Mapping[tuple[int, int], str]) -> None:
         """Name some heads, by (row, column)."""
@@ -210,6 +218,7 @@ class HeadAtlas(ThemedWidget):
             artist = AtlasPainter(self._theme, self.font(), self.bold_font(), self._layout, self._visible_part())
             artist.draw_tiles(painter, QRectF(event.rect()))
             painter.drawImage(QPointF(self._layout.left, self._layout.top), self._picture)
+            artist.draw_faded(painter, *self._faded)
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             if self._hover not in (_NOWHERE, self._selection):
                 artist.draw_hover_frame(painter, *self._hover)

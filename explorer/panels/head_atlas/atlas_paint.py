@@ -13,6 +13,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QImage, QPainter, QPen
 from explorer.panels.head_atlas.atlas_layout import GAP, AtlasLayout
 from explorer.theme import Theme
 from explorer.widgets import cell_image
+from explorer.widgets.veil import Share, draw_veil
 
 EDGE = 5.0  # around everything: room for the selection's glow
 LABEL_GAP = 8.0  # between the row labels and the thumbnails
@@ -67,6 +68,14 @@ class AtlasPainter:
             for column in range(self.layout.across):
                 if self.layout.rect(row, column).intersects(exposed):
                     painter.fillRect(self.layout.rect(row, column), QColor(self.theme.surface_alt))
+
+    def draw_faded(self, painter: QPainter, rows: Sequence[Share], columns: Sequence[Share]) -> None:
+        """Lay the ground's colour over some rows and columns of every thumbnail."""
+        if not (rows or columns):
+            return
+        for row in range(self.layout.rows):
+            for column in range(self.layout.across):
+                draw_veil(painter, self.theme, self.layout.rect(row, column), rows, columns)
 
     def draw_hover_frame(self, painter: QPainter, row: int, column: int) -> None:
         painter.setBrush(Qt.BrushStyle.NoBrush)

@@ -11,13 +11,14 @@ from explorer.panels.about import About
 from explorer.panels.base import Panel
 from explorer.panels.head_atlas.about import about
 from explorer.panels.head_atlas.atlas import HeadAtlas
-from explorer.panels.selected_head import NO_HEADS
+from explorer.panels.selected_head import NO_HEADS, padding_of
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import SelectHead
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.widgets.card import Card
 from explorer.widgets.segments import Segments
+from explorer.widgets.veil import shares
 from models.protocol.atlas import THUMBNAIL, AtlasRequest, AtlasView
 from models.protocol.request import Request
 from models.protocol.values import Site
@@ -134,6 +135,10 @@ class HeadAtlasPanel(Panel):
         highest = 1.0 if np.isnan(images).all() else float(np.nanmax(images))
         self.atlas.set_images(images, rows, columns, highest if highest > 0 else 1.0)
         self.atlas.set_mean_column(mean if state.document.view.mean_column else None)
+        padding = padding_of(ran, self._sites[0]) if self._sites else ((), ())
+        self.atlas.set_faded(
+            *(shares(part, side * view.cell) for part, side in zip(padding, images.shape[2:], strict=True))
+        )
         # what changes comes first: the card may have room for little
         coming = "" if view.done == 1 else f"{view.done:.0%} drawn · "
         pooled = "" if view.cell == 1 else f"{_POOLED[view.request.pooling]} of {view.cell} × {view.cell} a pixel · "

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from explorer.colour_maps import ColourTable, sequential
 from explorer.widgets import cell_image
 from explorer.widgets.themed import ThemedWidget
+from explorer.widgets.veil import Share, draw_veil
 
 _SIDE = 84
 _STEP = 0.5  # of the frame, that an arrow key moves it
@@ -39,6 +40,7 @@ class MiniMap(ThemedWidget):
         self._table = sequential()
         self._part = QRectF(0, 0, 1, 1)
         self._codes: cell_image.Codes | None = None  # at the widget's size
+        self._faded: tuple[tuple[Share, ...], tuple[Share, ...]] = ((), ())  # rows and columns that fill up a text
         self._grip: QPointF | None = None  # from the pointer to the frame's middle, while it is held
 
     def set_picture(self, picture: NDArray[np.float32] | None, high: float, table: ColourTable) -> None:
@@ -53,6 +55,12 @@ class MiniMap(ThemedWidget):
         """The visible part of the map, in shares of its width and height."""
         if part != self._part:
             self._part = QRectF(part)
+            self.update()
+
+    def set_faded(self, rows: tuple[Share, ...], columns: tuple[Share, ...]) -> None:
+        """Draw these rows and columns faint: they fill up a text."""
+        if (rows, columns) != self._faded:
+            self._faded = (rows, columns)
             self.update()
 
     def frame(self) -> QRectF:
@@ -93,6 +101,7 @@ class MiniMap(ThemedWidget):
             image = cell_image.to_image(self._codes, cell_image.colours(self._table, 0.0, self._high))
             image.setDevicePixelRatio(ratio)
             painter.drawImage(area.topLeft(), image)
+            draw_veil(painter, self._theme, area, *self._faded)
         painter.setPen(QPen(QColor(self._theme.border), 1))
         painter.drawRect(area.adjusted(-0.5, -0.5, 0.5, 0.5))
         for colour, width in ((self._theme.surface, 4.0), (self._theme.query, 2.0)):

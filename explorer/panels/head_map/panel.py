@@ -46,11 +46,12 @@ from explorer.widgets.heat_map.bands import Bands
 from explorer.widgets.heat_map.heat_map import HeatMap
 from explorer.widgets.number_text import value_text
 from explorer.widgets.token_text import in_lines
+from explorer.widgets.veil import shares
 from models.protocol.atlas import AtlasView
 from models.protocol.head import HeadView, TilesRequest, TilesView
 from models.protocol.request import Request
 from models.protocol.running import Ran
-from models.protocol.values import LARGEST_WHOLE, Pooling, Site, SiteRef, Tile, top_level
+from models.protocol.values import LARGEST_WHOLE, TILE, Pooling, Site, SiteRef, Tile, top_level
 from models.protocol.words import MERGED
 from models.protocol.words import site_words as words_of_site
 
@@ -144,6 +145,7 @@ class HeadMapPanel(Panel):
         self._bands = Bands()  # of what is shown
         self._padding: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())  # queries and keys that fill up a text
         self._sinks: np.ndarray | None = None  # (queries,) what the sink takes of each row
+        self._row_sinks: dict[tuple[int, SiteRef, int], dict[int, float]] = {}  # of a long text, by run, site and head
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -217,6 +219,8 @@ class HeadMapPanel(Panel):
         self.map.set_bands(self._bands)
         self._padding = padding_of(state.ran, state.site)
         self.map.set_faded(*(self._padding if self._cells is None else self._cells.words_of(*self._padding)))
+        shape = (rows, columns) if self.map.is_tiled else (0, 0)
+        self.tools.overview.set_faded(*(shares(part, count) for part, count in zip(self._padding, shape, strict=True)))
         self.map.show_block(cells_of(self._bands, block, rows, columns))
         self.blocks.show_blocks(self._bands, block)
         self._fit_controls()
@@ -279,8 +283,20 @@ class HeadMapPanel(Panel):
         if view is None or view is self._taken:
             return
         self._taken = view
-        for tile, values in view.tiles:
-            self.map.add_tile(_of(view.request), tile, values)
+        name = _of(view.request)
+        for (tile, values), sinks in zip(view.tiles, view.sinks, strict=True):
+            self.map.add_tile(name, tile, values)
+            if sinks is not None:
+                self._keep_sinks(name, tile, sinks)
+
+    def _keep_sinks(self, name: MapName, tile: Tile, sinks: np.ndarray) -> None:
+        """What the sinks take of the rows of a tile, as far as it is known."""
+        head = (name.run, name.site, name.head)
+        self._row_sinks = {kept: rows for kept, rows in self._row_sinks.items() if kept[0] == name.run}
+        kept = self._row_sinks.setdefault(head, {})
+        for row, share in enumerate(sinks.tolist(), start=tile.row * TILE):
+            if not np.isnan(share):
+                kept[row] = share
 
     def _wanted_tiles(self, state: State) -> TilesRequest | None:
         name, site = _name_of(state), state.site
@@ -385,9 +401,15 @@ class HeadMapPanel(Panel):
         place = resting_place(self.session.state, query) if not self.map.value_name else None
         if place is not None and key == place.key:
             note += place.note
+        share = self._sink_of(query)
+        return note if share is None else f"{note}, beside a sink of {value_text(share)}"
+
+    def _sink_of(self, query: int) -> float | None:
+        """What the sink takes of a row; None without one, and where a long text's row has not been looked at."""
         if self._sinks is not None:
-            note += f", beside a sink of {value_text(float(self._sinks[query]))}"
-        return note
+            return float(self._sinks[query])
+        name = self._map_name
+        return None if name is None else self._row_sinks.get((name.run, name.site, name.head), {}).get(query)
 
     def _more_of_key(self, key: int) -> str:
         """Why a head rests on the first token, where the selected row does."""

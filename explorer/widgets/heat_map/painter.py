@@ -12,6 +12,7 @@ from PySide6.QtGui import QColor, QFontMetricsF, QImage, QPainter, QPainterPath,
 from explorer.theme import Theme
 from explorer.widgets.heat_map.frame import GAP, Frame
 from explorer.widgets.heat_map.view import Axis, MapView
+from explorer.widgets.veil import VEIL, runs
 
 QUERY_TITLE = "query (looks)"
 KEY_TITLE = "key (is looked at)"
@@ -19,7 +20,6 @@ KEY_TITLE = "key (is looked at)"
 _HATCH_STEP = 11.0
 _SMALLEST_FRAME = 7.0  # a frame about a cell of a pixel or two must still be found
 _NARROWEST_BAND = 5.0  # pixels between the two lines of the crosshair
-_VEIL = 0.62  # how much of the ground lies over what is faded
 _CENTRE = Qt.AlignmentFlag.AlignCenter
 
 
@@ -67,12 +67,12 @@ class MapPainter:
     def draw_faded(self, painter: QPainter, rows: Sequence[int], columns: Sequence[int]) -> None:
         """Lay the ground's colour over whole rows and columns."""
         area, veil = self.map_rect, QColor(self.theme.surface)
-        veil.setAlphaF(_VEIL)
+        veil.setAlphaF(VEIL)
         covered = QPainterPath()
         covered.setFillRule(Qt.FillRule.WindingFill)  # where a row and a column cross they are no paler
-        for first, last in _runs(rows):
+        for first, last in runs(rows):
             covered.addRect(self.cell(first, 0).united(self.cell(last, self.view.columns.count - 1)))
-        for first, last in _runs(columns):
+        for first, last in runs(columns):
             covered.addRect(self.cell(0, first).united(self.cell(self.view.rows.count - 1, last)))
         painter.save()
         painter.setClipRect(area)
@@ -140,13 +140,6 @@ class MapPainter:
             half = math.floor(axis.size * self.ratio / 2) / self.ratio
             return [self._snapped(axis, cell) + half + 0.5 / self.ratio]
         return [self._snapped(axis, cell) - 0.5, self._snapped(axis, cell + 1) + 0.5]
-
-
-def _runs(places: Sequence[int]) -> list[tuple[int, int]]:
-    """First and last of each run of neighbours; `places` rise."""
-    firsts = [place for i, place in enumerate(places) if i == 0 or places[i - 1] != place - 1]
-    lasts = [place for i, place in enumerate(places) if i == len(places) - 1 or places[i + 1] != place + 1]
-    return list(zip(firsts, lasts, strict=True))
 
 
 def _draw_crosshair_line(painter: QPainter, line: QLineF) -> None:

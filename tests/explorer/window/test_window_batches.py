@@ -7,16 +7,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QMessageBox
 
 from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.session.intents import OpenCheckpoint, RestoreDocument, SetChat, Show
+from explorer.session.intents import AddTexts, OpenCheckpoint, RestoreDocument, SetChat, Show
 from explorer.session.state import Document
 from explorer.widgets import asking
+from explorer.window import dialogs
 from explorer.window.window import MainWindow
-from models import open_checkpoint, run
+from models import load_weights, open_checkpoint, run
 from models.protocol.atlas import AtlasView
 from models.protocol.batch import Batch
 from models.protocol.head import HeadView
@@ -201,6 +203,81 @@ def test_models_of_one_input_offer_no_further_text(window: MainWindow) -> None:
     wait_until(lambda: window.session.state.loading is None)
     settle(window)
     window.session.dispatch(SetChat(False))
+
+
+@pytest.mark.parametrize("answer", ["All 3 texts", "Text 2 alone"])
+def test_saving_the_weights_asks_of_which_texts(window: MainWindow, tmp_path: Path, answer: str) -> None:
+    window.session.dispatch(AddTexts(TEXTS[1:]))
+    settle(window)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(asking, "file_to_save", lambda *_: (str(tmp_path / "w.npz"), ""))
+        asked = pressing(answer)
+        window.menus["weights"].trigger()
+    assert asked == ["3 texts ran together."]
+    wait_until(lambda: "The weights are written" in window.notice_bar.text)
+    settle(window)
+    traces = run(open_checkpoint("story-gpt"), list(TEXTS))
+    if answer == "Text 2 alone":
+        files = {tmp_path / "w.npz": traces[1]}
+        assert str(tmp_path / "w.npz") in window.notice_bar.text
+    else:
+        files = {tmp_path / f"w-{place}.npz": trace for place, trace in enumerate(traces, start=1)}
+        assert f"{tmp_path / 'w-1.npz'} to w-3.npz, a file a text" in window.notice_bar.text
+    assert {path for path in tmp_path.iterdir() if path.is_file()} == set(files)
+    for path, trace in files.items():
+        saved = load_weights(path)
+        assert saved.tokens == trace.tokens
+        assert [token.padding for token in saved.tokens].count(True) == sum(token.padding for token in trace.tokens)
+        np.testing.assert_array_equal(saved.weights("decoder", 3)[5], trace.weights(("decoder", 3), 5))
+
+
+def test_a_file_that_is_there_is_asked_about_before_all_texts_are_saved(window: MainWindow, tmp_path: Path) -> None:
+    window.session.dispatch(AddTexts(TEXTS[1:]))
+    settle(window)
+    (tmp_path / "w-2.npz").write_bytes(b"older")
+    replacing: list[str] = []
+
+    def keep(_parent: object, _title: str, path: Path) -> bool:
+        replacing.append(path.name)
+        return False
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dialogs, "may_replace", keep)
+        patch.setattr(asking, "file_to_save", lambda *_: (str(tmp_path / "w.npz"), ""))
+        pressing("All 3 texts")
+        window.menus["weights"].trigger()
+    settle(window)
+    assert replacing == ["w-2.npz"]
+    assert (tmp_path / "w-2.npz").read_bytes() == b"older"
+    assert not (tmp_path / "w-1.npz").exists()
+
+
+def test_who_leaves_the_question_saves_nothing(window: MainWindow, tmp_path: Path) -> None:
+    window.session.dispatch(AddTexts(TEXTS[1:]))
+    settle(window)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(asking, "file_to_save", lambda *_: (str(tmp_path / "w.npz"), ""))
+        pressing("Cancel")
+        window.menus["weights"].trigger()
+    settle(window)
+    assert not list(tmp_path.glob("*.npz"))
+
+
+def pressing(answer: str) -> list[str]:
+    """Press a button of the question that is about to come; what it says is in the list once it was pressed."""
+    asked: list[str] = []
+
+    def press_it() -> None:
+        box = next((widget for widget in QApplication.topLevelWidgets() if isinstance(widget, QMessageBox)), None)
+        if box is None or not box.isVisible():
+            QTimer.singleShot(20, press_it)
+            return
+        asked.append(box.text())
+        button = next(button for button in box.buttons() if button.text().replace("&", "") == answer)
+        QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+
+    QTimer.singleShot(20, press_it)
+    return asked
 
 
 def _trigger(window: MainWindow, text: str) -> None:

@@ -10,7 +10,8 @@ from models.forward import current_run
 from models.protocol.atlas import AtlasRequest, AtlasView
 from models.protocol.head import HeadRequest, HeadView, RowRequest, RowView, TilesRequest, TilesView
 from models.protocol.values import Tile
-from tests.models.asking import SITE, ask, failure_of, forward
+from tests.models.asking import SITE, ask, failure_of, forward, opened
+from tests.models.tiny import TinyFolder
 
 TEXT = "Tom and Anna went to the park. Anna gave the ball to"
 
@@ -42,6 +43,29 @@ def test_tiles_are_those_of_the_whole_head(gpt: Engine) -> None:
         np.testing.assert_array_equal(np.isnan(values), whole.masked)
         expected = whole.weights / whole.weights.max(1, keepdims=True) if scale else whole.weights
         np.testing.assert_allclose(values[~whole.masked], expected[~whole.masked], atol=1e-6)
+
+
+def test_tiles_say_what_sinks_take_of_their_rows(tiny_folder: TinyFolder) -> None:
+    engine = opened(str(tiny_folder("gpt_oss")))
+    ran = forward(engine, TEXT, ticket=75)
+    site = ran.sites[1].ref
+    whole = ask(engine, HeadRequest(run=75, site=site, head=1))
+    assert isinstance(whole, HeadView)
+    assert whole.sinks is not None
+    view = ask(engine, TilesRequest(run=75, site=site, head=1, tiles=(Tile(0, 0, 0), Tile(1, 0, 0))))
+    assert isinstance(view, TilesView)
+    assert view.sinks[1] is None  # a square stands for several rows
+    assert view.sinks[0] is not None
+    np.testing.assert_allclose(view.sinks[0], whole.sinks, atol=1e-6)
+    ((_, values), _) = view.tiles
+    np.testing.assert_allclose(np.nansum(values, 1) + view.sinks[0], 1.0, atol=1e-6)
+
+
+def test_models_without_sinks_say_nothing_of_them(gpt: Engine) -> None:
+    forward(gpt, TEXT, ticket=76)
+    view = ask(gpt, TilesRequest(run=76, site=SITE, head=2, tiles=(Tile(0, 0, 0),)))
+    assert isinstance(view, TilesView)
+    assert view.sinks == (None,)
 
 
 def test_an_answer_holds_as_many_tiles_as_a_moment_allows(gpt: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ from models.trust.check import compare_with_eager
 from models.trust.inputs import report_on_input
 from models.views.comparison import loss
 from tests.models import tiny
+from tests.models.eager import logits_of
 from tests.models.forward.test_pairs import SEGMENTED, SEPARATED
 from tests.models.opening.test_families import ALL
 from tests.models.tiny import TinyFolder, TinyModel
@@ -41,7 +42,8 @@ def own_batch(model: Model, side: PaddingSide, texts: list[str] = TEXTS) -> dict
     inputs = {name: made[name] for name in ("input_ids", "attention_mask")}
     if model.seq2seq:
         start = model.config.decoder_start_token_id
-        rows = [[start, *ids] for ids in tokenizer(TARGETS, add_special_tokens=False)["input_ids"]]
+        # an end comes last, which is still to be written
+        rows = [[start, *ids[:-1]] for ids in tokenizer(text_target=TARGETS)["input_ids"]]
         longest = max(map(len, rows))
         for name, fill in (("decoder_input_ids", tokenizer.pad_token_id), ("decoder_attention_mask", 0)):
             parts = rows if fill or name == "decoder_input_ids" else [[1] * len(row) for row in rows]
@@ -104,7 +106,7 @@ def assert_as_eager(model: Model, traces: tuple[Trace, ...], inputs: dict[str, t
                 np.testing.assert_allclose(
                     trace.weights(site, head)[real], theirs[head, real].numpy(), atol=room, rtol=0
                 )
-        logits = getattr(out, "logits", None)
+        logits = logits_of(out) if trace.has_logits else None
         if trace.has_logits and logits is not None and logits.shape[1] == len(trace.tokens):
             real = [i for i, token in enumerate(trace.tokens) if not token.padding]
             np.testing.assert_allclose(trace.logits[real], logits[row, real].numpy(), atol=1e-5, rtol=1e-5)

@@ -191,3 +191,26 @@ def test_nothing_is_drawn_yet(panel, session):
     session.arrive(replace(atlas(done=0.01), images=np.full((8, 8, 4, 4), np.nan, np.float32)))
     assert panel.is_waiting()
     assert panel.atlas.selection == (5, 5)
+
+
+@pytest.mark.parametrize("side", ["right", "left"])
+def test_padding_is_faint_in_every_thumbnail(qtbot, side):
+    ran = answers.ran()  # of four tokens
+    padded = {2, 3} if side == "right" else {0, 1}
+    tokens = tuple(replace(token, padding=place in padded) for place, token in enumerate(ran.tokens))
+    plain = SilentSession(answers.after(State(), answers.loaded(), ran))
+    filled = SilentSession(answers.after(State(), answers.loaded(), replace(ran, tokens=tokens)))
+    pictures = []
+    for session in (plain, filled):
+        panel = shown(qtbot, HeadAtlasPanel, session)
+        session.arrive(atlas())
+        pictures.append((panel, rendered(panel.atlas)))
+    (panel, before), (_, after) = pictures
+    for row, head in ((0, 0), (3, 5), (7, 7)):
+        rect = panel.atlas.head_rect(row, head)
+        for query in range(4):
+            for key in range(4):
+                x = round(rect.left() + (key + 0.5) * rect.width() / 4)
+                y = round(rect.top() + (query + 0.5) * rect.height() / 4)
+                same = before.pixelColor(x, y) == after.pixelColor(x, y)
+                assert same == (query not in padded and key not in padded)

@@ -27,7 +27,7 @@ from models.protocol.head import (
     WordWeights,
 )
 from models.protocol.running import Ran
-from models.protocol.values import SiteRef, Tile
+from models.protocol.values import TILE, SiteRef, Tile
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 from tests.explorer.widgets.pictures import rendered
@@ -235,10 +235,7 @@ def tiles_view(request: TilesRequest, count: int | None = None, value: float = 0
         rows, columns = tile.rows(LONG), tile.columns(LONG)
         shape = (-(-(rows.stop - rows.start) // tile.cell), -(-(columns.stop - columns.start) // tile.cell))
         found.append((tile, np.full(shape, value, np.float32)))
-    return TilesView(
-        request=request,
-        tiles=tuple(found),
-    )
+    return TilesView(request=request, tiles=tuple(found), sinks=(None,) * len(found))
 
 
 def last_asked(session: SilentSession) -> TilesRequest:
@@ -255,6 +252,21 @@ def long_session() -> SilentSession:
 @pytest.fixture
 def long_panel(qtbot, long_session) -> HeadMapPanel:
     return shown(qtbot, HeadMapPanel, long_session)
+
+
+def test_a_long_text_s_readout_says_what_the_sink_takes(long_panel, long_session):
+    fill(long_panel, long_session)
+    assert "sink" not in long_panel._note_of(700, 3)
+    request = TilesRequest(run=1, site=SITE, head=long_session.state.selection.head, tiles=(Tile(0, 2, 0),))
+    shares = np.linspace(0.25, 0.75, TILE).astype(np.float32)
+    shares[1] = np.nan  # a row that no weight was asked of
+    long_session.arrive(replace(tiles_view(request), sinks=(shares,)))
+    assert long_panel._note_of(2 * TILE, 3) == ", beside a sink of 0.250"
+    assert long_panel._note_of(3 * TILE - 1, 3) == ", beside a sink of 0.750"
+    assert long_panel._note_of(2 * TILE + 1, 3) == ""
+    long_session.dispatch(SelectHead(SITE, 0 if long_session.state.selection.head else 1))
+    fill(long_panel, long_session)
+    assert long_panel._note_of(2 * TILE, 3) == ""  # of another head
 
 
 def fill(panel: HeadMapPanel, session: SilentSession) -> None:
