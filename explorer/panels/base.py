@@ -10,14 +10,14 @@ from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from typing import ClassVar, TypeVar
 
-from PySide6.QtCore import QEvent, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 
 from explorer.panels.about import About
 from explorer.panels.path import PathEnd, path_of
 from explorer.session.hover import Hover, Pointed
-from explorer.session.intents import Intent, SetView
+from explorer.session.intents import Intent, PutIntervention, SelectHead, SetView
 from explorer.session.kept import Value
 from explorer.session.session import Session
 from explorer.session.state import State
@@ -27,7 +27,8 @@ from explorer.widgets.card import Card
 from explorer.widgets.choices_kept import Choice, choice_of, choose_again, values_of
 from explorer.widgets.path_bar import PathBar
 from models.protocol.request import Request
-from models.protocol.values import CheckpointInfo
+from models.protocol.skip import Fill, Skip, head_skip
+from models.protocol.values import CheckpointInfo, SiteRef
 
 API_VERSION = 1
 """Of what `Panel` promises to those who write one. It rises when a panel written for the last one may not work."""
@@ -298,6 +299,34 @@ class Panel(QWidget):
         count = len(state.ran.inputs.interventions) if state.ran is not None else 0
         for card in self._cards:
             card.set_mark(f"edited × {count}" if count else "", EDITED)
+
+    def open_head_menu(self, site: SiteRef, head: int, where: QPoint) -> None:
+        """`head_menu` at `where` on the screen."""
+        menu = self.head_menu(site, head)
+        if menu is not None:
+            menu.popup(where)
+
+    def head_menu(self, site: SiteRef, head: int) -> QMenu | None:
+        """What can be done to a head: it is shown, taken out of the run, or held. None while no model is open."""
+        loaded = self.session.state.results.loaded
+        if loaded is None:
+            return None
+        on = [item.value for item in self.session.state.document.interventions if item.on]
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction("Show this head", lambda: self.dispatch(SelectHead(site, head)))
+        menu.addSeparator()
+        skip = head_skip(on, site, head, loaded.info.predicting_stack)
+        own = skip if skip is not None and skip.part == "head" else None
+        fills: tuple[tuple[str, Fill], ...] = (("Without this head", "zero"), ("Hold it at its mean", "mean"))
+        for label, fill in fills:
+            is_on = own is not None and own.fill == fill
+            value = Skip("head", site, head, fill, on=is_on)
+            action = menu.addAction(label, partial(self.dispatch, PutIntervention(value)))
+            action.setCheckable(True)
+            action.setChecked(is_on)
+            action.setEnabled(not loaded.info.textbook and not loaded.info.weights_only)
+        return menu
 
     def dispatch(self, intent: Intent) -> None:
         self.session.dispatch(intent)

@@ -27,6 +27,7 @@ _BUILT_IN = (  # name, title, class
     ("alignment", "Align", "alignment.panel:AlignmentPanel"),
     ("cell", "Cell", "cell.panel:CellPanel"),
     ("masks", "Masks", "mask_scale.panel:MaskScalePanel"),
+    ("effects", "Effects", "effects.panel:EffectsPanel"),
     ("positions", "Positions", "positions.panel:PositionsPanel"),
     ("lookup", "Lookup", "lookup.panel:LookupPanel"),
     ("variance", "Variance", "variance.panel:VariancePanel"),

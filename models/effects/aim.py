@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -13,7 +13,7 @@ from torch import Tensor
 from models.forward.classes import labels_of
 from models.forward.model import Model
 from models.forward.trace import Trace
-from models.protocol.effects import Aim, AimView, Measure
+from models.protocol.effects import Aim, AimView, Measure, Said
 from models.protocol.errors import InputError
 from models.protocol.values import Candidate
 from models.views.candidates import label_of, likeliest
@@ -49,8 +49,10 @@ def settle(model: Model, trace: Trace, aim: Aim) -> Settled:
             )
         return Settled("loss", position, None, None)
     logits = trace.logits_at([position])[0].float()  # (vocabulary,)
-    target = int(logits.argmax()) if aim.target is None else aim.target
-    against = aim.against
+    named, against = (
+        token_of(model, trace, said) if isinstance(said, str) else said for said in (aim.target, aim.against)
+    )
+    target = int(logits.argmax()) if named is None else named
     if aim.measure == "difference" and against is None:
         against = next(id_ for id_ in torch.topk(logits, min(2, len(logits))).indices.tolist() if id_ != target)
     for id_ in (target, against):
@@ -77,6 +79,17 @@ def view_of(model: Model, trace: Trace, aim: Settled) -> AimView:
         against_label=label_of(model, trace, aim.against),
         value=value_of(model, trace, aim),
         candidates=_candidates(model, trace, aim),
+    )
+
+
+def said(model: Model, trace: Trace, aim: Settled) -> Said:
+    """What a run says where `aim` is measured."""
+    best = next(iter(_candidates(model, trace, aim)), None)
+    return Said(
+        value=value_of(model, trace, aim),
+        best_label="" if best is None else best.label,
+        best_share=float("nan") if best is None else best.probability,
+        loss=None if loss_of_none(model, trace) else loss(model, trace),
     )
 
 
@@ -136,16 +149,13 @@ def token_of(model: Model, trace: Trace, words: str) -> int:
 
 
 def aimed(
-    model: Model,
-    trace: Trace,
     target: str | int | None,
     against: str | int | None,
     measure: Measure | None,
     position: int | None,
 ) -> Aim:
     """An `Aim` as a program says it: tokens by their words or ids; a difference where two are named."""
-    ids = [token_of(model, trace, said) if isinstance(said, str) else said for said in (target, against)]
     kind: Literal["logit", "difference", "loss"] = measure or ("logit" if against is None else "difference")
     if kind == "loss" and (target is not None or against is not None):
         raise InputError("A loss is of the whole text: it goes with no target.")
-    return replace(Aim(measure=kind, position=position), target=ids[0], against=ids[1])
+    return Aim(measure=kind, position=position, target=target, against=against)

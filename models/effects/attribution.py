@@ -65,7 +65,7 @@ def logit_attribution(
     """
     check_reachable(model)
     trace = run(model, text, target=written, interventions=interventions)
-    aim = aimed(model, trace, target, against, None, position)
+    aim = aimed(target, against, None, position)
     settled = settle(model, trace, aim)
     path, why = logit_path(model, trace, model.info.predicting_stack, settled.position, settled.target)
     if path is None:

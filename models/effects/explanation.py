@@ -59,7 +59,7 @@ def explanations(
         InputError: the model says nothing there, has two stacks, or takes no gradients in its number format.
     """
     trace = run(model, text, interventions=interventions)
-    aim = aimed(model, trace, target, against, None, position)
+    aim = aimed(target, against, None, position)
     copies = Copies.of(model, trace, text, None)
     return explained(ExplanationRequest(run=0, aim=aim), copies, settle(model, trace, aim))
 

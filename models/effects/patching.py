@@ -91,7 +91,7 @@ def patch(
         InputError: the texts are of different length and `align` does not say what to do, or as in `head_effects`.
     """
     traces = [run(model, one, target=written, interventions=interventions) for one in (text, other)]
-    aim = aimed(model, traces[0], target, against, measure, position)
+    aim = aimed(target, against, measure, position)
     request = PatchRequest(run=0, other=other, kind=kind, align=align, aim=aim)
     copies = [Copies.of(model, trace, one, written) for trace, one in zip(traces, (text, other), strict=True)]
     sweep = PatchSweep(request, *copies)

@@ -13,14 +13,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from models.effects.aim import Settled, aimed, loss_of_none, losses_of, of_logits, settle, view_of
+from models.effects.aim import Settled, aimed, loss_of_none, losses_of, of_logits, said, settle, view_of
 from models.effects.copies import LOGIT_BYTES, Copies, polled, without_heads
 from models.forward.context import Context
 from models.forward.model import Model
 from models.forward.run import run
 from models.forward.trace import Trace
 from models.protocol.arrays import read_only
-from models.protocol.effects import Aim, EffectsRequest, EffectsView, Measure, SiteEffects
+from models.protocol.effects import Aim, EffectsRequest, EffectsView, Measure, Said, SiteEffects
 from models.protocol.interventions import Intervention
 from models.protocol.values import SiteRef
 from models.protocol.work import Report, ShouldStop, never, silent
@@ -38,7 +38,9 @@ def answer(request: EffectsRequest, context: Context) -> EffectsView:
     if kept is None or not kept.answers(aim):
         kept = current.kept.put(HeadSweep(Copies.of_run(current), aim))
     kept.advance(context.should_stop, context.report)
-    return kept.view(request, aim)
+    untouched = current.untouched(context.should_stop) if current.trace.interventions else None
+    before = None if untouched is None else said(current.model, untouched, aim)
+    return kept.view(request, aim, before)
 
 
 def head_effects(
@@ -71,7 +73,7 @@ def head_effects(
         InputError: the model says nothing there, its heads cannot be reached, or a token is not one.
     """
     trace = run(model, text, target=written, interventions=interventions, should_stop=should_stop)
-    return effects_of(model, trace, text, written, aimed(model, trace, target, against, measure, position), should_stop)
+    return effects_of(model, trace, text, written, aimed(target, against, measure, position), should_stop)
 
 
 def effects_of(
@@ -100,6 +102,7 @@ class HeadSweep:
         self._values = np.full(len(self.units), np.nan)  # where not all logits are kept, those of the aim
         self._losses = np.full(len(self.units), np.nan)
         self._done = 0  # heads
+        self._now: tuple[Settled, Said] | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -127,16 +130,20 @@ class HeadSweep:
         self._compute(start, units, polled(should_stop, len(self._copies.model.blocks), told))
         self._done += len(units)
 
-    def view(self, request: EffectsRequest, aim: Settled) -> EffectsView:
+    def view(self, request: EffectsRequest, aim: Settled, before: Said | None = None) -> EffectsView:
         """What is computed so far; later work leaves it as it is."""
         model, trace = self._copies.model, self._copies.trace
         shown = view_of(model, trace, aim)
+        if self._now is None or self._now[0] != aim:
+            self._now = aim, said(model, trace, aim)
         effects = self._after(aim) - shown.value
         ends = np.cumsum([site.heads for site in trace.sites])
         parts = np.split(effects, ends[:-1])
         return EffectsView(
             request=request,
             aim=shown,
+            now=self._now[1],
+            before=before,
             sites=tuple(SiteEffects(s.ref, read_only(part)) for s, part in zip(trace.sites, parts, strict=True)),
             done=self._done / len(self.units),
         )

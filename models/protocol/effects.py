@@ -22,14 +22,14 @@ class Aim:
     Attributes:
         measure: see `Measure`. Of the loss no position and no token is needed.
         position: where the model says it; None for the last token that is no padding.
-        target: a vocabulary id, or a class; None for the likeliest.
+        target: a vocabulary id, a class, or the words of either as they stand in a text; None for the likeliest.
         against: of a difference the other one; None for the likeliest but for the target.
     """
 
     measure: Measure = "logit"
     position: int | None = None
-    target: int | None = None
-    against: int | None = None
+    target: int | str | None = None
+    against: int | str | None = None
 
 
 LIKELIEST = Aim()
@@ -81,10 +81,22 @@ class AimView:
         return f"logit of “{self.target_label}”"
 
 
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a run says at the position of an aim."""
+
+    value: float  # the aim's
+    best_label: str  # of the likeliest answer
+    best_share: float  # its probability; NaN where it is given a plain number
+    loss: float | None  # nats; None for a model that has none
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class EffectsView(Result):
     request: EffectsRequest
     aim: AimView
+    now: Said
+    before: Said | None = None  # the same text without the interventions that are on
     sites: tuple[SiteEffects, ...]  # in the order in which they ran
     done: float = 1.0
 

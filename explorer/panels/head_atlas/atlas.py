@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
+    QContextMenuEvent,
     QFontMetricsF,
     QImage,
     QKeyEvent,
@@ -43,6 +44,7 @@ class HeadAtlas(ThemedWidget):
 
     head_selected = Signal(int, int)  # row, column
     hovered = Signal(int, int)  # row, column; -1, -1 off the heads
+    menu_wanted = Signal(int, int, QPoint)  # row, column, where on the screen
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("All heads", parent)
@@ -237,6 +239,13 @@ class HeadAtlas(ThemedWidget):
             self._choose(self._layout.at(event.position()))
         else:
             event.ignore()
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        by_mouse = event.reason() == QContextMenuEvent.Reason.Mouse
+        head = self._head_at(self._layout.at(QPointF(event.pos()))) if by_mouse else self._selection
+        if head != _NOWHERE:
+            where = event.globalPos() if by_mouse else self.mapToGlobal(self._layout.rect(*head).center().toPoint())
+            self.menu_wanted.emit(*head, where)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         head = self._layout.at(event.position())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import QPoint, Qt, QTimer
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from explorer.colour_maps import sequential
@@ -46,6 +46,7 @@ class HeadAtlasPanel(Panel):
         self.atlas.set_empty_text(_WAITING)
         self.atlas.head_selected.connect(self._on_selected)
         self.atlas.hovered.connect(self._on_hovered)
+        self.atlas.menu_wanted.connect(self._on_menu)
         self.area = QScrollArea()
         self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # what is inside takes the keyboard, and shows it
         self.area.setWidget(self.atlas)
@@ -167,6 +168,10 @@ class HeadAtlasPanel(Panel):
     def _on_selected(self, row: int, head: int) -> None:
         if row < len(self._sites) and head < self._sites[row].heads:
             self.dispatch(SelectHead(self._sites[row].ref, head))
+
+    def _on_menu(self, row: int, head: int, where: QPoint) -> None:
+        if row < len(self._sites) and head < self._sites[row].heads:
+            self.open_head_menu(self._sites[row].ref, head, where)
 
     def _on_hovered(self, row: int, head: int) -> None:
         inside = 0 <= row < len(self._sites)

@@ -151,6 +151,25 @@ def test_another_token_asks_for_no_other_pass(story_gpt: Model, monkeypatch: pyt
     assert view.aim.value == pytest.approx(float(trace.logits[-1, 100]), abs=1e-6)
 
 
+def test_before_and_now_are_said_of_an_edited_run(story_gpt: Model) -> None:
+    engine = opened("story-gpt")
+    edits = (Skip("head", SiteRef("decoder", 4), 1),)
+    ask(engine, ForwardRequest(inputs=RunInputs(STORY, interventions=edits), ticket=2))
+    view = ask(engine, EffectsRequest(run=2, aim=Aim(target=" Tom")))
+    assert isinstance(view, EffectsView)
+    assert view.before is not None
+    for said, trace in ((view.before, run(story_gpt, STORY)), (view.now, run(story_gpt, STORY, interventions=edits))):
+        logits = torch.tensor(trace.logits, dtype=torch.float64)
+        tom = token_of(story_gpt, trace, " Tom")
+        assert said.value == pytest.approx(float(logits[-1, tom]), abs=1e-5)
+        assert said.best_label == story_gpt.piece_label(int(logits[-1].argmax()))
+        assert said.best_share == pytest.approx(float(logits[-1].softmax(-1).max()), abs=1e-6)
+        ids = story_gpt.encode(STORY).inputs["input_ids"][0, 1:]
+        assert said.loss == pytest.approx(float(F.cross_entropy(logits[:-1], ids)), abs=1e-5)
+    alone = head_effects(story_gpt, STORY)
+    assert alone.before is None
+
+
 def test_of_a_batch_the_text_that_is_shown(story_gpt: Model) -> None:
     texts = ["The cat", STORY]
     traces = run(story_gpt, texts)
@@ -241,9 +260,9 @@ def test_a_family_whose_heads_are_not_reached_and_one_without_a_head(tiny_model:
 
 def test_a_word_of_several_tokens_is_no_target(story_gpt: Model) -> None:
     with pytest.raises(InputError, match=r"“ Tom and” is 2 tokens to story-gpt .*: name one"):
-        aimed(story_gpt, run(story_gpt, "Tom"), " Tom and", None, None, None)
+        head_effects(story_gpt, STORY, target=" Tom and")
     with pytest.raises(InputError, match="goes with no target"):
-        aimed(story_gpt, run(story_gpt, "Tom"), " Tom", None, "loss", None)
+        aimed(" Tom", None, "loss", None)
     classes = open_checkpoint("story-next")
     assert classes.info.class_head is not None
     trace = run(classes, ("Tom fell.", "He cried."))

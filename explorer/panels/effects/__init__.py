@@ -1,0 +1,1 @@
+"""What each head, layer and token does to what the model says."""

@@ -1,0 +1,353 @@
+"""What the pages of the panel draw and say of an answer. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from explorer.colour_maps import ColourTable
+from explorer.panels.effects.value_grid import Grid
+from explorer.widgets.number_text import MINUS, percent_text, signed, value_text
+from models.protocol.attribution import AttributionView
+from models.protocol.effects import AimView, EffectsView, Said
+from models.protocol.explanation import ACCOUNTS, ExplanationView
+from models.protocol.lens import LensView
+from models.protocol.patching import BY_POSITION, PatchView
+from models.protocol.running import Ran
+from models.protocol.values import SiteRef
+
+_WORD = 58.0  # pixels that a cell with a word in it is wide at least
+_STACKS = {"encoder": "enc", "decoder": "dec", "cross": "cross"}
+
+Cell = tuple[SiteRef, int]
+
+
+def site_labels(sites: Sequence[SiteRef]) -> tuple[str, ...]:
+    """ "5", or "enc 5" where a model has several stacks."""
+    several = len({site.stack for site in sites}) > 1
+    return tuple(f"{_STACKS[site.stack]} {site.layer}" if several else str(site.layer) for site in sites)
+
+
+def aim_words(aim: AimView) -> str:
+    """ "the logit of “Tom”", "“Tom” less “Anna”", "the loss"."""
+    if aim.measure == "loss":
+        return "the loss"
+    target, against = plain(aim.target_label), plain(aim.against_label)
+    return f"the logit of “{target}”" if aim.measure == "logit" else f"“{target}” less “{against}”"
+
+
+def plain(label: str) -> str:
+    return label.lstrip("␣") or label
+
+
+# --------------------------------------------------------------------------- heads
+
+
+def heads_grid(view: EffectsView) -> Grid:
+    """Blue: the aim falls without the head. Red: it rises."""
+    sites = [at.site for at in view.sites]
+    columns = max((len(at.heads) for at in view.sites), default=0)
+    values = np.full((len(sites), columns), np.nan)
+    for row, at in enumerate(view.sites):
+        values[row, : len(at.heads)] = at.heads
+    return _diverging(values, site_labels(sites), tuple(map(str, range(columns))), "layer", "head", _head_tip(view))
+
+
+def _head_tip(view: EffectsView) -> list[list[str]]:
+    words = aim_words(view.aim)
+    return [
+        [
+            f"{at.site.stack} layer {at.site.layer}, head {head}: without it {words} is "
+            f"{value_text(view.aim.value + effect)}, {signed(effect)}"
+            for head, effect in enumerate(at.heads.tolist())
+        ]
+        for at in view.sites
+    ]
+
+
+def head_at(view: EffectsView, row: int, head: int) -> Cell | None:
+    if not 0 <= row < len(view.sites) or not 0 <= head < len(view.sites[row].heads):
+        return None
+    return view.sites[row].site, head
+
+
+def place_of(view: EffectsView, site: SiteRef | None, head: int) -> tuple[int, int]:
+    return next(((row, head) for row, at in enumerate(view.sites) if at.site == site), (-1, -1))
+
+
+def head_sentence(view: EffectsView, cell: Cell | None) -> str:
+    """What the selected head does, and before all are done how many are."""
+    words = aim_words(view.aim)
+    if view.done < 1:
+        return f"Zeroing one head after the other: {view.done:.0%}. So far, of {words}, {value_text(view.aim.value)}:"
+    largest = view.largest
+    if largest is None:
+        return ""
+    said = f"{words[0].upper()}{words[1:]} is {value_text(view.aim.value)}. "
+    site, head, change = largest
+    most = f"Most changes without layer {site.layer}, head {head}: {signed(change)}."
+    if cell is not None and (site, head) != cell:
+        found = view.of(cell[0])
+        if found is not None and cell[1] < len(found):
+            own = (
+                f"Without the selected head (layer {cell[0].layer}, head {cell[1]}): {signed(float(found[cell[1]]))}. "
+            )
+            return f"{said}{own}{most}"
+    return said + most
+
+
+def before_sentence(now: Said, before: Said | None, words: str) -> str:
+    """What the interventions that are on changed; "" where none is."""
+    if before is None:
+        return ""
+    parts = [
+        f"{words} {value_text(before.value)} → {value_text(now.value)}",
+        f"likeliest “{plain(before.best_label)}” {percent_text(before.best_share)} → “{plain(now.best_label)}” "
+        f"{percent_text(now.best_share)}",
+    ]
+    if before.loss is not None and now.loss is not None:
+        parts.append(f"loss {value_text(before.loss)} → {value_text(now.loss)} nats")
+    return f"Before the change → now: {'; '.join(parts)}."
+
+
+# --------------------------------------------------------------------------- lens
+
+
+def lens_grid(view: LensView, ran: Ran, table: ColourTable) -> Grid | None:
+    """Layers from the last, at the top, down to the embedding; each cell says its likeliest token."""
+    if view.best is None or view.best_share is None or view.target_rank is None or view.labels is None:
+        return None
+    assert view.targets is not None
+    assert view.target_share is not None
+    layers, tokens = view.best.shape
+    order = range(layers - 1, -1, -1)
+    labels = view.labels
+    words = tuple(tuple(labels[int(view.best[row, i])] for i in range(tokens)) for row in order)
+    names = ("embedding", *(str(layer) for layer in range(layers - 1)))
+    tips = tuple(
+        tuple(
+            f"after {'the embedding' if row == 0 else f'layer {row - 1}'}, at “{ran.tokens[i].word}”: "
+            f"“{plain(labels[int(view.best[row, i])])}” {percent_text(float(view.best_share[row, i]))}; "
+            f"“{plain(labels[int(view.targets[i])])}” {percent_text(float(view.target_share[row, i]))}, rank "
+            f"{int(view.target_rank[row, i]):,}; norm of the stream {value_text(float(view.norms[row, i]))}"
+            + ("" if row == 0 else f", of which this layer wrote {value_text(float(view.written[row - 1, i]))}")
+            for i in range(tokens)
+        )
+        for row in order
+    )
+    return Grid(
+        values=view.best_share[::-1].astype(float),
+        row_labels=tuple(names[row] for row in order),
+        column_labels=tuple(token.word for token in ran.tokens),
+        low=0.0,
+        high=1.0,
+        row_name="layer",
+        column_name="token",
+        words=words,
+        tips=tips,
+        least_width=_WORD,
+        table=table,
+    )
+
+
+def lens_sentence(view: LensView, ran: Ran, position: int) -> str:
+    """How the rank of what is said in the end rises at one position."""
+    if view.target_rank is None or view.targets is None or view.labels is None:
+        return view.why
+    position = min(position, view.target_rank.shape[1] - 1)
+    ranks = [int(rank) for rank in view.target_rank[:, position]]
+    label = plain(view.labels[int(view.targets[position])])
+    norms = view.norms[:, position]
+    return (
+        f"Rank of “{label}” after “{ran.tokens[position].word}”, from the embedding up: "
+        f"{', '.join(f'{rank:,}' for rank in ranks)}. The stream grows from {value_text(float(norms[0]))} to "
+        f"{value_text(float(norms[-1]))}."
+    )
+
+
+# --------------------------------------------------------------------------- sum
+
+
+def sum_grid(view: AttributionView) -> Grid | None:
+    """What every part adds: heads, the bias of W_O, the feed-forward network; the embedding in a row of its own."""
+    if view.why or not view.sites:
+        return None
+    heads = max(len(site.heads) for site in view.sites)
+    networks = dict(view.networks)
+    values = np.full((len(view.sites) + 1, heads + 2), np.nan)
+    for row, site in enumerate(view.sites):
+        values[row, : len(site.heads)] = site.heads
+        values[row, heads] = site.bias
+        if site.site.stack != "cross":
+            values[row, heads + 1] = networks.get(site.site, np.nan)
+    values[-1, 0] = view.embedding
+    labels = (*site_labels([site.site for site in view.sites]), "embedding")
+    columns = (*map(str, range(heads)), "bias", "network")
+    tips = [
+        [
+            f"{_part_name(labels[row], columns[column], row == len(labels) - 1)} adds {signed(value)}"
+            for column, value in enumerate(line)
+        ]
+        for row, line in enumerate(values.tolist())
+    ]
+    return _diverging(values, labels, columns, "layer", "head", tips, least_width=44.0)
+
+
+def _part_name(row: str, column: str, is_embedding: bool) -> str:
+    if is_embedding:
+        return "the embedding"
+    names = {"bias": "the bias of W_O", "network": "the feed-forward network"}
+    return f"layer {row}, {names.get(column, f'head {column}')}"
+
+
+def sum_sentence(view: AttributionView) -> str:
+    if view.why:
+        return view.why
+    attention = sum(site.total for site in view.sites)
+    networks = sum(value for _, value in view.networks)
+    words, remainder = aim_words(view.aim), f"{view.remainder:.1e}".replace("-", MINUS)
+    return (
+        f"{words[0].upper()}{words[1:]} is {value_text(view.aim.value)}: embedding {signed(view.embedding)}, attention "
+        f"{signed(attention)}, feed-forward networks {signed(networks)}, biases of the last norm and head "
+        f"{signed(view.constant)}; remainder {remainder}."
+    )
+
+
+# --------------------------------------------------------------------------- patch
+
+
+def patch_grid(view: PatchView, ran: Ran) -> Grid:
+    """0 is this run, 1 the other: blue moves away from it, red towards."""
+    shares = view.shares
+    by_position = view.request.kind in BY_POSITION
+    columns = tuple(t.word for t in ran.tokens) if by_position else tuple(map(str, range(shares.shape[1])))
+    labels = site_labels(view.rows)
+    words = aim_words(view.aim)
+    names = [f"“{column}”" if by_position else f"head {column}" for column in columns]
+    tips = [
+        [
+            f"layer {label}, {name}: patched, {words} is {value_text(float(value))}"
+            for name, value in zip(names, line, strict=True)
+        ]
+        for label, line in zip(labels, view.values, strict=True)
+    ]
+    grid = _diverging(shares, labels, columns, "layer", "token" if by_position else "head", tips)
+    high = max(1.0, grid.high)
+    return Grid(
+        values=grid.values,
+        row_labels=labels,
+        column_labels=columns,
+        low=-high,
+        high=high,
+        row_name=grid.row_name,
+        column_name=grid.column_name,
+        words=tuple(tuple("" if word == "0" else word for word in line) for line in grid.words),
+        tips=grid.tips,
+        least_width=40.0 if by_position else 30.0,
+        has_numbers=True,
+    )
+
+
+def patch_sentence(view: PatchView) -> str:
+    words = aim_words(view.aim)
+    here, there = value_text(view.aim.value), value_text(view.other_value)
+    coming = "" if view.done == 1 else f" {view.done:.0%} done."
+    return (
+        f"{words[0].upper()}{words[1:]} is {here} here and {there} in the other text. One place after the other is "
+        f"copied from there.{coming}"
+    )
+
+
+# --------------------------------------------------------------------------- tokens
+
+
+def tokens_grid(view: ExplanationView, ran: Ran) -> Grid:
+    """A strip for each account, its largest absolute value in full colour."""
+    count = len(ran.tokens)
+    values = np.full((len(view.accounts), count), np.nan)
+    tips: list[list[str]] = []
+    for row, account in enumerate(view.accounts):
+        if account.values is None:
+            tips.append([account.why] * count)
+            continue
+        high = float(np.abs(account.values).max(initial=0.0)) or 1.0
+        values[row] = account.values / high
+        tips.append(
+            [
+                f"{ACCOUNTS[account.name]} of “{token.word}”: {value_text(float(account.values[i]))}"
+                for i, token in enumerate(ran.tokens)
+            ]
+        )
+    labels = tuple(_account_label(view, row) for row in range(len(view.accounts)))
+    grid = _diverging(values, labels, tuple(t.word for t in ran.tokens), "", "token", tips)
+    return Grid(
+        values=grid.values,
+        row_labels=labels,
+        column_labels=grid.column_labels,
+        low=-1.0,
+        high=1.0,
+        tips=grid.tips,
+        least_width=34.0,
+    )
+
+
+def _account_label(view: ExplanationView, row: int) -> str:
+    name = ACCOUNTS[view.accounts[row].name]
+    rho = float(view.correlations[row, 0])
+    return name if row == 0 or np.isnan(rho) else f"{name}, ρ {rho:.2f}".replace("-", "−")
+
+
+def tokens_sentence(view: ExplanationView) -> str:
+    words = aim_words(view.aim)
+    return (
+        f"What each token has to do with {words}, {value_text(view.aim.value)}. ρ: rank correlation with attention. "
+        "Where accounts differ, none of them is the explanation."
+    )
+
+
+def legend_of(page: str) -> str:
+    """What the colours of a page say."""
+    return {
+        "heads": "blue: falls without the head · red: rises",
+        "lens": "the likeliest token, by its probability: dark 0, bright 1",
+        "sum": "red: adds to it · blue: takes from it",
+        "patch": "red: towards the other text, full colour all the way · blue: away from it",
+        "tokens": "each strip by its own largest: red speaks for it, blue against it",
+    }[page]
+
+
+# --------------------------------------------------------------------------- all
+
+
+def _short(value: float) -> str:
+    """ "+1.26", "0" for what rounds to it."""
+    text = f"{value:+.2f}".replace("-", MINUS)
+    return "0" if text[1:] == "0.00" else text
+
+
+def _diverging(
+    values: np.ndarray,
+    rows: tuple[str, ...],
+    columns: tuple[str, ...],
+    row_name: str,
+    column_name: str,
+    tips: Sequence[Sequence[str]],
+    least_width: float = 30.0,
+) -> Grid:
+    high = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
+    padded = tuple(tuple(line) + ("",) * (values.shape[1] - len(line)) for line in tips)
+    words = tuple(tuple("" if np.isnan(v) else _short(float(v)) for v in line) for line in values)
+    return Grid(
+        values=values,
+        row_labels=rows,
+        column_labels=columns,
+        low=-high,
+        high=high,
+        row_name=row_name,
+        column_name=column_name,
+        words=words,
+        tips=padded,
+        least_width=least_width,
+        has_numbers=True,
+    )

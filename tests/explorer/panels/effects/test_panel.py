@@ -1,0 +1,157 @@
+"""The Effects panel: what it asks for, what a click does, and what it says of models that have nothing to show."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+
+from explorer.panels.effects.panel import HEADS, LENS, PATCH, SUM, TOKENS, EffectsPanel
+from explorer.session.state import InterventionItem, State
+from models.protocol.attribution import AttributionRequest
+from models.protocol.effects import Aim, AimView, EffectsRequest, EffectsView, Said, SiteEffects
+from models.protocol.explanation import ExplanationRequest
+from models.protocol.lens import LensRequest
+from models.protocol.patching import PatchRequest
+from models.protocol.skip import Fill, Skip
+from models.protocol.values import Candidate, SiteRef
+from tests.explorer.session import answers
+from tests.explorer.silent import SilentSession, shown
+
+AIM = AimView(
+    measure="logit",
+    position=13,
+    target=4,
+    against=None,
+    target_label="␣Tom",
+    against_label="",
+    value=9.0,
+    candidates=(
+        Candidate(id=4, label="␣Tom", piece="Tom", probability=0.6, logit=9.0, rank=1),
+        Candidate(id=5, label="␣Anna", piece="Anna", probability=0.2, logit=8.0, rank=2),
+    ),
+)
+NOW = Said(value=9.0, best_label="␣Tom", best_share=0.6, loss=3.0)
+
+
+def effects(request: EffectsRequest, done: float = 1.0, **changes: object) -> EffectsView:
+    values = np.zeros((8, 8))
+    values[4, 1], values[5, 0] = -3.0, 2.0
+    sites = tuple(SiteEffects(SiteRef("decoder", layer), values[layer]) for layer in range(8))
+    view = EffectsView(request=request, aim=AIM, now=NOW, sites=sites, done=done)
+    return replace(view, **changes)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def session() -> SilentSession:
+    return SilentSession(answers.after(State(), answers.loaded(), answers.ran()))
+
+
+@pytest.fixture
+def panel(qtbot, session) -> EffectsPanel:
+    return shown(qtbot, EffectsPanel, session)
+
+
+def test_it_asks_again_until_every_head_is_done(panel, session):
+    first = session.asked[-1]
+    assert isinstance(first, EffectsRequest)
+    assert (first.run, first.aim.measure, first.have) == (1, "logit", 0.0)
+    session.arrive(effects(first, done=0.25))
+    assert session.asked[-1] == replace(first, have=0.25)
+    assert "25" in panel.sentence.text()
+    session.arrive(effects(session.asked[-1]))
+    assert not panel.is_waiting()
+    assert len(session.asked) == 2
+
+
+def test_strongest_and_without(panel, session, qtbot):
+    session.arrive(effects(session.asked[-1]))
+    assert "Most changes without layer 4, head 1: −3" in panel.sentence.text()
+    qtbot.mouseClick(panel.strongest, Qt.MouseButton.LeftButton)
+    assert (session.state.selection.site, session.state.selection.head) == (SiteRef("decoder", 4), 1)
+    assert panel.grid.selection == (4, 1)
+    qtbot.mouseClick(panel.without, Qt.MouseButton.LeftButton)
+    skip = Skip("head", SiteRef("decoder", 4), 1)
+    assert session.state.document.interventions == (InterventionItem(skip),)
+    assert panel.without.isChecked()
+    qtbot.mouseClick(panel.without, Qt.MouseButton.LeftButton)
+    assert session.state.document.interventions == ()
+
+
+def test_a_click_selects_the_head_and_its_menu_takes_it_out(panel, session, qtbot):
+    session.arrive(effects(session.asked[-1]))
+    qtbot.mouseClick(panel.grid, Qt.MouseButton.LeftButton, pos=panel.grid.cell_rect(5, 0).center().toPoint())
+    assert (session.state.selection.site, session.state.selection.head) == (SiteRef("decoder", 5), 0)
+    fills: tuple[tuple[str, Fill], ...] = (("Hold it at its mean", "mean"), ("Without this head", "zero"))
+    for label, fill in fills:
+        menu = panel.head_menu(SiteRef("decoder", 5), 0)
+        assert menu is not None
+        next(action for action in menu.actions() if action.text() == label).trigger()
+        values = [item.value for item in session.state.document.interventions]
+        assert values == [Skip("head", SiteRef("decoder", 5), 0, fill)]
+
+
+def test_a_second_token_makes_a_difference_and_a_typed_one_goes_as_words(panel, session):
+    session.arrive(effects(session.asked[-1]))
+    panel.against.setCurrentIndex(2)
+    panel.against.textActivated.emit(panel.against.currentText())
+    assert session.asked[-1].aim == Aim(measure="difference", position=3, against=5)
+    panel.target.setEditText("␣Ben")
+    panel.target.lineEdit().editingFinished.emit()
+    assert session.asked[-1].aim == Aim(measure="difference", position=3, target=" Ben", against=5)
+    panel.loss.click()
+    assert session.asked[-1].aim == Aim(measure="loss", position=3)
+
+
+def test_each_page_asks_its_own_question(panel, session):
+    kinds = {LENS: LensRequest, SUM: AttributionRequest, TOKENS: ExplanationRequest, HEADS: EffectsRequest}
+    for page, kind in kinds.items():
+        panel.pages.button(page).click()
+        if page != HEADS:
+            assert isinstance(session.asked[-1], kind)
+    count = len(session.asked)
+    panel.pages.button(PATCH).click()
+    assert len(session.asked) == count  # no other text yet
+    assert "Type another text" in panel.grid.empty_text
+    panel.other.setText("Another text")
+    panel.other.editingFinished.emit()
+    asked = session.asked[-1]
+    assert isinstance(asked, PatchRequest)
+    assert (asked.other, asked.kind, asked.align) == ("Another text", "residual", "same")
+    panel.kind.setCurrentIndex(3)
+    panel.kind.activated.emit(3)
+    assert session.asked[-1].kind == "head"
+
+
+def test_what_was_before_is_said_of_an_edited_run(panel, session):
+    before = Said(value=9.5, best_label="␣Anna", best_share=0.5, loss=2.5)
+    session.arrive(effects(session.asked[-1], before=before))
+    said = panel.change.text()
+    assert "9.500 → 9.000" in said
+    assert "“Anna” 50.0 % → “Tom” 60.0 %" in said
+    assert "loss 2.500 → 3.000 nats" in said
+
+
+@pytest.mark.parametrize(
+    ("changes", "page", "sentence"),
+    [
+        ({"family": "encoder"}, HEADS, "it has no output head"),
+        ({"weights_only": "This family computes its attention itself."}, HEADS, "So no part of it can be changed"),
+        ({"family": "seq2seq"}, TOKENS, "models of one stack"),
+    ],
+)
+def test_a_model_that_has_nothing_to_show_is_not_asked(qtbot, changes, page, sentence):
+    loaded = answers.loaded()
+    loaded = replace(loaded, info=replace(loaded.info, **changes))
+    session = SilentSession(answers.after(State(), loaded, answers.ran()))
+    panel = shown(qtbot, EffectsPanel, session)
+    asked = len(session.asked)
+    if page != HEADS:
+        panel.pages.button(page).click()
+        assert len(session.asked) == asked
+    else:
+        assert asked == 0
+    assert sentence in panel.sentence.text()
+    assert sentence in panel.grid.empty_text
