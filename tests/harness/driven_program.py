@@ -43,6 +43,8 @@ class Asked(QObject):
 
 
 class Driven(windows.MainWindow):
+    closed_at: list[str] | None = None
+
     def start(self, *given: object) -> None:
         super().start(*given)
         self.asked = Asked()
@@ -90,6 +92,7 @@ class Driven(windows.MainWindow):
             if lane not in self.at_work():
                 answer("missed")
             elif how == "window":
+                self.closed_at = self.at_work()  # a dialog in front is cancelled before the window hears of it
                 self.close()
             else:
                 answer("busy")
@@ -100,7 +103,7 @@ class Driven(windows.MainWindow):
         timer.start()
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        answer(["closing", *self.at_work()])
+        answer(["closing", *(self.closed_at or self.at_work())])
         super().closeEvent(event)
 
 
