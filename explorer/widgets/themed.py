@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QRectF, Qt
+from PySide6.QtCore import QEvent, QPoint, QRectF, Qt
 from PySide6.QtGui import QColor, QFocusEvent, QFont, QPainter, QPen
 from PySide6.QtWidgets import QScrollArea, QWidget
 
@@ -46,6 +46,13 @@ class ThemedWidget(QWidget):
         if text != self._empty_text:
             self._empty_text = text
             self.update()
+
+    def said_at(self, position: QPoint) -> str:
+        """The words that are painted at a place and may need an explanation, beside what the tooltip says; "" for none.
+
+        What stands for data (tokens, numbers) is none of them.
+        """
+        return ""
 
     def bold_font(self) -> QFont:
         font = QFont(self.font())

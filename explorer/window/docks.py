@@ -175,6 +175,7 @@ class DockHost(QMainWindow):
         place = dock.widget()
         assert isinstance(place, _Place)
         place.take(panel)
+        self._name_tabs()
 
     def remove(self, name: str) -> None:
         """Take a panel and its dock out of the window and delete them, once what runs now has returned."""

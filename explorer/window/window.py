@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QMenu
+from PySide6.QtWidgets import QApplication, QMenu
 
 from explorer import settings as remembered
 from explorer.settings import LARGEST_TEXT, LAYOUT_VERSION, SMALLEST_TEXT, Settings
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from explorer.window.contents import Contents
     from explorer.window.dialogs import FileDialogs
     from explorer.window.docks import DockHost
+    from explorer.window.explaining import Explaining
+    from explorer.window.glossary import GlossaryWindow
     from explorer.window.notes import NotesWindow
     from explorer.window.sessions import Sessions
     from explorer.window.states_menu import StatesMenu
@@ -76,6 +78,7 @@ class MainWindow(Shell):
     sessions: Sessions
     recent_menu: QMenu
     states_menu: StatesMenu
+    _explaining: Explaining
 
     def __init__(
         self,
@@ -92,6 +95,7 @@ class MainWindow(Shell):
         """The settings as they were read or written last."""
         self.autosave: Autosave | None = None
         self._notes: NotesWindow | None = None
+        self._glossary: GlossaryWindow | None = None
         self._disk: Background | None = None  # writes settings, once there is something in the window
         self.stopped = False
         """Whether the window was closed and its engine's thread has ended."""
@@ -110,6 +114,7 @@ class MainWindow(Shell):
         from explorer.compute.worker import open_engine
         from explorer.window.contents import Contents
         from explorer.window.dialogs import FileDialogs
+        from explorer.window.explaining import Explaining
         from explorer.window.menus import build_menus, fill_panel_menus
         from explorer.window.sessions import Sessions
         from explorer.window.states_menu import StatesMenu
@@ -139,6 +144,9 @@ class MainWindow(Shell):
         if self._remembers:
             self._disk = Background("settings", self)
             self._keep_what_is_done()
+        app = QApplication.instance()
+        assert isinstance(app, QApplication)
+        self._explaining = Explaining(app, self)
         self._is_filled = True
         if self.isVisible():
             contents.show()  # now, and not when Qt comes to it: its text is what the next key is for
@@ -211,6 +219,19 @@ class MainWindow(Shell):
         self._notes.show()
         self._notes.raise_()
         self._notes.activateWindow()
+
+    def show_glossary(self) -> None:
+        """Show what the words mean, in a window beside this one."""
+        from explorer.window.glossary import GlossaryWindow
+
+        if self._glossary is None:
+            self._glossary = GlossaryWindow(self)
+            self._glossary.panel_wanted.connect(self.dock_host.raise_panel)
+            self._glossary.finished.connect(lambda _: setattr(self, "_glossary", None))
+        self._glossary.show()
+        self._glossary.raise_()
+        self._glossary.activateWindow()
+        self._glossary.field.setFocus()
 
     def reset_layout(self) -> None:
         self.contents.rearrange(self.settings.text_scale, "flow")

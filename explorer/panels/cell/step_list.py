@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPoint, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -86,6 +86,10 @@ class StepList(ItemsWidget):
         """Scroll, if need be, until the chosen step can be seen."""
         if self._current >= 0:
             self._keep_visible(self.step_rect(self._current))
+
+    def said_at(self, position: QPoint) -> str:
+        step = self._item_at(position.toPointF())
+        return f"{self._steps[step].name} {self._steps[step].note}" if step >= 0 else ""
 
     def step_rect(self, index: int) -> QRectF:
         """Where a step lies."""

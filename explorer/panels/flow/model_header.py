@@ -50,6 +50,12 @@ class ModelHeader:
                     return each.tooltip
         return ""
 
+    def said_at(self, point: QPointF) -> str:
+        """The line of the legend at a point, "" beside it."""
+        row = int(point.y() // (self._metrics.height() + 1))
+        beside = point.x() >= self.outputs().rect.left() - 30
+        return "" if beside or not 0 <= row < len(self._rows) else self._rows[row][1]
+
     def draw(self, painter: QPainter, theme: Theme, bold: QFont) -> OutputLayout:
         """Both; where the outputs are."""
         outputs = self.outputs()

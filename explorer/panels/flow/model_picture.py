@@ -139,6 +139,10 @@ class ModelPicture(ThemedWidget):
         )
         return model_layout(sizes, width, height, metrics.height(), gutter, self.header().height)
 
+    def said_at(self, position: QPoint) -> str:
+        """The legend's words, where it lies."""
+        return self.header().said_at(position.toPointF())
+
     def header(self) -> ModelHeader:
         """What stands above the lanes."""
         return ModelHeader(self._scene, self._scales, self._outputs, self.size().toSizeF(), self.font())

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QBrush,
     QColor,
@@ -116,6 +116,12 @@ class StateColumns(ItemsWidget):
         """The line below: about the column under the pointer, else about the chosen one."""
         column = self._hover if self._hover >= 0 else self._current
         return self._say(column) if 0 <= column < len(self._labels) else ""
+
+    def said_at(self, position: QPoint) -> str:
+        """The names of bands and lanes, left of the columns."""
+        beside = not self._labels or position.x() < self.column_rect(0).left()
+        names = [band.name for band in self._bands] + [lane.name for lane in self._lanes]
+        return " ".join(names) if beside else ""
 
     def column_rect(self, column: int) -> QRectF:
         """The place of a column, from its label to the foot of the lanes."""

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
@@ -17,7 +17,7 @@ from explorer.widgets.heat_map.brush import Brush, BrushMode
 from explorer.widgets.heat_map.frame import Frame, frame_for, label_at
 from explorer.widgets.heat_map.gestures import Gestures
 from explorer.widgets.heat_map.named_values import Cell, NamedValues
-from explorer.widgets.heat_map.painter import MapPainter
+from explorer.widgets.heat_map.painter import KEY_TITLE, QUERY_TITLE, MapPainter
 from explorer.widgets.heat_map.picture import MapPicture, Source
 from explorer.widgets.heat_map.readout import Piece, Wording, draw_readout
 from explorer.widgets.heat_map.tile_cache import TileCache
@@ -151,6 +151,11 @@ class HeatMap(ThemedWidget):
         if self._shown.within((query, key)) != self._selection:
             self._selection = self._shown.within((query, key))
             self.update()
+
+    def said_at(self, position: QPoint) -> str:
+        """The titles of the axes, outside of the map and the line below it."""
+        inside = self._frame.room.contains(position.toPointF()) or self._frame.strip.contains(position.toPointF())
+        return "" if inside else f"{QUERY_TITLE} {KEY_TITLE}"
 
     def set_hover(self, query: int, key: int) -> None:
         """Show the crosshair of a cell pointed at elsewhere; -1 on an axis leaves its line out. Emits nothing."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PySide6.QtCore import QEvent, QPointF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QPoint, QPointF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QFocusEvent,
     QFontMetricsF,
@@ -56,6 +56,9 @@ class Plot(ThemedWidget):
     @property
     def figure(self) -> Figure:
         return self._figure
+
+    def said_at(self, position: QPoint) -> str:
+        return f"{self._figure.y.title} {self._figure.x.title}"
 
     def set_figure(self, figure: Figure) -> None:
         """Show `figure`. The cursor stays where there still is a place at its x."""
