@@ -11,8 +11,8 @@ ASKED = """
     logit, entropy, eval mode, rows sum to 1, W_O, stream, residual stream,
     CLS, nats, bits, ␣, ⏎, ‹D9›, softmax, norm,
     head, query, key, value, score, weight, mask, causal, layer, token, perplexity, loss, BLEU, beam, temperature,
-    top-p, cache, embedding, LayerNorm, feed-forward network, cross-attention, encoder, decoder, bottleneck, sinusoids, RoPE,
-    ALiBi
+    top-p, cache, embedding, LayerNorm, feed-forward network, cross-attention, encoder, decoder, bottleneck,
+    sinusoids, RoPE, ALiBi
 """
 
 
