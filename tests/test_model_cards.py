@@ -66,10 +66,13 @@ def test_menu_entry_is_complete(name: str) -> None:
     entry = json.loads((WEIGHTS / name / "explorer.json").read_text(encoding="utf-8"))
     reads = set() if name.startswith(("dates-", "vit-")) else {"reads"}  # a language, where it was made for one
     second = {"second"} if name == "story-next" else set()  # of a pair
-    assert set(entry) == {"title", "summary", "example", "prefix"} | reads | second
+    assert set(entry) == {"title", "summary", "look", "example", "prefix"} | reads | second
     assert entry.get("reads", "en") == "en"
     assert entry["title"] == name
     assert 20 < len(entry["summary"]) < 120
+    assert entry["look"].startswith("Look at ")
+    assert entry["look"].endswith(".")
+    assert 20 < len(entry["look"]) < 130
     assert bool(entry["example"]) is not name.startswith("vit-")
 
 

@@ -72,8 +72,9 @@ class CheckpointView(QWidget):
             self.show_sentence(_last_part(described.request.reference), described.refusal, is_refusal=True)
             return
         self.title.setText(info.name)
-        self.summary.setText(info.summary)
-        self.summary.setVisible(bool(info.summary))
+        said = " ".join(sentence for sentence in (info.summary, info.look) if sentence)
+        self.summary.setText(said)
+        self.summary.setVisible(bool(said))
         self._show_refusal(described.refusal)
         self._show_facts(facts(described, listing), described.capabilities)
 

@@ -74,7 +74,7 @@ class Choices(QListWidget):
                 self._entry(_short(added), added, added)
         self._heading("Included")
         for card in self._shipped:
-            self._entry(card.title, card.name, card.summary)
+            self._entry(card.title, card.name, card.sentences)
         if self._recent:
             self._heading("Opened lately")
             for recent in self._recent:

@@ -25,6 +25,7 @@ _MOST_SEEN = 24  # checkpoints in its list; more are scrolled
 _MARGIN = 24  # beside the names in the list
 PATIENCE = 300  # ms: what is done sooner is not announced
 _ROOMY = 1100  # pixels: a narrower bar has no room for a bar of progress beside a button
+_MENU = "The model that is open: shipped ones first, then folders opened lately"
 MENU_WIDTH = 240  # pixels: the name of a file may be long
 
 
@@ -36,7 +37,7 @@ class TopBar(QWidget):
         self.session = session
         self.menu = QComboBox()
         self.menu.setAccessibleName("Checkpoint")
-        self.menu.setToolTip("The model that is open: shipped ones first, then folders opened lately")
+        self.menu.setToolTip(_MENU)
         # long names are elided in the bar, not in the list
         self.menu.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.menu.setMinimumContentsLength(_NAME)
@@ -120,15 +121,15 @@ class TopBar(QWidget):
 
     def _fill_menu(self, state: State) -> None:
         reference = state.document.checkpoint
-        entries = [(card.name, card.title, card.summary) for card in self._cards]
+        entries = [(card.name, card.title, card.sentences) for card in self._cards]
         known = {name for name, _, _ in entries}
         others = [r for r in dict.fromkeys([*self._recent, reference]) if r not in known]
         wanted = [*(name for name, _, _ in entries), *others]
         if wanted != [self.menu.itemData(i) for i in range(self.menu.count()) if self.menu.itemData(i)]:
             self.menu.clear()
-            for name, title, summary in entries:
+            for name, title, sentences in entries:
                 self.menu.addItem(title, name)
-                self.menu.setItemData(self.menu.count() - 1, summary, Qt.ItemDataRole.ToolTipRole)
+                self.menu.setItemData(self.menu.count() - 1, sentences, Qt.ItemDataRole.ToolTipRole)
             if others:
                 self.menu.insertSeparator(self.menu.count())
             for other in others:
@@ -136,6 +137,8 @@ class TopBar(QWidget):
                 self.menu.setItemData(self.menu.count() - 1, other, Qt.ItemDataRole.ToolTipRole)
             self.menu.view().setMinimumWidth(self.menu.view().sizeHintForColumn(0) + _MARGIN)
         self.menu.setCurrentIndex(self.menu.findData(reference))
+        said = next((sentences for name, _, sentences in entries if name == reference), "")
+        self.menu.setToolTip(f"{said}\n{_MENU}".strip())
 
     def _on_chosen(self, index: int) -> None:
         reference = self.menu.itemData(index)

@@ -49,11 +49,17 @@ class Card:
     name: str
     folder: Path
     title: str
-    summary: str = ""
+    summary: str = ""  # what it is
+    look: str = ""  # what to look at in it
     example: str = ""
     second: str = ""  # the example's second text, of a model that was made for pairs
     prefix: str = ""  # put before every text, where training did so and the tokenizer does not
     reads: str = ""  # the language of its texts as a code of two or three letters: "en"
+
+    @property
+    def sentences(self) -> str:
+        """What it is, and what to look at."""
+        return f"{self.summary} {self.look}".strip()
 
 
 def shipped() -> tuple[Card, ...]:
@@ -121,6 +127,6 @@ def read_card(folder: Path) -> Card:
         pass
     if not re.fullmatch("[a-z]{2,3}", str(card.get("reads", ""))):
         card.pop("reads", None)
-    fields = ("title", "summary", "example", "second", "prefix", "reads")
+    fields = ("title", "summary", "look", "example", "second", "prefix", "reads")
     texts = {key: card[key] for key in fields if isinstance(card.get(key), str)}
     return Card(**{"name": folder.name, "folder": folder, "title": title_of(folder), **texts})

@@ -159,6 +159,7 @@ def _info(folder: Path, config: RecurrentConfig, module: nn.Module, reference: s
         parameters=sum(p.numel() for p in module.parameters()),
         file_bytes=(folder / "model.safetensors").stat().st_size,
         summary=card.summary,
+        look=card.look,
         example=card.example,
         reads=card.reads,
         prefix="",

@@ -89,6 +89,7 @@ def info_of(
         parameters=tensors.parameters,
         file_bytes=tensors.file_bytes,
         summary=card.summary,
+        look=card.look,
         example=card.example,
         second=card.second,
         reads=card.reads,

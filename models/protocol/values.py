@@ -227,7 +227,8 @@ class CheckpointInfo:
     vocabulary: int  # tokens; of a vision model the classes that it tells apart, 0 without a head
     parameters: int
     file_bytes: int
-    summary: str = ""
+    summary: str = ""  # what its card says that it is
+    look: str = ""  # what its card says is worth looking at
     example: str = ""
     second: str = ""  # the example's second text, of a model that was made for pairs
     reads: str = ""  # the language of the texts that it was made for, "en"; "" where its card does not say

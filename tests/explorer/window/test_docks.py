@@ -198,3 +198,14 @@ def test_the_grip_is_drawn_in_the_theme_and_says_what_it_is_for(qtbot):
 def test_hover_object_is_shared(window):
     assert isinstance(window.hover, Hover)
     assert all(panel.hover is window.hover for panel in (window.input, *window.panels))
+
+
+def test_every_tab_says_what_its_panel_is_for(window):
+    """Also those whose panels were made after the first paint."""
+    hints = {panel.title: panel.hint for panel in window.panels}
+    assert all(hint.endswith(".") for hint in hints.values())
+    found = {}
+    for bar in window.dock_host.findChildren(QTabBar):
+        found |= {bar.tabText(i): bar.tabToolTip(i) for i in range(bar.count())}
+    assert len(found) >= 7
+    assert found == {title: hints[title] for title in found}

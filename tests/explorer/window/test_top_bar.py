@@ -11,6 +11,7 @@ from explorer.session.hover import Hover
 from explorer.session.intents import Busy, Measure, OpenCheckpoint
 from explorer.session.state import State
 from explorer.window.top_bar import TopBar, facts
+from models.files.catalogue import shipped
 from models.protocol.export import ExportRequest
 from models.protocol.interventions import Adapter
 from models.protocol.quality import QualityRequest
@@ -162,3 +163,15 @@ def test_an_adapter_is_named_with_its_scale_and_whether_it_ran(bar, session):
     assert "LoRA tuned, scale 2  ·" in facts(session.state)
     session.arrive(answers.changed(answers.ran(run=2), interventions=(Adapter(on=False),)))
     assert "LoRA tuned, scale 2: off  ·" in facts(session.state)
+
+
+def test_every_included_checkpoint_says_what_it_is_and_what_to_look_at(bar, session):
+    for card in shipped():
+        place = bar.menu.findData(card.name)
+        tip = bar.menu.itemData(place, Qt.ItemDataRole.ToolTipRole)
+        assert tip == f"{card.summary} {card.look}"
+        assert " Look at " in tip
+        session.dispatch(OpenCheckpoint(card.name))
+        assert bar.menu.toolTip().startswith(tip)
+    session.dispatch(OpenCheckpoint("/somewhere/else"))
+    assert bar.menu.toolTip().startswith("The model that is open")
