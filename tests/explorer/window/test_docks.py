@@ -204,7 +204,7 @@ def test_every_tab_says_what_its_panel_is_for(window):
     """Also those whose panels were made after the first paint."""
     hints = {panel.title: panel.hint for panel in window.panels}
     assert all(hint.endswith(".") for hint in hints.values())
-    found = {}
+    found: dict[str, str] = {}
     for bar in window.dock_host.findChildren(QTabBar):
         found |= {bar.tabText(i): bar.tabToolTip(i) for i in range(bar.count())}
     assert len(found) >= 7
