@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -68,8 +69,10 @@ class Shown:
         state = self.window.session.state
         assert state.ran is not None
         assert state.site is not None
-        queries, keys = site_tokens(state.ran, state.site)
-        return [token.word for token in queries], [token.word for token in keys]
+        queries, keys = ([token.word for token in side] for side in site_tokens(state.ran, state.site))
+        if state.site.stack == "cross":  # a row is named by what went in and what it wrote
+            queries = [*(f"{word} → {wrote}" for word, wrote in pairwise(queries)), queries[-1]]
+        return queries, keys
 
     @property
     def visible(self) -> int:
