@@ -25,7 +25,9 @@ _CHANGES = ("checkpoint", "text", "pair", "choice", "chat", "target", "picture",
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
-_NEVER_EMPTY = ("checkpoint", "texts", "picture", "scale", "mask", "device", "png", "size", "weights", "save", "ablate")
+_NEVER_EMPTY = ("checkpoint", "texts", "picture", "scale", "mask", "device", "png", "size", "weights", "save", "ablate") + (
+    *("roles", "probe", "corpus", "weights_mean"),
+)
 """Options that mean nothing without a word; an empty text is a text."""
 
 
@@ -48,6 +50,11 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
     if args.chat and args.pair is not None:
         raise ValueError("--chat gives a turn of a conversation, and --pair the second of two texts. Give one of them.")
     args.without_window = bool(args.png or args.weights or args.save or args.ablate or args.decode is not None)
+    args.without_window |= bool(args.roles or args.corpus)
+    if args.probe is not None and not args.roles:
+        raise ValueError("--probe names the texts that roles are found on, and goes with --roles.")
+    if (args.corpus is None) != (args.weights_mean is None):
+        raise ValueError("--corpus names a file of texts, and --weights-mean where its means go. Give both.")
     if args.against is not None and not args.ablate:
         raise ValueError("--against names the other token of a difference, and goes with --ablate.")
     if args.cut and not args.without_window:
@@ -202,6 +209,17 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="write all attention weights, and what they are of, to an .npz or .safetensors file; with --decode also "
         "those of what the model writes",
+    )
+    parser.add_argument("--roles", metavar="FILE.csv", help="write what every head does: stack, layer, head, role, score")
+    parser.add_argument(
+        "--probe",
+        metavar="FILE",
+        help="with --roles: the texts that it is found on, .txt, .csv, .jsonl, or .conllu with dependency edges; those "
+        "that come along if left out",
+    )
+    parser.add_argument("--corpus", metavar="FILE", help="read the texts of a file: .txt, .csv, .tsv or .jsonl")
+    parser.add_argument(
+        "--weights-mean", metavar="FILE.npz", help="write the mean weights of every head over --corpus, and by distance"
     )
     parser.add_argument(
         "--words", action="store_true", help="weights between words, not the pieces of them, in --png and --weights"

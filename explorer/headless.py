@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from explorer.console import complain, say, signals_raised
 from explorer.first_state import Given, given
 from explorer.headless_ablation import write_ablation
+from explorer.headless_texts import write_tables
 from explorer.log import log_to_file
 from explorer.session import session_check
 from explorer.session.decoding import Decoding
@@ -48,7 +49,7 @@ _CUT = " --cut keeps what fits."
 
 
 def run_without_window(args: argparse.Namespace) -> int:
-    """Do what `--weights`, `--save`, `--png`, `--ablate` and `--decode` ask; 0, or 1 after a sentence on stderr."""
+    """Do what `--weights`, `--save`, `--png`, `--ablate`, `--roles`, `--corpus` and `--decode` ask: 0, or 1 and why."""
     log_to_file()
     if args.text == "":
         return _refuse("The text is empty. Give --text a sentence for the model to read, or leave it out.")
@@ -75,6 +76,10 @@ def run_without_window(args: argparse.Namespace) -> int:
             return _refuse(sentence)
     if args.ablate:
         sentence = write_ablation(args, asked.state)
+        if sentence:
+            return _refuse(sentence)
+    if args.roles or args.corpus:
+        sentence = write_tables(args, asked.state)
         if sentence:
             return _refuse(sentence)
     if args.decode is not None:

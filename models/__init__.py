@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from models.corpus.corpus import read_corpus as read_corpus
     from models.decoding.decode import decode as decode
     from models.effects.attribution import logit_attribution as logit_attribution
     from models.effects.explanation import explanations as explanations
@@ -55,6 +56,7 @@ _HOMES = {
     "adopt": "models.forward.adopted",
     "attend": "models.forward.adopted",
     "open_checkpoint": "models.opening.open",
+    "read_corpus": "models.corpus.corpus",
     "run": "models.forward.run",
     "decode": "models.decoding.decode",
     "head_roles": "models.roles.roles",
@@ -73,7 +75,7 @@ _HOMES = {
 __all__ = [
     *("Adapter", "Batch", "Chat", "HeadQuestion", "Mask", "Model", "Pair", "Positions", "Scale", "Skip", "Trace"),
     *("adopt", "attend", "decode", "explanations", "head_effects", "head_roles", "load_weights", "logit_attribution"),
-    *("logit_lens", "open_checkpoint", "patch", "run", "save_weights", "which_heads"),
+    *("logit_lens", "open_checkpoint", "patch", "read_corpus", "run", "save_weights", "which_heads"),
 ]
 
 

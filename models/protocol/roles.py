@@ -167,12 +167,18 @@ class WhichHeadsView(Result):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolesRequest(Request):
-    """The roles of every head of the open model over the probe texts. Answered by `RolesView`."""
+    """The roles of every head of the open model over the probe texts. Answered by `RolesView`.
+
+    It is found by many of these, each with the `have` of the answer before it, so that everything else is served in
+    between; only the last answer has scores.
+    """
 
     lane: ClassVar[Lane] = Lane("roles")
     activity: ClassVar[str] = "finding the roles of all heads"
     answered_by: ClassVar[str] = "models.roles.roles:answer"
     probe: str = ""  # a file of texts: lines, or CoNLL-U with gold edges; "" for the texts that come along
+    have: float = 0.0
+    stop: bool = False  # forget what was found so far
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -188,6 +194,7 @@ class RolesView(Result):
     texts: int
     tokens: int
     left_out: tuple[str, ...] = ()  # sentences about texts that could not be run
+    done: float = 1.0  # the share of the texts that was run; below 1 there are no scores yet
     seconds: float = 0.0
 
     def of(self, site: SiteRef, head: int) -> dict[str, float]:

@@ -14,7 +14,7 @@ import io
 import json
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -34,7 +34,7 @@ from models.forward.model import Encoded, Model
 from models.forward.passing import run_passing
 from models.forward.run import run
 from models.protocol.arrays import read_only
-from models.protocol.errors import ExplorerError, InputError, NotFiniteError
+from models.protocol.errors import ExplorerError, InputError, NotFiniteError, StaleRunError
 from models.protocol.roles import PATTERNS, ROLE_NAMES, ROLES, RolesRequest, RolesView, why_not
 from models.protocol.values import Site, SiteRef, site_tokens
 from models.protocol.work import Cancelled, Report, ShouldStop, never
@@ -60,7 +60,9 @@ _WEIGHTS = 1 << 22  # of a layer that are looked at together
 _DATES = 40
 _MOST_WRITTEN = 64
 _WRITTEN_AT_ONCE = 16
+_READ_AT_ONCE = 100
 _MOST_SAID = 20
+_MOMENT = 0.2  # seconds that an answer takes, about
 
 NO_EDGES = "The texts come without dependency edges. Give a CoNLL-U file (.conllu), or use the texts that come along."
 UNORDERED = "Which words are rare is told by the order of the vocabulary, and this tokenizer's says nothing of it."
@@ -68,8 +70,70 @@ NONE_SEEN = "In none of the texts is there something that a query could attend t
 
 
 def answer(request: RolesRequest, context: Context) -> RolesView:
-    found = head_roles(context.model, request.probe or None, context.should_stop, context.report)
-    return replace(found, request=request)
+    """What was found, or how far it is.
+
+    Raises:
+        StaleRunError: it was to be stopped.
+    """
+    kept = context.kept_of_model
+    if request.stop:
+        kept.drop(_Begun)
+        raise StaleRunError
+    begun = kept.get(_Begun)
+    if begun is None or begun.probe != request.probe or not request.have:
+        texts = _chosen(context.model, request.probe or None)
+        key = _key(context.model, texts, context.should_stop)
+        found = _kept_view(key)
+        if found is not None:
+            return replace(found, request=request)
+        finding = _Finding(context.model, texts, context.should_stop, context.report)
+        begun = kept.put(_Begun(request.probe, key, finding, finding.work()))
+    begun.finding.serve(context.should_stop, context.report)
+    started = time.perf_counter()
+    try:
+        while (share := next(begun.shares, None)) is not None:
+            if time.perf_counter() - started >= _MOMENT:
+                return _unfinished(request, share)
+        view = begun.finding.view()
+    except BaseException:
+        kept.drop(_Begun)  # a batch that was broken off is counted in some layers and not in others
+        raise
+    kept.drop(_Begun)
+    if begun.key:
+        keep_arrays("roles", begun.key, _to_arrays(view))
+    return replace(view, request=request)
+
+
+def _unfinished(request: RolesRequest, share: float) -> RolesView:
+    nothing = read_only(np.full((0, 0, 0), np.nan))
+    return RolesView(
+        request=request,
+        sites=(),
+        roles=(),
+        scores=nothing,
+        even=read_only(np.full((0, 0), np.nan)),
+        counts=read_only(np.zeros((0, 0), int)),
+        why=(),
+        texts=0,
+        tokens=0,
+        done=min(max(share, 0.001), 0.999),
+    )
+
+
+def _chosen(model: Model, probe: str | Path | Probe | None) -> Probe:
+    """Raises InputError where the file cannot be read, or the model has no heads."""
+    if not model.info.stacks and model.info.textbook:
+        raise InputError(f"{model.info.name} has no attention, so it has no heads that could have a role.")
+    return probe if isinstance(probe, Probe) else our_probe() if probe is None else read_probe(probe)
+
+
+def _kept_view(key: str) -> RolesView | None:
+    """What was found before under the hash `key`; None where that is nothing, or damaged."""
+    kept = kept_arrays("roles", key) if key else None
+    try:
+        return None if kept is None else _from_arrays(kept)
+    except (KeyError, ValueError, TypeError, IndexError):
+        return None
 
 
 def head_roles(
@@ -93,21 +157,27 @@ def head_roles(
         Cancelled: `should_stop()` was true.
     """
     started = time.perf_counter()
-    report = report or (lambda _label, _fraction: None)
-    chosen = probe if isinstance(probe, Probe) else our_probe() if probe is None else read_probe(probe)
-    if not model.info.stacks and model.info.textbook:
-        raise InputError(f"{model.info.name} has no attention, so it has no heads that could have a role.")
+    chosen = _chosen(model, probe)
     key = _key(model, chosen, should_stop) if cached else ""
-    kept = kept_arrays("roles", key) if key else None
-    if kept is not None:
-        try:
-            return replace(_from_arrays(kept), seconds=time.perf_counter() - started)
-        except (KeyError, ValueError, TypeError, IndexError):
-            pass  # damaged: it is found again
-    view = _Finding(model, chosen, should_stop, report).view(started)
-    if key:
-        keep_arrays("roles", key, _to_arrays(view))
-    return view
+    found = _kept_view(key)
+    if found is None:
+        finding = _Finding(model, chosen, should_stop, report or (lambda _label, _fraction: None))
+        for _ in finding.work():
+            pass
+        found = finding.view()
+        if key:
+            keep_arrays("roles", key, _to_arrays(found))
+    return replace(found, seconds=time.perf_counter() - started)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Begun:
+    """What is being found for the window."""
+
+    probe: str
+    key: str
+    finding: _Finding
+    shares: Iterator[float]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,10 +221,22 @@ class _Finding:
         self._rows: dict[tuple[str, int, bool], _Rows] = {}  # of the batch that is run
         self._related: dict[tuple[str, int, bool], Related] = {}
         self._facts: dict[str, tuple[Side, Side]] = {}
+        self._items: list[_Item] = []
+        self._copied: np.ndarray | None = None
 
-    def view(self, started: float) -> RolesView:
+    def serve(self, should_stop: ShouldStop, report: Report) -> None:
+        """Heed another request from now on."""
+        self._should_stop, self._report = should_stop, report
+
+    def work(self) -> Iterator[float]:
+        """Run the texts; yields the share that is done, after each batch.
+
+        Raises:
+            InputError: no text of the probe fits the model.
+            Cancelled: then what was found cannot be used.
+        """
         model = self._model
-        items = self._pictures() if model.info.family == "vision" else self._read()
+        items = self._pictures() if model.info.family == "vision" else (yield from self._read())
         if not items:
             why = f" {self._left_out[0]}" if self._left_out else ""
             raise InputError(f"None of the texts of {self._probe.name} fits {model.info.name}.{why}")
@@ -170,11 +252,16 @@ class _Finding:
                 self._rows.clear()
                 self._related.clear()
                 self._facts.clear()
-                run_passing(model, encoded, partial(self._see, together, encoded, repeated), self._should_stop)
+                run_passing(model, encoded, partial(self._see, together, encoded, repeated), self._asked_to_stop)
                 done += sum(_length(item) for item in together)
+                yield done / total
         if not self._sites:
             raise InputError(f"{model.info.name} has no attention that could be seen.")
-        return self._result(items, started)
+        self._items = items
+        yield from self._copying(items)
+
+    def _asked_to_stop(self) -> bool:
+        return self._should_stop()
 
     # texts
 
@@ -188,16 +275,18 @@ class _Finding:
             items.append(_Item(model.encode(reference), ProbeText(reference)))
         return items
 
-    def _read(self) -> list[_Item]:
+    def _read(self) -> Generator[float, None, list[_Item]]:
         """The texts that fit, as the model takes them; of the others sentences are kept."""
         self._report("Reading the texts", None)
         texts = self._probe.texts
         if self._probe.ours and self._model.info.reference in DATE_MODELS:
             texts = tuple(ProbeText(text) for text, _ in date_pairs(_DATES, seed=0))
-        written = self._written(texts) if self._model.seq2seq else [None] * len(texts)
+        written = (yield from self._written(texts)) if self._model.seq2seq else [None] * len(texts)
         items = []
-        for text, target in zip(texts, written, strict=True):
+        for place, (text, target) in enumerate(zip(texts, written, strict=True)):
             self._check()
+            if place % _READ_AT_ONCE == _READ_AT_ONCE - 1:
+                yield 0.0
             try:
                 items.append(_Item(self._model.encode(text.prompt, target), text))
             except InputError as error:
@@ -205,7 +294,7 @@ class _Finding:
                 self._left_out.append(f"{where} is left out: {error}")
         return items
 
-    def _written(self, texts: Sequence[ProbeText]) -> list[str | None]:
+    def _written(self, texts: Sequence[ProbeText]) -> Generator[float, None, list[str | None]]:
         """What an encoder-decoder model writes itself of each text."""
         limit = self._model.info.context or 1 << 30
         plain = [text.prompt if isinstance(text.prompt, str) else text.prompt.first for text in texts]
@@ -213,11 +302,12 @@ class _Finding:
         for start in range(0, len(plain), _WRITTEN_AT_ONCE):
             self._report("Writing what the decoder says", start / len(plain))
             ids = [row[:limit] for row in source_ids(self._model, plain[start : start + _WRITTEN_AT_ONCE])]
-            found += translate(self._model, ids, min(_MOST_WRITTEN, limit - 1), self._should_stop)
+            found += translate(self._model, ids, min(_MOST_WRITTEN, limit - 1), self._asked_to_stop)
+            yield 0.0
         return [text or None for text in found]
 
     def _check(self) -> None:
-        if self._should_stop():
+        if self._asked_to_stop():
             raise Cancelled
 
     # weights
@@ -295,7 +385,9 @@ class _Finding:
 
     # the result
 
-    def _result(self, items: Sequence[_Item], started: float) -> RolesView:
+    def view(self) -> RolesView:
+        """What was found, once all of `work` is done."""
+        items = self._items
         sites = [site for site, _ in self._sites.values()]
         heads = max(site.heads for site in sites)
         shape = (len(ROLES), len(sites), heads)
@@ -307,7 +399,8 @@ class _Finding:
                     scores[place, i, : site.heads], even[place, i], counts[place, i] = of_heads, evenly, counted
         if not self._ordered:
             scores[_PLACES["rare"]], even[_PLACES["rare"]], counts[_PLACES["rare"]] = np.nan, np.nan, 0
-        scores[_PLACES["ov-copying"], :, :] = self._copying(sites, heads, items)
+        if self._copied is not None:
+            scores[_PLACES["ov-copying"], : len(self._copied), : self._copied.shape[1]] = self._copied
         self._check_finite(scores, counts, sites)
         return RolesView(
             request=RolesRequest(probe="" if self._probe.ours else self._probe.name),
@@ -320,18 +413,17 @@ class _Finding:
             texts=len(items),
             tokens=sum(_length(item) for item in items),
             left_out=_listed(self._left_out),
-            seconds=time.perf_counter() - started,
         )
 
-    def _copying(self, sites: Sequence[Site], heads: int, items: Sequence[_Item]) -> np.ndarray:
-        found = np.full((len(sites), heads), np.nan)
-        if not why_not("ov-copying", self._model.info, sites[0].stack):
-            self._report("Following what the heads write", None)
-            few = [token.id for token in items[0].encoded.tokens[:4]]
-            scores = copying_scores(self._model, run(self._model, few), self._should_stop)
-            if scores is not None:
-                found[: len(scores), : scores.shape[1]] = scores
-        return found
+    def _copying(self, items: Sequence[_Item]) -> Iterator[float]:
+        """(sites, heads) of OV copying; None where the model has none."""
+        stacks = {site.stack for site, _ in self._sites.values()}
+        if all(why_not("ov-copying", self._model.info, stack) for stack in stacks):
+            return
+        self._report("Following what the heads write", None)
+        yield 0.999
+        few = [token.id for token in items[0].encoded.tokens[:4]]
+        self._copied = copying_scores(self._model, run(self._model, few), self._asked_to_stop)
 
     def _reasons(self, sites: Sequence[Site], scores: np.ndarray) -> Iterator[tuple[str, str, str]]:
         """Why a stack lacks a role."""

@@ -1,0 +1,76 @@
+"""`--roles` and `--corpus`: what heads do over many texts, as tables, without a window."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from explorer.console import complain, signals_raised
+from explorer.session.state import State
+from models.protocol.errors import NO_MEMORY, ExplorerError
+
+if TYPE_CHECKING:
+    from models.forward.model import Model
+
+
+def write_tables(args: argparse.Namespace, state: State) -> str:
+    """Write the files that were named; a sentence where that cannot be done."""
+    from models.files.devices import is_out_of_memory
+    from models.opening.open import open_checkpoint
+    from models.opening.trial import TrialRequest
+    from models.opening.trial_process import verdict_on
+
+    for path in (Path(name) for name in (args.roles, args.weights_mean) if name):
+        if not path.parent.is_dir():
+            return f"There is no folder {path.parent} to write {path.name} into."
+    where = state.placement
+    try:
+        verdict_on(TrialRequest(reference=state.document.checkpoint)).check(where)
+        model = open_checkpoint(state.document.checkpoint, device=where.device, dtype=where.dtype)
+        if args.roles:
+            _write_roles(args, model)
+        if args.corpus:
+            _write_means(args, model)
+    except Exception as error:
+        if is_out_of_memory(error):
+            return NO_MEMORY
+        if not isinstance(error, ExplorerError):
+            raise
+        return str(error)
+    return ""
+
+
+def _write_roles(args: argparse.Namespace, model: Model) -> None:
+    from models.roles.roles import head_roles, save_roles
+
+    found = head_roles(model, args.probe, report=_show)
+    _show("", None)
+    with signals_raised():
+        save_roles(found, args.roles)
+    for sentence in found.left_out:
+        complain(sentence)
+    complain(f"The roles of {len(found.sites)} layers over {found.texts:,} texts are written to {args.roles}.")
+
+
+def _write_means(args: argparse.Namespace, model: Model) -> None:
+    from models.corpus.corpus import read_corpus
+    from models.corpus.saving import save_means
+
+    view = read_corpus(model, args.corpus, report=_show)
+    _show("", None)
+    with signals_raised():
+        save_means(view, args.weights_mean)
+    for sentence in view.left_out:
+        complain(sentence)
+    if view.left_out_count > len(view.left_out):
+        complain(f"{view.left_out_count - len(view.left_out):,} more lines are left out.")
+    complain(f"The means of {view.texts:,} texts ({view.tokens:,} tokens) are written to {args.weights_mean}.")
+
+
+def _show(label: str, fraction: float | None) -> None:
+    """How far it is, on one line of a terminal; nothing where standard error is a file."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        share = "" if fraction is None else f" {fraction:.0%}"
+        print(f"\r\x1b[K{label}{share}", end="", file=sys.stderr, flush=True)

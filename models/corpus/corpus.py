@@ -1,0 +1,406 @@
+"""A file of texts read through a model, a batch at a time: means of every head, and where one does something most.
+
+    from models import open_checkpoint, read_corpus
+
+    view = read_corpus(open_checkpoint("story-gpt"), "texts.txt", attends_to="next")
+    view.mean[5, 5]        # (positions, positions): head 5.5's mean weight between places of the texts
+    view.hits[5][5][0]     # where it attends most to a copy of the word that comes next
+
+Nothing is held but sums, the places that are listed, and the batch that is run.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from models.attention import attention
+from models.attention.inputs import AttentionInputs, Part
+from models.corpus.hits import BestRows, Read
+from models.files.text_stream import TextLine, TextStream
+from models.forward.context import Context
+from models.forward.model import Encoded, Model
+from models.forward.passing import run_passing
+from models.protocol.arrays import read_only
+from models.protocol.chat import Pair
+from models.protocol.corpus import (
+    FARTHEST,
+    MOST_HITS,
+    MOST_ROWS,
+    POSITIONS,
+    CorpusQuestion,
+    CorpusRequest,
+    CorpusView,
+    WordRow,
+)
+from models.protocol.errors import InputError, StaleRunError
+from models.protocol.roles import PATTERNS, why_not
+from models.protocol.values import Site, SiteRef, site_tokens
+from models.protocol.work import Cancelled, Report, ShouldStop, never
+from models.quality.batching import source_ids, translate
+from models.roles.batching import batches
+from models.roles.counting import Asked, Tally, visible_cells
+from models.roles.distances import ByDistance, offset_of, offsets
+from models.roles.patterns import CELLS
+from models.roles.sides import Side, is_ordered
+
+_AT_ONCE = 256  # lines that are read, sorted by length and run
+_WEIGHTS = 1 << 22  # of a layer that are looked at together
+_MOMENT = 0.2  # seconds that an answer takes, about
+_MOST_WRITTEN = 64
+_MOST_SAID = 20
+_PATTERN_NAMES = frozenset(role.name for role in PATTERNS)
+
+WORD = "word:"
+
+
+def answer(request: CorpusRequest, context: Context) -> CorpusView:
+    """What is there once a moment more was spent on it.
+
+    Raises:
+        StaleRunError: more is asked of a file that is no longer being read.
+    """
+    kept = context.kept_of_model
+    reading = kept.get(CorpusReading)
+    if request.stop:
+        kept.drop(CorpusReading)
+        if reading is None or reading.read_nothing:
+            raise StaleRunError
+        return replace(reading.view(), request=request)
+    if reading is None or not reading.belongs_to(request):
+        if request.have:
+            raise StaleRunError
+        reading = kept.put(CorpusReading(context.model, request.path, request.question, context.should_stop))
+    context.report(f"Reading {reading.name}", reading.share)
+    try:
+        reading.advance(_MOMENT, context.should_stop)
+    except BaseException:
+        kept.drop(CorpusReading)  # a batch that was broken off is counted in some layers and not in others
+        raise
+    return replace(reading.view(), request=request)
+
+
+def read_corpus(
+    model: Model,
+    path: str | Path,
+    *,
+    attends_to: str = "",
+    rows_of: str = "",
+    should_stop: ShouldStop = never,
+    report: Report | None = None,
+) -> CorpusView:
+    """Run every text of a file, and gather what the heads do.
+
+    Args:
+        path: .txt (a text a line), .csv, .tsv or .jsonl; see `models.files.text_stream.TextStream`. Second texts are
+            read as pairs by models that read pairs, and said by the decoder of translators.
+        attends_to: list where each head attends most to it: the name of a pattern ("induction", "next", ...), or
+            "word:the" for tokens that are drawn as "the".
+        rows_of: gather the rows of tokens that are drawn so.
+        should_stop: polled between layers.
+        report: told how much of the file is read.
+
+    Raises:
+        InputError: the file cannot be read (the sentence says on which line), or no text of it fits the model.
+        Cancelled: `should_stop()` was true.
+    """
+    reading = CorpusReading(model, str(path), CorpusQuestion(attends_to, rows_of), should_stop)
+    while not reading.ended:
+        reading.advance(_MOMENT, should_stop)
+        if report is not None:
+            report(f"Reading {reading.name}", reading.share)
+    return reading.view()
+
+
+class _OfSite:
+    """Sums of one site."""
+
+    def __init__(self, site: Site, best: bool) -> None:
+        self.site = site
+        self.sums = np.zeros((site.heads, POSITIONS, POSITIONS))
+        self.counts = np.zeros((POSITIONS, POSITIONS), int)
+        self.distance = ByDistance(site.heads, 2 * FARTHEST + 1)
+        self.tally = Tally(1, site.heads)
+        self.best = BestRows(site.heads, MOST_HITS) if best else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """What is the same for every layer of a batch that is masked alike, of some of its rows."""
+
+    mask: Tensor | None  # held, so that no other comes to have its id
+    visible: Tensor  # (texts, heads or 1, rows, keys)
+    real: Tensor  # (texts, rows)
+    cells: Tensor | None  # (texts, rows, keys) bool: what is asked about
+    asked: Asked | None
+    classes: Tensor  # (rows, keys)
+
+
+class CorpusReading:
+    """Reads a file: `advance` until it has `ended`, `view` whenever wanted."""
+
+    def __init__(self, model: Model, path: str, question: CorpusQuestion, should_stop: ShouldStop = never) -> None:
+        """Raises InputError: no such file, a model that reads no texts, or a question that there is not."""
+        if model.info.family == "vision":
+            raise InputError(f"{model.info.name} looks at pictures. Open a model of text to read a file of texts.")
+        if not model.info.stacks and model.info.textbook:
+            raise InputError(f"{model.info.name} has no attention, so there is nothing to gather.")
+        asked = question.attends_to
+        if asked and asked not in _PATTERN_NAMES and not asked.startswith(WORD):
+            raise InputError(
+                f"There is no question “{asked}”. It is {', '.join(sorted(_PATTERN_NAMES))}, or {WORD}… with a token."
+            )
+        self._model, self._question, self.path = model, question, path
+        self._stream = TextStream(path)
+        self.name = self._stream.name
+        self._ordered = is_ordered(model)
+        self._sites: dict[SiteRef, _OfSite] = {}
+        self._rows: list[WordRow] = []
+        self._row_stack = ""
+        self._pending: dict[tuple[int, int], list[np.ndarray]] = {}  # (text, query): weights of each site
+        self._texts: dict[int, Read] = {}  # that hits are in, by their number
+        self._left_out: list[str] = []
+        self._left_out_count = self._run_texts = self._tokens = self._lines = 0
+        self._shared: dict[tuple[str, int, bool], _Rows] = {}
+        self._sides: dict[str, tuple[Side, Side]] = {}
+        self._seconds = 0.0
+        self.ended = False
+        self._should_stop = should_stop
+        self._steps = self._work()
+
+    @property
+    def read_nothing(self) -> bool:
+        return not self._sites
+
+    @property
+    def share(self) -> float:
+        return 1.0 if self.ended else self._stream.share
+
+    def belongs_to(self, request: CorpusRequest) -> bool:
+        """Whether `request` asks for more of this, and not for a reading from the beginning."""
+        same = (request.path, request.question) == (self.path, self._question)
+        return same and request.have == self._run_texts and request.have > 0
+
+    def advance(self, seconds: float, should_stop: ShouldStop = never) -> None:
+        """Run batches for so long, one at least.
+
+        Raises:
+            InputError: a line that cannot be read, or no text that fits.
+            Cancelled: `should_stop()` was true; then nothing that was gathered can be used.
+        """
+        started = time.perf_counter()
+        self._should_stop = should_stop
+        while not self.ended:
+            if next(self._steps, None) is None:
+                self.ended = True
+            if time.perf_counter() - started >= seconds:
+                break
+        self._seconds += time.perf_counter() - started
+
+    # reading and running
+
+    def _work(self) -> Iterator[int]:
+        lines = iter(self._stream)
+        while several := list(islice(lines, _AT_ONCE)):
+            items = self._encoded(several)
+            self._lines = several[-1].number
+            yield 0
+            for together, encoded in batches(self._model, items):
+                self._begin_batch()
+                run_passing(self._model, encoded, partial(self._see, together, encoded), self._asked_to_stop)
+                self._end_batch(together)
+                yield len(together)
+        if not self._sites:
+            why = f" {self._left_out[0]}" if self._left_out else ""
+            raise InputError(f"None of the texts of {self.name} fits {self._model.info.name}.{why}")
+
+    def _asked_to_stop(self) -> bool:
+        return self._should_stop()
+
+    def _encoded(self, lines: Sequence[TextLine]) -> list[Read]:
+        written = self._targets(lines) if self._model.seq2seq else [None] * len(lines)
+        items = []
+        for line, target in zip(lines, written, strict=True):
+            if self._should_stop():
+                raise Cancelled
+            prompt: str | Pair = line.text if self._model.seq2seq else line.prompt
+            try:
+                encoded = self._model.encode(prompt, target)
+            except InputError as error:
+                self._left_out_count += 1
+                if len(self._left_out) < _MOST_SAID:
+                    self._left_out.append(f"Line {line.number:,} is left out: {error}")
+                continue
+            items.append(Read(line.number, line.text, target or line.second, encoded))
+        return items
+
+    def _targets(self, lines: Sequence[TextLine]) -> list[str | None]:
+        """What decoders are given: the second text of a line, or what the model writes itself."""
+        limit = self._model.info.context or 1 << 30
+        found: list[str | None] = [line.second for line in lines]
+        missing = [i for i, target in enumerate(found) if target is None]
+        for start in range(0, len(missing), 16):
+            places = missing[start : start + 16]
+            ids = [row[:limit] for row in source_ids(self._model, [lines[i].text for i in places])]
+            texts = translate(self._model, ids, min(_MOST_WRITTEN, limit - 1), self._asked_to_stop)
+            for place, text in zip(places, texts, strict=True):
+                found[place] = text or None
+        return found
+
+    def _begin_batch(self) -> None:
+        self._shared.clear()
+        self._sides.clear()
+
+    def _end_batch(self, items: Sequence[Read]) -> None:
+        self._run_texts += len(items)
+        self._tokens += sum(len(item.encoded.tokens) + len(item.encoded.source) for item in items)
+        for number, item in enumerate(items, start=self._run_texts - len(items)):
+            self._texts[number] = item
+        listed = {number for of in self._sites.values() if of.best is not None for number in of.best.texts()}
+        self._texts = {number: item for number, item in self._texts.items() if number in listed}
+        for (row, query), weights in self._pending.items():
+            self._rows.append(self._word_row(items[row], query, weights))
+        self._pending.clear()
+
+    # weights
+
+    def _see(
+        self, items: Sequence[Read], encoded: Sequence[Encoded], site: Site, x: AttentionInputs, w: Tensor | None
+    ) -> None:
+        of = self._sites.get(site.ref)
+        if of is None:
+            can = bool(self._question.attends_to) and not self._why_not(site)
+            of = self._sites[site.ref] = _OfSite(site, can)
+        step = max(1, _WEIGHTS // (x.query.shape[0] * x.heads * x.keys))
+        for start in range(0, x.queries, step):
+            if self._should_stop():
+                raise Cancelled
+            rows = slice(start, min(start + step, x.queries))
+            shared = self._of_rows(encoded, site, x, rows)
+            part = attention.weights(x, Part(None, rows)) if w is None else w[:, :, rows]
+            self._add(of, shared, part, rows)
+            if self._question.rows_of:
+                self._gather(items, encoded, site, part, rows)
+
+    def _why_not(self, site: Site) -> str:
+        asked = self._question.attends_to
+        if asked.startswith(WORD) or (asked == "rare" and self._ordered):
+            return ""
+        return "its order" if asked == "rare" else why_not(asked, self._model.info, site.stack)
+
+    def _add(self, of: _OfSite, shared: _Rows, w: Tensor, rows: slice) -> None:
+        of.distance.add(w, shared.visible, shared.real, shared.classes)
+        first = slice(rows.start, min(rows.stop, POSITIONS))
+        if first.start < first.stop:
+            count, keys = first.stop - first.start, min(w.shape[3], POSITIONS)
+            there = shared.visible.any(dim=1)[:, :count, :keys] & shared.real[:, :count, None]
+            sums = torch.einsum("bhqk,bqk->hqk", w[:, :, :count, :keys], there.float())
+            of.sums[:, first, :keys] += sums.double().cpu().numpy()
+            of.counts[first, :keys] += there.sum(dim=0).cpu().numpy()
+        if of.best is not None and shared.asked is not None and shared.cells is not None:
+            of.tally.add(shared.asked, w)
+            of.best.add(w, shared.asked.factors[0], rows.start, self._run_texts)
+
+    def _of_rows(self, encoded: Sequence[Encoded], site: Site, x: AttentionInputs, rows: slice) -> _Rows:
+        key = (site.stack, id(x.mask), x.causal)
+        whole = rows == slice(0, x.queries)
+        kept = self._shared.get(key) if whole and x.precomputed is None else None
+        if kept is not None:
+            return kept
+        keys = slice(0, x.keys)
+        visible = visible_cells(x, rows, keys)
+        q, k = self._sides_of(encoded, site, x)
+        cells = None if not self._question.attends_to or self._why_not(site) else self._cells(encoded, site, q, k, rows)
+        real = q.real[:, rows]
+        asked = None if cells is None else Asked.of(cells[None], visible, real)
+        far = offsets(rows, keys, x.query.device)
+        made = _Rows(x.mask, visible, real, cells, asked, torch.where(far <= 2 * FARTHEST, far, -1))
+        if whole:
+            self._shared[key] = made
+        return made
+
+    def _cells(self, encoded: Sequence[Encoded], site: Site, q: Side, k: Side, rows: slice) -> Tensor:
+        asked = self._question.attends_to
+        if not asked.startswith(WORD):
+            return CELLS[asked](q, k, rows, slice(0, k.count))
+        word = asked.removeprefix(WORD)
+        named = [[token.word == word and not token.padding for token in site_tokens(one, site)[1]] for one in encoded]
+        return torch.tensor(named, device=k.ids.device)[:, None].expand(-1, rows.stop - rows.start, -1)
+
+    def _sides_of(self, encoded: Sequence[Encoded], site: Site, x: AttentionInputs) -> tuple[Side, Side]:
+        if site.stack not in self._sides:
+            both = [site_tokens(one, site) for one in encoded]
+            known: dict[str, int] = {}
+            q, k = (
+                Side.of([tokens[side] for tokens in both], known, self._ordered, x.query.device) for side in range(2)
+            )
+            self._sides[site.stack] = (q, k)
+        return self._sides[site.stack]
+
+    def _gather(self, items: Sequence[Read], encoded: Sequence[Encoded], site: Site, w: Tensor, rows: slice) -> None:
+        """Keep the rows of the token that is searched for, of the first stack in which it stands among the queries."""
+        if self._row_stack not in ("", site.stack):
+            return
+        for row, one in enumerate(encoded):
+            queries, keys = site_tokens(one, site)
+            count = sum(not token.padding for token in keys)
+            for query in range(rows.start, rows.stop):
+                if queries[query].padding or queries[query].word != self._question.rows_of:
+                    continue
+                is_known = (row, query) in self._pending
+                if is_known or (site.layer == 0 and len(self._rows) + len(self._pending) < MOST_ROWS):
+                    self._row_stack = site.stack
+                    weights = w[row, :, query - rows.start, :count].cpu().numpy().copy()
+                    self._pending.setdefault((row, query), []).append(read_only(weights))
+
+    def _word_row(self, item: Read, query: int, weights: list[np.ndarray]) -> WordRow:
+        site = next(of.site for of in self._sites.values() if of.site.stack == self._row_stack)
+        keys = site_tokens(item.encoded, site)[1]
+        words = tuple(token.word for token in keys if not token.padding)
+        return WordRow(item.line, item.text, item.second, query, words, tuple(weights))
+
+    # what was found
+
+    def view(self) -> CorpusView:
+        """What was gathered so far."""
+        every = list(self._sites.values())
+        heads = max((of.site.heads for of in every), default=0)
+        mean = np.full((len(every), heads, POSITIONS, POSITIONS), np.nan, np.float32)
+        by_distance = np.full((len(every), heads, 2 * FARTHEST + 1), np.nan, np.float32)
+        scores, even = np.full((len(every), heads), np.nan), np.full(len(every), np.nan)
+        order = np.argsort([offset_of(place) for place in range(2 * FARTHEST + 1)])
+        for i, of in enumerate(every):
+            there = of.counts > 0
+            mean[i, : of.site.heads, there] = (of.sums[:, there] / of.counts[there]).T
+            by_distance[i, : of.site.heads] = of.distance.means[:, order]
+            if of.best is not None:
+                scores[i, : of.site.heads], even[i] = of.tally.scores[0], of.tally.even[0]
+        return CorpusView(
+            request=CorpusRequest(path=self.path, question=self._question, have=self._run_texts),
+            sites=tuple(of.site.ref for of in every),
+            mean=read_only(mean),
+            texts_at=read_only(np.array([of.counts for of in every])),
+            distances=read_only(np.array([offset_of(int(place)) for place in order])),
+            by_distance=read_only(by_distance),
+            scores=read_only(scores),
+            even=read_only(even),
+            hits=tuple(() if of.best is None else of.best.hits(of.site, self._texts) for of in every),
+            rows=tuple(self._rows),
+            row_sites=tuple(of.site.ref for of in every if of.site.stack == self._row_stack),
+            texts=self._run_texts,
+            lines=self._lines,
+            tokens=self._tokens,
+            share=self.share,
+            ended=self.ended,
+            left_out=tuple(self._left_out),
+            left_out_count=self._left_out_count,
+            seconds=self._seconds,
+        )

@@ -1,0 +1,49 @@
+"""The means of a corpus as a file for other programs."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from models.files.whole_files import not_written, write_whole
+from models.protocol.corpus import CorpusView
+from models.protocol.errors import ExplorerError
+
+
+def save_means(view: CorpusView, path: str | Path) -> None:
+    """Write an .npz with three arrays a site, and what they are of.
+
+    "stack.layer" (heads, positions, positions) float32: the mean weight of each query place for each key place, NaN
+    where no text has both; "stack.layer.texts" (positions, positions) int: over how many texts; "stack.layer.distance"
+    (heads, distances) float32: the mean by query - key, which "distances" lists. "meta" is JSON.
+
+    Raises:
+        ExplorerError: the file cannot be written.
+    """
+    path = Path(path)
+    arrays: dict[str, np.ndarray] = {"distances": view.distances}
+    for i, site in enumerate(view.sites):
+        name = f"{site.stack}.{site.layer}"
+        there = ~np.isnan(view.mean[i]).all(axis=(1, 2))
+        arrays[name] = view.mean[i, there]
+        arrays[f"{name}.texts"] = view.texts_at[i]
+        arrays[f"{name}.distance"] = view.by_distance[i, there]
+    meta = {
+        "format": 1,
+        "file": Path(view.request.path).name,
+        "texts": view.texts,
+        "tokens": view.tokens,
+        "lines": view.lines,
+        "left_out": view.left_out_count,
+        "question": asdict(view.request.question),
+    }
+    content = io.BytesIO()
+    np.savez_compressed(content, **arrays, meta=np.array(json.dumps(meta)))  # type: ignore[arg-type]
+    try:
+        write_whole(path, content.getvalue())
+    except OSError as cause:
+        raise ExplorerError(not_written("The table of means", path, cause)) from cause

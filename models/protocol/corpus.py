@@ -1,0 +1,104 @@
+"""A file of texts read through a model: what heads do on average, and where they do something most. No torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from models.protocol.request import Lane, Request, Result
+from models.protocol.values import SiteRef
+
+if TYPE_CHECKING:
+    import numpy as np
+
+POSITIONS = 32
+"""Places of a text, from its beginning, whose weights are averaged over texts."""
+
+FARTHEST = 64
+"""Tokens apart up to which weights are averaged by distance."""
+
+MOST_HITS = 20
+MOST_ROWS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusQuestion:
+    """What is looked for in the texts beside the means.
+
+    Attributes:
+        attends_to: where heads attend to it most is listed: the name of a pattern of `models.protocol.roles`, or
+            "word:the" for a token that is drawn so.
+        rows_of: the rows of tokens that are drawn so are gathered, to be compared; "" for none.
+    """
+
+    attends_to: str = ""
+    rows_of: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorpusRequest(Request):
+    """Read the next texts of a file through the open model. Answered by `CorpusView`.
+
+    A corpus is many of these, each with the `have` of the answer before it, so that everything else is served in
+    between; the engine goes on from where it is.
+    """
+
+    lane: ClassVar[Lane] = Lane("corpus")
+    activity: ClassVar[str] = "reading the texts of a file"
+    answered_by: ClassVar[str] = "models.corpus.corpus:answer"
+    path: str
+    question: CorpusQuestion = CorpusQuestion()
+    have: int = 0  # texts that were read so far; 0 begins anew
+    stop: bool = False  # forget it; what was found so far is the answer
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A query that attends much to what was asked about."""
+
+    line: int  # of the file, from 1
+    text: str
+    second: str | None  # of a pair; the target of a translation
+    query: int  # places among the tokens
+    key: int  # of the largest of the weights that count
+    score: float
+    before: str  # what stands before the query in its text, cut to a few words
+    query_word: str
+    key_word: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WordRow:
+    """What a token attends to in one text, for every head."""
+
+    line: int
+    text: str
+    second: str | None
+    query: int
+    keys: tuple[str, ...]
+    weights: tuple[np.ndarray, ...]  # of each site that has such rows, (heads, keys) float32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CorpusView(Result):
+    """What was found so far."""
+
+    request: CorpusRequest
+    sites: tuple[SiteRef, ...]
+    mean: np.ndarray  # (sites, heads, positions, positions) float32: the mean weight over texts that have both places
+    texts_at: np.ndarray  # (sites, positions, positions) int: over how many; 0 where the key is masked
+    distances: np.ndarray  # (distances,) int: query - key
+    by_distance: np.ndarray  # (sites, heads, distances) float32, NaN where there is none
+    scores: np.ndarray  # (sites, heads) float64: how much each does what was asked, NaN where it was not
+    even: np.ndarray  # (sites,) float64: what an even head would score
+    hits: tuple[tuple[tuple[Hit, ...], ...], ...]  # of each site and head, the highest score first
+    rows: tuple[WordRow, ...]
+    row_sites: tuple[SiteRef, ...]  # the sites that `WordRow.weights` are of
+    texts: int  # that were run
+    lines: int  # of the file that were read, those left out included
+    tokens: int
+    share: float  # of the file
+    ended: bool
+    left_out: tuple[str, ...]  # sentences, the first few
+    left_out_count: int
+    seconds: float
