@@ -25,7 +25,8 @@ _CHANGES = ("checkpoint", "text", "pair", "choice", "chat", "target", "picture",
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
-_NEVER_EMPTY = ("checkpoint", "texts", "picture", "scale", "mask", "device", "png", "size", "weights", "save", "ablate") + (
+_NEVER_EMPTY = (
+    *("checkpoint", "texts", "picture", "scale", "mask", "device", "png", "size", "weights", "save", "ablate"),
     *("roles", "probe", "corpus", "weights_mean"),
 )
 """Options that mean nothing without a word; an empty text is a text."""
@@ -210,7 +211,9 @@ def _parser() -> argparse.ArgumentParser:
         help="write all attention weights, and what they are of, to an .npz or .safetensors file; with --decode also "
         "those of what the model writes",
     )
-    parser.add_argument("--roles", metavar="FILE.csv", help="write what every head does: stack, layer, head, role, score")
+    parser.add_argument(
+        "--roles", metavar="FILE.csv", help="write what every head does: stack, layer, head, role, score"
+    )
     parser.add_argument(
         "--probe",
         metavar="FILE",

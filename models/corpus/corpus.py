@@ -172,6 +172,7 @@ class CorpusReading:
         self._shared: dict[tuple[str, int, bool], _Rows] = {}
         self._sides: dict[str, tuple[Side, Side]] = {}
         self._seconds = 0.0
+        self._answers = 0
         self.ended = False
         self._should_stop = should_stop
         self._steps = self._work()
@@ -187,7 +188,7 @@ class CorpusReading:
     def belongs_to(self, request: CorpusRequest) -> bool:
         """Whether `request` asks for more of this, and not for a reading from the beginning."""
         same = (request.path, request.question) == (self.path, self._question)
-        return same and request.have == self._run_texts and request.have > 0
+        return same and request.have == self._answers > 0
 
     def advance(self, seconds: float, should_stop: ShouldStop = never) -> None:
         """Run batches for so long, one at least.
@@ -197,6 +198,7 @@ class CorpusReading:
             Cancelled: `should_stop()` was true; then nothing that was gathered can be used.
         """
         started = time.perf_counter()
+        self._answers += 1
         self._should_stop = should_stop
         while not self.ended:
             if next(self._steps, None) is None:
@@ -384,7 +386,7 @@ class CorpusReading:
             if of.best is not None:
                 scores[i, : of.site.heads], even[i] = of.tally.scores[0], of.tally.even[0]
         return CorpusView(
-            request=CorpusRequest(path=self.path, question=self._question, have=self._run_texts),
+            request=CorpusRequest(path=self.path, question=self._question),
             sites=tuple(of.site.ref for of in every),
             mean=read_only(mean),
             texts_at=read_only(np.array([of.counts for of in every])),
@@ -403,4 +405,5 @@ class CorpusReading:
             left_out=tuple(self._left_out),
             left_out_count=self._left_out_count,
             seconds=self._seconds,
+            answers=self._answers,
         )

@@ -39,8 +39,8 @@ class CorpusQuestion:
 class CorpusRequest(Request):
     """Read the next texts of a file through the open model. Answered by `CorpusView`.
 
-    A corpus is many of these, each with the `have` of the answer before it, so that everything else is served in
-    between; the engine goes on from where it is.
+    A corpus is many of these, each with the `answers` of the one before as its `have`, so that everything else is
+    served in between; the engine goes on from where it is.
     """
 
     lane: ClassVar[Lane] = Lane("corpus")
@@ -48,7 +48,7 @@ class CorpusRequest(Request):
     answered_by: ClassVar[str] = "models.corpus.corpus:answer"
     path: str
     question: CorpusQuestion = CorpusQuestion()
-    have: int = 0  # texts that were read so far; 0 begins anew
+    have: int = 0  # answers that came so far; 0 begins anew
     stop: bool = False  # forget it; what was found so far is the answer
 
 
@@ -102,3 +102,4 @@ class CorpusView(Result):
     left_out: tuple[str, ...]  # sentences, the first few
     left_out_count: int
     seconds: float
+    answers: int = 0  # how many there were, this one included
