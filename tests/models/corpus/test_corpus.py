@@ -245,7 +245,7 @@ def test_memory_does_not_grow_with_the_file(tiny_model, tmp_path, monkeypatch):
         path.write_text("\n".join(TEXTS * times))
         gc.collect()
         tracemalloc.start()
-        view = read_corpus(model, path, attends_to="first")
+        view = read_corpus(model, path)
         held.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
         assert view.texts == 5 * times
