@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from models.files.adapter_files import CONFIG, TENSORS
 from models.files.regular_files import open_regular
 from models.files.weight_files import weight_files
 from models.protocol.values import CheckpointInfo
@@ -19,6 +20,8 @@ _known: dict[tuple[Path, int, int], str] = {}
 def content_hash(info: CheckpointInfo, should_stop: Callable[[], bool] = never) -> dict[str, str]:
     """SHA-256 of each weight file by its name, in hexadecimal; nothing for a model that is no file.
 
+    Of an adapter that is put on them both of its files are among them: its config has the scale.
+
     Raises:
         Cancelled: `should_stop` said so.
         OSError: a file cannot be read.
@@ -27,6 +30,8 @@ def content_hash(info: CheckpointInfo, should_stop: Callable[[], bool] = never) 
         return {}
     folder = Path(info.folder)
     files = [folder / info.gguf] if info.gguf else weight_files(folder)
+    if info.adapter is not None and not info.adapter.why:
+        files += [Path(info.adapter.folder) / name for name in (CONFIG, TENSORS)]
     return {file.name: hash_of_file(file, should_stop) for file in files}
 
 

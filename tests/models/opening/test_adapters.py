@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Callable
@@ -15,7 +16,7 @@ import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file, save_file
 
-from models import Adapter, decode, open_checkpoint, run
+from models import Adapter, decode, load_weights, open_checkpoint, run, save_weights
 from models.engine.engine import Engine
 from models.files import adapter_files
 from models.forward.adapter import MergedAdapter
@@ -283,6 +284,16 @@ def test_the_cell_reads_the_weights_that_ran(adapter: Trained, tiny_folder: Tiny
         untuned = output_weight(model, trace, site, 1)
     assert untuned is not None
     assert torch.equal(untuned, plain)
+
+
+def test_a_file_of_weights_says_by_hash_which_adapter_was_on(adapter: Trained, tmp_path: Path) -> None:
+    folder = adapter("gpt2")
+    model = open_checkpoint(folder)
+    save_weights(run(model, "Tom and"), tmp_path / "a.npz")
+    said = load_weights(tmp_path / "a.npz").meta["checkpoint"]["sha256"]
+    files = {name: folder / name for name in ("adapter_config.json", "adapter_model.safetensors")}
+    files["model.safetensors"] = Path(model.info.folder) / "model.safetensors"
+    assert said == {name: hashlib.sha256(file.read_bytes()).hexdigest() for name, file in files.items()}
 
 
 def trusted(folder: Path, spoil: Callable[[Model], None]) -> TrustReport:
