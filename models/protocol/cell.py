@@ -66,7 +66,7 @@ class CellView(Result):
     row_scores: np.ndarray  # (keys,) scores before the mask
     row_masked: np.ndarray  # (keys,) bool
     row_weights: np.ndarray  # (keys,)
-    shift: float | None  # the row's largest score (or its sink's), subtracted from all; None where all are masked
+    shift: float | None  # the row's largest score (or its sink's), subtracted from all; None where there is neither
     numerator: float  # exp(score - shift), 0 if masked
     sink: float | None  # the sink's numerator: a share of the row that no key gets; None for a model without
     denominator: float  # sum of the row's numerators, the sink's included

@@ -49,7 +49,9 @@ class MatricesView(Result):
     softcap: float | None
     scores: np.ndarray  # (rows, keys) scaled, biased, soft-capped: what enters the softmax where nothing is masked
     masked: np.ndarray | None  # (rows, keys) bool; None where none is
-    shift: np.ndarray  # (rows,) what is subtracted from a row before exp, its largest score; NaN where all are masked
+    shift: (
+        np.ndarray
+    )  # (rows,) what is subtracted before exp: the largest score or the sink's; NaN where there is neither
     denominator: np.ndarray  # (rows,) the sum of exp(score - shift), of every key and the sink
     sink: np.ndarray | None  # (rows,) the sink's part of that sum; None for a model without
     weights: np.ndarray  # (rows, keys)

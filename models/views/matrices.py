@@ -17,6 +17,7 @@ from models.protocol.arrays import read_only
 from models.protocol.errors import InputError
 from models.protocol.matrices import WINDOW, MatricesRequest, MatricesView
 from models.views.cell import is_rotated
+from models.views.row_softmax import taken_apart
 
 NO_PRODUCT = "A recurrent model scores one pair after the other: there is no product of two matrices. See Cell."
 
@@ -52,7 +53,7 @@ def matrices_view(request: MatricesRequest, model: Model, trace: Trace) -> Matri
     weights = attention.weights(x, wide)[0, 0]  # (rows, all keys)
     outside = weights.clone()
     outside[:, keys] = 0
-    shift, denominator, sink = _softmax(copied(scores), copied(masked), None if x.sinks is None else x.sinks[head])
+    softmax = taken_apart(copied(scores), copied(masked), None if x.sinks is None else float(x.sinks[head]))
     here = copied(masked[:, keys])
     bias = attention.score_bias(x, part)
     return MatricesView(
@@ -67,9 +68,9 @@ def matrices_view(request: MatricesRequest, model: Model, trace: Trace) -> Matri
         softcap=x.softcap,
         scores=copied(scores[:, keys]),
         masked=here if here.any() else None,
-        shift=shift,
-        denominator=denominator,
-        sink=sink,
+        shift=read_only(softmax.shift.astype(np.float32)),
+        denominator=read_only(softmax.denominator.astype(np.float32)),
+        sink=None if softmax.sink is None else read_only(softmax.sink.astype(np.float32)),
         weights=copied(weights[:, keys]),
         outside_weight=copied(outside.sum(dim=-1)),
         outside_output=copied(outside @ v),
@@ -86,16 +87,3 @@ def _masked(x: AttentionInputs, part: Part, scores: Tensor) -> Tensor:
     """(rows, keys) bool."""
     masked = attention.masked_cells(x, part)
     return torch.zeros_like(scores, dtype=torch.bool) if masked is None else masked[0, 0].expand(scores.shape)
-
-
-def _softmax(
-    scores: np.ndarray, masked: np.ndarray, sink: Tensor | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """What each row of (rows, keys) is shifted by, the sum of its exponentials, and the sink's part: (rows,) each."""
-    entering = np.where(masked, -np.inf, scores.astype(np.float64))
-    largest = entering.max(axis=1) if sink is None else np.maximum(entering.max(axis=1), float(sink))
-    shift = np.where(masked.all(axis=1), np.nan, largest)
-    of_sink = None if sink is None else np.exp(float(sink) - shift)
-    denominator = np.exp(entering - shift[:, None]).sum(axis=1) + (0.0 if of_sink is None else of_sink)
-    kept = [read_only(a.astype(np.float32)) for a in (shift, denominator)]
-    return kept[0], kept[1], None if of_sink is None else read_only(of_sink.astype(np.float32))
