@@ -140,6 +140,18 @@ class Reader:
             sublayer.module = self._module_of(sublayer, others)
         return Anatomy(steps, True, _placement(steps, sublayers), _is_parallel(sublayers))
 
+    def added_outside(self, stream: int) -> Anatomy | None:
+        """With node `stream` as what the block makes of it, where what it gives is added outside of it; else None."""
+        gave, self.call.end = self.call.end, stream
+        anatomy = self.anatomy()
+        if len(anatomy.steps) == 1 and isinstance(anatomy.steps[0], SumStep):
+            given = self.graph.origin(gave).node
+            self.call.outer = [(term.node, term.factor) for term in anatomy.steps[0].terms] == [(given, 1.0)]
+        if self.call.outer:
+            return anatomy
+        self.call.end = gave
+        return None
+
     # ----------------------------------------------------------------- the stream
 
     def climb(self, number: int) -> list[Step] | None:

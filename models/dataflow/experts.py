@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from models.dataflow.anatomy import Reader, Sublayer
+from models.dataflow.expert_units import ExpertUnits, expert_units_of
 from models.dataflow.network import FUNCTIONS, name_of
-from models.dataflow.watch import ROUTER
+from models.dataflow.watch import PRODUCTS, ROUTER
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -16,7 +17,8 @@ class Router:
     """Which experts were chosen at each position, (positions, chosen), with the share of each, and how many there are.
 
     Positions are those of the whole batch, one text after another. Of an expert's network the size of its hidden layer
-    (0 where it is not found), its activation function and whether it has a gate.
+    (0 where it is not found), its activation function and whether it has a gate; `units` are None where they were not
+    found.
     """
 
     chosen: Tensor
@@ -25,6 +27,7 @@ class Router:
     hidden: int
     activation: str
     gated: bool
+    units: ExpertUnits | None
 
 
 def router_of(reader: Reader, sublayer: Sublayer) -> Router | None:
@@ -58,14 +61,22 @@ def router_of(reader: Reader, sublayer: Sublayer) -> Router | None:
             shares = node.value
         elif node.shape == (values.shape[0], count):
             shares = node.value.gather(1, places.value)
-    return Router(places.value, shares.float(), count, *_network(reader, sublayer, sorted(inside)))
+    width = graph.nodes[sublayer.terms[0].node].shape[-1]
+    units = expert_units_of(reader, sorted(inside), _sums(reader, sublayer), values.shape[0], width)
+    return Router(places.value, shares.float(), count, *_network(reader, sublayer, sorted(inside)), units)
+
+
+def _sums(reader: Reader, sublayer: Sublayer) -> set[int]:
+    """The nodes that a sublayer's summands are, in whatever shape."""
+    found = {reader.graph.origin(number).node for number in sublayer.inner}
+    return found | {term.seen for term in sublayer.terms if term.seen >= 0 and not sublayer.on_write}
 
 
 def _network(reader: Reader, sublayer: Sublayer, inside: list[int]) -> tuple[int, str, bool]:
     """What there is to know of the experts' own networks: their last product has the hidden layer on its left."""
     nodes = reader.graph.nodes
     width = nodes[sublayer.terms[0].node].shape[-1]
-    products = [n for n in inside if nodes[n].op in _PRODUCTS and nodes[n].shape]
+    products = [n for n in inside if nodes[n].op in PRODUCTS and nodes[n].shape]
     last = next((n for n in reversed(products) if nodes[n].shape[-1] == width), None)
     if last is None:
         return 0, "", False
@@ -76,9 +87,6 @@ def _network(reader: Reader, sublayer: Sublayer, inside: list[int]) -> tuple[int
     made = [nodes[n].shape[-1] for n in products if n < last]
     gated = 2 * hidden in made or made.count(hidden) > 1
     return hidden, named.pop() if len(named) == 1 else "", gated
-
-
-_PRODUCTS = ("mm", "addmm", "bmm", "baddbmm", "_grouped_mm")
 
 
 _WITHIN = 40

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
@@ -19,7 +20,7 @@ def matrix_of(module: nn.Module) -> Tensor:
     return weight if isinstance(module, Conv1D) else weight.mT
 
 
-def column_norms(module: nn.Module) -> Tensor:
-    """The length of what each hidden unit would write at activation 1, (hidden,) float32."""
-    lengths: Tensor = torch.linalg.vector_norm(matrix_of(module).float(), dim=1)
-    return lengths.cpu()
+def column_norms(matrix: Tensor) -> np.ndarray:
+    """The length of what each hidden unit would write at activation 1, of a matrix (in, out): (in,) float32."""
+    lengths: np.ndarray = torch.linalg.vector_norm(matrix.detach().float(), dim=1).cpu().numpy()
+    return lengths

@@ -77,10 +77,12 @@ class Network:
 
 def network_of(reader: Reader, sublayer: Sublayer) -> Network | None:
     """The network that a sublayer is; None where it is none, or not one that can be read."""
-    if len(sublayer.terms) != 1:
-        return None
+    return network_at(reader, sublayer.inner[0]) if len(sublayer.terms) == 1 else None
+
+
+def network_at(reader: Reader, number: int) -> Network | None:
+    """The network that gave node `number`."""
     graph, watch = reader.graph, reader.watch
-    number = sublayer.inner[0]
     last = watch.unit_of(number)
     if last is None or not is_matrix(last.module):
         return None

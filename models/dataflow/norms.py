@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -31,17 +33,27 @@ class Norm:
     gain: Tensor | None
     bias: Tensor | None
 
-    def statistics(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and deviation of each row of `x` (rows, width), float64; of an RMS norm 0 and the root mean square."""
-        rows = x.double()
-        mean = torch.zeros_like(rows[:, 0]) if self.rms else rows.mean(dim=-1)
-        return mean, (rows - mean[:, None]).square().mean(dim=-1).sqrt()
+    def statistics(self, x: np.ndarray) -> tuple[float, float]:
+        """Mean and deviation of a vector (width,), in float64; of an RMS norm 0 and the root mean square."""
+        vector = x.astype(np.float64)
+        mean = 0.0 if self.rms else float(vector.sum()) / len(vector)
+        centred = vector - mean
+        return mean, math.sqrt(float(centred @ centred) / len(vector))
+
+    def of_vector(self, x: np.ndarray) -> np.ndarray:
+        """What it makes of a vector, (width,) float64."""
+        mean, deviation = self.statistics(x)
+        y: np.ndarray = (x - mean) / math.sqrt(deviation**2 + self.eps)
+        if self.gain is not None:
+            y = y * self.gain.numpy()
+        return y if self.bias is None else y + self.bias.numpy()
 
     def __call__(self, x: Tensor) -> Tensor:
         """What it makes of the rows of `x`, (rows, width) float64."""
         rows = x.double()
-        mean, deviation = self.statistics(rows)
-        y = (rows - mean[:, None]) / (deviation.square() + self.eps).sqrt()[:, None]
+        if not self.rms:
+            rows = rows - rows.mean(dim=-1, keepdim=True)
+        y = rows / (rows.square().mean(dim=-1, keepdim=True) + self.eps).sqrt()
         if self.gain is not None:
             y = y * self.gain
         return y if self.bias is None else y + self.bias

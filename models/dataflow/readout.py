@@ -36,7 +36,9 @@ class Readout:
         known: whether every block could be read.
         adds: what a block reads is left as it is, and sublayers are added to it.
         alters: what a sublayer gives is normalised or scaled before it is added.
-        norm: the normalisation of what leaves the last block, as a module and as a formula.
+        outer: what the last block gives is added to the stream outside of it, which a run does not keep.
+        norm: the normalisation of what leaves the last block; None where the head reads that as it is.
+        norm_module: what computes that.
         head: the matrix that gives the logits; None where something else stands there.
         outputs: by site, the matrix that multiplies its joined heads (W_O); only those that were found.
     """
@@ -44,7 +46,9 @@ class Readout:
     known: bool
     adds: bool
     alters: bool
-    norm: tuple[nn.Module, Norm] | None
+    outer: bool
+    norm: Norm | None
+    norm_module: nn.Module | None
     head: nn.Module | None
     outputs: Mapping[SiteRef, nn.Module]
 
@@ -63,36 +67,52 @@ def _found(model: Model, trace: Trace) -> Readout:
     stack = model.info.predicting_stack
     blocks: list[Anatomy] = []
     last: list[tuple[BlockCall, int]] = []
+    waiting: list[Reader] = []  # the block whose stream was not found in it
     outputs: dict[SiteRef, nn.Module] = {}
+
+    def enter(call: BlockCall) -> None:
+        if waiting and call.layer:
+            read(waiting[0], waiting.pop().added_outside(call.start))
 
     def leave(call: BlockCall) -> None:
         own = own_sites_of(model, trace, call.stack, call.layer)
         reader = Reader(watch, call, recorder.seen[call.first_site :], own)
         anatomy = reader.anatomy()
+        if call.stack == stack:
+            last[:] = [(call, len(watch.units))]
+        if anatomy.known:
+            read(reader, anatomy)
+        else:
+            waiting[:] = [reader]
+
+    def read(reader: Reader, anatomy: Anatomy | None) -> None:
+        anatomy = reader.anatomy() if anatomy is None else anatomy
         for sublayer in anatomy.sublayers:
             output = reader.output_matrix(sublayer)
             if output is not None and len(sublayer.sites) == 1:
                 outputs[sublayer.sites[0].site.ref] = output.module
-        if call.stack == stack:
+        if reader.call.stack == stack:
             blocks.append(anatomy)
-            last[:] = [(call, len(watch.units))]
 
     few = _few(model, trace)
-    with recording(recorder), on_blocks(model, watch, recorder, _pass, leave), watch.watching(model.module.modules()):
+    with recording(recorder), on_blocks(model, watch, recorder, enter, leave), watch.watching(model.module.modules()):
         out = model.forward(few)
         logits = getattr(out, "logits", None)
         answer = watch.node(logits) if isinstance(logits, Tensor) else -1
+    if waiting:
+        later = (unit.reads[0] for unit in watch.units[last[0][1] :] if unit.reads) if last else ()
+        tried = (waiting[0].added_outside(watch.graph.whole(node)) for node in later)
+        read(waiting[0], next((anatomy for anatomy in tried if anatomy is not None), None))
     known = bool(blocks) and all(anatomy.known for anatomy in blocks)
     adds = known and all(anatomy.adds for anatomy in blocks)
     alters = any(sublayer.alters for anatomy in blocks for sublayer in anatomy.sublayers)
-    norm, head = None, None
+    norms: tuple[Norm | None, nn.Module | None] = (None, None)
+    head = None
     if last:
         call, first = last[0]
-        norm, head = _between(watch, watch.units[first:], watch.graph.whole(call.end), answer)
-    return Readout(known, adds, alters, norm, head, outputs)
-
-
-def _pass(_call: BlockCall) -> None: ...
+        norms, head = _between(watch, watch.units[first:], watch.graph.whole(call.end), answer)
+    outer = bool(last) and last[0][0].outer
+    return Readout(known, adds, alters, outer, *norms, head, outputs)
 
 
 def _few(model: Model, trace: Trace) -> dict[str, Tensor]:
@@ -104,11 +124,9 @@ def _few(model: Model, trace: Trace) -> dict[str, Tensor]:
     return model.encode(read, [] if model.seq2seq else None).inputs
 
 
-def _between(
-    watch: Watch, units: Sequence[Unit], end: int, answer: int
-) -> tuple[tuple[nn.Module, Norm] | None, nn.Module | None]:
+def _between(watch: Watch, units: Sequence[Unit], end: int, answer: int) -> tuple[tuple[Norm | None, nn.Module | None], nn.Module | None]:
     """The normalisation of the stream `end`, and the matrix that makes `answer` of what it gives."""
-    norm: tuple[nn.Module, Norm] | None = None
+    norm, module = None, None
     read = {end}
     head: nn.Module | None = None
     made = watch.graph.whole(answer) if answer >= 0 else -1
@@ -117,11 +135,11 @@ def _between(
             continue
         formula = norm_of(unit.module, unit.given[0], unit.gave[0])
         if formula is not None and norm is None:
-            norm = unit.module, formula
+            norm, module = formula, unit.module
             read = {unit.gives[0]}
         elif is_matrix(unit.module) and (made in unit.gives or _after_head(watch, answer, unit)):
             head = unit.module
-    return norm, head
+    return (norm, module), head
 
 
 def _after_head(watch: Watch, answer: int, unit: Unit) -> bool:

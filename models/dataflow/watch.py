@@ -21,7 +21,13 @@ ROUTER = "topk"
 
 _MOST_EXPERTS = 512
 
-_PRODUCTS = ("mul", "mul_", "div", "div_")
+MATRICES = ("mm", "addmm", "bmm")
+"""Operations that multiply by a learned matrix, where their last operand is one."""
+
+PRODUCTS = ("mm", "addmm", "bmm", "baddbmm", "_grouped_mm", "grouped_mm_fallback")
+"""Products of matrices."""
+
+_SCALINGS = ("mul", "mul_", "div", "div_")
 
 
 @dataclass(slots=True, eq=False)
@@ -56,6 +62,7 @@ class Watch(TorchDispatchMode):
         self.units: list[Unit] = []
         self.held_size = 0
         self.holds_all = False
+        self.expert_width = 0  # of what chosen experts write, while their rows are held; 0 while they are not
         self._routed = -1  # positions for which experts were chosen: what is made of the choice is held
         self._names = names
         self._thread = threading.get_ident()  # another's passes through the same modules are none of this one
@@ -81,11 +88,11 @@ class Watch(TorchDispatchMode):
         written = _written(func)
         reads = tuple(self.node(t) for t in tensors)
         node = Node(name, reads, unit=-1)
-        if name in _PRODUCTS and len(reads) == 1 and len(args) == 2:
+        if name in _SCALINGS and len(reads) == 1 and len(args) == 2:
             other = args[1] if isinstance(args[0], Tensor) else args[0]
             if isinstance(other, (int, float)):
                 node.factor = 1.0 / other if name.startswith("div") and other else float(other)
-        elif name in _PRODUCTS and len(tensors) == 2:
+        elif name in _SCALINGS and len(tensors) == 2:
             self._scalar_product(node, name, tensors)
         elif name in ("add", "add_", "sub", "sub_"):
             node.adds = float(kwargs.get("alpha", args[2] if len(args) > 2 else 1.0))
@@ -103,8 +110,10 @@ class Watch(TorchDispatchMode):
             self._node_of[t] = number
             if written or target is not None:
                 self._note_write(t, number)
-        if name in ("mm", "addmm") and not self._frames_are_units():
+        if name in MATRICES and not self._frames_are_units():
             self._note_matrix(name, tensors, reads, results[0])
+        if self.expert_width and self._routed >= 0 and name in PRODUCTS:
+            self._hold_product(name, tensors, reads)
 
     def note(self, op: str, reads: Sequence[int], out: Tensor) -> int:
         """Note something that was computed unwatched; returns its node."""
@@ -113,20 +122,35 @@ class Watch(TorchDispatchMode):
         return number
 
     def _note_matrix(self, name: str, tensors: Sequence[Tensor], reads: Sequence[int], out: Tensor) -> None:
-        """A product with a learned matrix that no module of its own makes (torch's nn.MultiheadAttention)."""
-        place = 0 if name == "mm" else 1
+        """A product with a learned matrix that no module of its own makes (torch's nn.MultiheadAttention; einsum)."""
+        place = 1 if name == "addmm" else 0
         learned = self.graph.nodes[self.graph.origin(reads[place + 1]).node].value
         owner = self._owner(learned)
         if owner is None or not isinstance(learned, nn.Parameter):
             return
         module, called = owner
         bias = self.graph.nodes[self.graph.origin(reads[0]).node].value if place else None
-        if not isinstance(module, nn.Linear):
-            module = _matrix(learned, bias if isinstance(bias, nn.Parameter) else None)
+        given = tensors[place]
+        if name == "bmm":
+            weight = tensors[1]
+            if weight.shape[0] != 1 or weight.numel() != learned.numel():
+                return
+            # the axes of its parameter may be in another order
+            module = _matrix(nn.Parameter(weight[0].mT, requires_grad=False), None)
+            given, out_rows = given[0], out[0]
+        else:
+            out_rows = out
+            if not isinstance(module, nn.Linear):
+                module = _matrix(learned, bias if isinstance(bias, nn.Parameter) else None)
         number = self._node_of[out]
-        unit = Unit(len(self.units), called, module, (tensors[place],), (reads[place],), (out,), (number,), number)
+        unit = Unit(len(self.units), called, module, (given,), (reads[place],), (out_rows,), (number,), number)
         self.units.append(unit)
         self.graph.nodes[number].unit = unit.number
+
+    def _hold_product(self, name: str, tensors: Sequence[Tensor], reads: Sequence[int]) -> None:
+        """Hold what a product reads on its left; its right operand is the weights."""
+        place = 1 if name in ("addmm", "baddbmm") else 0
+        self.graph.nodes[reads[place]].value = tensors[place]
 
     def _owner(self, learned: Tensor | None) -> tuple[nn.Module, str] | None:
         """The module that has a parameter, and what to call the matrix: as the module, or as the parameter."""
@@ -144,9 +168,15 @@ class Watch(TorchDispatchMode):
             self._routed = t.shape[0]
         if t.dim() == 2 and t.shape[0] == self._routed and t.shape[1] <= _MOST_EXPERTS:
             return True
+        if self.expert_width and self._routed >= 0 and self._is_of_experts(t):
+            return True
         if self._frames_are_units():
             return False
         return self.holds_all or t.numel() == self.held_size
+
+    def _is_of_experts(self, t: Tensor) -> bool:
+        """Which position each row is of, its share, or what it writes."""
+        return t.dim() <= 1 or t.shape[-1] == 1 or (t.dim() == 2 and t.shape[1] == self.expert_width)
 
     def _save(self, func: Any, args: Sequence[Any]) -> None:
         """Before an operation writes into a tensor that is held: what is held is what it was."""

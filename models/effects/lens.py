@@ -153,7 +153,7 @@ def _read(
 def _head(model: Model, trace: Trace, last: Tensor, inputs: dict[str, Tensor]) -> tuple[Head | None, float]:
     """What makes the run's own logits of the stream that leaves the last block; None where nothing found does."""
     readout = None if model.info.textbook else readout_of(model, trace)
-    norm = None if readout is None or readout.norm is None else readout.norm[0]
+    norm = None if readout is None else readout.norm_module
     places = sorted({0, last.shape[0] // 2, last.shape[0] - 1})
     if model.info.family == "vision":
         places = [0]  # where the classes are read

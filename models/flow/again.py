@@ -14,7 +14,7 @@ from models.dataflow.blocks import BlockCall, WatchedRecorder
 from models.dataflow.own_attention import own_sites_of
 from models.dataflow.watch import Watch
 from models.flow.drafts import Draft
-from models.flow.layout import Layout
+from models.flow.layout import Layout, Vectors, vectors_of
 from models.flow.model import Watched, watched_run
 from models.flow.recurrent import NO_BLOCKS
 from models.forward.capture import recording
@@ -51,6 +51,10 @@ class Again:
             self._made[key] = make()
         made: T = self._made[key]
         return made
+
+    def vectors(self, t: Tensor) -> Vectors | None:
+        """`t`, which is kept, position by position; None where it has no one vector for each."""
+        return self.once(("vectors", id(t)), lambda: vectors_of(self.layout.vectors(t, len(self.before))))
 
 
 def block_of(run: CurrentRun, stack: str, layer: int, context: Context) -> Again:
@@ -97,6 +101,7 @@ def compute(run: CurrentRun, watched: Watched, stack: str, layer: int, should_st
         again.start = watch.node(given)
         again.first_node = len(watch.graph.nodes)
         watch.held_size = given.numel()
+        watch.expert_width = given.shape[-1]
         out = call.module(*args, **kwargs)
         after = out[0] if isinstance(out, (tuple, list)) else out
         if not isinstance(after, Tensor):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import singledispatch
-from typing import Any
+from functools import partial, singledispatch
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -12,8 +12,10 @@ from torch import Tensor, nn
 
 from models.attention import attention
 from models.attention.inputs import AttentionInputs, Part
-from models.attention.numbers import copied
+from models.attention.numbers import copied, to_numpy
+from models.dataflow.blocks import SiteNodes
 from models.dataflow.matrices import column_norms, matrix_of
+from models.dataflow.network import Network
 from models.flow.again import Again
 from models.flow.drafts import (
     Draft,
@@ -27,6 +29,7 @@ from models.flow.drafts import (
     SumDraft,
 )
 from models.flow.model import is_off
+from models.flow.neurons import Units, largest
 from models.flow.targets import Target
 from models.forward.current_run import CurrentRun
 from models.protocol.arrays import read_only
@@ -36,15 +39,11 @@ from models.protocol.flow import (
     FeedForwardBox,
     HeadsBox,
     ModuleBox,
-    Neuron,
     NormBox,
     OutputBox,
     ProjectionBox,
     SumBox,
 )
-
-NEURONS = 32
-"""How many hidden units of a feed-forward network are named."""
 
 _NOTHING = read_only(np.zeros(0, np.float32))
 
@@ -58,12 +57,15 @@ class Position:
     index: int
     target: Target
 
-    def row(self, t: Tensor | None) -> Tensor | None:
+    def row(self, t: Tensor | None) -> np.ndarray | None:
         """The vector at this position, (width,) float32; None where `t` has no single one."""
-        if t is None:
-            return None
-        vectors = self.block.layout.vectors(t, len(self.block.before))
-        return None if vectors is None else vectors[self.index]
+        vectors = None if t is None else self.block.vectors(t)
+        return None if vectors is None else vectors.row(self.index)
+
+    def tensor(self, t: Tensor | None) -> Tensor | None:
+        """As `row`, where `t` lies."""
+        vectors = None if t is None else self.block.vectors(t)
+        return None if vectors is None else vectors.tensor[self.index].float()
 
 
 @singledispatch
@@ -72,15 +74,19 @@ def box_of(draft: Draft, here: Position) -> Box:
 
 
 def _common(draft: Draft, here: Position) -> dict[str, Any]:
-    before, after = here.row(draft.given), here.row(draft.gave)
-    kind, parameters = here.block.once(("kind", id(draft)), lambda: _kind(draft, here))
+    after = here.row(draft.gave)
+    about = here.block.once(("about", id(draft)), lambda: _about(draft, here))
+    return {**about, "before": here.row(draft.given), "after": _NOTHING if after is None else after}
+
+
+def _about(draft: Draft, here: Position) -> dict[str, Any]:
+    """What is the same at every position."""
+    kind, parameters = _kind(draft, here)
     return {
         "module": draft.module,
         "kind": kind,
         "part": draft.part,
         "reads": draft.boxes,
-        "before": None if before is None else copied(before),
-        "after": _NOTHING if after is None else copied(after),
         "parameters": parameters,
     }
 
@@ -113,22 +119,24 @@ def _count(learned: nn.Module | nn.Parameter) -> int:
 
 @box_of.register
 def _(draft: NormDraft, here: Position) -> Box:
-    norm, before = draft.call.norm, here.row(draft.given)
     common = _common(draft, here)
-    if before is None:
+    if common["before"] is None:
         return _module_box(common)
-    off = draft.number > 0 and _is_off(here, f"norm{draft.number}")
-    mean, deviation = norm.statistics(before[None].cpu())
-    return NormBox(
-        **common,
-        rms=norm.rms,
-        mean=float(mean),
-        deviation=float(deviation),
-        eps=norm.eps,
-        off=off,
-        gain=None if norm.gain is None or off else copied(norm.gain),
-        bias=None if norm.bias is None or off else copied(norm.bias),
-    )
+    mean, deviation = draft.call.norm.statistics(common["before"])
+    formula = here.block.once(("formula", id(draft)), lambda: _formula(draft, here))
+    return NormBox(**common, **formula, mean=mean, deviation=deviation)
+
+
+def _formula(draft: NormDraft, here: Position) -> dict[str, Any]:
+    """What is the same of a normalisation at every position."""
+    norm, off = draft.call.norm, draft.number > 0 and _is_off(here, f"norm{draft.number}")
+    return {
+        "rms": norm.rms,
+        "eps": norm.eps,
+        "off": off,
+        "gain": None if norm.gain is None or off else copied(norm.gain),
+        "bias": None if norm.bias is None or off else copied(norm.bias),
+    }
 
 
 @box_of.register
@@ -149,29 +157,55 @@ def _(draft: HeadsDraft, here: Position) -> Box:
     site, trace = draft.site.site, here.run.trace
     x = trace.inputs[trace.index(site.ref)]
     weights = attention.weights(x, Part(None, [here.index]))[0, :, 0]  # (heads, keys)
-    joined = _joined(draft, here, x, weights)
+    common = _common(draft, here)
+    joined = _joined(draft, here, x, weights, common["after"])
     return HeadsBox(
-        **(_common(draft, here) | {"after": copied(joined.reshape(-1))}),
+        **(common | {"after": read_only(joined.reshape(-1))}),
         site=site.ref,
         heads=site.heads,
         key_heads=site.key_heads,
         head_dim=site.head_dim,
         weights=copied(weights),
-        norms=copied(torch.linalg.vector_norm(joined, dim=-1)),
+        norms=read_only(np.sqrt(np.square(joined).sum(axis=1))),
     )
 
 
-def _joined(draft: HeadsDraft, here: Position, x: AttentionInputs, weights: Tensor) -> Tensor:
+def _joined(draft: HeadsDraft, here: Position, x: AttentionInputs, weights: Tensor, read: np.ndarray) -> np.ndarray:
     """What each head gives at this position, (heads, value_dim) float32: what W_O read, where it read just that."""
-    read = here.row(draft.gave)
     if x.precomputed is not None:  # the values are not seen
-        return weights.new_zeros(x.heads, 0) if read is None else read.reshape(x.heads, -1)
-    if read is not None and read.numel() % x.heads == 0:
+        made = _made_by_heads(draft.site, here)
+        return read.reshape(x.heads, -1) if made is None else to_numpy(made[:, here.index])
+    if len(read) and len(read) % x.heads == 0:
         parts = read.reshape(x.heads, -1)
         by_head = ("by head", draft.site.site.ref)
-        if here.block.once(by_head, lambda: _is_close(parts, _mixed(x, weights))):
+        if here.block.once(by_head, lambda: _is_close(parts, to_numpy(_mixed(x, weights)))):
             return parts
-    return _mixed(x, weights)
+    return to_numpy(_mixed(x, weights))
+
+
+def _made_by_heads(site: SiteNodes, here: Position) -> Tensor | None:
+    """What the heads of a family's own attention give, (heads, tokens, value_dim); None where it is not held so."""
+    mixed, first = here.block.reader.graph.nodes[site.mixed].value, here.block.layout.row * site.site.heads
+    if mixed is None or mixed.shape[:2] != (here.block.layout.batch * site.site.heads, len(here.block.before)):
+        return None
+    return mixed[first : first + site.site.heads]
+
+
+Order = Literal["head by head", "dimension by dimension", "unknown"]
+
+
+def _order(site: SiteNodes, every: Tensor | None, here: Position) -> Order:
+    """How W_O's input `every` is joined of what the heads give: XLNet has the first number of each, then the second."""
+    vectors = None if every is None else here.block.vectors(every)
+    if site.module is not None or vectors is None:
+        return "head by head"
+    made = _made_by_heads(site, here)
+    if made is None:
+        return "unknown"
+    if torch.equal(made.transpose(0, 1).reshape(made.shape[1], -1), vectors.tensor):
+        return "head by head"
+    is_turned = torch.equal(made.permute(1, 2, 0).reshape(made.shape[1], -1), vectors.tensor)
+    return "dimension by dimension" if is_turned else "unknown"
 
 
 def _mixed(x: AttentionInputs, weights: Tensor) -> Tensor:
@@ -179,22 +213,27 @@ def _mixed(x: AttentionInputs, weights: Tensor) -> Tensor:
     return torch.matmul(weights[:, None].to(x.value.dtype), Part().take_keys(x.value, x.heads)[0])[:, 0].float()
 
 
-def _is_close(one: Tensor, other: Tensor) -> bool:
+def _is_close(one: np.ndarray, other: np.ndarray) -> bool:
     """Whether a module joined heads in their order: within rounding of the coarsest number format."""
-    return one.shape == other.shape and bool((one - other).abs().max() <= 2e-2 * other.abs().max())
+    return one.shape == other.shape and bool(np.abs(one - other).max() <= 2e-2 * np.abs(other).max())
 
 
 @box_of.register
 def _(draft: OutputDraft, here: Position) -> Box:
-    module, given = draft.units[0].module, here.row(draft.given)
-    weight, heads = matrix_of(module), draft.site.site.heads
-    norms = None
-    if given is not None and weight.shape[0] == len(given) and len(given) % heads == 0:
+    module, given, common = draft.units[0].module, here.tensor(draft.given), _common(draft, here)
+    weight, heads, norms = matrix_of(module), draft.site.site.heads, None
+    order = here.block.once(("order", id(draft)), lambda: _order(draft.site, draft.given, here))
+    if given is not None and weight.shape[0] == len(given) and len(given) % heads == 0 and order != "unknown":
+        by_head = weight.float()
+        if order == "dimension by dimension":
+            given = given.reshape(-1, heads).T.reshape(-1)
+            common["before"] = copied(given)
+            by_head = by_head.reshape(-1, heads, weight.shape[1]).transpose(0, 1)
         parts = given.to(weight.device).reshape(heads, 1, -1)  # (heads, 1, value_dim)
-        writes = torch.bmm(parts, weight.float().reshape(heads, parts.shape[-1], -1))[:, 0]  # (heads, width)
+        writes = torch.bmm(parts, by_head.reshape(heads, parts.shape[-1], -1))[:, 0]  # (heads, width)
         norms = copied(torch.linalg.vector_norm(writes, dim=-1))
     return OutputBox(
-        **_common(draft, here),
+        **common,
         rows=int(weight.shape[0]),
         columns=int(weight.shape[1]),
         bias=getattr(module, "bias", None) is not None,
@@ -205,58 +244,66 @@ def _(draft: OutputDraft, here: Position) -> Box:
 @box_of.register
 def _(draft: NetworkDraft, here: Position) -> Box:
     network = draft.network
-    hidden = here.row(network.last.given[0])
-    common = _common(draft, here)
-    count = int(matrix_of(network.last.module).shape[0])
+    units = _units(network, draft.factor, here)
     off = _is_off(here, draft.part)
-    neurons = () if hidden is None or off else _neurons(draft, hidden.cpu(), here)
     return FeedForwardBox(
-        **common,
-        hidden=count,
+        **_common(draft, here),
+        hidden=here.block.once(("hidden", id(draft)), lambda: int(matrix_of(network.last.module).shape[0])),
         activation=network.activation,
         gated=network.gated,
-        positive=None if hidden is None else int((hidden > 0).sum()),
-        neurons=neurons,
+        positive=None if units is None else int(np.count_nonzero(units.hidden > 0)),
+        neurons=() if units is None or off else largest((units,), here.target.direction if draft.straight else None),
         off=off,
     )
 
 
-def _neurons(draft: NetworkDraft, hidden: Tensor, here: Position) -> tuple[Neuron, ...]:
-    """The hidden units that write most, first the largest."""
-    last = draft.network.last.module
-    lengths = here.block.once(("columns", draft.network.last.number), lambda: column_norms(last))
-    writes = hidden.abs() * lengths * abs(draft.factor)
-    top = torch.topk(writes, min(NEURONS, len(writes)))
-    effects = None
-    if here.target.direction is not None and draft.straight:
-        rows = matrix_of(last)[top.indices.to(matrix_of(last).device)].float().cpu()  # (neurons, width)
-        effects = (hidden[top.indices] * draft.factor * (rows @ here.target.direction)).tolist()
-    lengths_of_top, activations, places = top.values.tolist(), hidden[top.indices].tolist(), top.indices.tolist()
-    return tuple(
-        Neuron(i, activations[n], lengths_of_top[n], None if effects is None else effects[n])
-        for n, i in enumerate(places)
-    )
+def _units(network: Network, factor: float, here: Position) -> Units | None:
+    """A network's hidden layer at this position."""
+    hidden, last = here.row(network.last.given[0]), network.last.module
+    if hidden is None:
+        return None
+    lengths = here.block.once(("columns", network.last.number), lambda: column_norms(matrix_of(last)))
+    return Units(hidden, factor, matrix_of(last), lengths)
 
 
 @box_of.register
 def _(draft: ExpertsDraft, here: Position) -> Box:
-    router = draft.router
+    router, off = draft.router, _is_off(here, draft.part)
     place = here.block.layout.row * len(here.block.before) + here.index
     chosen = sorted(
         (Expert(index=int(i), share=float(s)) for i, s in zip(router.chosen[place], router.shares[place], strict=True)),
         key=lambda expert: -expert.share,
     )
+    units = [] if off else _expert_units(draft, place, {expert.index for expert in chosen}, here)
+    count = here.block.once(("count", id(draft)), lambda: _count(_module(here, draft.module)))
     return FeedForwardBox(
-        **(_common(draft, here) | {"parameters": _count(_module(here, draft.module))}),
+        **(_common(draft, here) | {"parameters": count}),
         hidden=router.hidden,
         activation=router.activation,
         gated=router.gated,
-        positive=None,
-        neurons=(),
+        positive=sum(int(np.count_nonzero(one.hidden > 0)) for one in units) if units else None,
+        neurons=largest(units, here.target.direction if draft.straight else None),
         experts=tuple(chosen),
         expert_count=router.count,
-        off=_is_off(here, draft.part),
+        off=off,
     )
+
+
+def _expert_units(draft: ExpertsDraft, place: int, chosen: set[int], here: Position) -> list[Units]:
+    """The hidden layers of the experts that were chosen at `place`, and of networks beside them; none if not read."""
+    pairs = draft.router.units
+    if pairs is None:
+        return []
+    units = []
+    for pair in torch.nonzero(pairs.positions == place)[:, 0].tolist():
+        expert = int(pairs.experts[pair])
+        if expert in chosen:
+            matrix = pairs.matrices[expert]
+            lengths = here.block.once(("columns", id(draft), expert), partial(column_norms, matrix))
+            factor = draft.factor * float(pairs.factors[pair])
+            units.append(Units(to_numpy(pairs.hidden[pair]), factor, matrix, lengths, expert))
+    beside = (_units(network, factor, here) for network, factor in zip(draft.shared, draft.factors, strict=True))
+    return [*units, *(one for one in beside if one is not None)]
 
 
 @box_of.register
@@ -277,5 +324,5 @@ def _module_box(common: dict[str, Any]) -> ModuleBox:
     return ModuleBox(
         **common,
         norm_before=None if before is None else float(np.linalg.norm(before)),
-        norm_after=float(np.linalg.norm(after)),
+        norm_after=float(np.linalg.norm(after)) if len(after) else None,
     )

@@ -14,7 +14,7 @@ from models.dataflow.anatomy import Anatomy, NormCall, NormStep, Reader, ScaleCa
 from models.dataflow.blocks import SiteNodes
 from models.dataflow.experts import Router, router_of
 from models.dataflow.matrices import is_matrix
-from models.dataflow.network import Network, network_of
+from models.dataflow.network import Network, network_at, network_of
 from models.dataflow.watch import Unit
 from models.protocol.flow import STREAM, Part
 
@@ -74,6 +74,10 @@ class NetworkDraft(Draft):
 @dataclass(slots=True, eq=False, kw_only=True)
 class ExpertsDraft(Draft):
     router: Router
+    shared: tuple[Network, ...] = ()  # that every position goes through
+    factors: tuple[float, ...] = ()  # of each of `shared`
+    factor: float = 1.0  # of what the chosen ones give
+    straight: bool = True  # what it gives is added to the stream as it is
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -249,7 +253,20 @@ class Drafting:
             gave = None if gave is None or value is None else gave + value.reshape(gave.shape)
         router = router_of(self.reader, sublayer) if sublayer.part == "feed_forward" else None
         about = (sublayer.part, sublayer.module, frozenset(inner), reads, tuple(rest), given, gave)
-        self.drafts.append(ModuleDraft(*about) if router is None else ExpertsDraft(*about, router=router))
+        self.drafts.append(
+            ModuleDraft(*about) if router is None else self._experts(sublayer, ExpertsDraft(*about, router=router))
+        )
+
+    def _experts(self, sublayer: Sublayer, draft: ExpertsDraft) -> ExpertsDraft:
+        """With the networks beside the chosen ones."""
+        factors = [term.factor for term in sublayer.terms]
+        networks = [network_at(self.reader, node) for node in sublayer.inner]
+        shared = [(network, factor) for network, factor in zip(networks, factors, strict=True) if network is not None]
+        routed = [factor for network, factor in zip(networks, factors, strict=True) if network is None]
+        draft.shared, draft.factors = tuple(n for n, _ in shared), tuple(f for _, f in shared)
+        draft.factor = routed[0] if routed else 1.0
+        draft.straight = not sublayer.on_write
+        return draft
 
     def _value(self, number: int) -> Tensor | None:
         if number < 0:

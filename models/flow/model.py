@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from models.attention.numbers import copied
-from models.dataflow.anatomy import Anatomy, Reader, SumStep, written
+from models.dataflow.anatomy import Anatomy, Reader, written
 from models.dataflow.blocks import BlockCall, SiteNodes, WatchedRecorder, on_blocks
 from models.dataflow.norms import norm_of
 from models.dataflow.own_attention import own_sites_of
@@ -151,14 +151,8 @@ class _Reading:
         if self.waiting is None:
             return False
         reader, call = self.waiting, self.waiting.call
-        gave, call.end = call.end, node
-        anatomy = reader.anatomy()
-        steps = anatomy.steps
-        if len(steps) == 1 and isinstance(steps[0], SumStep):
-            given = self.watch.graph.origin(gave).node
-            call.outer = [(term.node, term.factor) for term in steps[0].terms] == [(given, 1.0)]
-        if not call.outer:
-            call.end = gave
+        anatomy = reader.added_outside(node)
+        if anatomy is None:
             return False
         call.after = stream
         self.waiting = None

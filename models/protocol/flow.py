@@ -7,7 +7,7 @@ tensors each one's input is made. What cannot be read is a `ModuleBox`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from models.protocol.request import Lane, Result, RunRequest
 from models.protocol.values import Candidate, SiteRef
@@ -184,14 +184,14 @@ class OutputBox(Box):
     norms: np.ndarray | None  # (heads,) of what each head writes; None where W_O is no single matrix
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Neuron:
-    """One unit of a feed-forward network's hidden layer."""
+class Neuron(NamedTuple):
+    """One unit of a feed-forward network's hidden layer. A tuple: 32 of them are made after every arrow key."""
 
     index: int
     activation: float  # as the second matrix reads it: after the function, times its gate where there is one
-    write_norm: float  # of activation times its column of the second matrix
+    write_norm: float  # of activation times its column of the second matrix, and the share of its expert
     effect: float | None  # of that write on the target's logit, directly; None where there is no such sum
+    expert: int | None = None  # of a mixture, which one it is of; None for a network that every position goes through
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -228,7 +228,7 @@ class ModuleBox(Box):
     """A module of which no more could be read than what went in and what came out."""
 
     norm_before: float | None
-    norm_after: float
+    norm_after: float | None  # None where it gives no vector of this position
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

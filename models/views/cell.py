@@ -23,7 +23,8 @@ from models.protocol.skip import describe_skip, head_skip
 from models.protocol.values import Candidate, Site
 from models.views.candidates import label_of, likeliest
 from models.views.recurrent import NO_STREAM, score_of
-from models.views.residual import logit_direction, output_weight
+from models.views.residual import logit_direction, output_weight, stream_after
+from models.views.row_softmax import taken_apart
 
 _REPLACED = "Nothing of this cell reaches the residual stream: {skip}."
 
@@ -57,7 +58,8 @@ def cell_view(request: CellRequest, model: Model, trace: Trace) -> CellView:
     weights = attention.weights(x, Part([head], [query]))[0, 0, 0]  # (keys,)
     of_row = attention.masked_cells(x, Part([head], [query]))
     masked = np.zeros(x.keys, bool) if of_row is None else copied(of_row[0, 0, 0].expand(x.keys))
-    softmax = _Softmax(row_scores, masked, None if x.sinks is None else float(x.sinks[head]))
+    sink = None if x.sinks is None else float(x.sinks[head])
+    softmax = taken_apart(row_scores[None], masked[None], sink)
     mixed = weights[key] * values[key]
     head_output = weights @ values
     skip = head_skip(trace.interventions, site.ref, head, model.info.predicting_stack)
@@ -95,10 +97,10 @@ def cell_view(request: CellRequest, model: Model, trace: Trace) -> CellView:
         row_scores=row_scores,
         row_masked=masked,
         row_weights=copied(weights),
-        shift=softmax.shift,
-        numerator=float(softmax.numerators[key]),
-        sink=softmax.sink,
-        denominator=softmax.denominator,
+        shift=None if math.isnan(softmax.shift[0]) else float(softmax.shift[0]),
+        numerator=float(softmax.numerators[0, key]),
+        sink=None if softmax.sink is None else float(softmax.sink[0]),
+        denominator=float(softmax.denominator[0]),
         weight=float(weights[key]),
         value=copied(values[key]),
         value_norm=float(values[key].norm()),
@@ -111,7 +113,7 @@ def cell_view(request: CellRequest, model: Model, trace: Trace) -> CellView:
         write=None if write is None else copied(write),
         write_norm=None if write is None else float(write.norm()),
         head_write_norm=None if head_write is None else float(head_write.norm()),
-        stream_norm=_stream_norm(trace, site, query),
+        stream_norm=_stream_norm(model, trace, site, query),
         candidates=candidates,
         target=target,
         target_label=label_of(model, trace, target),
@@ -140,21 +142,6 @@ def _recurrent(view: CellView, model: RecurrentModel, trace: Trace) -> CellView:
         effect_note=NO_STREAM,
         recurrent=parts,
     )
-
-
-class _Softmax:
-    """The softmax of one row, taken apart. Float64 numpy: a row is too short for torch's threads to be worth waking."""
-
-    def __init__(self, scores: np.ndarray, masked: np.ndarray, sink: float | None) -> None:
-        entering = scores[~masked].astype(np.float64)  # (open keys,)
-        self.numerators = np.zeros(len(scores))  # (keys,)
-        self.shift: float | None = None
-        self.sink: float | None = None if sink is None else 0.0
-        if len(entering):
-            self.shift = float(max(entering.max(), -math.inf if sink is None else sink))
-            self.numerators[~masked] = np.exp(entering - self.shift)
-            self.sink = None if sink is None else math.exp(sink - self.shift)
-        self.denominator = float(self.numerators.sum()) + (self.sink or 0.0)
 
 
 def _is_chunked(model: Model, site: Site) -> bool:
@@ -216,8 +203,9 @@ def _bias(x: AttentionInputs, head: int, query: int, key: int) -> float | None:
     return float(row[key if len(row) > 1 else 0])
 
 
-def _stream_norm(trace: Trace, site: Site, query: int) -> float | None:
+def _stream_norm(model: Model, trace: Trace, site: Site, query: int) -> float | None:
     """The length of the residual stream at the query after the site's block."""
-    stream = trace.residual.get("decoder" if site.stack == "cross" else site.stack)
-    after = site.layer + 1
-    return None if stream is None or after >= len(stream) else float(stream[after][query].float().norm())
+    stack = "decoder" if site.stack == "cross" else site.stack
+    if site.layer + 1 >= len(trace.residual.get(stack, ())):
+        return None
+    return float(stream_after(model, trace, stack, site.layer)[query].float().norm())

@@ -23,6 +23,7 @@ from models.protocol.interventions import Intervention, Mask, Positions
 from models.protocol.order import Moved, ShuffleRequest, ShuffleView
 from models.protocol.values import Token
 from models.views.positions import describe_positions
+from models.views.residual import stream_after
 
 _OF_ONE_WORD = "A single word has no other order. Type a second one."
 _STAYS: dict[type, str] = {
@@ -153,4 +154,4 @@ def _outputs(model: Model, trace: Trace, rows: Sequence[int]) -> Tensor:
     site, inputs = trace.sites[0], trace.inputs[0]
     if site.stack not in trace.residual:  # a recurrent model: the encoder states that it looks back at
         return inputs.value[0, 0, list(rows)]
-    return trace.residual[site.stack][-1][list(rows)]
+    return stream_after(model, trace, site.stack, len(trace.residual[site.stack]) - 2)[list(rows)]

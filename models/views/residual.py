@@ -7,15 +7,19 @@ is a sum over these writes too.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
+from models.attention.numbers import to_numpy
 from models.dataflow.matrices import matrix_of
+from models.dataflow.norms import Norm
 from models.dataflow.readout import readout_of
-from models.files.devices import apply, weight_of
+from models.files.devices import weight_of
 from models.forward.model import Model
 from models.forward.trace import Trace
 from models.protocol.values import Site
@@ -88,34 +92,59 @@ def logit_path(
     if readout.alters:
         return None, _ALTERED
     chooses = model.info.class_head is not None and model.info.class_head.of == "choice"  # by way of a pooler, all do
-    if chooses or readout.norm is None or not isinstance(readout.head, nn.Linear):
+    if chooses or not isinstance(readout.head, nn.Linear):
         return None, IN_BETWEEN
-    (module, norm), head = readout.norm, readout.head
-    here = stream[-1][position].float().cpu()  # (width,); the layers of a large model lie on different devices
-    logits = trace.logits_at([position])[0].cpu()
-    factor = _logit_factor(module, head, here, logits, token or 0, _says_classes(model))
+    final = stream_after(model, trace, predicting, len(stream) - 2)
+    norm, head = readout.norm, readout.head
+    here = _vector(final[position])
+    said = trace.logits_at([position])[0]  # (vocabulary,) or (classes,)
+    logits, tolerance = to_numpy(said), _tolerance(said.dtype)
+    factor = _logit_factor(norm, head, here, logits, tolerance, token or 0, _says_classes(model))
     if factor is None:
-        return None, _read_elsewhere(model, trace, module, head, stream[-1], logits)
-    row = weight_of(head)[token or 0].double().cpu()  # (width,)
-    added = 0.0 if getattr(head, "bias", None) is None else float(weight_of(head, "bias")[token or 0])
-    constant = added if norm.bias is None else added + factor * float(row @ norm.bias)
-    gained = row if norm.gain is None else row * norm.gain
-    if not norm.rms:
-        gained = gained - gained.mean()
-    _, deviation = norm.statistics(here[None])
-    return LogitPath((factor * gained / (deviation[0].square() + norm.eps).sqrt()).float(), constant), ""
+        return None, _read_elsewhere(model, trace, norm, head, final, logits, tolerance)
+    row = _vector(weight_of(head)[token or 0])  # (width,)
+    constant = 0.0 if getattr(head, "bias", None) is None else float(weight_of(head, "bias")[token or 0])
+    if norm is None:
+        return LogitPath(torch.from_numpy((factor * row).astype(np.float32)), constant), ""
+    constant += 0.0 if norm.bias is None else factor * float(row @ norm.bias.numpy())
+    gained = row if norm.gain is None else row * norm.gain.numpy()
+    _, deviation = norm.statistics(here)
+    along = gained if norm.rms else gained - gained.mean()
+    scaled = factor / math.sqrt(deviation**2 + norm.eps) * along
+    return LogitPath(torch.from_numpy(scaled.astype(np.float32)), constant), ""
+
+
+def stream_after(model: Model, trace: Trace, stack: str, layer: int) -> Tensor:
+    """The residual stream after a block, (tokens, width).
+
+    Raises:
+        IndexError: this stack has no such block.
+    """
+    stream = trace.residual[stack]
+    after = stream[layer + 1]
+    is_last = layer + 2 == len(stream) and stack == model.info.predicting_stack
+    if is_last and len(stream) > 1 and readout_of(model, trace).outer:  # kept is what the block gave
+        return stream[layer] + after.to(stream[layer].device)
+    return after
+
+
+def _vector(t: Tensor) -> np.ndarray:
+    """(width,) float64; the layers of a large model lie on different devices."""
+    return to_numpy(t).astype(np.float64)
 
 
 def _says_classes(model: Model) -> bool:
     return model.info.class_head is not None or model.info.family == "vision"
 
 
-def _read_elsewhere(model: Model, trace: Trace, norm: nn.Module, head: nn.Linear, final: Tensor, logits: Tensor) -> str:
+def _read_elsewhere(
+    model: Model, trace: Trace, norm: Norm | None, head: nn.Linear, final: Tensor, logits: np.ndarray, tolerance: float
+) -> str:
     """Why a logit is not what the output head makes of the stream at its position."""
     if not _says_classes(model):
         return "This model changes its logits after the output head (by a cap, say), so no write adds to them."
     for place in range(len(trace.tokens)):
-        if _logit_factor(norm, head, final[place].float().cpu(), logits, 0, True) is not None:
+        if _logit_factor(norm, head, _vector(final[place]), logits, tolerance, 0, True) is not None:
             return (
                 f"The classes are read off at “{trace.tokens[place].word}”, position {place}: what is written "
                 "elsewhere reaches them only through the attention of later layers."
@@ -124,7 +153,13 @@ def _read_elsewhere(model: Model, trace: Trace, norm: nn.Module, head: nn.Linear
 
 
 def _logit_factor(
-    norm: nn.Module, head: nn.Linear, final: Tensor, logits: Tensor, token: int, is_classifier: bool
+    norm: Norm | None,
+    head: nn.Linear,
+    final: np.ndarray,
+    logits: np.ndarray,
+    tolerance: float,
+    token: int,
+    is_classifier: bool,
 ) -> float | None:
     """What the model multiplies the output head's numbers by (T5: 1/sqrt(width)), found from a few of its logits.
 
@@ -133,18 +168,19 @@ def _logit_factor(
     weight = weight_of(head)
     if weight.shape[1] != len(final):
         return None
-    ids = torch.tensor([token, *range(min(8, len(logits)))])
-    normed = apply(norm, final[None].to(weight.dtype))[0].float()
-    read = weight[ids.to(weight.device)].float().cpu() @ normed  # (9,)
-    added = 0.0 if getattr(head, "bias", None) is None else weight_of(head, "bias").cpu()[ids].float()
-    given = logits[ids].float()
+    ids = [token, *range(min(8, len(logits)))]
+    read = to_numpy(weight[ids]) @ (final if norm is None else norm.of_vector(final))  # (9,) float64
+    added = 0.0 if getattr(head, "bias", None) is None else to_numpy(weight_of(head, "bias"))[ids]
+    given = logits[ids]
+    largest = float(np.abs(given).max())
     # of a single class any factor would fit
     factors = (1.0,) if is_classifier else (1.0, len(final) ** -0.5, float(read @ given / (read @ read)))
     for factor in factors:
-        if torch.allclose(factor * read + added, given, rtol=0.0, atol=_tolerance(logits) * float(given.abs().max())):
+        if np.abs(factor * read + added - given).max() <= tolerance * largest:
             return factor
     return None
 
 
-def _tolerance(logits: Tensor) -> float:
-    return 1e-4 if logits.dtype == torch.float32 else 2e-2
+def _tolerance(dtype: torch.dtype) -> float:
+    """By how much of the largest logit another way to compute them may be off: rounding."""
+    return 1e-4 if dtype == torch.float32 else 2e-2

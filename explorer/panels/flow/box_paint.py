@@ -10,7 +10,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QImage, QPainter, QPen
 
 from explorer.panels.flow.block_layout import NAMES, PAD, BlockLayout
-from explorer.panels.flow.box_text import Around, said, title
+from explorer.panels.flow.box_text import Around, neuron_name, said, title
 from explorer.panels.flow.model_paint import part_colour, tinted
 from explorer.panels.flow.stripes import draw_stripes
 from explorer.theme import Theme
@@ -208,7 +208,7 @@ class BoxPainter:
             painter.drawRoundedRect(bar, 2, 2)
             line = QRectF(bar.left() - 8, slot.top() + room + 2, bar.width() + 16, metrics.height())
             painter.setPen(QColor(self.theme.text_dim))
-            painter.drawText(line, Qt.AlignmentFlag.AlignCenter, str(neuron.index))
+            painter.drawText(line, Qt.AlignmentFlag.AlignCenter, neuron_name(neuron))
             if neuron.effect is not None:
                 painter.setPen(QColor(self.theme.text))
                 text = signed(round(neuron.effect, 3)) if abs(neuron.effect) >= 0.0005 else "0.000"

@@ -81,10 +81,22 @@ def said(box: Box, around: Around) -> str:
             return f"{rows:,} → {columns:,}{_writes(around.wrote(box.part))}"
         case FeedForwardBox():
             return _of_network(box, around)
-        case ModuleBox(norm_before=before, norm_after=after):
-            into = f"norm {value_text(before)} in, " if before is not None else "norm "
-            return f"{short_name(box.module)}: {into}{value_text(after)} out"
+        case ModuleBox():
+            return f"{short_name(box.module)}: {through(box)}"
     return ""
+
+
+def through(box: ModuleBox) -> str:
+    """What is known of a module: what went in and what came out."""
+    if box.norm_after is None:
+        return "gives no vector of a single token"
+    into = f"norm {value_text(box.norm_before)} in, " if box.norm_before is not None else ""
+    return f"{into}norm {value_text(box.norm_after)} out"
+
+
+def neuron_name(neuron: Neuron) -> str:
+    """Its number; of an expert after that of the expert: "3:17"."""
+    return str(neuron.index) if neuron.expert is None else f"{neuron.expert}:{neuron.index}"
 
 
 def _writes(norm: float | None) -> str:
@@ -144,7 +156,8 @@ def head_tooltip(box: HeadsBox, output: OutputBox | None, head: int, words: list
 
 
 def neuron_tooltip(neuron: Neuron, target: str) -> str:
-    lines = [f"neuron {neuron.index}: {value_text(neuron.activation)}"]
+    of = f" of expert {neuron.expert}" if neuron.expert is not None else ""
+    lines = [f"neuron {neuron.index}{of}: {value_text(neuron.activation)}"]
     lines.append(f"writes a vector of norm {value_text(neuron.write_norm)}")
     if neuron.effect is not None and target:
         lines.append(f"which adds {signed(neuron.effect)} to the logit of “{target}”, directly")

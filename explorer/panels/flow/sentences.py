@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from explorer.panels.flow.box_text import Around, said, short_name, title
+from explorer.panels.flow.box_text import Around, said, short_name, through, title
 from explorer.panels.flow.model_scene import OutputGroup, Place, StackScene
 from explorer.panels.flow.recurrent_scene import RecurrentScene
 from explorer.widgets.number_text import added, counted, signed, value_text
@@ -122,9 +122,8 @@ def box_sentence(view: BlockView, number: int, around: Around, keys: Sequence[st
             return _of_network(box, around)
         case SumBox():
             return _of_sum(view, box)
-        case ModuleBox(norm_before=before, norm_after=after):
-            into = f"norm {value_text(before)} in, " if before is not None else ""
-            return f"{title(box)} ({short_name(box.module)}): {into}norm {value_text(after)} out."
+        case ModuleBox():
+            return f"{title(box)} ({short_name(box.module)}): {through(box)}."
     return f"{title(box)}: {said(box, around)}."
 
 
@@ -162,13 +161,15 @@ def _of_network(box: FeedForwardBox, around: Around) -> str:
             "the router chose " + " and ".join(f"expert {e.index} ({value_text(e.share)})" for e in box.experts)
         )
     if box.positive is not None:
-        said_of.append(f"{box.positive:,} of {box.hidden:,} neurons are above 0")
+        of = "of their" if box.experts else f"of {box.hidden:,}"
+        said_of.append(f"{box.positive:,} {of} neurons are above 0")
     if box.neurons:
         first = box.neurons[0]
         effect = ""
         if first.effect is not None and around.target:
             effect = f", which adds {signed(first.effect)} to the logit of “{around.target}”"
-        said_of.append(f"neuron {first.index} writes most, norm {value_text(first.write_norm)}{effect}")
+        of = f" of expert {first.expert}" if first.expert is not None else ""
+        said_of.append(f"neuron {first.index}{of} writes most, norm {value_text(first.write_norm)}{effect}")
     wrote = around.wrote(box.part)
     if wrote is not None:
         said_of.append(f"together they write norm {value_text(wrote)}")

@@ -13,7 +13,7 @@ from models import open_checkpoint
 from models.flow.block import answer
 from models.flow.model import answer as flow_answer
 from models.forward.context import Context
-from models.protocol.flow import BlockView, FlowRequest, HeadsBox, ModuleBox, NormBox
+from models.protocol.flow import BlockView, FlowRequest, HeadsBox, ModuleBox, NormBox, OutputBox, ProjectionBox
 from tests.models import tiny, tiny_vision
 from tests.models.flow.blocks import assert_adds_up, close, context_of, request
 from tests.models.flow.families import Blocks, bart, bert, gpt2
@@ -136,6 +136,36 @@ def _mixed(model: Any, view: BlockView, heads: HeadsBox, weights: np.ndarray) ->
     else:
         values = values[:, -count * size :].reshape(-1, count, size)
     return torch.einsum("hk,khd->hd", torch.tensor(weights).double(), values).reshape(-1).numpy()
+
+
+@torch.no_grad()
+def test_attention_that_is_written_as_einsums_is_read_box_by_box(tiny_model):
+    """XLNet multiplies by parameters of three axes, no module; what W_O reads has the heads' numbers in turn."""
+    model = tiny_model("xlnet")
+    context = context_of(model)
+    trace = context.run(1).trace
+    view = answer(request("encoder", 1, POSITION), context)
+    assert_adds_up(view)
+    module: Any = model.module
+    own = module.layer[1].rel_attn
+    x = trace.residual["encoder"][1].double()  # (tokens, width)
+    made = {box.makes: box for box in view.boxes if isinstance(box, ProjectionBox)}
+    assert sorted(made) == ["k", "q", "v"]
+    for name, box in made.items():
+        learned = getattr(own, name).double()  # (width, heads, head_dim)
+        assert (box.module, box.parameters) == (f"layer.1.rel_attn.{name}", learned.numel())
+        close(box.after, torch.einsum("h,hnd->nd", x[POSITION], learned).reshape(-1).numpy())
+    (heads,) = (box for box in view.boxes if isinstance(box, HeadsBox))
+    weights = np.stack([trace.weights(heads.site, head, [POSITION])[0] for head in range(heads.heads)])
+    values = torch.einsum("th,hnd->ntd", x, own.v.double()).numpy()
+    joined = np.einsum("nt,ntd->nd", weights, values)
+    close(heads.after, joined.reshape(-1))
+    close(heads.norms, np.linalg.norm(joined, axis=1))
+    (output,) = (box for box in view.boxes if isinstance(box, OutputBox))
+    writes = np.einsum("nd,hnd->nh", joined, own.o.double().numpy())
+    close(output.after, writes.sum(axis=0))
+    assert output.norms is not None
+    close(output.norms, np.linalg.norm(writes, axis=1))
 
 
 def _context(kind: str, tmp_path: Any) -> tuple[Any, Context]:

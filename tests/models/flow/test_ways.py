@@ -14,6 +14,7 @@ from models.forward.context import Context, Workspace
 from models.forward.current_run import CurrentRun
 from models.forward.model import Model
 from models.protocol.batch import Batch
+from models.protocol.cell import CellRequest
 from models.protocol.flow import (
     BlockView,
     FeedForwardBox,
@@ -29,6 +30,8 @@ from models.protocol.run_inputs import RunInputs
 from models.protocol.skip import Skip
 from models.protocol.values import SiteRef
 from models.protocol.work import Cancelled, never
+from models.views.cell import cell_view
+from models.views.residual import logit_direction
 from tests.models import own_modules, tiny
 from tests.models.flow.blocks import assert_adds_up, close, context_of, request
 
@@ -99,9 +102,10 @@ def _compare_parts(view: BlockView, skips: list[Skip], layer: int) -> None:
     assert not (network.off and network.neurons)
 
 
-@pytest.mark.parametrize("side", ["right", "left"])
-def test_a_text_of_a_batch_is_read_as_it_is_alone(tiny_model, side):
-    model = tiny_model("llama")
+@pytest.mark.parametrize(("kind", "side"), [("llama", "right"), ("llama", "left"), ("xlnet", "left")])
+def test_a_text_of_a_batch_is_read_as_it_is_alone(tiny_model, kind, side):
+    """Also where the tokens come first, then the texts (XLNet)."""
+    model = tiny_model(kind)
     texts = ("Tom and Anna", tiny.SENTENCE)
     batch = Batch(texts, side)
     traces = run(model, list(texts), padding=side)
@@ -117,11 +121,14 @@ def test_a_text_of_a_batch_is_read_as_it_is_alone(tiny_model, side):
         for one, other in zip(ours.written, theirs.written, strict=True):
             close(one.norms[real], other.norms)
     context = Context(Workspace(model=model, run=ran), never, lambda _label, _fraction: None)
-    view = answer(request("decoder", 1, real[2]), context)
+    stack = flow.stacks[0].stack
+    view = answer(request(stack, 1, real[2]), context)
     assert_adds_up(view)
-    by_itself = answer(request("decoder", 1, 2), context_of(model, texts[0]))
+    by_itself = answer(request(stack, 1, 2), context_of(model, texts[0]))
     for mine, its in zip(view.boxes, by_itself.boxes, strict=True):
-        close(mine.after, its.after)
+        assert mine.after.shape == its.after.shape
+        if len(its.after):  # none of what is made of positions, not tokens
+            close(mine.after, its.after)
 
 
 @pytest.mark.parametrize("how", ["sdpa", "attend"])
@@ -150,6 +157,21 @@ def test_what_is_added_outside_of_a_block_is_found(how):
             view = answer(request("decoder", layer, 3), context)
             assert_adds_up(view)
             close(view.after, stream[3].detach().numpy())
+        last, head = stream[3].detach(), module.head
+        assert view.target is not None
+        row, bias = head.weight.detach()[view.target], float(head.bias.detach()[view.target])
+        assert view.effect_note == ""
+        direction, _ = logit_direction(model, context.run(1).trace, "decoder", 3, view.target)
+        assert direction is not None
+        close(direction.numpy(), row.numpy())
+        assert float(last @ direction) + bias == pytest.approx(float(head(last).detach()[view.target]), abs=1e-5)
+        request_ = CellRequest(run=1, site=SiteRef("decoder", 1), head=1, query=3, key=2)
+        cell = cell_view(request_, model, context.run(1).trace)
+        close(cell.stream_norm, float(last.norm()))
+        assert cell.write is not None
+        assert cell.effect is not None
+        assert cell.target == view.target
+        close(cell.effect, float(cell.write @ row.numpy()))
     finally:
         model.release()
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from explorer.panels.flow.box_text import Around
+from explorer.panels.flow.box_text import Around, neuron_name
 from explorer.panels.flow.model_scene import LaneLabel, ModelScene, OutputGroup, OutputRow, Place, StackScene
 from explorer.panels.flow.play_steps import play_steps, recurrent_steps
 from explorer.panels.flow.recurrent_scene import RecurrentScene
 from explorer.panels.flow.sentences import block_sentence, box_sentence, input_sentence, output_sentence
-from models.protocol.flow import Expert, FeedForwardBox, ModuleBox, NormBox, RecurrentFlow, SumBox
+from models.protocol.flow import Expert, FeedForwardBox, ModuleBox, Neuron, NormBox, RecurrentFlow, SumBox
 from tests.explorer.panels.flow.made import WORDS, block_view, boxes, flow_view
 
 AROUND = Around("went", "to", (("attention", 2.0), ("feed_forward", 8.0)))
@@ -82,6 +82,11 @@ def test_a_feed_forward_network_names_its_largest_neuron():
     assert isinstance(network, FeedForwardBox)
     mixture = replace(network, experts=(Expert(index=3, share=0.75), Expert(index=1, share=0.25)), expert_count=8)
     assert "the router chose expert 3 (0.750) and expert 1 (0.250)" in said(8, block_view(made=(*boxes()[:8], mixture)))
+    of_expert = replace(mixture, neurons=(Neuron(5, 2.0, 4.0, 0.5, 3),))
+    assert "11 of their neurons are above 0; neuron 5 of expert 3 writes most, norm 4.000, which adds +0.500" in said(
+        8, block_view(made=(*boxes()[:8], of_expert))
+    )
+    assert [neuron_name(neuron) for neuron in (*of_expert.neurons, *network.neurons[:1])] == ["3:5", "17"]
     off = block_view(made=(*boxes()[:8], replace(network, off=True)))
     assert said(8, off) == "The feed-forward network is switched off: it adds nothing."
 
@@ -98,6 +103,8 @@ def test_what_cannot_be_read_says_what_went_in_and_out():
         norm_after=1.25,
     )
     assert said(0, block_view(made=(box,))) == "Strange (strange): norm 2.500 in, norm 1.250 out."
+    of_none = replace(box, after=np.zeros(0, np.float32), norm_after=None)
+    assert said(0, block_view(made=(of_none,))) == "Strange (strange): gives no vector of a single token."
 
 
 def test_blocks_the_input_and_what_is_said():
