@@ -187,7 +187,7 @@ class OutputBox(Box):
 class Neuron(NamedTuple):
     """One unit of a feed-forward network's hidden layer. A tuple: 32 of them are made after every arrow key."""
 
-    index: int
+    number: int
     activation: float  # as the second matrix reads it: after the function, times its gate where there is one
     write_norm: float  # of activation times its column of the second matrix, and the share of its expert
     effect: float | None  # of that write on the target's logit, directly; None where there is no such sum

@@ -96,7 +96,7 @@ def through(box: ModuleBox) -> str:
 
 def neuron_name(neuron: Neuron) -> str:
     """Its number; of an expert after that of the expert: "3:17"."""
-    return str(neuron.index) if neuron.expert is None else f"{neuron.expert}:{neuron.index}"
+    return str(neuron.number) if neuron.expert is None else f"{neuron.expert}:{neuron.number}"
 
 
 def _writes(norm: float | None) -> str:
@@ -157,7 +157,7 @@ def head_tooltip(box: HeadsBox, output: OutputBox | None, head: int, words: list
 
 def neuron_tooltip(neuron: Neuron, target: str) -> str:
     of = f" of expert {neuron.expert}" if neuron.expert is not None else ""
-    lines = [f"neuron {neuron.index}{of}: {value_text(neuron.activation)}"]
+    lines = [f"neuron {neuron.number}{of}: {value_text(neuron.activation)}"]
     lines.append(f"writes a vector of norm {value_text(neuron.write_norm)}")
     if neuron.effect is not None and target:
         lines.append(f"which adds {signed(neuron.effect)} to the logit of “{target}”, directly")

@@ -9,7 +9,7 @@ import numpy as np
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
 from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QLabel, QTableView, QToolButton, QVBoxLayout, QWidget
 
-from explorer.panels.flow.box_text import title
+from explorer.panels.flow.box_text import neuron_name, title
 from explorer.widgets.number_text import value_text
 from models.protocol.flow import Box, FeedForwardBox, HeadsBox, NormBox
 
@@ -38,7 +38,7 @@ def columns_of(box: Box, keys: Sequence[str]) -> tuple[Column, ...]:
             )
         case FeedForwardBox(neurons=neurons) if neurons:
             return (
-                Column("neuron", [n.index for n in neurons]),
+                Column("neuron", [neuron_name(n) if n.expert is not None else n.number for n in neurons]),
                 Column("activation", [n.activation for n in neurons]),
                 Column("norm written", [n.write_norm for n in neurons]),
                 Column("to the logit", [n.effect for n in neurons]),

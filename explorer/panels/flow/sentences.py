@@ -169,7 +169,7 @@ def _of_network(box: FeedForwardBox, around: Around) -> str:
         if first.effect is not None and around.target:
             effect = f", which adds {signed(first.effect)} to the logit of “{around.target}”"
         of = f" of expert {first.expert}" if first.expert is not None else ""
-        said_of.append(f"neuron {first.index}{of} writes most, norm {value_text(first.write_norm)}{effect}")
+        said_of.append(f"neuron {first.number}{of} writes most, norm {value_text(first.write_norm)}{effect}")
     wrote = around.wrote(box.part)
     if wrote is not None:
         said_of.append(f"together they write norm {value_text(wrote)}")

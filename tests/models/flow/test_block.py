@@ -87,7 +87,7 @@ def _compare_neurons(network: FeedForwardBox, model, last: str, layer: int, seen
     assert len(network.neurons) == min(32, len(hidden))
     close(np.array([n.write_norm for n in network.neurons]), np.sort(writes)[::-1][: len(network.neurons)])
     for neuron in network.neurons:
-        close(neuron.activation, hidden[neuron.index])
+        close(neuron.activation, hidden[neuron.number])
 
 
 def test_story_gpt_box_by_box(story_gpt):
@@ -119,7 +119,7 @@ def test_neurons_and_the_bias_make_what_the_network_changes_of_the_logit(story_g
     module = story_gpt.module.transformer.h[5].mlp.c_proj
     columns = module.weight.double().numpy()
     for neuron in network.neurons:
-        close(neuron.effect or 0.0, neuron.activation * columns[neuron.index] @ direction)
+        close(neuron.effect or 0.0, neuron.activation * columns[neuron.number] @ direction)
     assert view.effect_note == ""
 
 

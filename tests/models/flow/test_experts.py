@@ -56,7 +56,7 @@ def _hidden(kind: str, experts: Any, expert: int, share: float, x: Tensor) -> tu
 
 
 def _named(box: FeedForwardBox) -> dict[tuple[int | None, int], Any]:
-    return {(neuron.expert, neuron.index): neuron for neuron in box.neurons}
+    return {(neuron.expert, neuron.number): neuron for neuron in box.neurons}
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,8 @@ def test_the_neurons_of_chosen_experts_are_those_of_their_networks(opened, kind,
     given, _ = hooked(model)[name][0]
     assert given is not None
     x = given.reshape(-1, given.shape[-1])[POSITION].double()
-    writes, activations = {}, {}
+    writes: dict[tuple[int | None, int], Tensor] = {}
+    activations: dict[tuple[int | None, int], float] = {}
     for chosen in box.experts:
         hidden, last, factor = _hidden(kind, mixture.experts, chosen.index, chosen.share, x)
         writes |= {(chosen.index, i): factor * hidden[i] * last[i] for i in range(len(hidden))}
@@ -109,7 +110,10 @@ def _direction(model: Model, context: Context, target: int | None) -> Tensor:
     module: Any = model.module
     final, norm = context.run(1).trace.residual["decoder"][-1][POSITION].double(), module.model.norm
     eps = getattr(norm, "variance_epsilon", None) or norm.eps
-    return module.lm_head.weight[target].double() * norm.weight.double() / (final.square().mean() + eps).sqrt()
+    row: Tensor = module.lm_head.weight[target].double()
+    gain: Tensor = norm.weight.double()
+    divisor: Tensor = (final.square().mean() + eps).sqrt()
+    return row * gain / divisor
 
 
 def test_rows_that_are_not_what_the_model_added_up_are_not_listed(opened):

@@ -190,7 +190,7 @@ def test_what_a_pre_norm_vision_model_writes_at_its_class_token_reaches_a_class(
     network: Any = view.boxes[-2]
     columns: Tensor = module.vit.layers[2].mlp.fc2.weight.double()
     for neuron in network.neurons:
-        close(neuron.effect, float(neuron.activation * columns[:, neuron.index] @ direction))
+        close(neuron.effect, float(neuron.activation * columns[:, neuron.number] @ direction))
     elsewhere = answer(request("encoder", 2, 4), context)
     assert "read off at “CLS”, position 0" in elsewhere.effect_note
 

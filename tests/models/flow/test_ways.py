@@ -167,6 +167,7 @@ def test_what_is_added_outside_of_a_block_is_found(how):
         assert float(last @ direction) + bias == pytest.approx(float(head(last).detach()[view.target]), abs=1e-5)
         request_ = CellRequest(run=1, site=SiteRef("decoder", 1), head=1, query=3, key=2)
         cell = cell_view(request_, model, context.run(1).trace)
+        assert cell.stream_norm is not None
         close(cell.stream_norm, float(last.norm()))
         assert cell.write is not None
         assert cell.effect is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,7 +34,7 @@ def test_where_nothing_is_visible_the_sink_takes_all_as_in_eager_attention(tiny_
     mask = torch.zeros(1, x.heads, x.queries, x.keys)
     mask[:, HEAD, HIDDEN] = torch.finfo(torch.float32).min
     mask.masked_fill_(torch.ones(x.queries, x.keys, dtype=torch.bool).triu(1), torch.finfo(torch.float32).min)
-    module = SimpleNamespace(num_key_value_groups=x.group, sinks=x.sinks, training=False)
+    module: Any = SimpleNamespace(num_key_value_groups=x.group, sinks=x.sinks, training=False)
     _, theirs = eager_attention_forward(module, x.query, x.key, x.value, mask, x.scale)
     weights = theirs[0, HEAD].double().numpy()  # (queries, keys)
     assert not weights[HIDDEN].any()
