@@ -43,6 +43,7 @@ class BlockLayout:
     height: float
     line: float
     dense: bool  # titles and what is said of them on one line
+    tight: bool = False  # and what is drawn in boxes as low as it can be read
     rects: dict[int, QRectF] = field(default_factory=dict)
     sums: dict[int, QPointF] = field(default_factory=dict)
     arrows: tuple[Arrow, ...] = ()
@@ -66,8 +67,9 @@ class BlockLayout:
         across = heads_across(rect.width(), heads)
         row, column = divmod(head, across)
         width = (rect.width() - 2 * PAD - (across - 1) * 8) / across
-        top = rect.top() + title_height(self.line, self.dense) + row * (head_height(self.line))
-        return QRectF(rect.left() + PAD + column * (width + 8), top, width, head_height(self.line) - 4)
+        high = head_height(self.line, self.tight)
+        top = rect.top() + title_height(self.line, self.dense) + row * high
+        return QRectF(rect.left() + PAD + column * (width + 8), top, width, high - (1 if self.tight else 4))
 
     def neuron_rect(self, box: int, place: int, count: int) -> QRectF:
         """The column of a neuron in the box of a feed-forward network; place -1 is what is written before the first."""
@@ -90,8 +92,13 @@ def title_height(line: float, dense: bool) -> float:
     return line + 9 if dense else 2 * line + 14
 
 
-def head_height(line: float) -> float:
-    return 1.35 * line + line + 4
+def strip_height(line: float, tight: bool) -> float:
+    """Of a head's row of weights."""
+    return (0.7 if tight else 1.35) * line
+
+
+def head_height(line: float, tight: bool) -> float:
+    return strip_height(line, tight) + line + (1 if tight else 4)
 
 
 def heads_across(width: float, heads: int) -> int:
@@ -99,27 +106,34 @@ def heads_across(width: float, heads: int) -> int:
     return max(1, min(heads, int((width - 2 * PAD + 8) / (_HEAD + 8))))
 
 
-def box_height(box: Box, line: float, dense: bool, width: float) -> float:
-    plain = line + 11 if dense else 2 * line + 16
+def box_height(box: Box, line: float, dense: bool, tight: bool, width: float) -> float:
+    plain = line + (9 if tight else 11) if dense else 2 * line + 16
     match box:
         case HeadsBox(heads=heads):
-            return title_height(line, dense) + -(-heads // heads_across(width, heads)) * head_height(line) + 4
+            rows = -(-heads // heads_across(width, heads))
+            return title_height(line, dense) + rows * head_height(line, tight) + (2 if tight else 4)
         case FeedForwardBox(neurons=neurons) if neurons:
-            return title_height(line, dense) + (3.3 if dense else 3.9) * line + 6
+            words = 2.0 if any(neuron.effect is not None for neuron in neurons) else 1.0
+            bars = 0.7 if tight else (3.3 if dense else 3.9) - 2.0
+            return title_height(line, dense) + (bars + words) * line + 6
     return plain
+
+
+_SPACINGS = ((False, False), (True, False), (True, True))
+"""Dense and tight, from the roomiest."""
 
 
 def block_layout(view: BlockView, width: float, height: float, line: float) -> BlockLayout:
     """With room for what is said of each box below its title where the height allows, else beside it."""
-    for dense in (False, True):
-        needed = _needed(view, width, line, dense)
+    for dense, tight in _SPACINGS:
+        needed = _needed(view, width, line, dense, tight)
         if needed <= height:
-            return _placed(view, width, height, line, dense)
-    return _placed(view, width, needed, line, dense=True)
+            return _placed(view, width, height, line, dense, tight)
+    return _placed(view, width, needed, line, dense=True, tight=True)
 
 
 def least_height(view: BlockView, width: float, line: float) -> float:
-    return _needed(view, width, line, dense=True)
+    return _needed(view, width, line, dense=True, tight=True)
 
 
 def _above(line: float) -> float:
@@ -132,25 +146,26 @@ def _below(line: float) -> float:
     return line + 15
 
 
-def _rows(view: BlockView, width: float, line: float, dense: bool) -> list[tuple[Row, float]]:
+def _rows(view: BlockView, width: float, line: float, dense: bool, tight: bool) -> list[tuple[Row, float]]:
     """The rows, each with its height."""
     rows = []
     for row in rows_of(view.boxes):
         heights = [
-            box_height(view.boxes[slot.box], line, dense, (width - _LEFT - 4) * (slot.right - slot.left) - _GAP)
+            box_height(view.boxes[slot.box], line, dense, tight, (width - _LEFT - 4) * (slot.right - slot.left) - _GAP)
             for slot in row.slots
         ]
         rows.append((row, max(heights, default=2 * _PLUS)))
     return rows
 
 
-def _needed(view: BlockView, width: float, line: float, dense: bool) -> float:
-    rows = _rows(view, width, line, dense)
-    return _above(line) + _below(line) + sum(height for _, height in rows) + (len(rows) - 1) * (0.62 * line)
+def _needed(view: BlockView, width: float, line: float, dense: bool, tight: bool) -> float:
+    rows = _rows(view, width, line, dense, tight)
+    gap = max(6.0, (0.42 if tight else 0.62) * line)
+    return _above(line) + _below(line) + sum(height for _, height in rows) + (len(rows) - 1) * gap
 
 
-def _placed(view: BlockView, width: float, height: float, line: float, dense: bool) -> BlockLayout:
-    rows = _rows(view, width, line, dense)
+def _placed(view: BlockView, width: float, height: float, line: float, dense: bool, tight: bool) -> BlockLayout:
+    rows = _rows(view, width, line, dense, tight)
     free = height - _above(line) - _below(line) - sum(high for _, high in rows)
     gap = min(_MOST_RISE, free / max(1, len(rows) - 1))
     lane, room = on_stream(view.boxes), width - _LEFT - 4
@@ -165,7 +180,7 @@ def _placed(view: BlockView, width: float, height: float, line: float, dense: bo
         sums.update({number: QPointF(LANE, y - high / 2) for number in row.sums})
         y -= high + gap
     top = max(0.0, y + gap - _above(line))
-    shell = BlockLayout(width, height, line, dense, rects, sums, (), top, height - 2)
+    shell = BlockLayout(width, height, line, dense, tight, rects, sums, (), top, height - 2)
     return replace(shell, arrows=_arrows(view.boxes, shell, lane))
 
 

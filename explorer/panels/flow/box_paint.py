@@ -9,8 +9,8 @@ import numpy as np
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QImage, QPainter, QPen
 
-from explorer.panels.flow.block_layout import NAMES, PAD, BlockLayout
-from explorer.panels.flow.box_text import Around, neuron_name, said, title
+from explorer.panels.flow.block_layout import NAMES, PAD, BlockLayout, strip_height
+from explorer.panels.flow.box_text import Around, fitting, neuron_name, title, ways_to_say
 from explorer.panels.flow.model_paint import part_colour, tinted
 from explorer.panels.flow.stripes import draw_stripes
 from explorer.theme import Theme
@@ -66,7 +66,7 @@ class BoxPainter:
 
     def _title(self, painter: QPainter, number: int, rect: QRectF, box: Box) -> None:
         layout, metrics = self.layout, QFontMetricsF(self.bold)
-        head, words = title(box), said(box, self.around)
+        head = title(box)
         right = self._title_end(number, rect, box)
         room = max(20.0, right - rect.left() - PAD)
         painter.setFont(self.bold)
@@ -82,8 +82,9 @@ class BoxPainter:
         if layout.dense:
             end = min(right, self._words_end(number, rect, box))
             second = QRectF(start, first.top(), max(0.0, end - start), first.height())
-        text = QFontMetricsF(self.font).elidedText(words, Qt.TextElideMode.ElideRight, second.width())
-        painter.drawText(second, _LEFT, text)
+        plain = QFontMetricsF(self.font)
+        words = fitting(ways_to_say(box, self.around), second.width(), plain.horizontalAdvance)
+        painter.drawText(second, _LEFT, plain.elidedText(words, Qt.TextElideMode.ElideRight, second.width()))
         label = self.pill(number)
         if label:
             self._pill(painter, self.pill_rect(number), label, bool(getattr(box, "off", False)))
@@ -145,7 +146,7 @@ class BoxPainter:
     def _heads(self, painter: QPainter, number: int, box: HeadsBox) -> None:
         for head in range(box.heads):
             slot = self.layout.head_rect(number, head, box.heads)
-            strip = QRectF(slot.left(), slot.top(), slot.width(), 1.35 * self.layout.line)
+            strip = QRectF(slot.left(), slot.top(), slot.width(), strip_height(self.layout.line, self.layout.tight))
             painter.setPen(QPen(QColor(self.theme.border), 1))
             painter.setBrush(QColor(self.theme.surface))
             painter.drawRect(strip.adjusted(-0.5, -0.5, 0.5, 0.5))
@@ -193,7 +194,9 @@ class BoxPainter:
         room = names.height() - words - 3
         painter.setFont(self.font)
         painter.setPen(QColor(self.theme.text_dim))
-        lines = [(names.top() + room - metrics.height() - 1, "writes"), (names.top() + room + 2, "neuron")]
+        lines = [(names.top() + room + 2, "neuron")]
+        if room >= metrics.height():
+            lines.insert(0, (names.top() + room - metrics.height() - 1, "writes"))
         if has_effects:
             lines.append((names.top() + room + metrics.height() + 3, f"to “{self.around.target}”"))
         for y, text in lines:

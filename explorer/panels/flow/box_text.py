@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from explorer.widgets.number_text import counted, signed, value_text
@@ -68,22 +69,37 @@ def title(box: Box) -> str:
 
 def said(box: Box, around: Around) -> str:
     """What is said of a box beside or below its title."""
+    return ways_to_say(box, around)[0]
+
+
+def ways_to_say(box: Box, around: Around) -> tuple[str, ...]:
+    """What is said of a box, and then ever shorter, for where there is less room."""
     match box:
         case NormBox():
             return _of_norm(box)
         case ProjectionBox(rows=rows, columns=columns, bias=bias, reads=reads):
-            sizes = f"{rows:,} × {columns:,}" + (f" + {columns:,}" if bias else "")
-            return sizes if reads else f"{sizes}, of the encoder's tokens"
+            sizes = f"{rows:,} × {columns:,}"
+            full = sizes + (f" + {columns:,}" if bias else "")
+            if reads:
+                return full, sizes
+            return (
+                f"{full}, of the encoder's tokens",
+                f"{sizes}, of the encoder",
+                "of the encoder's tokens",
+                "of encoder",
+            )
         case HeadsBox(heads=heads, key_heads=key_heads):
             shared = f"; {counted(key_heads, 'key head')}" if key_heads < heads else ""
-            return f"each head's row of weights for “{around.word}”{shared}"
+            full = f"each head's row of weights for “{around.word}”{shared}"
+            return full, f"the rows of weights for “{around.word}”", f"weights for “{around.word}”"
         case OutputBox(rows=rows, columns=columns):
-            return f"{rows:,} → {columns:,}{_writes(around.wrote(box.part))}"
+            sizes, writes = f"{rows:,} → {columns:,}", _writes(around.wrote(box.part))
+            return "; ".join(filter(None, (sizes, writes))), writes or sizes
         case FeedForwardBox():
             return _of_network(box, around)
         case ModuleBox():
-            return f"{short_name(box.module)}: {through(box)}"
-    return ""
+            return (f"{short_name(box.module)}: {through(box)}", through(box))
+    return ("",)
 
 
 def through(box: ModuleBox) -> str:
@@ -100,27 +116,38 @@ def neuron_name(neuron: Neuron) -> str:
 
 
 def _writes(norm: float | None) -> str:
-    return f"; writes norm {value_text(norm)}" if norm is not None else ""
+    return f"writes norm {value_text(norm)}" if norm is not None else ""
 
 
-def _of_norm(box: NormBox) -> str:
+def _of_norm(box: NormBox) -> tuple[str, ...]:
     mean = "" if box.rms else f"mean {value_text(box.mean)}, "
-    spread = "root mean square" if box.rms else "deviation"
+    spread = f"{'root mean square' if box.rms else 'deviation'} {value_text(box.deviation)}"
     learned = [name for name, numbers in (("gain", box.gain), ("bias", box.bias)) if numbers is not None]
+    if box.off:
+        return f"{mean}{spread}, switched off", "switched off"
     then = f", then {' and '.join(learned)}" if learned else ""
-    off = ", switched off" if box.off else then
-    return f"{mean}{spread} {value_text(box.deviation)}{off}"
+    return f"{mean}{spread}{then}", f"{mean}{spread}", spread
 
 
-def _of_network(box: FeedForwardBox, around: Around) -> str:
+def _of_network(box: FeedForwardBox, around: Around) -> tuple[str, ...]:
     width = len(box.after)
     sizes = f"{width:,} → {box.hidden:,} → {width:,}" if box.hidden else ""
-    words = ", ".join(part for part in (sizes, box.activation, "gated" if box.gated else "") if part)
-    above = f"; {counted(box.positive, 'neuron')} above 0" if box.positive is not None else ""
+    built = ", ".join(part for part in (sizes, box.activation, "gated" if box.gated else "") if part)
+    wrote = "switched off" if box.off else _writes(around.wrote(box.part))
+    above = f"{counted(box.positive, 'neuron')} above 0" if box.positive is not None else ""
     chosen = ", ".join(f"{e.index} ({100 * e.share:.0f} %)" for e in box.experts)
-    experts = f"; experts {chosen}" if chosen else ""
-    off = "; switched off" if box.off else _writes(around.wrote(box.part))
-    return f"{words}{off}{above}{experts}".lstrip("; ")
+    experts = f"experts {chosen}" if chosen else ""
+    ways = ((built, wrote, above, experts), (built, wrote, experts), (built, experts or wrote), (built,))
+    return tuple("; ".join(filter(None, parts)) for parts in ways)
+
+
+def fitting(ways: Iterable[str], room: float, width_of: Callable[[str], float]) -> str:
+    """The first of `ways` that is no wider than `room`; of none the last."""
+    last = ""
+    for last in ways:
+        if width_of(last) <= room:
+            return last
+    return last
 
 
 def tooltip(box: Box, around: Around) -> str:

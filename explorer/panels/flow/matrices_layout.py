@@ -31,6 +31,7 @@ SMALLEST, LARGEST_FITTED, LARGEST = 3.0, 30.0, 96.0
 
 _LEAST, _SCROLLED = 112.0, 12.0  # where all tokens take less they are made larger, and the page scrolls up and down
 _SMALLEST_DIM = 2.0
+_VECTOR = 0.75  # of what the tokens take
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class Room:
     gap: float  # between two, for what happens there
     margin: float
     number: float = WITH_NUMBERS  # what a cell takes at least to hold a number
+    caption_width: float = 0.0  # of the widest caption: as far apart are matrices where there is room
 
 
 @dataclass(frozen=True)
@@ -62,10 +64,11 @@ class Layout:
         layouts = [_largest(scene, room, bands, width, height) for bands in BANDS]
         best = max(layouts, key=lambda layout: (layout.fits(width, height), layout.token))  # of equals the widest
         if best.token * max(len(scene.queries), len(scene.keys), 14) >= _LEAST:
-            return best
+            return best.spread(scene, width)
         by_width = [_largest(scene, room, bands, width, float("inf"), _SCROLLED) for bands in BANDS]
         large = [layout for layout in by_width if layout.token >= _SCROLLED - 2]
-        return large[0] if large else max(by_width, key=lambda layout: layout.token)
+        chosen = large[0] if large else max(by_width, key=lambda layout: layout.token)
+        return chosen.spread(scene, width)
 
     @classmethod
     def at(cls, scene: Scene, room: Room, token: float, bands: Bands) -> Layout:
@@ -92,6 +95,15 @@ class Layout:
             widest = max(widest, x - room.gap + room.column_label / 2)  # the last slanted label
             y += lead + len(scene.queries) * token + room.margin
         return cls(rects, bands, token, dim, QSizeF(widest + room.margin, y), room)
+
+    def spread(self, scene: Scene, width: float) -> Layout:
+        """With what is left of the width between the matrices, as far as captions have use for it."""
+        gaps = max(len(band) for band in self.bands) - 1
+        more = min((width - self.size.width()) / max(gaps, 1), self.room.caption_width - self.room.gap)
+        if more < 1:
+            return self
+        room = replace(self.room, gap=self.room.gap + int(more))
+        return Layout.at(scene, room, self.token, self.bands)
 
     def fits(self, width: float, height: float) -> bool:
         return self.size.width() <= width and self.size.height() <= height
@@ -141,11 +153,11 @@ def _lead(name: Name, above: float, room: Room) -> float:
 
 
 def _dim(scene: Scene, token: float, number: float) -> float:
-    """A vector takes no more room than the tokens do, until numbers are to be read in it."""
+    """A vector takes less room than the tokens do, until numbers are to be read in it."""
     if token >= number:
         return token
     dims = max(scene.view.q.shape[1], scene.view.v.shape[1])
-    return max(_SMALLEST_DIM, min(token, float(int(token * max(len(scene.keys), 8) / dims))))
+    return max(_SMALLEST_DIM, min(token, float(int(_VECTOR * token * max(len(scene.keys), 8) / dims))))
 
 
 def _largest(

@@ -14,7 +14,10 @@ from explorer.panels.flow.matrices_scene import SIDES, TITLES, Matrix, Name, Pla
 from explorer.widgets import cell_image
 
 _HATCH = 9.0
-_RAMP = 36.0
+RAMP = 36.0
+_BETWEEN = 16.0  # from a caption to the next
+CAPTION_REST = RAMP + 14 + _BETWEEN
+"""What a caption takes besides its letters."""
 _PALE = 0.55  # the lightness from which on a cell is written on in black
 _CENTRE = Qt.AlignmentFlag.AlignCenter
 _BEFORE: dict[Name, str] = {"raw": "× Kᵀ", "masked": "mask", "weights": "softmax", "output": "× V"}
@@ -86,7 +89,7 @@ class MatricesPainter(Look):
         """Its name, its size and what its colours reach to, as far as there is room."""
         rect, room = self.layout.rects[matrix.name], self.layout.room
         raised = room.column_label if SIDES[matrix.name][1] == "key" and self.layout.is_topmost(matrix.name) else 0.0
-        width = min(rect.width() + room.gap - 6, self.seen_width - rect.left())
+        width = min(rect.width() + room.gap - _BETWEEN, self.seen_width - rect.left())
         strip = QRectF(rect.left(), rect.top() - room.caption - raised, width, room.caption - 2)
         painter.setFont(self.bold)
         painter.setPen(QColor(self.theme.text))
@@ -95,12 +98,12 @@ class MatricesPainter(Look):
         painter.setPen(QColor(self.theme.text_dim))
         x = self._draw_part(painter, strip, x, matrix.size)
         metrics = QFontMetricsF(self.font)
-        if x + _RAMP + 6 + metrics.horizontalAdvance(matrix.span) > strip.width():
+        if x + RAMP + 6 + metrics.horizontalAdvance(matrix.span) > strip.width():
             return
         ramp = cell_image.to_image(np.arange(256, dtype=np.uint8)[None], cell_image.packed(self._colours(matrix)))
         middle = strip.center().y()
-        painter.drawImage(QRectF(strip.left() + x, middle - 4, _RAMP, 8), ramp)
-        self._draw_part(painter, strip, x + _RAMP + 6, matrix.span)
+        painter.drawImage(QRectF(strip.left() + x, middle - 4, RAMP, 8), ramp)
+        self._draw_part(painter, strip, x + RAMP + 6, matrix.span)
 
     def _draw_part(self, painter: QPainter, strip: QRectF, x: float, text: str) -> float:
         """Draw `text` so far from the left where it has room; where the next part begins."""

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import QWidget
 from explorer.colour_maps import ColourTable, sequential
 from explorer.panels.flow.matrices_labels import MatricesLabels
 from explorer.panels.flow.matrices_layout import BANDS, LARGEST, SMALLEST, WITH_NUMBERS, Layout, Room
-from explorer.panels.flow.matrices_paint import MatricesPainter
+from explorer.panels.flow.matrices_paint import CAPTION_REST, MatricesPainter
 from explorer.panels.flow.matrices_scene import NAMES, SIDES, Lit, Name, Place, Scene
 from explorer.widgets.themed import ThemedWidget
 
@@ -193,7 +193,8 @@ class MatricesPicture(ThemedWidget):
         label = min(widest, 9 * fonts.letter)
         words = max((metrics.horizontalAdvance(word) for word in ("softmax", *scene.scaling.split())), default=0.0)
         number = max(WITH_NUMBERS, QFontMetricsF(self._number_font()).horizontalAdvance(_WIDEST) + 6)
-        return Room(label + 8, label * _SLANT + fonts.line, fonts.line + 4, words + 16, 8.0, number)
+        caption = metrics.horizontalAdvance("weights 64 × 64  ±88.88") + CAPTION_REST
+        return Room(label + 8, label * _SLANT + fonts.line, fonts.line + 4, words + 16, 8.0, number, caption)
 
     def _number_font(self) -> QFont:
         font = QFont(self.font())

@@ -12,9 +12,10 @@ from PySide6.QtCore import QPointF, QRectF
 
 from explorer.panels.flow.model_scene import Place
 
-_LEAST_PITCH = 2.05  # of a line's height
+_LEAST_PITCH, _CLOSE_PITCH = 2.05, 1.3  # of a line's height: with chips in one row, in two
 _LEAST_BLOCK, _FEW_BLOCK = 0.95, 1.5  # of a line's height: where all then fit, and where they are scrolled
 _GAP = 26.0  # between two stacks
+_UNDER = 3.0  # between two rows of chips
 _MOST_BAR = 58.0
 _MOST_LANE = 13.0
 _LANE = 0.36
@@ -43,8 +44,13 @@ class ModelLayout:
     header: float  # above the blocks: the legend and what the model says
     pitch: float  # from lane to lane
     block: float  # height of a block
+    staggered: bool = False  # chips stand in two rows, every second one below: so all lanes fit
     scroll_x: float = 0.0
     scroll_y: float = 0.0
+
+    @property
+    def chip_rows(self) -> int:
+        return 2 if self.staggered else 1
 
     @property
     def chip_height(self) -> float:
@@ -53,7 +59,7 @@ class ModelLayout:
     @property
     def foot(self) -> float:
         """Where blocks and embedding end and the chips begin."""
-        return self.height - self.chip_height - 8
+        return self.height - self.chip_rows * (self.chip_height + _UNDER) - 8 + _UNDER
 
     @property
     def area(self) -> QRectF:
@@ -154,8 +160,15 @@ class ModelLayout:
 
     def chip_slot(self, stack: int, position: int) -> QRectF:
         """The room for a lane's chip."""
-        x = self.lane_x(stack, position)
-        return QRectF(x - self.pitch / 2 + 1.5, self.foot + 4, self.pitch - 3, self.chip_height)
+        x, wide = self.lane_x(stack, position), self.chip_rows * self.pitch
+        y = self.foot + 4 + (position % self.chip_rows) * (self.chip_height + _UNDER)
+        return QRectF(x - wide / 2 + 1.5, y, wide - 3, self.chip_height)
+
+    def _chip_at(self, stack: int, point: QPointF) -> int:
+        """The position of the nearest chip in the row under a point."""
+        rows, across = self.chip_rows, (point.x() - self.lane_x(stack, 0)) / self.pitch
+        row = min(rows - 1, int((point.y() - self.foot - 4) / (self.chip_height + _UNDER)))
+        return rows * round((across - row) / rows) + row
 
     def bar_height(self, rows: int) -> float:
         return max(2.0, min(0.6 * self.line, 0.44 * self.block / max(rows, 1)))
@@ -179,12 +192,13 @@ class ModelLayout:
             if not whole.left() <= point.x() <= whole.right():
                 continue
             at_foot = self.foot < point.y() <= self.height  # chips stand under their lanes, bars right of them
-            left = self.lane_x(stack, 0) - (0.5 if at_foot else _LANE) * self.pitch
-            position = int((point.x() - left) // self.pitch)
+            left = self.lane_x(stack, 0) - _LANE * self.pitch
+            position = self._chip_at(stack, point) if at_foot else int((point.x() - left) // self.pitch)
+            if at_foot:
+                shown = 0 <= position < size.positions and not self.is_under_names(stack, position)
+                return Place(stack, CHIP, position) if shown else None
             in_gutter = self.gutter_rect(stack, -1).left() <= point.x() < self.gutter_rect(stack, -1).right()
             position = -1 if in_gutter or not 0 <= position < size.positions else position
-            if at_foot:
-                return Place(stack, CHIP, position) if position >= 0 else None
             if not self.area.contains(point):
                 return None
             block = int((self.base() - point.y()) // self.block) if point.y() < self.base() else -1
@@ -221,11 +235,16 @@ def model_layout(
     gutter: float,
     header: float,
 ) -> ModelLayout:
-    """Lanes as far apart as the width allows, blocks as high as the height allows, but no less than can be read."""
+    """Lanes as far apart as the width allows, blocks as high as the height allows, but no less than can be read.
+
+    Where lanes would fit but for their chips, these stand in two rows.
+    """
     lanes = sum(stack.positions + _TAIL for stack in stacks)
     room = width - len(stacks) * gutter - (len(stacks) - 1) * _GAP
-    pitch = max(_LEAST_PITCH * line, room / max(lanes, 1))
-    shell = ModelLayout(stacks, width, height, line, gutter, header, pitch, block=line)
+    shared = room / max(lanes, 1)
+    staggered = _CLOSE_PITCH * line <= shared < _LEAST_PITCH * line
+    pitch = shared if staggered else max(_LEAST_PITCH * line, shared)
+    shell = ModelLayout(stacks, width, height, line, gutter, header, pitch, line, staggered)
     blocks = max((stack.blocks for stack in stacks), default=1)
     fits = (shell.area.height() - shell.embedding) / max(blocks, 1)
     return replace(shell, block=fits if fits >= _LEAST_BLOCK * line else _FEW_BLOCK * line)

@@ -16,6 +16,7 @@ from explorer.theme import Theme
 from models.protocol.flow import Written
 
 LEAST_WEIGHT = 0.01  # arcs below this weight are not drawn
+_FLAT = 1.3  # of a line: an arc that rises less is bowed
 CORNER = 6.0
 
 PART_ROLES = {"attention": "attention", "cross": "cross", "feed_forward": "feed_forward"}
@@ -226,7 +227,7 @@ class ModelPainter:
             colour.setAlphaF(0.22 + 0.68 * weight**0.5)
             painter.setPen(QPen(colour, 0.9 + 4.6 * weight, c=Qt.PenCapStyle.RoundCap))
             source = QPointF(layout.lane_x(arcs.keys, int(position)), start)
-            painter.drawPath(_arc(source, target, layout.block, crosses))
+            painter.drawPath(_arc(source, target, layout.block, layout.line, crosses))
 
     def draw_way_out(self, painter: QPainter, shown: OutputGroup, rect: QRectF) -> None:
         """From the top of a lane to what the model says there."""
@@ -288,8 +289,9 @@ class ModelPainter:
 
     def _chip_room(self, metrics: QFontMetricsF, place: tuple[int, int]) -> float:
         """More than the lane's own width where the words beside it are short."""
-        labels, pitch = self.scene.stacks[place[0]].labels, self.layout.pitch
-        beside = [labels[i] for i in (place[1] - 1, place[1] + 1) if 0 <= i < len(labels)]
+        labels, rows = self.scene.stacks[place[0]].labels, self.layout.chip_rows
+        pitch = rows * self.layout.pitch
+        beside = [labels[i] for i in (place[1] - rows, place[1] + rows) if 0 <= i < len(labels)]
         widths = [pitch if label.patch else min(pitch, metrics.horizontalAdvance(label.word) + 12) for label in beside]
         return max(pitch - 3, 2 * pitch - max(widths, default=pitch) - 3)
 
@@ -347,7 +349,7 @@ def legend_rows(scene: ModelScene, scales: Scales) -> list[tuple[str, str]]:
     return rows
 
 
-def _arc(source: QPointF, target: QPointF, block: float, crosses: bool) -> QPainterPath:
+def _arc(source: QPointF, target: QPointF, block: float, line: float, crosses: bool) -> QPainterPath:
     path = QPainterPath(source)
     across = target.x() - source.x()
     if crosses:
@@ -365,6 +367,10 @@ def _arc(source: QPointF, target: QPointF, block: float, crosses: bool) -> QPain
             QPointF(target.x() - 2 * size, target.y() - 1.4 * size),
             QPointF(target.x(), target.y() - size),
         )
+        return path
+    if source.y() - target.y() < _FLAT * line:  # in a low block it would be a line: it is bowed over the bars
+        high = target.y() - min(0.72 * block, 0.28 * abs(across)) / 0.75
+        path.cubicTo(QPointF(source.x() + 0.12 * across, high), QPointF(target.x() - 0.12 * across, high), target)
         return path
     reach = min(abs(across) * 0.8, 46.0) * (1 if across > 0 else -1)
     end = QPointF(source.x() + reach, target.y())

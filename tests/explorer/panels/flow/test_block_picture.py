@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
 
+from explorer.panels.flow.block_layout import block_layout, least_height
 from explorer.panels.flow.block_picture import BlockPicture
-from explorer.panels.flow.box_text import Around
+from explorer.panels.flow.box_text import Around, fitting, said, ways_to_say
 from explorer.panels.flow.numbers import NumbersTable, columns_of
 from explorer.theme import DARK
 from models.protocol.flow import NormBox
@@ -51,6 +52,33 @@ def test_no_box_covers_another_and_none_is_cut_off(picture, made, size):
     for i, rect in enumerate(rects):
         assert QRectF(picture.rect()).contains(rect), i
         assert not any(rect.intersects(other) for other in rects[:i] if other != rect), i
+
+
+def test_the_lower_the_room_the_closer_boxes_stand_before_anything_is_scrolled(picture):
+    """First beside their titles, then lower; each step needs less, and what is drawn stays within its box."""
+    view, kinds = picture.view, []
+    needed = 1000.0
+    for height in range(900, 200, -5):
+        layout = block_layout(view, 760, height, 17)
+        if layout.height > height:
+            break
+        kinds.append((layout.dense, layout.tight))
+        needed = layout.height
+        for head in range(2):
+            assert layout.rects[4].contains(layout.head_rect(4, head, 2))
+        assert layout.rects[8].contains(layout.neuron_rect(8, 0, 3))
+    assert list(dict.fromkeys(kinds)) == [(False, False), (True, False), (True, True)]
+    assert needed - least_height(view, 760, 17) < 5
+
+
+@pytest.mark.parametrize("number", range(len(boxes())))
+def test_what_is_said_of_a_box_has_shorter_ways(number):
+    ways = ways_to_say(boxes()[number], AROUND)
+    assert said(boxes()[number], AROUND) == ways[0]
+    assert [len(way) for way in ways] == sorted((len(way) for way in ways), reverse=True)
+    assert fitting(ways, 1e9, len) == ways[0]
+    assert fitting(ways, len(ways[-1]), len) == next(way for way in ways if len(way) <= len(ways[-1]))
+    assert fitting(ways, 0, len) == ways[-1]
 
 
 def test_an_arrow_leads_from_what_is_read(picture):

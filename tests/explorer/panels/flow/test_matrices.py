@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -55,6 +56,18 @@ def test_rows_of_a_query_lie_at_one_height_and_nothing_overlaps(size) -> None:
         for place in (Place(name, 0, 0), Place(name, rows - 1, columns - 1)):
             cell = layout.cell(place).center()
             assert layout.place_at(cell.x(), cell.y()) == place
+
+
+@pytest.mark.parametrize("width", [760, 1190, 1240, 1600])
+def test_what_is_left_of_the_width_goes_between_the_matrices(width) -> None:
+    """As far as a caption has use for it, and no further than the room."""
+    room = replace(ROOM, caption_width=190)
+    layout, close = (Layout.fitted(scene_of(shown()), each, width, 480) for each in (room, ROOM))
+    assert layout.token == close.token
+    assert ROOM.gap <= layout.room.gap <= 190
+    assert layout.size.width() <= width
+    gaps = max(len(band) for band in layout.bands) - 1
+    assert layout.room.gap == 190 or width - layout.size.width() < gaps + 1
 
 
 def test_a_wide_room_has_one_band_and_a_narrow_one_three() -> None:
@@ -170,8 +183,9 @@ def test_each_cell_has_the_colour_of_its_number(page, theme, numbers) -> None:
     for name in NAMES:
         matrix, table = scene.matrices[name], sequential() if name == "weights" else diverging()
         for row, column in ((3, 1), (7, 2), (11, 5)):
-            corner = page.picture.cell_rect(Place(name, row, column)).topLeft()
-            seen = image.pixelColor(round(corner.x()) + 2, round(corner.y()) + 2)
+            cell = page.picture.cell_rect(Place(name, row, column))
+            aside = min(2.0, cell.height() / 2)  # from the number, and from the frame of the column before
+            seen = image.pixelColor(int(cell.right() - aside), int(cell.top() + aside))
             share = (matrix.values[row, column] - matrix.low) / (matrix.high - matrix.low)
             wanted = table[round(float(share) * 255)].astype(int)
             assert np.abs(np.array(seen.getRgb()[:3]) - wanted).max() <= 12, (name, row, column)

@@ -8,6 +8,7 @@ from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QWheelEvent
 from PySide6.QtWidgets import QApplication
 
+from explorer.panels.flow.model_layout import CHIP
 from explorer.panels.flow.model_picture import ModelPicture
 from explorer.panels.flow.model_scene import (
     Arcs,
@@ -190,6 +191,43 @@ def test_pointing_at_what_the_model_says(picture, qtbot):
     y, colour = round(bar.center().y()), QColor(LIGHT.bar).rgb()
     drawn = sum(image.pixel(x, y) == colour for x in range(round(bar.left()) - 1, round(bar.right()) + 2))
     assert drawn == pytest.approx(bar.width() / 2, abs=2)
+
+
+def test_where_lanes_fit_but_for_their_chips_these_stand_in_two_rows(picture, qtbot):
+    """All lanes are in sight, no chip covers another, and a click on any part of one chooses it."""
+    picture.set_scene(scene(positions=22))
+    layout = picture.layout_now()
+    assert layout.staggered
+    assert layout.most_scroll_x == 0
+    rects = [layout.chip_slot(0, position) for position in range(22)]
+    assert not any(a.intersects(b) for i, a in enumerate(rects) for b in rects[:i])
+    assert {rect.top() for rect in rects[::2]} != {rect.top() for rect in rects[1::2]}
+    assert all(rect.bottom() <= picture.height() for rect in rects)
+    for position, rect in enumerate(rects):
+        for x in (rect.left() + 1, rect.center().x(), rect.right() - 1):
+            assert layout.place_at(QPointF(x, rect.center().y())) == Place(0, CHIP, position)
+    chosen = heard(picture.chosen)
+    qtbot.mouseClick(picture, Qt.MouseButton.LeftButton, pos=middle(rects[7]))
+    assert chosen == [Place(0, -1, 7)]
+    for positions, staggered in ((4, False), (80, False)):  # there is room; they are scrolled
+        picture.set_scene(scene(positions=positions))
+        assert picture.layout_now().staggered == staggered
+
+
+def test_arcs_in_low_blocks_are_bowed(picture):
+    """They rise by more than half a block between the lanes, where a level line would be."""
+    picture.set_scene(scene(layers=16, positions=12))
+    picture.set_marks(Marks(Place(0, 8, 11), (0, 0)))
+    picture.set_arcs(None, 0)
+    plain = rendered(picture)
+    picture.set_arcs(Arcs(np.eye(12, dtype=np.float32)[1], 0), 0)
+    layout, drawn = picture.layout_now(), rendered(picture)
+    block = layout.block_rect(0, 8)
+    x = round((layout.lane_x(0, 1) + layout.lane_x(0, 11)) / 2 + 0.3 * layout.pitch)
+    changed = [y for y in range(drawn.height()) if drawn.pixel(x, y) != plain.pixel(x, y)]
+    assert changed
+    assert max(changed) < block.bottom() - 0.3 * block.height()
+    assert min(changed) > block.top() - 0.3 * block.height()
 
 
 def test_of_a_long_text_and_a_deep_model_only_what_is_seen_is_drawn(picture):
