@@ -28,6 +28,10 @@ _SIDE = 32
 """Pixels a side of the picture that is run."""
 
 
+FoundNorm = tuple[Norm | None, nn.Module | None]
+"""A normalisation as a formula, and what computes it."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Readout:
     """What stands between the last block of the stack that predicts and the logits.
@@ -106,7 +110,7 @@ def _found(model: Model, trace: Trace) -> Readout:
     known = bool(blocks) and all(anatomy.known for anatomy in blocks)
     adds = known and all(anatomy.adds for anatomy in blocks)
     alters = any(sublayer.alters for anatomy in blocks for sublayer in anatomy.sublayers)
-    norms: tuple[Norm | None, nn.Module | None] = (None, None)
+    norms: FoundNorm = (None, None)
     head = None
     if last:
         call, first = last[0]
@@ -124,7 +128,7 @@ def _few(model: Model, trace: Trace) -> dict[str, Tensor]:
     return model.encode(read, [] if model.seq2seq else None).inputs
 
 
-def _between(watch: Watch, units: Sequence[Unit], end: int, answer: int) -> tuple[tuple[Norm | None, nn.Module | None], nn.Module | None]:
+def _between(watch: Watch, units: Sequence[Unit], end: int, answer: int) -> tuple[FoundNorm, nn.Module | None]:
     """The normalisation of the stream `end`, and the matrix that makes `answer` of what it gives."""
     norm, module = None, None
     read = {end}

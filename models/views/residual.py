@@ -103,7 +103,7 @@ def logit_path(
     if factor is None:
         return None, _read_elsewhere(model, trace, norm, head, final, logits, tolerance)
     row = _vector(weight_of(head)[token or 0])  # (width,)
-    constant = 0.0 if getattr(head, "bias", None) is None else float(weight_of(head, "bias")[token or 0])
+    constant = 0.0 if getattr(head, "bias", None) is None else float(weight_of(head, "bias").detach()[token or 0])
     if norm is None:
         return LogitPath(torch.from_numpy((factor * row).astype(np.float32)), constant), ""
     constant += 0.0 if norm.bias is None else factor * float(row @ norm.bias.numpy())
