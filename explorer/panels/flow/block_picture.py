@@ -25,7 +25,7 @@ from explorer.panels.flow.box_text import Around, head_tooltip, neuron_tooltip, 
 from explorer.panels.flow.ground import Ground
 from explorer.panels.flow.stripes import number_at
 from explorer.widgets.themed import ThemedWidget
-from models.protocol.flow import BlockView, FeedForwardBox, HeadsBox, NormBox, OutputBox, SumBox
+from models.protocol.flow import BlockView, Box, FeedForwardBox, HeadsBox, NormBox, OutputBox, SumBox
 
 
 class BlockPicture(ThemedWidget):
@@ -53,8 +53,8 @@ class BlockPicture(ThemedWidget):
         self._around = Around("")
         self._ends = ("", "")
         self._heading = ("", "")
-        self._keys: list[str] = []
-        self._head = -1
+        self._keys: Mapping[str, Sequence[str]] = {}
+        self._head, self._head_part = -1, "attention"
         self._switches: Mapping[int, str] = {}
         self._layout: BlockLayout | None = None
         self._ground = Ground()
@@ -87,8 +87,17 @@ class BlockPicture(ThemedWidget):
         return self._head
 
     @property
-    def keys(self) -> list[str]:
-        """What the tokens are called that heads attend to."""
+    def head_part(self) -> str:
+        """Of which attention it is: "attention" or "cross"."""
+        return self._head_part
+
+    def head_in(self, box: Box) -> int:
+        """The framed head, where it is one of this box; else -1."""
+        return self._head if box.part == self._head_part else -1
+
+    @property
+    def keys(self) -> Mapping[str, Sequence[str]]:
+        """By part ("attention", "cross"): what the tokens are called that its heads attend to."""
         return self._keys
 
     @property
@@ -106,17 +115,18 @@ class BlockPicture(ThemedWidget):
         view: BlockView | None,
         around: Around | None,
         ends: tuple[str, str],
-        keys: Sequence[str],
+        keys: Mapping[str, Sequence[str]],
         switches: Mapping[int, str],
     ) -> None:
-        """Show a block. `ends` say where the stream comes from and goes; `keys` are called what heads attend to.
+        """Show a block. `ends` say where the stream comes from and goes; `keys` are called what heads attend to,
+        by part.
 
         `switches` are the boxes that can be switched off (or on), and what their switches say.
         """
         if view is None or self._view is None or len(view.boxes) != len(self._view.boxes):
             self._hover = self._current = -1
         self._view, self._around, self._ends = view, around or Around(""), ends
-        self._keys, self._switches = list(keys), dict(switches)
+        self._keys, self._switches = dict(keys), dict(switches)
         self._drop_layout()
 
     def set_heading(self, title: str, note: str) -> None:
@@ -126,10 +136,10 @@ class BlockPicture(ThemedWidget):
             self._ground.drop()
             self.update()
 
-    def set_head(self, head: int) -> None:
-        """Frame the selected head; -1 for none."""
-        if head != self._head:
-            self._head = head
+    def set_head(self, head: int, part: str = "attention") -> None:
+        """Frame the selected head, which is one of `part`; -1 for none."""
+        if (head, part) != (self._head, self._head_part):
+            self._head, self._head_part = head, part
             self._ground.drop()
             self.update()
 
@@ -163,7 +173,7 @@ class BlockPicture(ThemedWidget):
         def pill(number: int) -> str:
             return self._switches.get(number, "")
 
-        return BoxPainter(layout, self._theme, self.font(), self.bold_font(), self._around, self._head, pill)
+        return BoxPainter(layout, self._theme, self.font(), self.bold_font(), self._around, self.head_in, pill)
 
     def _drop_layout(self) -> None:
         self._layout = None
@@ -273,7 +283,7 @@ class BlockPicture(ThemedWidget):
                 return stripe_tooltip(box, dimension)
         head = self._head_at(number, point)
         if head >= 0:
-            return head_tooltip(box, self._output_of(number), head, self._keys)
+            return head_tooltip(box, self._output_of(number), head, self._keys.get(box.part, ()))
         if isinstance(box, FeedForwardBox) and box.neurons:
             count = artist.neurons_shown(number, box)
             for place in range(count):
@@ -301,7 +311,8 @@ class BlockPicture(ThemedWidget):
         if self._switch_at(number, event.position()):
             self.switched.emit(number)
         elif head >= 0:
-            (self.head_entered if head == self._head else self.head_chosen).emit(number, head)
+            is_chosen = head == self.head_in(self._boxes()[number])
+            (self.head_entered if is_chosen else self.head_chosen).emit(number, head)
         elif not isinstance(self._boxes()[number], SumBox):
             self.box_chosen.emit(number)
 
@@ -328,7 +339,7 @@ class BlockPicture(ThemedWidget):
         elif key in (Qt.Key.Key_Left, Qt.Key.Key_Right):
             self._sideways(1 if key == Qt.Key.Key_Right else -1)
         elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space) and self._current >= 0:
-            if isinstance(boxes[self._current], HeadsBox) and self._head >= 0:
+            if isinstance(boxes[self._current], HeadsBox) and self.head_in(boxes[self._current]) >= 0:
                 self.head_entered.emit(self._current, self._head)
             elif not isinstance(boxes[self._current], SumBox):
                 self.box_chosen.emit(self._current)
@@ -346,8 +357,8 @@ class BlockPicture(ThemedWidget):
     def _sideways(self, right: int) -> None:
         box = self._boxes()[self._current] if self._current >= 0 else None
         if isinstance(box, HeadsBox):
-            head = min(max(self._head + right, 0), box.heads - 1)
-            if head != self._head:
+            head = min(max(self.head_in(box) + right, 0), box.heads - 1)
+            if head != self.head_in(box):
                 self.head_chosen.emit(self._current, head)
         else:
             self.moved.emit(right)

@@ -33,7 +33,7 @@ class BoxPainter:
     font: QFont
     bold: QFont
     around: Around
-    head: int  # the selected one, -1 for none of this block
+    head_of: Callable[[Box], int]  # the selected one, -1 for none of a box
     pill: Callable[[int], str]  # what the switch in a box says, "" for none
 
     def draw(self, painter: QPainter, number: int, box: Box) -> None:
@@ -46,7 +46,7 @@ class BoxPainter:
             case HeadsBox():
                 self._heads(painter, number, box)
             case OutputBox(norms=norms) if norms is not None:
-                self._head_norms(painter, number, rect, norms)
+                self._head_norms(painter, number, rect, norms, self.head_of(box))
             case FeedForwardBox(neurons=neurons) if neurons:
                 self._neurons(painter, number, box)
 
@@ -84,7 +84,7 @@ class BoxPainter:
             second = QRectF(start, first.top(), max(0.0, end - start), first.height())
         plain = QFontMetricsF(self.font)
         words = fitting(ways_to_say(box, self.around), second.width(), plain.horizontalAdvance)
-        painter.drawText(second, _LEFT, plain.elidedText(words, Qt.TextElideMode.ElideRight, second.width()))
+        painter.drawText(second, _LEFT, words)
         label = self.pill(number)
         if label:
             self._pill(painter, self.pill_rect(number), label, bool(getattr(box, "off", False)))
@@ -151,7 +151,7 @@ class BoxPainter:
             painter.setBrush(QColor(self.theme.surface))
             painter.drawRect(strip.adjusted(-0.5, -0.5, 0.5, 0.5))
             painter.drawImage(strip, weights_image(box.weights[head], round(strip.width()), self.theme))
-            chosen = head == self.head
+            chosen = head == self.head_of(box)
             painter.setFont(self.bold if chosen else self.font)
             painter.setPen(QColor(self.theme.query if chosen else self.theme.text_dim))
             below = QRectF(slot.left(), strip.bottom(), slot.width(), slot.bottom() - strip.bottom())
@@ -168,13 +168,13 @@ class BoxPainter:
         width = min(130.0, 0.2 * rect.width())
         return QRectF(right - width, rect.top() + 7, width, rect.height() - 14)
 
-    def _head_norms(self, painter: QPainter, number: int, rect: QRectF, norms: np.ndarray) -> None:
+    def _head_norms(self, painter: QPainter, number: int, rect: QRectF, norms: np.ndarray, selected: int) -> None:
         room = self.norms_rect(number)
         step, high = room.width() / max(1, len(norms)), float(norms.max(initial=0.0)) or 1.0
         painter.setPen(Qt.PenStyle.NoPen)
         for head, norm in enumerate(norms):
             tall = max(1.0, room.height() * float(norm) / high)
-            chosen = head == self.head
+            chosen = head == selected
             painter.setBrush(QColor(self.theme.query) if chosen else tinted(self.theme.attention, 0.75))
             painter.drawRect(QRectF(room.left() + head * step, room.bottom() - tall, max(1.0, step - 2), tall))
 

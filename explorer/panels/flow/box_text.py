@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from explorer.widgets.number_text import counted, signed, value_text
@@ -137,17 +137,13 @@ def _of_network(box: FeedForwardBox, around: Around) -> tuple[str, ...]:
     above = f"{counted(box.positive, 'neuron')} above 0" if box.positive is not None else ""
     chosen = ", ".join(f"{e.index} ({100 * e.share:.0f} %)" for e in box.experts)
     experts = f"experts {chosen}" if chosen else ""
-    ways = ((built, wrote, above, experts), (built, wrote, experts), (built, experts or wrote), (built,))
+    ways = ((built, wrote, above, experts), (built, wrote, experts), (built, experts or wrote), (built,), (sizes,))
     return tuple("; ".join(filter(None, parts)) for parts in ways)
 
 
 def fitting(ways: Iterable[str], room: float, width_of: Callable[[str], float]) -> str:
-    """The first of `ways` that is no wider than `room`; of none the last."""
-    last = ""
-    for last in ways:
-        if width_of(last) <= room:
-            return last
-    return last
+    """The first of `ways` that is no wider than `room`; "" where none is, which a tooltip says all the same."""
+    return next((words for words in ways if width_of(words) <= room), "")
 
 
 def tooltip(box: Box, around: Around) -> str:
@@ -170,7 +166,7 @@ def tooltip(box: Box, around: Around) -> str:
     return "\n".join(lines)
 
 
-def head_tooltip(box: HeadsBox, output: OutputBox | None, head: int, words: list[str]) -> str:
+def head_tooltip(box: HeadsBox, output: OutputBox | None, head: int, words: Sequence[str]) -> str:
     """Where a head attends to most, and how much it gives."""
     row = box.weights[head]
     best = int(row.argmax())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter
@@ -49,7 +50,7 @@ class MatricesLabels(Look):
             if inside is not None:
                 place = self._draw_plate(painter, QPointF(inside + 2, middle), labels[row], width)
             self._take_pen(painter, row == chosen, side == "query")
-            text = painter.fontMetrics().elidedText(labels[row], Qt.TextElideMode.ElideMiddle, round(width))
+            text = painter.fontMetrics().elidedText(labels[row], Qt.TextElideMode.ElideMiddle, ceil(width) + 1)
             painter.drawText(place, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, text)
 
     def _draw_plate(self, painter: QPainter, left: QPointF, label: str, most: float) -> QRectF:
@@ -78,7 +79,9 @@ class MatricesLabels(Look):
         for column in _thinned(len(self.scene.keys), self.layout.token, line, chosen):
             painter.save()
             self._take_pen(painter, column == chosen, is_query=False)
-            text = painter.fontMetrics().elidedText(self.scene.keys[column], Qt.TextElideMode.ElideMiddle, round(width))
+            text = painter.fontMetrics().elidedText(
+                self.scene.keys[column], Qt.TextElideMode.ElideMiddle, ceil(width) + 1
+            )
             painter.translate(
                 rect.left() + (column + 0.5) * self.layout.token + line * 0.2, rect.top() - line * 0.2 - 3
             )

@@ -68,6 +68,8 @@ class Layout:
         by_width = [_largest(scene, room, bands, width, float("inf"), _SCROLLED) for bands in BANDS]
         large = [layout for layout in by_width if layout.token >= _SCROLLED - 2]
         chosen = large[0] if large else max(by_width, key=lambda layout: layout.token)
+        while chosen.token > _SCROLLED - 2 and chosen.band_height > height:  # of each band all can be seen at once
+            chosen = cls.at(scene, room, chosen.token - 1, chosen.bands)
         return chosen.spread(scene, width)
 
     @classmethod
@@ -99,11 +101,19 @@ class Layout:
     def spread(self, scene: Scene, width: float) -> Layout:
         """With what is left of the width between the matrices, as far as captions have use for it."""
         gaps = max(len(band) for band in self.bands) - 1
-        more = min((width - self.size.width()) / max(gaps, 1), self.room.caption_width - self.room.gap)
+        narrowest = min(self.rects[name].width() for name in self.rects)
+        wanted = self.room.caption_width - narrowest - self.room.gap
+        more = min((width - self.size.width()) / max(gaps, 1), wanted)
         if more < 1:
             return self
         room = replace(self.room, gap=self.room.gap + int(more))
         return Layout.at(scene, room, self.token, self.bands)
+
+    @property
+    def band_height(self) -> float:
+        """Of the tallest band."""
+        ends = [self.rects[band[0]].bottom() + self.room.margin for band in self.bands]
+        return max(end - start for start, end in zip((0.0, *ends), ends, strict=False))
 
     def fits(self, width: float, height: float) -> bool:
         return self.size.width() <= width and self.size.height() <= height

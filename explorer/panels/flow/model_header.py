@@ -13,7 +13,7 @@ from explorer.panels.flow.output_paint import MOST_ROWS, OutputLayout, draw_outp
 from explorer.theme import Theme
 
 _OUTPUT_ROOM = 38  # letters
-_LOW = 21.0  # lines
+_LOW, _LOWEST = 21.0, 14.0  # lines
 
 
 class ModelHeader:
@@ -25,6 +25,8 @@ class ModelHeader:
         self._font, self._metrics, self._width = font, QFontMetricsF(font), size.width()
         self._rows = legend_rows(scene, scales)
         is_low = size.height() < _LOW * self._metrics.height()
+        if size.height() < _LOWEST * self._metrics.height():
+            self._rows = self._rows[:3]  # what the bars are
         self._lines = max(len(self._rows), 3 if is_low else MOST_ROWS + 1)
         self._outputs = tuple(outputs)
 

@@ -23,13 +23,13 @@ from explorer.panels.flow.shown import (
     ends_of,
     flow_shown,
     is_of_site,
+    keys_of,
     outputs_of,
     recurrent_scene,
     scene_of,
     selected_key,
     selected_place,
     site_at,
-    site_keys,
 )
 from explorer.panels.flow.switches import labels_of, skips_of
 from explorer.panels.path import PathEnd
@@ -57,7 +57,7 @@ from models.protocol.skip import Skip
 _DISTANCES: tuple[Distance, ...] = ("model", "block", "attention")
 _WAITING = "The model appears here, from the text to what it says, when it has run."
 _NOTHING = "Of this model no block can be read."
-_HINT = "Press Play to follow “{}” through the model, or click a block to go into it."
+_HINT = "Press Play to follow “{}” through the model, or click a block to go in."
 
 
 class FlowPanel(Panel):
@@ -217,18 +217,19 @@ class FlowPanel(Panel):
         at = selected_place(state, self._scene)
         if view is None or at.block < 0:
             if at.block < 0:
-                block.set_block(None, None, ("", ""), (), {})
+                block.set_block(None, None, ("", ""), {}, {})
                 block.set_empty_text("This model has no blocks to go into.")
             return  # the last block stays until the new one is here
         self._skips = skips_of(view)
-        keys = site_keys(state)
+        keys = keys_of(state, view)
         ends = ends_of(self._scene, at)
         labels = labels_of(self._skips, state.document.inputs.interventions)
         block.set_block(view, around_of(self._scene, at, view), ends, keys, labels)
         word = self._scene.stacks[at.stack].labels[at.position].word
         layer = self._scene.stacks[at.stack].flow.blocks[at.block].ref.layer
         block.set_heading(f"Block {layer}, for “{word}”", PLACEMENTS.get(view.placement, ""))
-        block.set_head(state.selection.head if is_of_site(state, view) else -1)
+        is_cross = state.selection.site is not None and state.selection.site.stack == "cross"
+        block.set_head(state.selection.head if is_of_site(state, view) else -1, "cross" if is_cross else "attention")
 
     def _block_shown(self, state: State) -> BlockView | None:
         """The block of the run on screen that is here, where it is the selected one."""
@@ -293,11 +294,10 @@ class FlowPanel(Panel):
         else:
             at, view = selected_place(state, self._scene), self._block_shown(state)
             others = [min(state.selection.key, len(stack.labels) - 1) for stack in self._scene.stacks]
-            keys = site_keys(state)
-            outputs, head = self.body.model.outputs, self.body.block.head
-            around = self.body.block.around
+            keys, block = keys_of(state, view), self.body.block
+            outputs, around, head = self.body.model.outputs, block.around, (block.head, block.head_part)
             self._steps = (
-                play_steps(self._scene, at, others, view, around, outputs, keys, head) if at.stack >= 0 else ()
+                play_steps(self._scene, at, others, view, around, outputs, keys, *head) if at.stack >= 0 else ()
             )
         self.player.set_count(len(self._steps))
 
@@ -377,7 +377,8 @@ class FlowPanel(Panel):
     def _show_numbers(self, box: int) -> None:
         view = self.body.block.view
         if view is not None:
-            self.body.numbers.show_box(view.boxes[box], self.body.block.keys)
+            chosen = view.boxes[box]
+            self.body.numbers.show_box(chosen, self.body.block.keys.get(chosen.part, ()))
 
     def _go_to(self, distance: Distance) -> None:
         self.player.stop()

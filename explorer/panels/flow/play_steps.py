@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -36,13 +36,15 @@ def play_steps(
     view: BlockView | None,
     around: Around,
     outputs: Sequence[OutputGroup],
-    keys: Sequence[str],
+    keys: Mapping[str, Sequence[str]],
     head: int,
+    head_part: str = "attention",
 ) -> tuple[PlayStep, ...]:
     """Every step, with its sentence.
 
     `others` are the positions that are followed in the stacks that are not the selected one; `view` is of the selected
-    block, or None while it is not here: its boxes are then left out.
+    block, or None while it is not here: its boxes are then left out. `keys` are called what the heads of a part attend
+    to; `head` is the selected one, of `head_part`.
     """
     steps: list[PlayStep] = []
     for index, stack in enumerate(scene.stacks):
@@ -51,7 +53,7 @@ def play_steps(
         for block in range(len(stack.flow.blocks)):
             place = Place(index, block, position)
             if view is not None and place == selected:
-                steps += _boxes(view, place, around, keys, head)
+                steps += _boxes(view, place, around, keys, head, head_part)
             steps.append(PlayStep("block", place, -1, block_sentence(stack, place)))
         if index >= selected.stack:
             break  # what comes after the selected stack does not follow from its token alone
@@ -61,11 +63,15 @@ def play_steps(
     return tuple(steps)
 
 
-def _boxes(view: BlockView, place: Place, around: Around, keys: Sequence[str], head: int) -> list[PlayStep]:
-    return [
-        PlayStep("box", place, number, box_sentence(view, number, around, keys, head))
-        for number in range(len(view.boxes))
-    ]
+def _boxes(
+    view: BlockView, place: Place, around: Around, keys: Mapping[str, Sequence[str]], head: int, head_part: str
+) -> list[PlayStep]:
+    steps = []
+    for number, box in enumerate(view.boxes):
+        chosen = head if box.part == head_part else -1
+        said = box_sentence(view, number, around, keys.get(box.part, ()), chosen)
+        steps.append(PlayStep("box", place, number, said))
+    return steps
 
 
 def recurrent_steps(scene: RecurrentScene) -> tuple[PlayStep, ...]:

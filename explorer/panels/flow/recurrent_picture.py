@@ -7,6 +7,7 @@ from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QMouseEvent, QPainte
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from explorer.panels.flow.box_paint import draw_arrowhead
+from explorer.panels.flow.box_text import fitting
 from explorer.panels.flow.model_paint import LEAST_WEIGHT, tinted
 from explorer.panels.flow.recurrent_scene import RecurrentScene
 from explorer.panels.flow.stripes import draw_stripes
@@ -14,6 +15,12 @@ from explorer.widgets.number_text import value_text
 from explorer.widgets.themed import ThemedWidget
 
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+
+_LEGENDS = (
+    "A column a state, as high as its norm: the state goes from left to right, token by token.",
+    "A column a state, as high as its norm; from left to right in time.",
+    "A column a state, as high as its norm",
+)
 
 
 class RecurrentPicture(ThemedWidget):
@@ -146,8 +153,8 @@ class RecurrentPicture(ThemedWidget):
         painter.drawText(QRectF(4, chip.top(), self._names(), chip.height()), _LEFT, "reads")
         chip = self.chip_rect(count)
         painter.drawText(QRectF(4, chip.top(), self._names(), chip.height()), _LEFT, "gets")
-        legend = "A column a state, as high as its norm: the state goes from left to right, token by token."
-        painter.drawText(QRectF(4, 0, self.width() - 8, self._line() + 4), _LEFT, legend)
+        room = QRectF(4, 0, self.width() - 8, self._line() + 4)
+        painter.drawText(room, _LEFT, fitting(_LEGENDS, room.width(), QFontMetricsF(self.font()).horizontalAdvance))
 
     def _draw_arrows(self, painter: QPainter, scene: RecurrentScene, filled: int) -> None:
         """From each state to the next; of two directions the second runs back."""

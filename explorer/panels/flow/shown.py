@@ -128,9 +128,14 @@ def site_at(state: State, scene: ModelScene, place: Place) -> SiteRef | None:
     return next((site for site in sites if site.stack == chosen), sites[0] if sites else None)
 
 
-def site_keys(state: State) -> list[str]:
-    """What the keys of the selected site are called."""
-    return site_words(state.ran, state.site)[1] if state.ran is not None and state.site is not None else []
+def keys_of(state: State, view: BlockView | None) -> dict[str, list[str]]:
+    """By part: what the keys of its heads are called. Self-attention and cross-attention have tokens of their own."""
+    named: dict[str, list[str]] = {}
+    for box in view.boxes if view is not None else ():
+        site = state.ran.site(box.site) if state.ran is not None and isinstance(box, HeadsBox) else None
+        if state.ran is not None and site is not None:
+            named[box.part] = site_words(state.ran, site)[1]
+    return named
 
 
 def effect_of(state: State) -> CompareView | None:

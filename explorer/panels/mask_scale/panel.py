@@ -53,6 +53,7 @@ from models.protocol.values import CheckpointInfo, SiteRef
 _UNCHANGED = (
     "Nothing is changed: this is the model as trained. Choose a mask, paint cells, drag the scale or switch a part off."
 )
+_NO_KNOBS = "So no mask and no scale can be put on them; parts of its blocks can be switched off."
 _TEXTBOOK = (
     "Masks and scales are for transformers. A recurrent model looks at the whole source, or through a window of its "
     "own, and its scores are not scaled. Open story\N{NON-BREAKING HYPHEN}gpt to change what a head may look at."
@@ -64,7 +65,6 @@ class MaskScalePanel(Panel):
     name = "masks"
     title = "Masks"
     hint = "Change what tokens may look at, or how sharply, and see the weights, the loss and the next token change."
-    needs_scores = True
 
     @classmethod
     def suits(cls, info: CheckpointInfo) -> bool:
@@ -80,6 +80,8 @@ class MaskScalePanel(Panel):
         self.brush_ends = QShortcut(QKeySequence(Qt.Key.Key_Escape), self, self._lay_down_brush)
         self.brush_ends.setContext(Qt.ShortcutContext.ApplicationShortcut)  # wherever the keyboard is by then
         self.brush_ends.setEnabled(False)
+        self.unseen = wrapped(role="dim")
+        self.unseen.hide()
         self.scale_knobs = ScaleKnobs()
         self.scale_knobs.chosen.connect(self._put_scale)
         self.part_switches = PartSwitches()
@@ -102,6 +104,7 @@ class MaskScalePanel(Panel):
         column.setContentsMargins(0, 0, 8, 0)
         column.setSpacing(10)
         for part in (
+            self.unseen,
             self.scope_chooser,
             self.mask_knobs,
             self.scale_knobs,
@@ -172,6 +175,7 @@ class MaskScalePanel(Panel):
     def render_state(self, state: State, old: State | None) -> None:
         loaded = state.results.loaded
         self.pages.setCurrentIndex(1 if loaded is not None and loaded.info.textbook else 0)
+        self._render_unseen("" if loaded is None else loaded.info.weights_only)
         self.card.set_subtitle("" if state.site is None else head_name(state))
         self._render_knobs(state)
         self._render_parts(state)
@@ -179,6 +183,13 @@ class MaskScalePanel(Panel):
         if old is None or state.document.interventions != old.document.interventions:
             self.list.set_rows([ListedText(describe(i.value), i.on) for i in state.document.interventions])
         self._render_effect(state)
+
+    def _render_unseen(self, why: str) -> None:
+        """In the place of masks and scales why there are none; parts of blocks can be switched off all the same."""
+        self.unseen.setText(f"{why} {_NO_KNOBS}" if why else "")
+        self.unseen.setVisible(bool(why))
+        for knobs in (self.scope_chooser, self.mask_knobs, self.scale_knobs):
+            knobs.setVisible(not why)
 
     def _render_knobs(self, state: State) -> None:
         view = state.document.view
@@ -189,7 +200,7 @@ class MaskScalePanel(Panel):
         scale = _in_slot(state, Scale(1, site=site, head=head))
         self.mask_knobs.show_mask(mask if isinstance(mask, Mask) else None, view.painting, _elsewhere(state))
         comparison = state.results.of(CompareView)
-        if comparison is not None and comparison.request.site == state.selection.site:
+        if comparison is not None and comparison.request.site == state.selection.site and comparison.head_dim:
             self.scale_knobs.show_trained(comparison.scale, comparison.head_dim)
         if not self.scale_knobs.is_dragging:
             self.scale_knobs.show_factor(scale.factor if isinstance(scale, Scale) else 1.0, _factor_elsewhere(state))

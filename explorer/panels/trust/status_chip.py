@@ -72,7 +72,8 @@ class StatusChip(ThemedWidget):
             painter.setBrush(QColor(self._theme.surface_hover))
             painter.drawRoundedRect(area, 6, 6)
         painter.setPen(QColor(getattr(self._theme, _ROLES[self._kind])))
-        painter.drawText(area, Qt.AlignmentFlag.AlignCenter, self.text)
+        text = painter.fontMetrics().elidedText(self.text, Qt.TextElideMode.ElideRight, self.width() - 4)
+        painter.drawText(area, Qt.AlignmentFlag.AlignCenter, text)
         self._draw_focus_ring(painter)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:

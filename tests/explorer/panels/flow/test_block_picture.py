@@ -25,7 +25,7 @@ def picture(qtbot) -> BlockPicture:
     picture = BlockPicture()
     qtbot.addWidget(picture)
     picture.resize(760, 560)
-    picture.set_block(block_view(), AROUND, ("x   from below", "to block 6"), WORDS, SWITCHES)
+    picture.set_block(block_view(), AROUND, ("x   from below", "to block 6"), {"attention": WORDS}, SWITCHES)
     picture.set_head(1)
     picture.show()
     return picture
@@ -46,7 +46,7 @@ def test_boxes_stand_upwards_in_the_order_in_which_they_ran(picture):
 @pytest.mark.parametrize("size", [(760, 600), (420, 300)])
 def test_no_box_covers_another_and_none_is_cut_off(picture, made, size):
     picture.resize(*size)
-    picture.set_block(block_view(made=made), AROUND, ("", ""), WORDS, {})
+    picture.set_block(block_view(made=made), AROUND, ("", ""), {"attention": WORDS}, {})
     picture.resize(size[0], max(size[1], picture.minimumHeight()))
     rects = [picture.box_rect(i) for i in range(len(made))]
     for i, rect in enumerate(rects):
@@ -78,7 +78,7 @@ def test_what_is_said_of_a_box_has_shorter_ways(number):
     assert [len(way) for way in ways] == sorted((len(way) for way in ways), reverse=True)
     assert fitting(ways, 1e9, len) == ways[0]
     assert fitting(ways, len(ways[-1]), len) == next(way for way in ways if len(way) <= len(ways[-1]))
-    assert fitting(ways, 0, len) == ways[-1]
+    assert fitting(ways, -1, len) == ""
 
 
 def test_an_arrow_leads_from_what_is_read(picture):

@@ -29,7 +29,7 @@ def test_every_box_stands_free_and_has_an_arrow_from_each_that_it_reads(qtbot, t
         picture = BlockPicture()
         qtbot.addWidget(picture)
         picture.resize(620, 300)
-        picture.set_block(view, AROUND, ("x", "up"), KEYS, {})
+        picture.set_block(view, AROUND, ("x", "up"), {"attention": KEYS, "cross": KEYS}, {})
         picture.resize(620, picture.minimumHeight())
         layout, lane = picture.layout_now(), on_stream(view.boxes)
         rects = [layout.rect(i) for i in range(len(view.boxes))]

@@ -64,10 +64,17 @@ def test_what_is_left_of_the_width_goes_between_the_matrices(width) -> None:
     room = replace(ROOM, caption_width=190)
     layout, close = (Layout.fitted(scene_of(shown()), each, width, 480) for each in (room, ROOM))
     assert layout.token == close.token
-    assert ROOM.gap <= layout.room.gap <= 190
     assert layout.size.width() <= width
     gaps = max(len(band) for band in layout.bands) - 1
-    assert layout.room.gap == 190 or width - layout.size.width() < gaps + 1
+    left, narrowest = width - layout.size.width(), min(rect.width() for rect in layout.rects.values())
+    assert layout.room.gap >= ROOM.gap
+    assert left < gaps + 1 or 0 <= 190 - narrowest - layout.room.gap < 1
+
+
+def test_where_the_page_is_scrolled_each_band_can_be_seen_whole() -> None:
+    layout = Layout.fitted(scene_of(shown()), ROOM, 760, 330)
+    assert layout.size.height() > 330
+    assert layout.band_height <= 330
 
 
 def test_a_wide_room_has_one_band_and_a_narrow_one_three() -> None:

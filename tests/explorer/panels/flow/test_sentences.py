@@ -122,13 +122,15 @@ def test_blocks_the_input_and_what_is_said():
 
 def test_play_goes_up_through_the_model_and_through_the_selected_block_box_by_box():
     group = OutputGroup("next", (OutputRow("to", 0.7, "70.0 %"),), 0, 3)
-    steps = play_steps(ModelScene((STACK,)), Place(0, 5, 3), [0], block_view(), AROUND, [group], WORDS, 1)
+    steps = play_steps(
+        ModelScene((STACK,)), Place(0, 5, 3), [0], block_view(), AROUND, [group], {"attention": WORDS}, 1
+    )
     kinds = [step.kind for step in steps]
     assert kinds == ["input", *["block"] * 5, *["box"] * 10, *["block"] * 3, "output"]
     assert [step.box for step in steps if step.kind == "box"] == list(range(10))
     assert [step.place.block for step in steps if step.kind == "block"] == list(range(8))
     assert all(step.sentence.endswith(".") for step in steps)
-    without = play_steps(ModelScene((STACK,)), Place(0, 5, 3), [0], None, AROUND, [], WORDS, 1)
+    without = play_steps(ModelScene((STACK,)), Place(0, 5, 3), [0], None, AROUND, [], {"attention": WORDS}, 1)
     assert [step.kind for step in without] == ["input", *["block"] * 8]
 
 
