@@ -12,7 +12,8 @@ from PySide6.QtCore import QPointF, QRectF
 
 from explorer.panels.flow.model_scene import Place
 
-_LEAST_PITCH, _CLOSE_PITCH = 2.05, 1.3  # of a line's height: with chips in one row, in two
+_LEAST_PITCH = 2.05  # of a line's height
+_CLOSE_PITCH, _WIDE_PITCH = 1.3, 2.5  # between which chips stand in two rows
 _LEAST_BLOCK, _FEW_BLOCK = 0.95, 1.5  # of a line's height: where all then fit, and where they are scrolled
 _GAP = 26.0  # between two stacks
 _UNDER = 3.0  # between two rows of chips
@@ -237,12 +238,12 @@ def model_layout(
 ) -> ModelLayout:
     """Lanes as far apart as the width allows, blocks as high as the height allows, but no less than can be read.
 
-    Where lanes would fit but for their chips, these stand in two rows.
+    Where lanes fit but for their chips, these stand in two rows.
     """
     lanes = sum(stack.positions + _TAIL for stack in stacks)
     room = width - len(stacks) * gutter - (len(stacks) - 1) * _GAP
     shared = room / max(lanes, 1)
-    staggered = _CLOSE_PITCH * line <= shared < _LEAST_PITCH * line
+    staggered = _CLOSE_PITCH * line <= shared < _WIDE_PITCH * line
     pitch = shared if staggered else max(_LEAST_PITCH * line, shared)
     shell = ModelLayout(stacks, width, height, line, gutter, header, pitch, line, staggered)
     blocks = max((stack.blocks for stack in stacks), default=1)

@@ -244,10 +244,10 @@ class RecurrentPicture(ThemedWidget):
         painter.drawRoundedRect(rect.adjusted(-2, -2, 2, 2), 4, 4)
         painter.setPen(QColor(theme.text_dim))
         painter.setFont(self.font())
-        words = f"one vector of {len(scene.flow.bottleneck):,} numbers: all that the decoder is told of {count} tokens"
-        painter.drawText(
-            QRectF(rect.left(), rect.bottom() + 3, self.width() - rect.left(), self._line() + 4), _LEFT, words
-        )
+        what = f"one vector of {len(scene.flow.bottleneck):,} numbers"
+        ways = (f"{what}: all that the decoder is told of {count} tokens", f"{what}: all it is told", what)
+        below = QRectF(rect.left(), rect.bottom() + 3, rect.width(), self._line() + 4)
+        painter.drawText(below, _LEFT, fitting(ways, below.width(), QFontMetricsF(self.font()).horizontalAdvance))
 
     def _draw_looks(self, painter: QPainter, scene: RecurrentScene, filled: int) -> None:
         """Where attention mixes the encoder's states from, for the selected step."""
