@@ -14,7 +14,7 @@ from contextlib import contextmanager
 Collector = Callable[[], None]
 """Looks for all garbage, in the thread that may, and returns when that is done."""
 
-_lock = threading.Lock()
+_lock = threading.RLock()  # what becomes garbage while it is held may hand back
 _deferring = 0  # how many blocks of `deferred` are entered
 _collectors: list[Collector] = []  # who has taken it over; the first of them is asked
 _is_back = False  # whether those have given it back for a while

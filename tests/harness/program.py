@@ -26,8 +26,8 @@ def heed_signals() -> None:
 
 @contextmanager
 def giving_up(process: subprocess.Popen[str]) -> Iterator[None]:
-    """A process that does not answer within `PATIENCE` is killed, which ends the wait for its answer."""
-    watch = threading.Timer(PATIENCE, process.kill)
+    """A process that does not answer within `PATIENCE` is ended, which ends the wait; it writes what it is at."""
+    watch = threading.Timer(PATIENCE, process.send_signal, (signal.SIGABRT,))
     watch.start()
     try:
         yield
@@ -45,7 +45,9 @@ class Program:
             self.process = subprocess.Popen(
                 [sys.executable, "-W", "error", "-m", "tests.harness.driven_program"],
                 cwd=ROOT,
-                env=os.environ | {"ATTENTION_EXPLORER_HOME": str(folder / "settings")} | environment,
+                env=os.environ
+                | {"ATTENTION_EXPLORER_HOME": str(folder / "settings"), "PYTHONFAULTHANDLER": "1"}
+                | environment,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
@@ -119,7 +121,9 @@ class Program:
         assert self.process.stdout is not None
         with giving_up(self.process):
             line = self.process.stdout.readline()
-        assert line, f"the program ended by itself: {self.said.read_text(encoding='utf-8')}"
+        if not line:
+            code = self.process.wait(PATIENCE)
+            raise AssertionError(f"the program ended with {code}: {self.said.read_text(encoding='utf-8')}")
         return json.loads(line)
 
 
