@@ -12,6 +12,7 @@ from explorer.panels.decoding.layout import column, count, dim, log_text, plain,
 from explorer.session.branches import Branches, Segment, outline
 from explorer.widgets.number_text import MINUS
 from explorer.widgets.page import wrapped
+from models.protocol.information import Unit, from_nats
 
 
 class BranchesPage(QWidget):
@@ -42,6 +43,7 @@ class BranchesPage(QWidget):
         self._compare = row(dim("Compare with"), self.other)
         column(self, self.list, row(self.name, self.delete), self._compare, self.comparison)
         self._segments: tuple[Segment, ...] = ()
+        self._unit: Unit = "bits"
         self._branches = Branches()
         self.list.row_selected.connect(lambda row: self.node_chosen.emit(self._segments[row].last))
         self.name.returnPressed.connect(self._rename)
@@ -61,8 +63,8 @@ class BranchesPage(QWidget):
         self.list.setFocus()  # so that Ctrl+Z is the window's, not the field's
         self.renamed.emit(self._branches.current, self.name.text())
 
-    def show_branches(self, branches: Branches) -> None:
-        self._branches, self._segments = branches, outline(branches)
+    def show_branches(self, branches: Branches, unit: Unit) -> None:
+        self._branches, self._segments, self._unit = branches, outline(branches), unit
         path = branches.path()
         at = path[-1] if path else None
         self.list.set_rows(
@@ -70,11 +72,11 @@ class BranchesPage(QWidget):
                 BranchRow(
                     text=f"{segment.name}: {plain(segment.text)}" if segment.name else plain(segment.text),
                     depth=segment.depth,
-                    value=log_text(segment.log_probability),
+                    value=log_text(segment.log_probability, unit),
                     on_path=segment.on_path,
                     current=at is not None and segment.last == at.id,
                     tooltip=f"{count(segment.tokens, 'token')}; all up to here has log-probability "
-                    f"{segment.log_probability:.4f}".replace("-", MINUS)
+                    f"{from_nats(segment.log_probability, unit):.4f} {unit}".replace("-", MINUS)
                     + (". Ended" if segment.ended else ""),
                 )
                 for segment in self._segments
@@ -99,14 +101,14 @@ class BranchesPage(QWidget):
         other = self.other.currentData()
         self.comparison.setVisible(other is not None)
         if other is not None:
-            self.comparison.setText(comparison_text(self._branches, self._branches.current, other))
+            self.comparison.setText(comparison_text(self._branches, self._branches.current, other, self._unit))
 
 
-def comparison_text(branches: Branches, first: int, second: int) -> str:
-    """Which of two branches is the likelier, and by how much."""
+def comparison_text(branches: Branches, first: int, second: int, unit: Unit) -> str:
+    """Which of two branches is the likelier, and by how much; log-probabilities in `unit`."""
     a, b = branches.log_probability(first), branches.log_probability(second)
     lengths = len(branches.path(first)), len(branches.path(second))
-    this, that = (f"{log_text(p)} ({count(n, 'token')})" for p, n in zip((a, b), lengths, strict=True))
+    this, that = (f"{log_text(p, unit)} {unit} ({count(n, 'token')})" for p, n in zip((a, b), lengths, strict=True))
     words = f"This one {this}, the other {that}"
     apart = abs(a - b)
     if apart < 1e-9:

@@ -14,6 +14,7 @@ from explorer.panels.decoding.stages import StageButtons, cuts_text, overview, s
 from explorer.widgets.page import wrapped
 from explorer.widgets.token_text import byte_note
 from models.protocol.decoding import Beam, DecodeStepView
+from models.protocol.information import Unit, from_nats
 
 _IN_SIGHT = 5
 
@@ -78,36 +79,39 @@ class CandidatesPage(QWidget):
         last = self.bars.row_rect(min(_IN_SIGHT, len(self.bars.rows)) - 1)
         return self.bars.y() + round(last.bottom())
 
-    def show_beams(self, views: Sequence[DecodeStepView], shown: Beam | None) -> None:
+    def show_beams(self, views: Sequence[DecodeStepView], shown: Beam | None, unit: Unit) -> None:
         width = views[-1].request.settings.beams if views else 0
         self.bars.hide()
         self.stages.show_stages([])
         self.tree.show()
-        self.tree.set_steps(beam_nodes(views), -1 if shown is None else shown.node)
+        self.tree.set_steps(beam_nodes(views, unit), -1 if shown is None else shown.node)
         say(
             self.heading,
             f"A line is a step: {width} beams go on, dashed ones are pruned, green ones finished. Numbers are "
-            "log-probabilities of the whole text. Any beam can be picked."
+            f"log-probabilities of the whole text, in {unit}. Any beam can be picked."
             if views
             else "",
         )
         say(self.note, "")
 
 
-def beam_nodes(views: Sequence[DecodeStepView]) -> list[list[BeamNode]]:
-    """The tree of a search, a list a step; the way to the best text of the last step is marked."""
+def beam_nodes(views: Sequence[DecodeStepView], unit: Unit) -> list[list[BeamNode]]:
+    """The tree of a search, a list a step, log-probabilities in `unit`.
+
+    The way to the best text of the last step is marked.
+    """
     best = views[-1].ids if views else ()
-    return [[_beam_node(beam, best) for beam in view.beams] for view in views]
+    return [[_beam_node(beam, best, unit) for beam in view.beams] for view in views]
 
 
-def _beam_node(beam: Beam, best: tuple[int, ...]) -> BeamNode:
+def _beam_node(beam: Beam, best: tuple[int, ...], unit: Unit) -> BeamNode:
     fate = "finished" if beam.finished else "kept" if beam.kept else "pruned"
-    text = f"{log_text(beam.log_probability)}, {fate}"
+    text = f"{log_text(beam.log_probability, unit)} {unit}, {fate}"
     return BeamNode(
         id=beam.node,
         parent=beam.parent,
         label=beam.label,
-        log_probability=beam.log_probability,
+        log_probability=from_nats(beam.log_probability, unit),
         fate=fate,  # type: ignore[arg-type]
         best=fate != "pruned" and beam.ids == best[: len(beam.ids)],
         tooltip=f"“{beam.label}”: log-probability {text}{byte_note(beam.label)}",

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QVBoxLa
 from explorer.widgets.heat_map.heat_map import HeatMap
 from explorer.widgets.number_text import MINUS
 from models.protocol.decoding_settings import DecodeSettings
+from models.protocol.information import Unit, from_nats
 
 
 def column(parent: QWidget, *widgets: QWidget) -> None:
@@ -47,13 +48,14 @@ def plain(text: str) -> str:
     return text.replace("␣", " ").strip() or "␣"
 
 
-def ranked_text(log_probability: float, length: int, settings: DecodeSettings) -> str:
-    """A text's log-probability, and what a beam search makes of it to rank by: "−4.05 / 5 = −0.81"."""
+def ranked_text(log_probability: float, length: int, settings: DecodeSettings, unit: Unit) -> str:
+    """A text's log-probability, and what a beam search makes of it to rank by: "−4.05 / 5 = −0.81 nats"."""
     power = settings.length_penalty
     if power == 0:
-        return log_text(log_probability)
+        return f"{log_text(log_probability, unit)} {unit}"
     over = f"{length}" if power == 1 else f"{length}^{power:g}".replace("-", MINUS)
-    return f"{log_text(log_probability)} / {over} = {log_text(score(log_probability, length, settings))}"
+    ranked = log_text(score(log_probability, length, settings), unit)
+    return f"{log_text(log_probability, unit)} / {over} = {ranked} {unit}"
 
 
 def score(log_probability: float, length: int, settings: DecodeSettings) -> float:
@@ -61,8 +63,9 @@ def score(log_probability: float, length: int, settings: DecodeSettings) -> floa
     return log_probability / float(length**settings.length_penalty)
 
 
-def log_text(value: float) -> str:
-    """Two decimals; −0.003 and −2e-5 where these would all be 0."""
+def log_text(nats: float, unit: Unit) -> str:
+    """A log-probability in `unit`: two decimals; −0.003 and −2e-5 where these would all be 0."""
+    value = from_nats(nats, unit)
     if abs(value) >= 0.01 or value == 0:
         text = f"{abs(value):.2f}"
     elif abs(value) >= 1e-4:

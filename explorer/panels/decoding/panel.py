@@ -130,7 +130,7 @@ class DecodingPanel(Panel):
 
     def about(self, state: State) -> About:
         step = self.player.shown_view()
-        said = step_words(step, state.document.branches) if step is not None else ""
+        said = step_words(step, state.document.branches, state.document.view.unit) if step is not None else ""
         return about(step, self.player.silence(), self.player.at, said)
 
     def _render_knobs(self, state: State) -> None:
@@ -145,18 +145,18 @@ class DecodingPanel(Panel):
         self.player.set_knobs(knobs.settings, knobs.steps, knobs.samples, knobs.problem)
 
     def _render(self, state: State) -> None:
-        player, view = self.player, self.view
+        player, view, unit = self.player, self.view, state.document.view.unit
         search, step, at = player.work.search, player.shown_view(), player.at
         silent = bool(player.silence())
         view.candidates.set_silent(silent)
         if player.is_beam:
             view.show_search(len(search.views) if search is not None else 0, at)
-            view.candidates.show_beams(search.shown if search is not None else (), player.shown_beam)
+            view.candidates.show_beams(search.shown if search is not None else (), player.shown_beam, unit)
         else:
             view.show_path(player.tokens(), at)
             view.candidates.show_step(step)
         search_settings = search.settings if player.is_beam and search else None
-        view.texts.show_texts(player.side_by_side(), search_settings, player.other_settings())
+        view.texts.show_texts(player.side_by_side(), search_settings, unit, player.other_settings())
         why_not = player.why_not()
         can_step = not why_not and player.pending is None and not view.knobs.problem
         view.transport.show_state(player.playing, at > 0, can_step, player.steps)
@@ -166,7 +166,7 @@ class DecodingPanel(Panel):
         view.again.setText("Other samples" if player.count > 1 else "Another sample")
         view.again.setEnabled(player.pending is None and not player.silence())
         if view.page == BRANCHES:
-            view.branches.show_branches(state.document.branches)
+            view.branches.show_branches(state.document.branches, unit)
         if view.page == ATTENTION:
             self._show_rows(state, step)
         if view.page == CACHE:
@@ -193,7 +193,7 @@ class DecodingPanel(Panel):
             return silence
         parts = [player.said] if player.said else []
         if step is not None:
-            parts.append(step_words(step, branches))
+            parts.append(step_words(step, branches, state.document.view.unit))
             if not player.is_beam and player.work.is_astray(branches.path()):
                 parts.append("Another version of the model wrote it: this one would not choose it here.")
         elif player.at:

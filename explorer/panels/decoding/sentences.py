@@ -9,6 +9,7 @@ from explorer.widgets.number_text import MINUS, percent_text
 from explorer.widgets.token_text import shortened
 from models.protocol.decoding import DecodeStepView
 from models.protocol.decoding_settings import DecodeSettings
+from models.protocol.information import Unit
 from models.protocol.interventions import Intervention, describe
 from models.protocol.skip import Skip
 
@@ -99,14 +100,15 @@ def _number(value: float) -> str:
     return (str(value) if isinstance(value, int) else f"{value:g}").replace("-", MINUS)
 
 
-def step_words(view: DecodeStepView, branches: Branches) -> str:
+def step_words(view: DecodeStepView, branches: Branches, unit: Unit) -> str:
     if view.chosen is None:
-        ranked = ranked_text(view.log_probability, len(view.ids), view.request.settings)
+        ranked = ranked_text(view.log_probability, len(view.ids), view.request.settings, unit)
         return f"Step {view.request.number}: best so far “{view.text.strip()}”, log-probability {ranked}."
     how = "you chose" if view.request.forced is not None else "drew" if view.drawn is not None else "took"
     place = f" in position {view.place}" if view.place is not None else ""
     chance = percent_text(view.chosen.probability)
     return (
         f"Step {view.request.number}: {how} “{shortened(view.chosen.label)}”{place} with {chance}. "
-        f"Log-probability {log_text(view.log_probability)}, {log_text(branches.log_probability())} in all."
+        f"Log-probability {log_text(view.log_probability, unit)} {unit}, "
+        f"{log_text(branches.log_probability(), unit)} in all."
     )

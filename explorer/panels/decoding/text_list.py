@@ -13,6 +13,7 @@ from explorer.panels.decoding.side_by_side import SideText
 from explorer.widgets.number_text import MINUS
 from explorer.widgets.page import wrapped
 from models.protocol.decoding_settings import DecodeSettings
+from models.protocol.information import Unit, from_nats
 
 _BEAMS = "Beams, the best first{}, the number beside each. Pick one to look at:"
 _SAMPLES = "Samples, each with its own draws. Pick one to look at:"
@@ -34,7 +35,9 @@ class TextList(QWidget):
         self._ids: tuple[int, ...] = ()
         self.list.row_selected.connect(lambda row: self.text_picked.emit(self._ids[row]))
 
-    def show_texts(self, texts: Sequence[SideText], search: DecodeSettings | None, made_with: str = "") -> None:
+    def show_texts(
+        self, texts: Sequence[SideText], search: DecodeSettings | None, unit: Unit, made_with: str = ""
+    ) -> None:
         """Beams of a search with these settings, or samples. `made_with` says it where the settings are others now."""
         beams = search is not None
         otherwise = _OTHER_SEARCH if beams else _OTHER_SAMPLES
@@ -47,27 +50,28 @@ class TextList(QWidget):
                 BranchRow(
                     text=_words(text, beams),
                     depth=0,
-                    value=_number(text, search),
+                    value=_number(text, search, unit),
                     on_path=text.is_shown,
                     current=text.is_shown,
-                    tooltip=_tooltip(text, search),
+                    tooltip=_tooltip(text, search, unit),
                 )
                 for text in texts
             ]
         )
 
 
-def _number(text: SideText, search: DecodeSettings | None) -> str:
+def _number(text: SideText, search: DecodeSettings | None, unit: Unit) -> str:
     """What beams are ranked by; of samples, which are not, the log-probability."""
     if search is None or not text.length:
-        return log_text(text.log_probability)
-    return log_text(score(text.log_probability, text.length, search))
+        return log_text(text.log_probability, unit)
+    return log_text(score(text.log_probability, text.length, search), unit)
 
 
-def _tooltip(text: SideText, search: DecodeSettings | None) -> str:
-    exact = f"{text.log_probability:.4f}".replace("-", MINUS)
-    is_ranked = search is not None and search.length_penalty != 0 and text.length > 0
-    ranked = f", ranked by {ranked_text(text.log_probability, text.length, search)}" if search and is_ranked else ""
+def _tooltip(text: SideText, search: DecodeSettings | None, unit: Unit) -> str:
+    exact = f"{from_nats(text.log_probability, unit):.4f} {unit}".replace("-", MINUS)
+    ranked = ""
+    if search is not None and search.length_penalty != 0 and text.length > 0:
+        ranked = f", ranked by {ranked_text(text.log_probability, text.length, search, unit)}"
     ended = ". Ended" if text.ended else ""
     return f"“{plain(text.text)}”: log-probability {exact}{ranked}{ended}"
 

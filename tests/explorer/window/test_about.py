@@ -197,3 +197,13 @@ def test_at_every_size_of_text_all_of_it_can_be_read(qapp, scale, arrangement):
         finally:
             window.close()
             destroy(window)
+
+
+def test_bits_or_nats_is_one_choice_in_the_view_menu_and_lasts(window):
+    window.menus["unit_nats"].trigger()
+    view = window.session.state.document.view
+    assert (view.unit, view.lasting.unit) == ("nats", "nats")
+    assert window.menus["unit_nats"].isChecked()
+    window.menus["unit_bits"].trigger()
+    assert window.session.state.document.view.unit == "bits"
+    assert window.menus["unit_bits"].isChecked()

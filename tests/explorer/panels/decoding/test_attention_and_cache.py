@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -78,6 +79,8 @@ def test_layers_that_look_through_a_window_are_told_apart(qtbot, session, panel)
 
 
 def test_numbers_are_written_for_people():
-    assert log_text(-1.234) == "−1.23"
-    assert log_text(-0.004) == "−0.004"
-    assert log_text(-0.0000212) == "−2e-5"
+    assert log_text(-1.234, "nats") == "−1.23"
+    assert log_text(-0.004, "nats") == "−0.004"
+    assert log_text(-0.0000212, "nats") == "−2e-5"
+    assert log_text(-math.log(2), "bits") == "−1.00"
+    assert log_text(-math.log(2), "nats") == "−0.69"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from PySide6.QtCore import Qt
 
@@ -143,6 +145,7 @@ def test_beams_show_what_they_are_ranked_by(qtbot, session, panel, penalty, head
     by_text = {plain(beam.text): beam for view in panel.player.work.search.views for beam in view.beams}
     for row, number in zip(shown.list.rows, numbers, strict=True):
         beam = by_text[row.text.split("  (")[0]]
-        assert number == pytest.approx(beam.log_probability / len(beam.ids) ** float(penalty), abs=0.0051)
-        assert f"{beam.log_probability:.4f}".replace("-", "−") in row.tooltip
+        bits = beam.log_probability / math.log(2)
+        assert number == pytest.approx(bits / len(beam.ids) ** float(penalty), abs=0.0051)
+        assert f"{bits:.4f} bits".replace("-", "−") in row.tooltip
     assert f"= {shown.list.rows[0].value}" in panel.view.status.text() or penalty == "0"

@@ -47,7 +47,7 @@ def test_a_click_on_a_candidate_goes_that_way_and_keeps_both(qtbot, session, pan
         for view in panel.player.work.views.values()
         if view.ids[0] == panel.player.branches.ids()[0]
     )
-    assert panel.view.branches.list.rows[1].value == log_text(expected)
+    assert panel.view.branches.list.rows[1].value == log_text(expected, "bits")
     click_row(qtbot, session, panel.view.branches.list, 0)
     assert words(panel) == "␣Tom."
 

@@ -91,7 +91,7 @@ def test_several_samples_are_written_side_by_side(qtbot, session, panel):
         assert view.request.settings.sample == sample
         assert view.request.number == panel.view.timeline.current == panel.view.timeline.count == 4
         assert row.text == f"{sample + 1}: {words(panel).replace('␣', ' ').strip()}"
-        assert row.value == log_text(panel.player.branches.log_probability())
+        assert row.value == log_text(panel.player.branches.log_probability(), "bits")
         assert f"The draw was {view.drawn:.4f}" in panel.view.candidates.note.text()
         drawn = np.random.default_rng((0, 4, sample) if sample else (0, 4)).random()
         assert view.drawn == drawn
