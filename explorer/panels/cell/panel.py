@@ -6,6 +6,7 @@ from functools import partial
 from math import isnan
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -148,6 +149,13 @@ class CellPanel(Panel):
         return CellRequest(
             run=ran.run, site=site.ref, head=chosen.head, query=chosen.query, key=chosen.key, target=self._target
         )
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Esc, where nothing else took it, goes out: to the matrices or whatever of the model was looked at before."""
+        if event.key() == Qt.Key.Key_Escape:
+            self.front_wanted.emit("flow")
+        else:
+            super().keyPressEvent(event)
 
     def about(self, state: State) -> About:
         return about(state, self._shown)

@@ -110,10 +110,26 @@ class FlowBody(QWidget):
         self.pages.setCurrentIndex(0)
 
     def show_distance(self, distance: Distance) -> None:
-        """Show the model, a block, or both where there is room; or one head's attention as matrices."""
+        """Show the model, a block, or both where there is room; or one head's attention as matrices.
+
+        The keyboard goes along, where it was on a picture that goes away.
+        """
+        had_keyboard = self._picture()
+        follows = had_keyboard.hasFocus()
         self._distance = distance
         self.pages.setCurrentIndex(3 if distance == "attention" else 1)
         self._share()
+        if follows and not had_keyboard.isVisible():
+            self._picture().setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _picture(self) -> QWidget:
+        """What the keyboard acts on at the distance that is shown."""
+        pictures: dict[Distance, QWidget] = {
+            "model": self.model,
+            "block": self.block,
+            "attention": self.matrices.picture,
+        }
+        return pictures[self._distance]
 
     def show_recurrent(self) -> None:
         self.pages.setCurrentIndex(2)

@@ -329,3 +329,11 @@ def test_value_and_sum_are_bars_too(shown):
         np.testing.assert_array_equal(row.values, numbers)
     shown.panel.by_size.click()
     assert shown.panel.values.order == np.argsort(-np.abs(view.head_output), kind="stable").tolist()
+
+
+def test_escape_goes_back_to_the_model(shown, qtbot):
+    fronts: list[str] = []
+    shown.panel.front_wanted.connect(fronts.append)
+    shown.answer(cell())
+    qtbot.keyClick(shown.panel, Qt.Key.Key_Escape)
+    assert fronts == ["flow"]

@@ -113,6 +113,22 @@ def test_escape_goes_out_and_enter_in(panel, session, qtbot):
     assert session.state.document.view.distance == "model"
 
 
+def test_the_keyboard_goes_along_with_the_picture(panel, session, qtbot):
+    """In by Enter, from head to head, and out by Esc, without a click in between."""
+    body = panel.body
+    body.model.setFocus()
+    qtbot.waitUntil(body.model.hasFocus)
+    qtbot.keyClick(body.model, Qt.Key.Key_Return)
+    assert body.block.isVisible()
+    assert body.block.hasFocus()
+    session.dispatch(SetView("distance", "attention"))
+    assert body.matrices.picture.hasFocus()
+    qtbot.keyClick(body.matrices.picture, Qt.Key.Key_Escape)
+    assert body.block.hasFocus()
+    qtbot.keyClick(body.block, Qt.Key.Key_Escape)
+    assert body.model.hasFocus()
+
+
 def test_the_path_goes_to_distances_and_to_other_panels(panel, session, qtbot):
     fronts: list[str] = []
     panel.front_wanted.connect(fronts.append)
