@@ -26,6 +26,7 @@ from torch import Tensor
 from models.attention import attention
 from models.attention.inputs import AttentionInputs, Part
 from models.files.catalogue import DATE_MODELS
+from models.files.content_hash import content_hash
 from models.files.fingerprint import fingerprint
 from models.files.own_cache import keep_arrays, kept_arrays
 from models.files.whole_files import not_written, write_whole
@@ -491,6 +492,8 @@ def _key(model: Model, probe: Probe, should_stop: ShouldStop) -> str:
     folder = Path(info.folder)
     try:
         files = fingerprint(folder / info.gguf if info.gguf else folder, should_stop)
+        if model.adapter is not None:  # which may lie elsewhere
+            files = {**files, **content_hash(info, should_stop)}
     except OSError:
         return ""
     adapter = None if model.adapter is None else model.adapter.is_off

@@ -8,8 +8,10 @@ import math
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
-from models import head_roles, run, which_heads
+from models import head_roles, open_checkpoint, run, which_heads
+from models.files.adapter_files import TENSORS
 from models.files.own_cache import cache_folder
 from models.protocol.errors import InputError
 from models.protocol.roles import PATTERNS, RELATIONS, ROLES, HeadQuestion, RolesRequest, RolesView
@@ -22,7 +24,7 @@ from models.roles.distances import offset_of, offsets
 from models.roles.probe import Edge, Probe, ProbeText, our_probe
 from models.roles.roles import save_roles
 from models.textbook.tasks import date_pairs
-from tests.models import tiny
+from tests.models import lora, tiny
 from tests.models.asking import ask, opened
 from tests.models.eager import attentions
 from tests.models.roles.test_which_heads import cells_by_hand
@@ -278,6 +280,18 @@ def test_what_does_not_fit_is_left_out_and_said_by_its_line(tiny_model, tmp_path
     path.write_text("Tom " * 400)
     with pytest.raises(InputError, match=r"None of the texts of mine.txt fits .* Line 1 "):
         head_roles(tiny_model("gpt2"), path)
+
+
+@pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing. is deprecated:FutureWarning")
+def test_an_adapter_of_other_contents_is_not_found_again(tiny_folder, tmp_path):
+    folder = lora.save("gpt2", tiny_folder("gpt2"), tmp_path / "tuned")
+    head_roles(open_checkpoint(folder), probe(*TEXTS))
+    tensors = load_file(folder / TENSORS)
+    save_file({name: -tensor if "lora_A" in name else tensor for name, tensor in tensors.items()}, folder / TENSORS)
+    after = head_roles(open_checkpoint(folder), probe(*TEXTS))
+    assert len(list((cache_folder() / "roles").glob("*.npz"))) == 2
+    anew = head_roles(open_checkpoint(folder), probe(*TEXTS), cached=False)
+    np.testing.assert_array_equal(after.scores, anew.scores)
 
 
 def test_what_was_found_is_kept_by_content_and_found_again(tiny_model, tmp_path, monkeypatch):
