@@ -45,6 +45,8 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=False):
     seal: str = ""  # SHA-256 of geometry and layout in the file: Qt crashes on some that were damaged
     recent: list[str] = []
     recent_sessions: list[str] = []
+    tour: Literal["new", "later", "never", "done"] = "new"  # what became of the offer to show the window
+    tour_step: int = 0  # where it was left
     offline: bool = False  # no hub is asked
     view: ViewOptions = ViewOptions()
 
@@ -74,6 +76,7 @@ def load() -> tuple[Settings, str]:
         said = f"The places of the panels in {path} are damaged. They are as at first; all else is as it was."
     settings.seal = ""
     settings.text_scale = min(LARGEST_TEXT, max(SMALLEST_TEXT, settings.text_scale))
+    settings.tour_step = max(0, settings.tour_step)
     settings.recent = settings.recent[:MOST_RECENT]
     settings.recent_sessions = settings.recent_sessions[:MOST_RECENT]
     return settings, said

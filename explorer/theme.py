@@ -208,6 +208,7 @@ QToolButton[role="info"] {
 QToolButton[role="info"]:hover { background: $surface_hover; border-color: $key; }
 QToolButton[role="info"]:checked { color: $on_accent; background: $key; border: 1px solid $key; padding: 0; }
 QToolButton[role="info"]:focus { border: 2px solid $focus; padding: 0; }
+TourBar { background: $surface; border: 2px solid $query; border-radius: 8px; }
 QLabel[role="title"] { font-weight: 600; }
 QLabel[role="heading"] { font-weight: 600; font-size: 15pt; }
 QLabel[role="dim"] { color: $text_dim; }

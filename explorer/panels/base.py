@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from typing import ClassVar, TypeVar
 
-from PySide6.QtCore import QEvent, QPoint, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QPoint, QRect, Qt, QTimer, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 
@@ -40,6 +40,9 @@ _SAID_ANEW = 150
 
 MASKS = "masks"
 """The name of the panel that lists them."""
+
+Place = tuple[QWidget, QRect]
+"""A widget and a rectangle of it."""
 
 log = logging.getLogger(__name__)
 
@@ -198,6 +201,13 @@ class Panel(QWidget):
             steps = path_of(state)
             here = next((i for i, step in enumerate(steps) if step.end == self.path_end()), -1)
             self._path[0].set_steps([(step.label, step.tooltip) for step in steps], here)
+
+    def place_of(self, part: str, site: SiteRef | None, head: int, query: int, key: int) -> Place | None:
+        """Where a thing is that a tour or a lesson points at; None where there is none.
+
+        `part` is "head", "cell", "token" or a button's name; `query` and `key` are -1 where no token is meant.
+        """
+        return None
 
     def first_focus(self) -> QWidget | None:
         """What takes the keyboard when one goes to the panel; None where nothing in it does."""

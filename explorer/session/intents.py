@@ -221,6 +221,13 @@ class PaintCells(Intent):
 
 
 @dataclass(frozen=True, slots=True)
+class BlockCell(Intent):
+    """Mask the selected cell at the selected head alone, or leave it as the model has it. ValueError without a head."""
+
+    blocked: bool
+
+
+@dataclass(frozen=True, slots=True)
 class SwitchIntervention(Intent):
     """Switch the intervention at `index` of the list on or off. ValueError where there is none."""
 

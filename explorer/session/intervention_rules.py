@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from explorer.session.intents import (
+    BlockCell,
     ClearInterventions,
     PaintCells,
     PutIntervention,
@@ -29,6 +30,23 @@ def _(intent: PaintCells, state: State) -> State:
     stroke = Mask("painted", cells=tuple((q, k, intent.allow) for q, k in intent.cells), site=site, head=head)
     before = [listed.value for listed in state.document.interventions if same_slot(listed.value, stroke)]
     cells = {(q, k): allow for mask in (*before, stroke) if isinstance(mask, Mask) for q, k, allow in mask.cells or ()}
+    return _put(state, replace(stroke, cells=tuple((q, k, allow) for (q, k), allow in sorted(cells.items()))))
+
+
+@rule.register
+def _(intent: BlockCell, state: State) -> State:
+    site, chosen = state.site, state.selection
+    if site is None:
+        raise ValueError("There is no cell to block: no head is selected.")
+    stroke = Mask("painted", cells=((chosen.query, chosen.key, False),), site=site.ref, head=chosen.head)
+    listed = state.document.interventions
+    before = [item.value for item in listed if same_slot(item.value, stroke)]
+    cells = {(q, k): allow for mask in before if isinstance(mask, Mask) for q, k, allow in mask.cells or ()}
+    cells.pop((chosen.query, chosen.key), None)
+    if intent.blocked:
+        cells[chosen.query, chosen.key] = False
+    if not cells:
+        return _with_interventions(state, tuple(item for item in listed if not same_slot(item.value, stroke)))
     return _put(state, replace(stroke, cells=tuple((q, k, allow) for (q, k), allow in sorted(cells.items()))))
 
 

@@ -100,6 +100,11 @@ class Contents(QWidget):
         inner.addWidget(self.input)
         inner.addWidget(self.dock_host, 1)
         column.addLayout(inner, 1)
+        self._column = inner
+
+    def put_below(self, bar: QWidget) -> None:
+        """Give `bar` the width of the window below the panels."""
+        self._column.addWidget(bar)
 
     def start(self, loads: bool = True) -> None:
         """Begin to load (unless a session file says what), and make the panels that are not seen first."""

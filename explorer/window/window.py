@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from explorer.window.sessions import Sessions
     from explorer.window.states_menu import StatesMenu
     from explorer.window.top_bar import TopBar
+    from explorer.window.tour.tour import TourGuide
 
 STOP_SECONDS = 3.0
 """How long a closed window waits for its threads: an import of torch cannot be called off."""
@@ -96,6 +97,7 @@ class MainWindow(Shell):
         self.autosave: Autosave | None = None
         self._notes: NotesWindow | None = None
         self._glossary: GlossaryWindow | None = None
+        self._tour: TourGuide | None = None
         self._disk: Background | None = None  # writes settings, once there is something in the window
         self.stopped = False
         """Whether the window was closed and its engine's thread has ended."""
@@ -189,12 +191,17 @@ class MainWindow(Shell):
         self.once_painted(self._start)
 
     def _start(self) -> None:
+        from models.files.catalogue import FIRST
+
         session = self.first_session
         self.contents.start(loads=session is None)
         if session is not None:
             self.sessions.open_path(session, failed=self.session.start)
         if self.autosave is not None:
             self.autosave.offer()
+        is_first = session is None and self.session.state.document.checkpoint == FIRST
+        if self._remembers and is_first and self.settings.tour in ("new", "later"):
+            self.tour.offer()
 
     def say(self, kind: Literal["info", "warning", "error"], sentence: str) -> None:
         """Put a sentence before the person."""
@@ -232,6 +239,34 @@ class MainWindow(Shell):
         self._glossary.raise_()
         self._glossary.activateWindow()
         self._glossary.field.setFocus()
+
+    @property
+    def tour(self) -> TourGuide:
+        """The tour of the window; made when it is asked for first."""
+        if self._tour is None:
+            from explorer.session.tours import first_tour
+            from explorer.window.tour.bar import TourBar
+            from explorer.window.tour.tour import TourGuide
+
+            bar = TourBar()
+            self.contents.put_below(bar)
+            self._tour = TourGuide(first_tour(), self.contents, bar, self)
+            self._tour.at = min(self.settings.tour_step, len(self._tour.tour.step))
+            self._tour.set_theme(self.theme)
+            self._tour.moved.connect(self._keep_tour)
+        return self._tour
+
+    def start_tour(self) -> None:
+        """Begin the tour, or go on where it was left."""
+        self.tour.begin()
+
+    def _keep_tour(self) -> None:
+        """Remember where the tour is, and what became of its offer: a “never” stays."""
+        at = self.tour.at
+        self.settings.tour_step = at if at < len(self.tour.tour.step) else 0
+        if self.settings.tour in ("new", "later"):
+            self.settings.tour = self.tour.answer or "later"
+        self._write_settings()
 
     def reset_layout(self) -> None:
         self.contents.rearrange(self.settings.text_scale, "flow")
@@ -316,6 +351,8 @@ class MainWindow(Shell):
         super().apply_theme()
         if self._is_filled:
             self.contents.set_theme(self.theme)
+            if self._tour is not None:
+                self._tour.set_theme(self.theme)
             if self._chooser is not None:
                 self._chooser.set_theme(self.theme)
 

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
     QLabel,
+    QPushButton,
     QSizePolicy,
     QStackedWidget,
     QVBoxLayout,
@@ -19,7 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from explorer.panels.about import About
-from explorer.panels.base import Panel
+from explorer.panels.base import Panel, Place
 from explorer.panels.cell import recurrent_steps
 from explorer.panels.cell.about import about
 from explorer.panels.cell.cell_steps import explained_steps, row_remark
@@ -29,7 +30,7 @@ from explorer.panels.cell.vector_bars import VectorBars, value_rows, value_sente
 from explorer.panels.first_token import resting_place
 from explorer.panels.selected_head import site_words
 from explorer.session.hover import NOTHING, Hover, Pointed
-from explorer.session.intents import SelectKey
+from explorer.session.intents import BlockCell, SelectKey
 from explorer.session.session import Session
 from explorer.session.state import State, site_of
 from explorer.widgets.card import Card
@@ -40,11 +41,14 @@ from explorer.widgets.token_text import ARROW, shortened
 from models.protocol.cell import CellRequest, CellView
 from models.protocol.request import Request
 from models.protocol.running import Ran
-from models.protocol.values import Candidate, Site
+from models.protocol.values import Candidate, Site, SiteRef
 
 _EMPTY = "The arithmetic of the selected cell appears here when the model has run."
 _NO_CELLS = "This model attends to nothing, so it has no cells. See its hidden states under Hidden."
 _READ = "What is read, dimension by dimension"
+_BLOCK = (
+    "Mask this one weight of this head, all else left as it is: Next shows what that costs. A second press undoes it"
+)
 _HOW = "Choose a step to read its meaning. The row is further down."
 
 
@@ -99,6 +103,7 @@ class CellPanel(Panel):
         self.card = Card("One cell")
         self.card.set_content(self.pages)
         self.card.set_path(self.show_path("cell"))
+        self.card.add_control(self.block)
         self.fill(self.card)
         self.keep("largest first", self.by_size)
         self.keep("all keys", self.all_keys)
@@ -137,8 +142,16 @@ class CellPanel(Panel):
         self.all_keys.toggled.connect(self._list_all)
         self.row.key_selected.connect(lambda key: self.dispatch(SelectKey(key)))
         self.row.hovered.connect(self._on_hovered)
+        self.block = QPushButton("Block this cell")
+        self.block.setToolTip(_BLOCK)
+        self.block.setCheckable(True)
+        self.block.clicked.connect(lambda on: self.dispatch(BlockCell(on)))
+        self.block.hide()
         self.how, self.meaning = wrapped(_HOW, "dim"), wrapped(role="dim")
         self.meaning.hide()
+
+    def place_of(self, part: str, site: SiteRef | None, head: int, query: int, key: int) -> Place | None:
+        return (self.block, self.block.rect()) if part == "block" and self.block.isVisible() else None
 
     # what it shows
 
@@ -165,6 +178,7 @@ class CellPanel(Panel):
             self._target = None  # a token of another vocabulary
         view, ran = state.results.of(CellView), state.ran
         if view is None or ran is None:
+            self.block.hide()
             self._shown = None
             self.empty.setText(_EMPTY if ran is None or ran.sites else _NO_CELLS)
             self.pages.setCurrentIndex(0)
@@ -174,11 +188,21 @@ class CellPanel(Panel):
         place = resting_place(state)
         self.rests.setText("" if place is None else place.sentence)
         self.rests.setVisible(place is not None)
+        self._render_block(state)
         if view is self._shown or view.request.run != ran.run or site is None:
             return  # the last cell stays until the new one is here
         self._shown = view
         self.pages.setCurrentIndex(1)
         self._show(view, ran, site)
+
+    def _render_block(self, state: State) -> None:
+        """The button that masks this cell; none for a cell that the model's own mask hides, nor in a textbook model."""
+        loaded, chosen, view = state.results.loaded, state.selection, state.results.of(CellView)
+        blocked = (chosen.query, chosen.key, False) in state.painted_cells
+        hidden = view is not None and view.masked and not view.reason.startswith("painted")
+        self.block.setVisible(loaded is not None and not loaded.info.textbook and (blocked or not hidden))
+        self.block.setChecked(blocked)
+        self.block.setText("Blocked" if blocked else "Block this cell")
 
     def _show(self, view: CellView, ran: Ran, site: Site) -> None:
         queries, keys = site_words(ran, site)

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from explorer.colour_maps import sequential
 from explorer.panels.about import About
-from explorer.panels.base import Panel
+from explorer.panels.base import Panel, Place
 from explorer.panels.head_atlas.about import about
 from explorer.panels.head_atlas.atlas import HeadAtlas
 from explorer.panels.selected_head import NO_HEADS, padding_of
@@ -21,7 +21,7 @@ from explorer.widgets.segments import Segments
 from explorer.widgets.veil import shares
 from models.protocol.atlas import THUMBNAIL, AtlasRequest, AtlasView
 from models.protocol.request import Request
-from models.protocol.values import Site
+from models.protocol.values import Site, SiteRef
 
 STACKS = ("encoder", "decoder", "cross")
 _CHOICES = (
@@ -66,6 +66,12 @@ class HeadAtlasPanel(Panel):
         self._sites: tuple[Site, ...] = ()  # of the stack shown
         self._stack = ""
         self._revealed = (-1, -1, "")  # row, head and stack that were scrolled to
+
+    def place_of(self, part: str, site: SiteRef | None, head: int, query: int, key: int) -> Place | None:
+        row = next((row for row, shown in enumerate(self._sites) if shown.ref == site), -1)
+        if part != "head" or row < 0:
+            return None
+        return self.atlas, self.atlas.head_rect(row, head).toAlignedRect()
 
     def show_stack(self, stack: str) -> None:
         """Show the heads of one stack. The selection stays, and brings its own stack back when it next moves."""

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from explorer.colour_maps import sequential
 from explorer.panels.about import About
-from explorer.panels.base import Panel
+from explorer.panels.base import Panel, Place
 from explorer.panels.first_token import resting_place
 from explorer.panels.head_map.about import about
 from explorer.panels.head_map.blocks import BlockBox, bands_of, cells_of
@@ -163,6 +163,10 @@ class HeadMapPanel(Panel):
         selection = self.session.state.selection
         if self.map.is_tiled and (selection != before or (selection.query, selection.key) == self.map.selection):
             self.map.go_to_cell(selection.query, selection.key)
+
+    def place_of(self, part: str, site: SiteRef | None, head: int, query: int, key: int) -> Place | None:
+        cell = self._shown_cell(query, key)
+        return (self.map, self.map.cell_rect(*cell).toAlignedRect()) if part == "cell" and min(cell) >= 0 else None
 
     def first_focus(self) -> QWidget | None:
         return self.map

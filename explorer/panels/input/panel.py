@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
-from explorer.panels.base import EDITED, MASKS, Panel
+from explorer.panels.base import EDITED, MASKS, Panel, Place
 from explorer.panels.first_token import resting_place
 from explorer.panels.input.batch import BatchParts
 from explorer.panels.input.body import InputBody
@@ -65,6 +65,7 @@ from models.protocol.interventions import Mask
 from models.protocol.prompt import shown_of
 from models.protocol.request import Request
 from models.protocol.running import ForwardRequest, Ran
+from models.protocol.values import SiteRef
 from models.protocol.words import Words
 
 
@@ -162,6 +163,14 @@ class InputPanel(Panel):
 
     def _refuse(self, sentence: str) -> None:
         self.dispatch(Show(Notice("warning", sentence)))
+
+    def place_of(self, part: str, site: SiteRef | None, head: int, query: int, key: int) -> Place | None:
+        """A token, in the strip that has the queries."""
+        for strip in (self.strip, self.target.strip):
+            chip = self._chips[strip].word(query)
+            if part == "token" and chip >= 0 and self._sides(self.session.state, strip).queries:
+                return strip, strip.chip_rect(chip).toAlignedRect()
+        return None
 
     # what its buttons do
 

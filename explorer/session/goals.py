@@ -1,0 +1,110 @@
+"""What is to be on screen, as a tour or a lesson asks for it: whether it is, and intents that bring it about. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Annotated, Literal
+
+import msgspec
+
+from explorer.session.intents import (
+    BlockCell,
+    ClearInterventions,
+    Intent,
+    OpenCheckpoint,
+    RestoreDocument,
+    SelectCell,
+    SelectHead,
+    SelectQuery,
+)
+from explorer.session.state import Selection, State, site_of
+from explorer.session.texts import alone
+from models.protocol.values import SiteRef, Token, site_tokens
+
+Word = Annotated[str, msgspec.Meta(min_length=1, max_length=60)]
+_Count = Annotated[int, msgspec.Meta(ge=1, le=1000)]
+_Place = Annotated[int, msgspec.Meta(ge=0, le=1000)]
+
+
+class Goal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A condition on what is on screen. What is not named may be as it is; tokens are named by their words."""
+
+    checkpoint: Word | None = None
+    text: Annotated[str, msgspec.Meta(max_length=1000)] | None = None
+    plain: bool = False  # nothing is changed in the model
+    panel: Word | None = None  # can be seen
+    stack: Literal["decoder", "encoder", "cross"] = "decoder"
+    layer: _Place | None = None
+    head: _Place = 0
+    query: Word | None = None  # and which of those alike
+    query_place: _Count = 1
+    key: Word | None = None
+    key_place: _Count = 1
+    blocked: bool = False  # the selected cell is masked at the selected head
+
+    @property
+    def site(self) -> SiteRef | None:
+        return None if self.layer is None else SiteRef(self.stack, self.layer)
+
+    def holds(self, state: State, front: Collection[str]) -> bool:
+        """Whether it is so, with the panels `front` in sight, and the numbers on screen are of it."""
+        document, ran, selection = state.document, state.ran, state.selection
+        if ran is None or not state.up_to_date or state.loading is not None:
+            return False
+        is_open = self.checkpoint in (None, document.checkpoint) and self.text in (None, document.text)
+        if not is_open or (self.plain and document.interventions):
+            return False
+        if self.panel is not None and self.panel not in front:
+            return False
+        if self.site is not None and (selection.site, selection.head) != (self.site, self.head):
+            return False
+        query, key = self.cell(state)
+        if (query is not None and query != selection.query) or (key is not None and key != selection.key):
+            return False
+        return not self.blocked or (selection.query, selection.key, False) in state.painted_cells
+
+    def intents(self, state: State) -> tuple[Intent, ...]:
+        """What to do from here; a panel is for the window to bring out. Empty while its tokens are not known."""
+        document, ran = state.document, state.ran
+        checkpoint = document.checkpoint if self.checkpoint is None else self.checkpoint
+        if self.text is not None and (checkpoint, self.text) != (document.checkpoint, document.text):
+            fresh = replace(
+                alone(document), text=self.text, second=None, target=None, chat=False, selection=Selection()
+            )
+            changes = () if self.plain else document.interventions
+            return (RestoreDocument(replace(fresh, checkpoint=checkpoint, interventions=changes)),)  # one step to undo
+        if checkpoint != document.checkpoint:
+            return (OpenCheckpoint(checkpoint),)
+        if self.plain and document.interventions:
+            return (ClearInterventions(),)
+        if ran is None or not state.up_to_date:
+            return ()
+        found: list[Intent] = []
+        if self.site is not None and site_of(ran, self.site) is not None:
+            found.append(SelectHead(self.site, self.head))
+        query, key = self.cell(state)
+        if key is not None:
+            found.append(SelectCell(state.selection.query if query is None else query, key))
+        elif query is not None:
+            found.append(SelectQuery(query))
+        if self.blocked:
+            found.append(BlockCell(True))
+        return tuple(found)
+
+    def cell(self, state: State) -> tuple[int | None, int | None]:
+        """Where its query and its key stand at the site that it names, or the selected one; None for none."""
+        ran = state.ran
+        if ran is None:
+            return None, None
+        site = site_of(ran, self.site or state.selection.site)
+        queries, keys = (ran.tokens, ran.tokens) if site is None else site_tokens(ran, site)
+        return _place(self.query, self.query_place, queries), _place(self.key, self.key_place, keys)
+
+
+def _place(word: str | None, place: int, tokens: tuple[Token, ...]) -> int | None:
+    """The position of the `place`-th token that is called `word`; -1, which no token has, where there is none."""
+    if word is None:
+        return None
+    alike = [i for i, token in enumerate(tokens) if token.word == word]
+    return alike[place - 1] if place <= len(alike) else -1
