@@ -305,7 +305,7 @@ class Never:
 
 def started(settings: Settings, **options: object) -> MainWindow:
     state = State(Document(text=EXAMPLE, **options))  # type: ignore[arg-type]
-    window = MainWindow(state, settings, engine_factory=Never)  # type: ignore[arg-type, return-value]
+    window = MainWindow(state, settings, engine_factory=Never)  # type: ignore[arg-type]
     window.show()
     window.start()
     QTest.qWait(200)
