@@ -79,7 +79,7 @@ class TourBar(QFrame):
             self.text.setText(text)
             self.setAccessibleDescription(f"{step}: {title}. {text}")
         for name, button in self.buttons.items():
-            had_focus = button.hasFocus()
+            had_focus = self.window().focusWidget() is button
             button.setVisible(name in buttons)
             button.setText(buttons.get(name, ""))
             role = "primary" if name == primary else None
