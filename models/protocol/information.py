@@ -6,9 +6,10 @@ Shannon 1948: H = -sum p log p, with the logarithm to base 2 in bits and to base
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
 Unit = Literal["bits", "nats"]
 
@@ -20,6 +21,8 @@ def entropy(weights: np.ndarray) -> np.ndarray:
 
     0 for one key that has all, log2(keys) for an even row. Of a row whose sink takes a share, the sum over its keys.
     """
+    import numpy as np  # here, for the names of units are imported before the window's first paint
+
     w = weights.astype(np.float64)
     bits: np.ndarray = -(w * np.log2(w, out=np.zeros_like(w), where=w > 0)).sum(axis=-1)
     positive: np.ndarray = np.maximum(bits, 0.0)  # a row of certainty has 0, not -0
