@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QImage, QPainter, QPen
 
 from explorer.panels.flow.block_layout import NAMES, PAD, BlockLayout, strip_height
@@ -171,12 +171,12 @@ class BoxPainter:
     def _head_norms(self, painter: QPainter, number: int, rect: QRectF, norms: np.ndarray, selected: int) -> None:
         room = self.norms_rect(number)
         step, high = room.width() / max(1, len(norms)), float(norms.max(initial=0.0)) or 1.0
-        painter.setPen(Qt.PenStyle.NoPen)
+        wide = max(1, int(step - 2))
         for head, norm in enumerate(norms):
-            tall = max(1.0, room.height() * float(norm) / high)
-            chosen = head == selected
-            painter.setBrush(QColor(self.theme.query) if chosen else tinted(self.theme.attention, 0.75))
-            painter.drawRect(QRectF(room.left() + head * step, room.bottom() - tall, max(1.0, step - 2), tall))
+            tall = max(1, round(room.height() * float(norm) / high))
+            colour = QColor(self.theme.query) if head == selected else tinted(self.theme.attention, 0.75)
+            # whole pixels: many times as fast as an outline that is filled
+            painter.fillRect(QRect(round(room.left() + head * step), round(room.bottom()) - tall, wide, tall), colour)
 
     # a feed-forward network: the neurons that write most
 
