@@ -41,6 +41,7 @@ from models.protocol.loading import Loaded, LoadRequest
 from models.protocol.prompt import Prompt, plain_text, shown_of
 from models.protocol.quality import QualityRequest, QualityView
 from models.protocol.request import Failure, Lane, Progress, Result, RunRequest
+from models.protocol.roles import HeadQuestion
 from models.protocol.run_inputs import InputsRequest
 from models.protocol.running import ForwardRequest, Ran
 from models.protocol.skip import Skip
@@ -175,7 +176,7 @@ def _is_global(listed: InterventionItem) -> bool:
 @_arrive.register
 def _(result: Ran, state: State) -> State:
     state = _without_notice(_without_progress(state, result), result)
-    results = state.results.without(TrustReport).keeping(result)
+    results, before = state.results.without(TrustReport).keeping(result), state.ran
     asked = replace(state.document.inputs, interventions=result.inputs.interventions)
     if state.restored and result.inputs != asked:
         return replace(state, results=results)  # the restored text runs next, and the selection is for that
@@ -183,7 +184,15 @@ def _(result: Ran, state: State) -> State:
     read_otherwise = _read_otherwise(state.expected, result)
     notice = Notice("warning", read_otherwise) if read_otherwise else state.notice
     state = replace(state, document=document, results=results, restored=False, expected=(), notice=notice)
-    return with_its_place(state)
+    return with_its_place(replace(state, question=_question_after(state.question, before, result)))
+
+
+def _question_after(question: HeadQuestion | None, before: Ran | None, ran: Ran) -> HeadQuestion | None:
+    """What every head is asked goes on, but for cells of another text."""
+    if question is None or question.is_pattern:
+        return question
+    same = before is not None and (before.tokens, before.source) == (ran.tokens, ran.source)
+    return question if same and ran.site(question.site) is not None else None  # type: ignore[arg-type]
 
 
 def _read_otherwise(expected: tuple[int, ...], ran: Ran) -> str:

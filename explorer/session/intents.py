@@ -21,6 +21,7 @@ from models.protocol.interventions import Intervention
 from models.protocol.prompt import Prompt
 from models.protocol.quality import QualityRequest
 from models.protocol.request import Lane, Result
+from models.protocol.roles import HeadQuestion
 from models.protocol.values import Placement, SiteRef
 
 
@@ -191,6 +192,13 @@ class SelectCell(Intent):
     merge: ClassVar[str] = "select"
     query: int
     key: int
+
+
+@dataclass(frozen=True, slots=True)
+class AskHeads(Intent):
+    """Ask every head of the run how much it does something; None: nothing is asked any longer."""
+
+    question: HeadQuestion | None
 
 
 @dataclass(frozen=True, slots=True)

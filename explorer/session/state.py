@@ -18,6 +18,7 @@ from models.protocol.mask_kinds import Cell
 from models.protocol.prompt import Prompt
 from models.protocol.quality import QualityRequest
 from models.protocol.request import Lane, Progress
+from models.protocol.roles import HeadQuestion
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import Ran
 from models.protocol.values import DEFAULT_PLACEMENT, Placement, Site, SiteRef
@@ -136,6 +137,7 @@ class State:
     pending_step: PendingStep | None = None  # the step of decoding that is under way
     passage: int = 0  # what is being written in one go, and undone at once; 0 when it was broken off
     passages: int = 0  # that there were
+    question: HeadQuestion | None = None  # what every head of the run is asked
     measuring: QualityRequest | None = None  # the next batch of the measurement under way
     opening: Document | None = None  # of a session file: it comes on screen when its checkpoint has been opened
     example: Example | None = None  # chosen, and its text has not run yet: its tokens are not known

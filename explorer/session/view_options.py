@@ -38,7 +38,7 @@ class ViewOptions:
     block: Block = "all"  # of a head's map where two texts were read together
     top: int = 10  # candidates listed in the next-token bars
     edit_scope: Literal["head", "layer", "everywhere"] = "head"  # where a mask or scale that is set now applies
-    painting: Literal["off", "block", "allow"] = "off"  # what a drag over the head map does to cells
+    painting: Literal["off", "block", "allow", "ask"] = "off"  # what a drag over the head map does to cells
     distance: Distance = "model"  # of the picture of the model
     unit: Unit = "bits"  # of every entropy, loss and log-probability
     reduce_motion: bool = False  # nothing moves by itself: what is played jumps

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal, get_args, get_origin, get_type_hints
 
-from explorer.session.intents import SelectCell, SelectHead, SelectKey, SelectQuery, SetView
+from explorer.session.intents import AskHeads, SelectCell, SelectHead, SelectKey, SelectQuery, SetView
 from explorer.session.rules import rule
 from explorer.session.state import State, clamped, site_of
 from explorer.session.view_options import ViewOptions
@@ -53,6 +53,11 @@ def _no_such_site(state: State, ref: SiteRef) -> str:
     if not layers:
         return f"There is no {ref.stack} layer {ref.layer}: this model has no {ref.stack} attention to look at."
     return f"There is no {ref.stack} layer {ref.layer}: the {ref.stack} layers are {min(layers)} to {max(layers)}."
+
+
+@rule.register
+def _(intent: AskHeads, state: State) -> State:
+    return state if intent.question == state.question else replace(state, question=intent.question)
 
 
 @rule.register

@@ -56,7 +56,7 @@ class HeadAtlas(ThemedWidget):
         self._row_labels: tuple[str, ...] = ()
         self._column_labels: tuple[str, ...] = ()
         self._axis_names = ("layer", "head")
-        self._high = 1.0
+        self._low, self._high = 0.0, 1.0
         self._table = sequential()
         self._badges: dict[tuple[int, int], str] = {}
         self._selection = _NOWHERE
@@ -73,8 +73,9 @@ class HeadAtlas(ThemedWidget):
         row_labels: Sequence[str],
         column_labels: Sequence[str],
         high: float,
+        low: float = 0.0,
     ) -> None:
-        """Show images (rows, columns, height, width), coloured from 0 to high; NaN cells stay empty.
+        """Show images (rows, columns, height, width), coloured from low to high; NaN cells stay empty.
 
         None shows the empty text. Raises ValueError when the labels do not match the images.
         """
@@ -83,11 +84,11 @@ class HeadAtlas(ThemedWidget):
                 f"The images have shape {images.shape}, the labels name {len(row_labels)} rows "
                 f"and {len(column_labels)} columns."
             )
-        self._high = high
+        self._low, self._high = low, high
         self._row_labels, self._column_labels = tuple(row_labels), tuple(column_labels)
-        self._codes = cell_image.encode(images, 0.0, high) if images is not None and images.size else None
+        self._codes = cell_image.encode(images, low, high) if images is not None and images.size else None
         if self._mean_values is not None:
-            self._means = cell_image.encode(self._mean_values, 0.0, high)
+            self._means = cell_image.encode(self._mean_values, low, high)
         self._selection = self._head_at(self._selection)
         self._hover = self._head_at(self._hover)
         self._lay_out()
@@ -95,7 +96,7 @@ class HeadAtlas(ThemedWidget):
     def set_mean_column(self, images: NDArray[np.float32] | None) -> None:
         """Show the mean of each row's heads, (rows, height, width), in a last column that cannot be selected."""
         self._mean_values = images
-        self._means = None if images is None else cell_image.encode(images, 0.0, self._high)
+        self._means = None if images is None else cell_image.encode(images, self._low, self._high)
         self._lay_out()
 
     def set_faded(self, rows: tuple[Share, ...], columns: tuple[Share, ...]) -> None:
@@ -215,7 +216,7 @@ class HeadAtlas(ThemedWidget):
         else:
             ratio = self.devicePixelRatioF()
             if self._picture is None or self._picture.devicePixelRatio() != ratio:
-                colours = cell_image.colours(self._table, 0.0, self._high)
+                colours = cell_image.colours(self._table, self._low, self._high)
                 self._picture = draw_sheet(self._layout, self._codes, self._means, colours, ratio)
             artist = AtlasPainter(self._theme, self.font(), self.bold_font(), self._layout, self._visible_part())
             artist.draw_tiles(painter, QRectF(event.rect()))
@@ -229,7 +230,7 @@ class HeadAtlas(ThemedWidget):
             artist.draw_badges(painter, {head: text for head, text in self._badges.items() if self._holds(head)})
             artist.draw_labels(painter, self._row_labels, self._column_labels, self._selection)
             named = self._selection if self._hover == _NOWHERE else self._hover
-            artist.draw_caption(painter, self.head_name(*named), f"0 to {self._high:.3g}", self.height())
+            artist.draw_caption(painter, self.head_name(*named), f"{self._low:.3g} to {self._high:.3g}", self.height())
         self._draw_focus_ring(painter)
 
     # pointer and keyboard

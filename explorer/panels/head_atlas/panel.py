@@ -2,25 +2,48 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from PySide6.QtCore import QPoint, Qt, QTimer
-from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtGui import QResizeEvent, QStandardItemModel
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFrame,
+    QHBoxLayout,
+    QPushButton,
+    QScrollArea,
+    QSplitter,
+    QVBoxLayout,
+    QWidget,
+)
 
-from explorer.colour_maps import sequential
+from explorer.colour_maps import diverging, sequential
 from explorer.panels.about import About
 from explorer.panels.base import Panel, Place
 from explorer.panels.head_atlas.about import about
 from explorer.panels.head_atlas.atlas import HeadAtlas
-from explorer.panels.selected_head import NO_HEADS, padding_of
+from explorer.panels.head_atlas.ranking import Ranking
+from explorer.panels.head_atlas.scores import ROLE, WEIGHTS, badges_of, choices, page_of, title_of
+from explorer.panels.selected_head import NO_HEADS, padding_of, site_words
 from explorer.session.hover import NOTHING, Hover, Pointed
-from explorer.session.intents import SelectHead
+from explorer.session.intents import AskHeads, SelectHead
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.widgets.card import Card
+from explorer.widgets.colour_bar import ColourBar
 from explorer.widgets.segments import Segments
 from explorer.widgets.veil import shares
 from models.protocol.atlas import THUMBNAIL, AtlasRequest, AtlasView
 from models.protocol.request import Request
+from models.protocol.roles import (
+    ROLE_NAMES,
+    HeadQuestion,
+    RolesRequest,
+    RolesView,
+    WhichHeadsRequest,
+    WhichHeadsView,
+)
 from models.protocol.values import Site, SiteRef
 
 STACKS = ("encoder", "decoder", "cross")
@@ -32,6 +55,22 @@ _CHOICES = (
 
 
 _WAITING = "The heads appear here when the model has run."
+_WIDE = 620  # pixels from which on the list has room beside the heads
+_ASKED = "asked"  # a cell, a row, a column or painted cells
+_ROLES_TIP = "Badges: what each head plainly does over the texts that come along. They are run through the model once."
+_ABOVE_TIP = "Only the heads that score more than one that attends evenly to all it sees"
+
+
+@dataclass(frozen=True)
+class _Scores:
+    """What the heads are coloured by."""
+
+    values: np.ndarray  # (sites, heads) float64
+    even: np.ndarray  # (sites,)
+    title: str
+    why: tuple[str, ...]  # of each site, why it has none
+    page: str = ""
+    signed: bool = False
 
 
 class HeadAtlasPanel(Panel):
@@ -55,12 +94,55 @@ class HeadAtlasPanel(Panel):
         self.stacks = Segments(_CHOICES, "Stack")
         self.stacks.chosen.connect(lambda index: self.show_stack(STACKS[index]))
         self.stacks.hide()
+        self.bar = ColourBar()
+        self.ranking = Ranking()
+        self.ranking.head_chosen.connect(self._on_selected)
         body = QWidget()
         inner = QVBoxLayout(body)
         inner.setContentsMargins(0, 0, 0, 0)
         inner.addWidget(self.stacks)
-        inner.addWidget(self.area, 1)
+        coloured = QWidget()
+        beside = QHBoxLayout(coloured)
+        beside.setContentsMargins(0, 0, 0, 0)
+        beside.setSpacing(8)
+        beside.addWidget(self.area, 1)
+        beside.addWidget(self.bar)
+        self.parts = QSplitter(Qt.Orientation.Vertical)
+        self.parts.addWidget(coloured)
+        self.parts.addWidget(self.ranking)
+        self.parts.setChildrenCollapsible(False)
+        self.parts.setStretchFactor(0, 1)
+        self.parts.setSizes([520, 190])
+        inner.addWidget(self.parts, 1)
+        self.bar.hide()
+        self.ranking.hide()
         self.card = Card(self.title)
+        self.by = QComboBox()
+        self.by.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.by.setMinimumContentsLength(16)
+        self.by.setAccessibleName("What the heads are coloured by")
+        self.by.setToolTip("Thumbnails of the weights, or a colour for how much each head does something")
+        for choice, text in choices():
+            self.by.addItem(text, choice)
+            if not choice:
+                _as_heading(self.by, self.by.count() - 1)
+        self.by.activated.connect(lambda i: self._choose(self.by.itemData(i)))
+        self.above = QPushButton("Above even")
+        self.above.setCheckable(True)
+        self.above.setToolTip(_ABOVE_TIP)
+        self.above.toggled.connect(lambda _: self._render_all())
+        self.above.hide()
+        self.roles = QPushButton("Roles")
+        self.roles.setCheckable(True)
+        self.roles.setToolTip(_ROLES_TIP)
+        self.roles.toggled.connect(lambda _: self._render_all())
+        self.stop = QPushButton("Stop")
+        self.stop.setToolTip("Stop finding roles")
+        self.stop.clicked.connect(self._stop)
+        self.stop.hide()
+        for control in (self.above, self.stop, self.roles, self.by):
+            self.card.add_control(control)
+        self._role = ""
         self.card.set_content(body)
         self.fill(self.card)
         self._sites: tuple[Site, ...] = ()  # of the stack shown
@@ -72,6 +154,11 @@ class HeadAtlasPanel(Panel):
         if part != "head" or row < 0:
             return None
         return self.atlas, self.atlas.head_rect(row, head).toAlignedRect()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        wide = self.width() >= _WIDE
+        self.parts.setOrientation(Qt.Orientation.Horizontal if wide else Qt.Orientation.Vertical)
 
     def show_stack(self, stack: str) -> None:
         """Show the heads of one stack. The selection stays, and brings its own stack back when it next moves."""
@@ -85,21 +172,118 @@ class HeadAtlasPanel(Panel):
             return None
         is_this = view is not None and (view.request.run, view.request.pooling) == (ran.run, pooling)
         have = view.done if view is not None and is_this else 0.0
-        return None if have == 1 else AtlasRequest(run=ran.run, size=THUMBNAIL, pooling=pooling, have=have)
+        if have < 1:
+            return AtlasRequest(run=ran.run, size=THUMBNAIL, pooling=pooling, have=have)
+        return self._wanted_scores(state)
+
+    def _wanted_scores(self, state: State) -> Request | None:
+        ran, question = state.ran, state.question
+        if ran is not None and question is not None:
+            answer = self._answer(state)
+            if answer is None or answer.done < 1:
+                return WhichHeadsRequest(run=ran.run, question=question, have=0.0 if answer is None else answer.done)
+        if self._role or self.roles.isChecked():
+            found = state.results.of(RolesView)
+            if found is None or found.done < 1:
+                return RolesRequest(have=0.0 if found is None else found.done)
+        return None
+
+    def _answer(self, state: State) -> WhichHeadsView | None:
+        """What is here of what every head was asked."""
+        view, ran = state.results.of(WhichHeadsView), state.ran
+        is_this = view is not None and ran is not None and view.request.run == ran.run
+        return view if view is not None and is_this and view.request.question == state.question else None
+
+    # what the heads are coloured by
+
+    def _choose(self, choice: str) -> None:
+        if choice in (_ASKED, ""):
+            return
+        self._role = choice.removeprefix(ROLE) if choice.startswith(ROLE) else ""
+        is_pattern = choice in ROLE_NAMES
+        self.dispatch(AskHeads(HeadQuestion(choice) if is_pattern else None))
+        self._render_all()
+
+    def _stop(self) -> None:
+        self._role = ""
+        self.roles.setChecked(False)
+        self.session.request(RolesRequest(stop=True))
+        self._render_all()
+
+    def _render_all(self) -> None:
+        self._render_images(self.session.state)
+        self._render_selection(self.session.state)
+        self._refresh()  # it may lack something now
+
+    def _scores(self, state: State) -> _Scores | None:
+        """None while the thumbnails are shown, or what is asked for has not come."""
+        ran = state.ran
+        if ran is not None and state.question is not None:
+            view = self._answer(state)
+            if view is None or view.scores.shape[0] != len(ran.sites):
+                return None
+            title = title_of(state.question, *self._names(state, state.question))
+            page = page_of(state.question.kind) if state.question.is_pattern else ""
+            return _Scores(view.scores, view.even, title, view.why, page)
+        found = state.results.of(RolesView)
+        if ran is None or not self._role or found is None or found.done < 1:
+            return None
+        place = found.roles.index(self._role)
+        order = [found.sites.index(site.ref) if site.ref in found.sites else -1 for site in ran.sites]
+        values = np.array([found.scores[place, i] if i >= 0 else np.full(found.scores.shape[2], np.nan) for i in order])
+        even = np.array([found.even[place, i] if i >= 0 else np.nan for i in order])
+        said = {stack: sentence for role, stack, sentence in found.why if role == self._role}
+        role = ROLE_NAMES[self._role]
+        title = f"attends to {role.title}" if role.kind == "pattern" else role.title
+        over = f"{title}, over {found.texts:,} texts"
+        why = tuple(said.get(site.stack, "") for site in ran.sites)
+        return _Scores(values, even, over, why, page_of(self._role), self._role == "ov-copying")
+
+    def _names(self, state: State, question: HeadQuestion) -> tuple[str, str]:
+        ran = state.ran
+        site = None if ran is None or question.site is None else ran.site(question.site)
+        if ran is None or site is None:
+            return "", ""
+        queries, keys = site_words(ran, site)
+        inside = question.query < len(queries) and question.key < len(keys)
+        return (queries[question.query], keys[question.key]) if inside else ("", "")
+
+    def _render_choice(self, state: State) -> None:
+        """The list of choices, with what was asked at the map."""
+        question = state.question
+        if question is not None:
+            self._role = ""
+        asked = question is not None and not question.is_pattern
+        place = self.by.findData(_ASKED)
+        if asked and place < 0:
+            self.by.insertItem(1, "", _ASKED)
+            place = 1
+        elif not asked and place >= 0:
+            self.by.removeItem(place)
+        if asked and question is not None:
+            self.by.setItemText(place, title_of(question, *self._names(state, question)))
+        current = _ASKED if asked else question.kind if question is not None else WEIGHTS
+        self.by.setCurrentIndex(self.by.findData(f"{ROLE}{self._role}" if self._role else current))
 
     def about(self, state: State) -> About:
         return about(state, self._stack)
 
     def render_state(self, state: State, old: State | None) -> None:
-        view, options = state.results.of(AtlasView), state.document.view
-        if old is None or options.colour_map != old.document.view.colour_map:
-            self.atlas.set_colour_map(sequential(options.colour_map))
+        options = state.document.view
         chosen = state.selection.site
         follows = chosen is not None and (old is None or chosen != old.selection.site) and chosen.stack != self._stack
         if chosen is not None and follows:
             self._stack = chosen.stack
-        redraws = old is None or view is not old.results.of(AtlasView)
-        if redraws or follows or (old is not None and options.mean_column != old.document.view.mean_column):
+        redraws = old is None or any(
+            state.results.of(kind) is not old.results.of(kind) for kind in (AtlasView, WhichHeadsView, RolesView)
+        )
+        redraws = redraws or (old is not None and state.question != old.question)
+        looks = (options.mean_column, options.colour_map)
+        if (
+            redraws
+            or follows
+            or (old is not None and looks != (old.document.view.mean_column, old.document.view.colour_map))
+        ):
             self._render_images(state)
         self._render_selection(state)
 
@@ -107,6 +291,7 @@ class HeadAtlasPanel(Panel):
         row = self._row_of(state)
         head = state.selection.head if row >= 0 else -1
         self.atlas.set_selection(row, head)
+        self.ranking.mark(row, head)
         if row >= 0 and (row, head, self._stack) != self._revealed:
             self._revealed = (row, head, self._stack)
             QTimer.singleShot(0, self, self._reveal)  # once the heads are laid out
@@ -123,6 +308,7 @@ class HeadAtlasPanel(Panel):
     def _render_images(self, state: State) -> None:
         no_heads = state.ran is not None and not state.ran.sites
         self.atlas.set_empty_text(NO_HEADS if no_heads else _WAITING)
+        self._render_choice(state)
         view, ran = state.results.of(AtlasView), state.ran
         if view is None or ran is None:
             self.atlas.set_images(None, (), (), 1.0)
@@ -134,6 +320,18 @@ class HeadAtlasPanel(Panel):
             return  # of the model before; the new one's is on its way
         shown = self._choose_stack(ran.sites)
         self._sites = tuple(ran.sites[i] for i in shown)
+        self._render_badges(state)
+        scores = self._scores(state)
+        self.bar.setVisible(scores is not None)
+        self.ranking.setVisible(scores is not None)
+        self.above.setVisible(scores is not None and not np.isnan(scores.even[shown]).all())
+        found = state.results.of(RolesView)
+        finding = (bool(self._role) or self.roles.isChecked()) and (found is None or found.done < 1)
+        self.stop.setVisible(finding)
+        if scores is not None:
+            self._render_scores(state, scores, shown)
+            return
+        self.atlas.set_colour_map(sequential(state.document.view.colour_map))
         images, mean = view.images[shown], view.mean[shown]
         if view.done == 1:
             images, mean = without_margin(images, mean)
@@ -148,8 +346,48 @@ class HeadAtlasPanel(Panel):
         )
         # what changes comes first: the card may have room for little
         coming = "" if view.done == 1 else f"{view.done:.0%} drawn · "
+        if finding:
+            coming = f"finding roles: {0 if found is None else found.done:.0%} · "
         pooled = "" if view.cell == 1 else f"{_POOLED[view.request.pooling]} of {view.cell} × {view.cell} a pixel · "
         self.card.set_subtitle(f"{coming}{pooled}layers down, heads across")
+
+    def _render_scores(self, state: State, scores: _Scores, shown: list[int]) -> None:
+        """A colour a head in the place of its thumbnail, and the heads in their order."""
+        values, even = scores.values[shown], scores.even[shown]
+        heads = max((site.heads for site in self._sites), default=0)
+        values = values[:, :heads].copy()
+        if self.above.isChecked() and not self.above.isHidden():
+            values[values <= even[:, None]] = np.nan
+        there = not np.isnan(values).all()
+        high = float(np.nanmax(np.abs(values))) if there else 1.0
+        low, high = (-1.0, 1.0) if scores.signed else (0.0, high or 1.0)
+        table = diverging() if scores.signed else sequential(state.document.view.colour_map)
+        rows, columns = [str(site.layer) for site in self._sites], [str(head) for head in range(heads)]
+        self.atlas.set_colour_map(table)
+        self.atlas.set_images(values[:, :, None, None].astype(np.float32), rows, columns, high, low)
+        self.atlas.set_mean_column(None)
+        self.bar.set_colour_map(table)
+        self.bar.set_range(low, high)
+        self.bar.set_label("score")
+        evenly = float(np.nanmean(even)) if not np.isnan(even).all() else None
+        order = np.argsort(np.where(np.isnan(values), -np.inf, values), axis=None, kind="stable")[::-1]
+        places = [divmod(int(place), heads) for place in order]
+        ranked = [
+            (row, head, f"layer {rows[row]}, head {head}", float(values[row, head]))
+            for row, head in places
+            if not np.isnan(values[row, head])
+        ]
+        self.ranking.show_heads(ranked, low, high, evenly)
+        why = next((scores.why[i] for i in shown if scores.why[i]), "")
+        self.ranking.show_page(scores.page if there else why)
+        beside = "" if evenly is None else f" · even attention: {evenly:.2f}"
+        self.card.set_subtitle(f"{scores.title}{beside}" if there else why or scores.title)
+
+    def _render_badges(self, state: State) -> None:
+        found = state.results.of(RolesView)
+        badges = badges_of(found) if self.roles.isChecked() and found is not None and found.done == 1 else {}
+        rows = {site.ref: row for row, site in enumerate(self._sites)}
+        self.atlas.set_badges({(rows[ref], head): text for (ref, head), text in badges.items() if ref in rows})
 
     def _choose_stack(self, sites: tuple[Site, ...]) -> list[int]:
         """The places of the sites to show; sets the chooser, which a model with one stack does without."""
@@ -182,6 +420,12 @@ class HeadAtlasPanel(Panel):
     def _on_hovered(self, row: int, head: int) -> None:
         inside = 0 <= row < len(self._sites)
         self.hover.point(Pointed(site=self._sites[row].ref, head=head) if inside else NOTHING)
+
+
+def _as_heading(box: QComboBox, place: int) -> None:
+    model = box.model()
+    assert isinstance(model, QStandardItemModel)
+    model.item(place).setEnabled(False)
 
 
 _POOLED = {"max": "largest", "mean": "mean"}

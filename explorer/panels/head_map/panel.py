@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
+from PySide6.QtGui import QContextMenuEvent, QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from explorer.colour_maps import sequential
@@ -15,6 +15,7 @@ from explorer.panels.about import About
 from explorer.panels.base import Panel, Place
 from explorer.panels.first_token import resting_place
 from explorer.panels.head_map.about import about
+from explorer.panels.head_map.ask_menu import ask_menu, bind_keys
 from explorer.panels.head_map.blocks import BlockBox, bands_of, cells_of
 from explorer.panels.head_map.choice_box import ChoiceBox
 from explorer.panels.head_map.map_tools import MapTools
@@ -35,7 +36,7 @@ from explorer.panels.selected_head import (
     why_first,
 )
 from explorer.session.hover import NOTHING, Hover, Pointed
-from explorer.session.intents import PaintCells, SelectCell, SelectKey, SelectQuery, SetView
+from explorer.session.intents import AskHeads, PaintCells, SelectCell, SelectKey, SelectQuery, SetView
 from explorer.session.session import Session
 from explorer.session.state import State, site_of
 from explorer.session.view_options import SCORES, Normalisation
@@ -50,6 +51,7 @@ from explorer.widgets.veil import shares
 from models.protocol.atlas import AtlasView
 from models.protocol.head import HeadView, TilesRequest, TilesView
 from models.protocol.request import Request
+from models.protocol.roles import HeadQuestion
 from models.protocol.running import Ran
 from models.protocol.values import LARGEST_WHOLE, TILE, Pooling, Site, SiteRef, Tile, top_level
 from models.protocol.words import MERGED
@@ -61,6 +63,8 @@ _NO_WORDS = f"Words are shown for texts of up to {LARGEST_WHOLE:,} tokens: a lon
 _NO_WORD_CHANGE = "Changes and scores are shown for the pieces that the model reads, not for words."
 _LETTERS_OF_BLOCKS = 16
 _LETTERS_WITH_WORDS = 58  # a panel is wide that has room for its title, the switch of words and the scaling
+HEADS = "heads"
+"""The name of the panel that answers what all heads are asked."""
 _MOST_TILES = 32  # asked for at once
 _FEWEST, _SOME = 2_000, 0.02  # of fewer weights each one can be seen; the share above which a map is not dark
 _BRIGHTER = "Nearly all is faint · Show each row by its largest"
@@ -84,6 +88,7 @@ class HeadMapPanel(Panel):
         self.map.hovered.connect(self._on_hovered)
         self.map.stroke_painted.connect(self._on_stroke)
         self.map.brush_dropped.connect(lambda: self.dispatch(SetView("painting", "off")))
+        bind_keys(self.map, self._ask)
         self.bar = ColourBar()
         self.bar.hide()  # a range without values would be made up
         self.map.map_span_changed.connect(self.bar.set_span)
@@ -211,8 +216,12 @@ class HeadMapPanel(Panel):
         word = token_word(state, selection.query)
         self.map.set_brush(options.painting)
         painted = state.painted_cells
+        if options.painting == "ask":
+            painted = tuple((*cell, True) for cell in _asked_cells(state))
         self.map.set_painted(painted if self._cells is None else self._cells.painted(painted))
-        if options.painting != "off":
+        if options.painting == "ask":
+            self.card.set_subtitle("drag over the cells that a head may attend to: All heads ranks them")
+        elif options.painting != "off":
             self.card.set_subtitle(f"drag to {options.painting} cells {_SCOPES[options.edit_scope]}")
         else:
             self.card.set_subtitle(f"where “{word}” looks" if word and state.site is not None else "")
@@ -425,12 +434,51 @@ class HeadMapPanel(Panel):
     def _on_stroke(self, cells: tuple[tuple[int, int], ...]) -> None:
         if self._cells is not None:
             cells = self._cells.pieces(cells)
+        if self.session.state.document.view.painting == "ask":
+            before = _asked_cells(self.session.state)
+            site = self.session.state.selection.site
+            every = tuple(dict.fromkeys((*before, *cells)))
+            self.dispatch(AskHeads(HeadQuestion("painted", site, cells=every)))
+            return
         self.dispatch(PaintCells(cells, allow=self.session.state.document.view.painting == "allow"))
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        where = self.map.mapFrom(self, event.pos())
+        cell = self.map.view.cell_at(where.x(), where.y())
+        state, site = self.session.state, self.session.state.site
+        if state.ran is None or site is None or cell == (-1, -1):
+            event.ignore()
+            return
+        self._on_selected(*cell)
+        selection = self.session.state.selection
+        queries, keys = site_words(state.ran, site)
+        ask_menu(self, queries[selection.query], keys[selection.key], self._ask).popup(event.globalPos())
+
+    def _ask(self, kind: str) -> None:
+        """Ask all heads about the selected cell, its row or its column, or let a pattern be painted."""
+        selection = self.session.state.selection
+        if selection.site is None or self.session.state.ran is None:
+            return
+        if kind == "painted":
+            self.dispatch(SetView("painting", "ask"))
+            return
+        asked = HeadQuestion(kind, selection.site, selection.head, selection.query, selection.key)
+        self.dispatch(AskHeads(asked))
+        had_keyboard = self.map.hasFocus()
+        self.front_wanted.emit(HEADS)
+        if had_keyboard and self.map.isVisible():
+            self.map.setFocus()  # one asks about cell after cell
 
     def _on_hovered(self, query: int, key: int) -> None:
         if query >= 0 and self._cells is not None:
             query, key = self._cells.strongest(query, key)
         self.hover.point(Pointed(query=query, key=key) if query >= 0 else NOTHING)
+
+
+def _asked_cells(state: State) -> tuple[tuple[int, int], ...]:
+    """The cells that were painted to be asked about."""
+    question = state.question
+    return question.cells if question is not None and question.kind == "painted" else ()
 
 
 class MapName(NamedTuple):

@@ -11,11 +11,15 @@ from PySide6.QtGui import QColor, QPainter, QPen
 from explorer.theme import Theme
 from explorer.widgets.heat_map.painter import MapPainter
 
-BrushMode = Literal["off", "block", "allow"]
+BrushMode = Literal["off", "block", "allow", "ask"]
 
 _SMALLEST_SIGN = 9.0  # pixels a cell needs before a sign in it can be told from noise
 _SIGN = 9.0  # the largest sign
-_HINTS: dict[BrushMode, str] = {"block": "drag blocks cells, Esc ends it", "allow": "drag allows cells, Esc ends it"}
+_HINTS: dict[BrushMode, str] = {
+    "block": "drag blocks cells, Esc ends it",
+    "allow": "drag allows cells, Esc ends it",
+    "ask": "drag paints where a head may look, Esc ends it",
+}
 
 
 class Brush:
