@@ -177,7 +177,7 @@ def _is_global(listed: InterventionItem) -> bool:
 def _(result: Ran, state: State) -> State:
     state = _without_notice(_without_progress(state, result), result)
     results, before = state.results.without(TrustReport).keeping(result), state.ran
-    asked = replace(state.document.inputs, interventions=result.inputs.interventions)
+    asked = replace(state.inputs, interventions=result.inputs.interventions)
     if state.restored and result.inputs != asked:
         return replace(state, results=results)  # the restored text runs next, and the selection is for that
     document = replace(state.document, selection=_selection_after(state, result))
@@ -223,6 +223,8 @@ def _selection_after(state: State, ran: Ran) -> Selection:
     in_source = site is not None and site_tokens(ran, site)[0] is not ran.tokens  # its queries are the encoder's
     if before is not None and not state.restored and not in_source:
         selection = replace(selection, query=followed_query(selection.query, before, ran))
+        if ran.continued and ran.inputs.continuation != before.inputs.continuation:
+            selection = replace(selection, query=ran.continued[-1])  # what was written last
     if before is None or (before.tokens, before.source) != (ran.tokens, ran.source):
         selection = off_padding(clamped(selection, ran), ran)
     return clamped(selection, ran)
@@ -368,7 +370,8 @@ def _speaks_of_the_past(state: State, failure: Failure) -> bool:
     if isinstance(request, LoadRequest):
         return not _is_wanted_load(state, failure)
     if isinstance(request, ForwardRequest):
-        return request.inputs != state.document.inputs
+        wanted = state.inputs if isinstance(request, ForwardRequest) else state.document.inputs
+        return request.inputs != wanted
     return isinstance(request, RunRequest) and (state.ran is None or request.run != state.ran.run)
 
 

@@ -3,6 +3,7 @@
 - A checkpoint was chosen: load it.
 - The text, or what is changed while it runs, is not what ran, and the checkpoint it is meant for is open: run it.
   While another one loads nothing runs, since the text may be meant for a model that is not there yet.
+- More or less was written after the text than what ran, and the window follows: run it with that.
 - A step of decoding was asked for, by the player or into the input: write it.
 - A checkpoint ran for the first time: check it against its own attention. If the text changes before the answer, the
   next run is checked instead. A long text is checked when somebody asks: it takes as long as running it did.
@@ -68,7 +69,7 @@ def _unedited(inputs: RunInputs) -> RunInputs:
 
 
 def _wanted_forward(state: State) -> ForwardRequest | None:
-    inputs = state.document.inputs
-    if state.results.loaded is None or state.loading is not None or state.up_to_date or inputs == state.refused:
+    inputs = state.inputs
+    if state.results.loaded is None or state.loading is not None or state.caught_up or inputs == state.refused:
         return None
     return ForwardRequest(inputs=inputs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from explorer.session.branches import ROOT
 from explorer.session.examples import Example, examples_of
 from explorer.session.intents import ShowExample
 from explorer.session.rules import broken_off, rule, with_prompt_of
@@ -26,6 +27,7 @@ def _(intent: ShowExample, state: State) -> State:
         document = replace(document, text=example.text, second=example.second, target=None, chat=False)
     view = replace(document.view, painting="off")
     document = replace(document, view=view, interventions=changed_everywhere(example))
+    document = document.with_branches(document.branches.go(ROOT))  # without what was written after it before
     state = with_prompt_of(broken_off(state), document)
     return with_its_place(replace(state, example=example, notice=Notice("info", example.say)))
 

@@ -308,6 +308,13 @@ class GoToNode(Intent):
 
 
 @dataclass(frozen=True, slots=True)
+class ShowBeam(Intent):
+    """The beam that the Decode panel shows has written these tokens; none at the prompt."""
+
+    ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class NameBranch(Intent):
     """Call the branch that ends at a node by a name; "" takes it away. ValueError where there is no such node."""
 

@@ -32,7 +32,7 @@ def reduce(state: State, intent: Intent) -> State:
     """
     new = rule(intent, state)
     if new.document.origin != state.document.origin:
-        new = broken_off(new)  # what is being written is of another text
+        new = replace(broken_off(new), beam=())  # what is being written is of another text
     went_on = not isinstance(intent, _OF_THE_PROGRAM) and new.document != state.document
     if went_on and new.example is state.example is not None:
         new = replace(new, example=None)  # the person was faster than its run

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from explorer.session.branches import Branches
-from explorer.session.decoding import Decoding
+from explorer.session.decoding import Decoding, strategy_of
 from explorer.session.examples import Example
 from explorer.session.results import Results
 from explorer.session.view_options import ViewOptions
@@ -135,6 +135,7 @@ class State:
     refused: RunInputs | None = None  # what the open model could not run: not tried again unless asked
     expected: tuple[int, ...] = ()  # what the text that was put into the input was written as; not read yet
     pending_step: PendingStep | None = None  # the step of decoding that is under way
+    beam: tuple[int, ...] = ()  # the tokens of the beam that the Decode panel shows: a search is in no tree
     passage: int = 0  # what is being written in one go, and undone at once; 0 when it was broken off
     passages: int = 0  # that there were
     question: HeadQuestion | None = None  # what every head of the run is asked
@@ -161,9 +162,33 @@ class State:
         return site_of(self.results.ran, self.document.selection.site)
 
     @property
+    def continuation(self) -> tuple[int, ...]:
+        """What the Decode panel has written after the text, as tokens, while the window follows it."""
+        document = self.document
+        if not document.view.follow:
+            return ()
+        info = None if self.results.loaded is None else self.results.loaded.info
+        if strategy_of(document.decoding, info, document.branches) == "beam":
+            return self.beam
+        return document.branches.ids()
+
+    @property
+    def inputs(self) -> RunInputs:
+        """What is to be on screen: the document's inputs with the continuation."""
+        return replace(self.document.inputs, continuation=self.continuation)
+
+    @property
     def up_to_date(self) -> bool:
-        """Whether what is shown was computed from the text in the input, with the interventions that are on."""
-        return self.ran is not None and self.ran.inputs == self.document.inputs
+        """Whether what is shown was computed from the text in the input, with the interventions that are on.
+
+        More or less of what was written after it may be shown along with it.
+        """
+        return self.ran is not None and replace(self.ran.inputs, continuation=()) == self.document.inputs
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether it was, with all that was written after it."""
+        return self.ran is not None and self.ran.inputs == self.inputs
 
     @property
     def edit_scope(self) -> tuple[SiteRef | None, int | None]:

@@ -126,7 +126,7 @@ def _(intent: RestoreDocument, state: State) -> State:
     if intent.document.inputs != state.document.inputs:
         chosen = another_text(chosen)
     restored = replace(chosen, document=intent.document, restored=True, opening=None)
-    if chosen.loading is None and restored.up_to_date and restored.ran is not None:
+    if chosen.loading is None and restored.caught_up and restored.ran is not None:
         # nothing runs that could settle it: the selection is for the run on screen
         selection = within_run(restored.document.selection, restored.ran, restored.document.checkpoint)
         return replace(restored.with_document(selection=selection), restored=False)

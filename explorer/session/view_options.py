@@ -27,7 +27,7 @@ MOST_CANDIDATES = 100
 
 @dataclass(frozen=True, slots=True)
 class ViewOptions:
-    """How things are drawn; never what is computed."""
+    """How things are drawn, and how much of what was written is; never what is computed of it."""
 
     normalisation: Normalisation = "none"
     colour_map: str = "viridis"
@@ -41,6 +41,7 @@ class ViewOptions:
     painting: Literal["off", "block", "allow", "ask"] = "off"  # what a drag over the head map does to cells
     distance: Distance = "model"  # of the picture of the model
     unit: Unit = "bits"  # of every entropy, loss and log-probability
+    follow: bool = True  # every panel shows what Decode has written along with the text
     reduce_motion: bool = False  # nothing moves by itself: what is played jumps
 
     @property

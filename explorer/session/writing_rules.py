@@ -13,6 +13,7 @@ from explorer.session.intents import (
     NameBranch,
     SetDecoding,
     SetStrategy,
+    ShowBeam,
 )
 from explorer.session.rules import broken_off, rule
 from explorer.session.state import Document, State
@@ -98,6 +99,11 @@ def _check_paths(branches: Branches, parents: tuple[int, ...], paths: tuple[tupl
 def _(intent: GoToNode, state: State) -> State:
     branches = state.document.branches
     return _with_branches(state, branches.go(_known(branches, intent.node)))
+
+
+@rule.register
+def _(intent: ShowBeam, state: State) -> State:
+    return state if intent.ids == state.beam else replace(state, beam=intent.ids)
 
 
 @rule.register

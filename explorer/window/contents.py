@@ -235,7 +235,7 @@ class Contents(QWidget):
             or (state.results.loaded is None and state.notice is None)
         ):
             return False
-        return state.notice is not None or (state.up_to_date and all(not panel.is_waiting() for panel in self.panels))
+        return state.notice is not None or (state.caught_up and all(not panel.is_waiting() for panel in self.panels))
 
     def _show_what_suits(self, before: Loaded | None, now: Loaded) -> None:
         """Put away the panels that have nothing to show of this checkpoint, and bring out those that have.

@@ -92,15 +92,16 @@ class CachedRun:
         except ValueError as error:
             raise InputError(str(error)) from None
         self._fixed: dict[str, Any] = {}
-        self._encoder_sites: list[Site] = []
+        self.encoder = Recorder(model.module_names)
+        """What the encoder's pass left behind; nothing where there is no encoder."""
         if model.seq2seq:
             module: Any = model.module
             inputs = {k: v for k, v in encoded.inputs.items() if not k.startswith("decoder_")}
-            recorder = Recorder(model.module_names, True, never, self.interventions)
+            self.encoder = Recorder(model.module_names, True, never, self.interventions)
             edits = edited_positions(model, inputs, self.interventions)
             with (
                 torch.no_grad(),
-                recording(recorder),
+                recording(self.encoder),
                 model.adapter_as(self.interventions),
                 self._skipped(),
                 edits as inputs,
@@ -109,7 +110,6 @@ class CachedRun:
                     "encoder_outputs": module.get_encoder()(**inputs),
                     "attention_mask": encoded.inputs.get("attention_mask"),
                 }
-            self._encoder_sites = recorder.sites
             config = module.get_decoder().config  # T5's decoder may have more layers than its encoder
             self._cache: Any = EncoderDecoderCache(DynamicCache(config=config), DynamicCache(config=config))
             self.ids = encoded.inputs["decoder_input_ids"]
@@ -126,6 +126,7 @@ class CachedRun:
         self._before: dict[tuple[str, int], int] = {}  # tokens that each layer kept before the last step
         self._added = 0  # tokens that the last step ran
         self.recorder: Recorder | None = None
+        self.said: Tensor | None = None  # (sequences, tokens, vocabulary): the logits of what the last step ran
         self.read = self.ids[:, :0]  # what the last step ended with, before anything was appended
 
     @torch.no_grad()
@@ -157,13 +158,21 @@ class CachedRun:
             if self.model.info.weights_only:
                 keep_output_weights(self.model, recorder, out, self.ids.shape[1])
         if self.recorder is None:
-            self._check([*self._encoder_sites, *recorder.sites])
+            self._check([*self.encoder.sites, *recorder.sites])
         self._cached = 0 if self.prevents_caching is not None else self.ids.shape[1]
         self.recorder, self.read = recorder, self.ids
+        self.said = out.logits
         logits: Tensor = out.logits[:, -1].float()
         if not bool(logits.amax() < torch.inf):  # a choice among them waits for the device anyway
             check_finite(self.model.info.name, recorder, out)
         return logits
+
+    @property
+    def keeps_every_key(self) -> bool:
+        """Whether the cache holds the decoder's own keys of all tokens: a sliding window forgets the first."""
+        return self.prevents_caching is None and all(
+            type(layer) is DynamicLayer for layer in self._parts()[0][1].layers
+        )
 
     def append(self, tokens: Tensor, sources: Tensor | None = None) -> None:
         """Append one token a sequence, (sequences,). `sources` says which of the present sequences each goes on from.

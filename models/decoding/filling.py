@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 import torch
 
 from models.attention.row_cache import most_rows
+from models.decoding.along import Along
 from models.decoding.choosing import choose
 from models.decoding.spelling import in_place_of
+from models.forward.current_run import ReadAlong
 from models.forward.model import Model
 from models.forward.run import run
 from models.forward.trace import Trace
@@ -33,6 +36,8 @@ class Filling:
         self.model, self.text, self.interventions = model, text, tuple(interventions)
         self._texts = [text]  # after each choice
         self._ids: tuple[int, ...] = ()
+        self._places: tuple[int, ...] = ()  # of each: where its mask was
+        self._last: tuple[Prompt, Trace] | None = None  # the text that was read last, and its run
 
     def step(self, request: DecodeStepRequest, should_stop: Callable[[], bool]) -> DecodeStepView:
         """Fill the most confident mask that is left.
@@ -71,18 +76,29 @@ class Filling:
             from_steps=False,
         )
 
+    def read_along(self, ids: tuple[int, ...], should_stop: Callable[[], bool]) -> Along:
+        """The text with `ids` in its masks, as far as they can be written there, as it is read next."""
+        with suppress(InputError):  # the step has said so
+            self._go_to(ids, should_stop)
+        trace, whole = self._read(should_stop), self._texts[-1]
+        return Along(trace, None, ReadAlong(whole, whole, self._places))
+
     def _read(self, should_stop: Callable[[], bool]) -> Trace:
         """Raises InputError where an intervention names a layer or head that the model does not have."""
-        try:
-            return run(self.model, self._texts[-1], interventions=self.interventions, should_stop=should_stop)
-        except ValueError as error:
-            raise InputError(str(error)) from None
+        text = self._texts[-1]
+        if self._last is None or self._last[0] != text:
+            try:
+                trace: Trace = run(self.model, text, interventions=self.interventions, should_stop=should_stop)
+            except ValueError as error:
+                raise InputError(str(error)) from None
+            self._last = text, trace
+        return self._last[1]
 
     def _go_to(self, ids: tuple[int, ...], should_stop: Callable[[], bool]) -> None:
         """Fill the masks with `ids`, in the order of confidence."""
         common = next((i for i, (a, b) in enumerate(zip(ids, self._ids, strict=False)) if a != b), None)
         common = min(len(ids), len(self._ids)) if common is None else common
-        self._texts, self._ids = self._texts[: common + 1], ids[:common]
+        self._texts, self._ids, self._places = self._texts[: common + 1], ids[:common], self._places[:common]
         for id_ in ids[common:]:
             if should_stop():
                 raise Cancelled
@@ -92,7 +108,7 @@ class Filling:
             if spelled.misread:
                 raise InputError(spelled.unwritable(f"“{self.model.piece_label(id_)}”"))
             self._texts.append(spelled.whole)
-            self._ids = (*self._ids, id_)
+            self._ids, self._places = (*self._ids, id_), (*self._places, place)
 
 
 def fill(model: Model, trace: Trace, text: Prompt, request: DecodeStepRequest) -> DecodeStepView:

@@ -13,9 +13,10 @@ from models.decoding.spelling import Spelled, at_the_end, decoded, in_target
 from models.forward.current_run import CurrentRun
 from models.forward.run import run as run_whole
 from models.forward.trace import Trace
+from models.protocol.batch import Batch
 from models.protocol.decoding import DecodeStepRequest, DecodeStepView
 from models.protocol.errors import InputError
-from models.protocol.prompt import Prompt, plain_text
+from models.protocol.prompt import Prompt, plain_text, shown_of
 
 # a character of several byte tokens is written whole: UTF-8 has at most four
 _CHARACTER_TOKENS = 4
@@ -35,7 +36,7 @@ def write_into_input(request: DecodeStepRequest, run: CurrentRun) -> DecodeStepV
     started = time.perf_counter()
     model, trace, inputs = run.model, run.trace, run.inputs
     if model.info.family == "masked":
-        return fill(model, trace, inputs.prompt, request)
+        return fill(model, trace, _input(run), request)
     if model.info.family not in ("causal", "seq2seq"):
         raise InputError(f"{model.info.name} writes no text after its input.")
     if model.seq2seq and inputs.target is None:
@@ -72,8 +73,13 @@ def write_into_input(request: DecodeStepRequest, run: CurrentRun) -> DecodeStepV
 
 
 def _input(run: CurrentRun) -> Prompt:
-    """What the model goes on with."""
-    return run.inputs.target or "" if run.model.seq2seq else run.inputs.prompt
+    """What the model goes on with: what was typed, with what it has written after it."""
+    model, inputs, read = run.model, run.inputs, run.read
+    if model.seq2seq:
+        return inputs.target or "" if read is None else decoded(model, [t.id for t in run.trace.tokens[1:]])
+    if read is None or read.whole is None:
+        return inputs.prompt
+    return inputs.prompt.with_prompt(shown_of(read.whole)) if isinstance(inputs.prompt, Batch) else read.whole
 
 
 def _written(run: CurrentRun, given: list[int], first: int) -> tuple[tuple[int, ...], Spelled]:
@@ -90,5 +96,5 @@ def _written(run: CurrentRun, given: list[int], first: int) -> tuple[tuple[int, 
         ids.append(int(longer.logits_at([len(ids) - 1])[0].argmax()))
     written = tuple(ids[len(given) :])
     if model.seq2seq:
-        return written, in_target(model, inputs.target or "", given[1:], written)
-    return written, at_the_end(model, inputs.prompt, run.trace.tokens, written)
+        return written, in_target(model, plain_text(_input(run)), given[1:], written)
+    return written, at_the_end(model, _input(run), run.trace.tokens, written)

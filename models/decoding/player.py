@@ -2,56 +2,44 @@
 
 from __future__ import annotations
 
-import time
-from typing import Any
+from dataclasses import replace
 
-import torch
-
-from models.attention.row_cache import KeptRows, most_rows
-from models.decoding.cached_run import CachedRun, Run, start_run
-from models.decoding.choosing import choose, end_ids
-from models.decoding.decode import written_text
+from models.decoding.along import Along
 from models.decoding.filling import Filling
 from models.decoding.next_token import write_into_input
-from models.decoding.side_by_side import Drawing, Search
+from models.decoding.written_text import WrittenText
 from models.forward.context import Context
 from models.forward.model import Model
-from models.forward.run import run as run_whole
-from models.forward.trace import Trace
 from models.protocol.decoding import (
-    Beam,
-    CacheLayer,
     DecodeRowsRequest,
     DecodeRowsView,
     DecodeSamplesRequest,
     DecodeSamplesView,
     DecodeStepRequest,
     DecodeStepView,
-    Ending,
 )
 from models.protocol.errors import InputError, StaleRunError
-from models.protocol.prompt import shown_of, with_more
+from models.protocol.prompt import shown_of
 from models.protocol.run_inputs import RunInputs
-from models.protocol.work import Cancelled, ShouldStop
-
-Asked = DecodeStepRequest | DecodeSamplesRequest | DecodeRowsRequest
+from models.protocol.work import ShouldStop
 
 
 def answer_step(request: DecodeStepRequest, context: Context) -> DecodeStepView:
     if request.into_input:
         return write_into_input(request, context.run_of(request.inputs))
-    return _player(context).step(request, context.should_stop)
+    return player_of(context).step(request, context.should_stop)
 
 
 def answer_samples(request: DecodeSamplesRequest, context: Context) -> DecodeSamplesView:
-    return _player(context).samples(request, context.should_stop)
+    return player_of(context).samples(request, context.should_stop)
 
 
 def answer_rows(request: DecodeRowsRequest, context: Context) -> DecodeRowsView:
-    return _player(context).rows(request, context.should_stop)
+    return player_of(context).rows(request, context.should_stop)
 
 
-def _player(context: Context) -> Player:
+def player_of(context: Context) -> Player:
+    """The one that writes for the open model."""
     if context.workspace.model is None:
         raise StaleRunError
     return context.kept_of_model.once(Player, lambda: Player(context.model))
@@ -74,8 +62,8 @@ class Player:
         """
         self._check((*request.ids, request.forced or 0))
         if self.model.info.family == "masked":
-            return self._filling_of(request).step(request, should_stop)
-        return self._written_of(request).step(request, should_stop)
+            return self._filling_of(request.inputs).step(request, should_stop)
+        return self._written_of(request.inputs).step(request, should_stop)
 
     def samples(self, request: DecodeSamplesRequest, should_stop: ShouldStop) -> DecodeSamplesView:
         """Choose one more token of each sample.
@@ -85,10 +73,10 @@ class Player:
         """
         self._check(tuple(id_ for ids in request.ids for id_ in ids))
         if self.model.info.family == "masked":
-            filling = self._filling_of(request)
+            filling = self._filling_of(request.inputs)
             steps = [filling.step(request.alone(place), should_stop) for place in range(len(request.samples))]
             return DecodeSamplesView(request=request, steps=tuple(steps))
-        return self._written_of(request).samples(request, should_stop)
+        return self._written_of(request.inputs).samples(request, should_stop)
 
     def rows(self, request: DecodeRowsRequest, should_stop: ShouldStop) -> DecodeRowsView:
         """Where one head looked in the steps so far.
@@ -99,8 +87,20 @@ class Player:
         """
         self._check(request.ids)
         if self.model.info.family == "masked":
-            return self._filling_of(request).rows(request, should_stop)
-        return self._written_of(request).rows(request, should_stop)
+            return self._filling_of(request.inputs).rows(request, should_stop)
+        return self._written_of(request.inputs).rows(request, should_stop)
+
+    def read_along(self, inputs: RunInputs, should_stop: ShouldStop) -> Along:
+        """The prompt of `inputs` and its continuation as one run.
+
+        Raises:
+            InputError: as in `step`.
+        """
+        self._check(inputs.continuation)
+        alone = replace(inputs, continuation=())
+        if self.model.info.family == "masked":
+            return self._filling_of(alone).read_along(inputs.continuation, should_stop)
+        return self._written_of(alone).read_along(inputs.continuation, should_stop)
 
     def _check(self, ids: tuple[int, ...]) -> None:
         """Tokens may come from a session file."""
@@ -112,257 +112,13 @@ class Player:
                 f"{vocabulary - 1:,}. Delete this branch, or open the checkpoint that wrote it."
             )
 
-    def _written_of(self, request: Asked) -> WrittenText:
-        if self._writing is None or self._writing.inputs != request.inputs:
-            self._writing = WrittenText(self.model, request.inputs)
+    def _written_of(self, inputs: RunInputs) -> WrittenText:
+        if self._writing is None or self._writing.inputs != inputs:
+            self._writing = WrittenText(self.model, inputs)
         return self._writing
 
-    def _filling_of(self, request: Asked) -> Filling:
-        filling, text = self._filling, shown_of(request.inputs.prompt)
-        if filling is None or (filling.text, filling.interventions) != (text, request.inputs.interventions):
-            filling = self._filling = Filling(self.model, text, request.inputs.interventions)
+    def _filling_of(self, inputs: RunInputs) -> Filling:
+        filling, text = self._filling, shown_of(inputs.prompt)
+        if filling is None or (filling.text, filling.interventions) != (text, inputs.interventions):
+            filling = self._filling = Filling(self.model, text, inputs.interventions)
         return filling
-
-
-class WrittenText:
-    """One prompt and what is written after it, from left to right.
-
-    Raises:
-        InputError: the text is empty or too long, the model does not write, or cannot be changed in such a way.
-    """
-
-    def __init__(self, model: Model, inputs: RunInputs) -> None:
-        self.inputs = inputs
-        self.model, self.interventions = model, inputs.interventions
-        self.text = shown_of(inputs.prompt)
-        self._encoded = model.encode(self.text, inputs.target) if model.seq2seq else model.encode(self.text)
-        self._given = [token.id for token in self._encoded.tokens]
-        self._lead = written_text(model, self._given)
-        self._run = self._afresh()
-        self.prompt = self._run.prompt
-        self._ends = end_ids(model)
-        self._rows = KeptRows(self.prompt)
-        self._beams: Search | None = None
-        self._samples: Drawing | None = None
-
-    def step(self, request: DecodeStepRequest, should_stop: ShouldStop) -> DecodeStepView:
-        self._check_room(request.number)
-        if request.settings.strategy == "beam":
-            return self._beam(request, should_stop)
-        started = time.perf_counter()
-        self._go_to(request.ids, should_stop)
-        run = self._run
-        logits = run.logits()
-        self._keep_rows(run, request)
-        choice = choose(self.model, logits, run.ids, request.settings, request.number, request.top, request.forced)
-        ids = (*request.ids, choice.token)
-        return self._view(
-            request,
-            ids,
-            started,
-            self._ending(choice.token in self._ends, request),
-            run,
-            candidates=choice.candidates,
-            stages=choice.stages,
-            chosen=choice.chosen,
-            drawn=choice.drawn,
-            log_probability=choice.log_probability,
-        )
-
-    def samples(self, request: DecodeSamplesRequest, should_stop: ShouldStop) -> DecodeSamplesView:
-        self._check_room(request.number)
-        started = time.perf_counter()
-        if self._samples is None or not self._samples.leads_to(request):
-            self._samples = Drawing(self.model, self._afresh(), request)
-        if should_stop():
-            raise Cancelled
-        drawing = self._samples
-        choices = drawing.advance(request.number, request.top)
-        self._keep_rows(drawing.run, request)
-        steps = []
-        for place, sample in enumerate(request.samples):
-            alone, choice = request.alone(place), choices[sample]
-            steps.append(
-                self._view(
-                    alone,
-                    (*alone.ids, choice.token),
-                    started,
-                    self._ending(choice.token in self._ends, alone),
-                    drawing.run,
-                    candidates=choice.candidates,
-                    stages=choice.stages,
-                    chosen=choice.chosen,
-                    drawn=choice.drawn,
-                    log_probability=choice.log_probability,
-                )
-            )
-        return DecodeSamplesView(request=request, steps=tuple(steps))
-
-    def rows(self, request: DecodeRowsRequest, should_stop: ShouldStop) -> DecodeRowsView:
-        asked = request.ids[:-1]  # what had been read when the last one was chosen
-        words = [token.word for token in self._encoded.tokens]
-        words += [self.model.piece_label(id_).lstrip("␣") or "␣" for id_ in asked]
-        source = [token.word for token in self._encoded.source]
-        queries = source if request.site.stack == "encoder" and source else words
-        keys = source if request.site.stack in ("encoder", "cross") and source else words
-        first = len(queries) - most_rows(len(queries), len(keys))
-        kept = self._rows.last_rows(request.site, request.head, asked, len(keys))
-        if kept is not None:
-            weights, masked = kept
-        else:
-            trace, last = self._whole(asked, should_stop), slice(first, None)
-            weights = trace.weights(request.site, request.head, last)
-            masked = trace.masked(request.site, request.head, last)
-            if request.site.stack != "encoder" and isinstance(self._run, CachedRun) and not self._run.prevents_caching:
-                self._rows.look_at(request.site, request.head)
-                self._rows.keep_pass(weights, masked, first, asked)  # later steps go on from here
-        weights.flags.writeable = False
-        return DecodeRowsView(
-            request=request,
-            weights=weights,
-            masked=masked,
-            queries=tuple(queries[first:]),
-            keys=tuple(keys),
-            first=first,
-            chose=-1 if queries is source else len(queries) - first - 1,
-            prompt=max(0, self.prompt - first),
-            from_steps=kept is not None,
-        )
-
-    def _whole(self, asked: tuple[int, ...], should_stop: ShouldStop) -> Trace:
-        """One pass over prompt and `asked`."""
-        tokens = [*self._run.ids[0, : self.prompt].tolist(), *asked]
-        more: dict[str, Any] = {"interventions": self.interventions, "should_stop": should_stop}
-        try:
-            if self.model.seq2seq:
-                trace: Trace = run_whole(self.model, self.text, target=tokens[1:] or None, **more)
-                return trace
-            trace = run_whole(self.model, tokens, **more)
-            return trace
-        except ValueError as error:
-            raise InputError(str(error)) from None
-
-    # one after the other
-
-    def _go_to(self, ids: tuple[int, ...], should_stop: ShouldStop) -> None:
-        """Bring the run to prompt and `ids`, keeping of its cache what serves."""
-        run = self._run
-        written = tuple(run.ids[0, self.prompt :].tolist()) if len(run.ids) == 1 else None
-        if isinstance(run, CachedRun):
-            # at least one token runs: the logits after it were not kept
-            wanted = (*run.ids[0, : self.prompt].tolist(), *ids)
-            same = 0 if written is None else min(self.prompt + _common(written, ids), len(wanted) - 1)
-            if written is None or not run.crop(same):
-                run, same = self._afresh(), self.prompt
-                self._run = run
-            for id_ in wanted[same:]:
-                run.append(torch.tensor([id_], device=run.ids.device))
-            return
-        if written is not None and ids[:-1] == written and ids:
-            run.append(torch.tensor(ids[-1:], device=run.ids.device))
-            return
-        run = self._run = self._afresh()  # a recurrent state cannot be taken back
-        for id_ in ids:
-            if should_stop():
-                raise Cancelled
-            run.logits()
-            run.append(torch.tensor([id_], device=run.ids.device))
-
-    def _afresh(self) -> Run:
-        return start_run(self.model, self._encoded, self.interventions)
-
-    def _check_room(self, number: int) -> None:
-        limit = self.model.info.context
-        if limit is not None and self.prompt + number > limit:
-            raise InputError(
-                f"The context is full: {self.model.info.name} takes {limit:,} tokens, and prompt and written text have "
-                "them all. Go back, or shorten the text."
-            )
-
-    def _keep_rows(self, run: Run, request: DecodeStepRequest | DecodeSamplesRequest) -> None:
-        """The rows of the tokens that this step ran, of the head that is looked at."""
-        if not isinstance(run, CachedRun) or run.recorder is None or request.site is None or run.prevents_caching:
-            return
-        inputs = {site.ref: x for site, x in zip(run.recorder.sites, run.recorder.inputs, strict=True)}
-        x = inputs.get(request.site)
-        if x is not None and request.head < x.heads:
-            self._rows.look_at(request.site, request.head)
-            self._rows.keep_step(x, [tuple(ids) for ids in run.read[:, self.prompt :].tolist()])
-
-    # side by side
-
-    def _beam(self, request: DecodeStepRequest, should_stop: ShouldStop) -> DecodeStepView:
-        started = time.perf_counter()
-        if self._beams is None or not self._beams.leads_to(request):
-            self._beams = Search(self.model, self._afresh(), request, self._continuation)
-        looked_at: tuple[Beam, ...] = ()
-        while self._beams.done < request.number:
-            if should_stop():
-                raise Cancelled
-            looked_at = self._beams.advance()
-            self._keep_rows(self._beams.run, request)
-        best = self._beams.search.best()
-        return self._view(
-            request,
-            best.ids,
-            started,
-            ("model" if best.ids[-1] in self._ends else self._ending(False, request))
-            if self._beams.search.is_over
-            else "",
-            self._beams.run,
-            log_probability=best.log_probability,
-            beams=looked_at,
-        )
-
-    # both
-
-    def _ending(self, ended: bool, request: DecodeStepRequest) -> Ending:
-        limit = self.model.info.context
-        if ended:
-            return "model"
-        if limit is not None and self.prompt + request.number >= limit:
-            return "context"
-        return "steps" if request.number >= request.steps else ""
-
-    def _view(
-        self,
-        request: DecodeStepRequest,
-        ids: tuple[int, ...],
-        started: float,
-        ending: Ending,
-        run: Run,
-        **details: object,
-    ) -> DecodeStepView:
-        text = self._continuation(ids)
-        layers: tuple[CacheLayer, ...] = run.cache_layers() if isinstance(run, CachedRun) else ()
-        values: dict[str, object] = {
-            "candidates": (),
-            "stages": (),
-            "chosen": None,
-            "drawn": None,
-            "beams": (),
-            **details,
-        }
-        return DecodeStepView(
-            request=request,
-            text=text,
-            whole=self._lead + text if self.model.seq2seq else with_more(self.text, text),
-            ids=ids,
-            ending=ending,
-            cache=layers,
-            cache_bytes=run.cache_bytes,
-            prevents_caching=run.prevents_caching if isinstance(run, CachedRun) else None,
-            seconds=time.perf_counter() - started,
-            **values,  # type: ignore[arg-type]
-        )
-
-    def _continuation(self, ids: tuple[int, ...]) -> str:
-        """What `ids` say after the prompt, special tokens left out."""
-        return written_text(self.model, [*self._given, *ids])[len(self._lead) :]
-
-
-def _common(first: tuple[int, ...], second: tuple[int, ...]) -> int:
-    """How many of the first elements agree."""
-    return next(
-        (i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
-    )

@@ -44,7 +44,7 @@ def run_written(
         trace = run(model, text, target=ids, interventions=interventions, should_stop=should_stop)
     else:
         before = [token.id for token in model.tokenize(text)]
-        first, given = len(before), _as_read(model, with_more(text, last.text), [*before, *ids])
+        first, given = len(before), as_read(model, with_more(text, last.text), [*before, *ids])
         trace = run(model, given, interventions=interventions, should_stop=should_stop)
     return trace, {
         "prompt": plain_text(text),
@@ -56,7 +56,7 @@ def run_written(
     }
 
 
-def _as_read(model: Model, whole: Prompt, ids: list[int]) -> Prompt | list[int]:
+def as_read(model: Model, whole: Prompt, ids: list[int]) -> Prompt | list[int]:
     """`whole` where the tokenizer makes `ids` of it, so that each token knows its characters; else `ids`."""
     try:
         return whole if [token.id for token in model.tokenize(whole)] == ids else ids

@@ -6,6 +6,7 @@ import time
 
 from models.decoding.choosing import end_ids
 from models.decoding.decode import decode, written_text
+from models.decoding.player import player_of
 from models.forward.batches import Targets, of_text, targets_of
 from models.forward.classes import best_of_tokens
 from models.forward.context import Context
@@ -38,6 +39,9 @@ def answer(request: ForwardRequest, context: Context) -> Ran:
     inputs, before = request.inputs, workspace.run
     if before is not None and before.ran_too(model, inputs):
         current = CurrentRun(model, before.traces, inputs, before.written, request.ticket, before)
+    elif inputs.continuation:
+        along = player_of(context).read_along(inputs, context.should_stop)
+        current = CurrentRun(model, (along.trace,), inputs, along.target, request.ticket, before, along.read)
     else:
         context.report("Running the model", None)
         target = _targets(model, inputs, context)
@@ -75,6 +79,8 @@ def _ran(request: ForwardRequest, run: CurrentRun, seconds: float) -> Ran:
         unknown_characters=sum(token.end - token.start for token in strange),
         looks=None if isinstance(request, RerunRequest) else looks(trace, masks, goes_on),
         written=written if isinstance(written, str) else written_text(model, written) if written else "",
+        continued=run.read.continued if run.read is not None else (),
+        whole=run.read.whole if run.read is not None else None,
     )
 
 

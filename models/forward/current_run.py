@@ -26,6 +26,22 @@ class Untouched:
     traces: tuple[Trace, ...]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ReadAlong:
+    """A prompt with what the model wrote after it, as it was read.
+
+    Attributes:
+        text: what is read: the prompt of an encoder-decoder model; else the prompt with the continuation in it, or the
+            ids of both where no text is read as them.
+        whole: the prompt as it would be written with the continuation in it.
+        continued: positions of the continuation's tokens.
+    """
+
+    text: Prompt | list[int]
+    whole: Prompt | None
+    continued: tuple[int, ...]
+
+
 class CurrentRun:
     """A trace, what was run to get it, and what is kept of it. Of a batch the traces of all its texts are kept.
 
@@ -33,6 +49,7 @@ class CurrentRun:
         ticket: of the forward request: what later requests call this run.
         traces: of each text that ran; one where it was no batch.
         written: what an encoder-decoder model's decoder was given; of a batch for each text.
+        read: of inputs with a continuation, None of others.
         kept: what was worked out of this run, of the text that is shown.
         kept_of_text: what was worked out of the same text as the model is. Later runs of that text share it.
     """
@@ -45,9 +62,11 @@ class CurrentRun:
         written: Targets,
         ticket: int,
         before: CurrentRun | None = None,
+        read: ReadAlong | None = None,
     ) -> None:
-        """`before` is the run that this one follows."""
+        """`before` is the run that this one follows; `read` is what was read where `inputs` have a continuation."""
         self.model = model
+        self.read = read
         self.traces = traces
         self.inputs = inputs
         self.written = written
@@ -61,12 +80,14 @@ class CurrentRun:
                 self.kept_of_text = before.kept_of_text
 
     @property
-    def text(self) -> Prompt:
-        """What the model was given: a text, a conversation, or a picture's name."""
+    def text(self) -> Prompt | list[int]:
+        """What the model was given: a text, a conversation, or a picture's name; ids that no text is read as."""
+        if self.read is not None:
+            return self.read.text
         return self.inputs.picture if self.model.info.family == "vision" else self.inputs.prompt
 
     @property
-    def texts(self) -> Prompt:
+    def texts(self) -> Prompt | list[int]:
         """The same, whichever text of a batch is shown."""
         return self.text.showing(0) if isinstance(self.text, Batch) else self.text
 

@@ -116,7 +116,7 @@ def run_batch(
 
 def run_each(
     model: Model,
-    text: Prompt,
+    text: Prompt | list[int],
     target: Targets,
     interventions: Sequence[Intervention] = (),
     should_stop: Callable[[], bool] = never,

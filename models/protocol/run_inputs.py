@@ -17,6 +17,7 @@ class RunInputs:
     target: str | None = None  # what the decoder of an encoder-decoder model is made to say; None: what it likes
     picture: str = ""  # what a vision model is given instead: a path, or "sample:NAME"; models of text ignore it
     interventions: tuple[Intervention, ...] = ()
+    continuation: tuple[int, ...] = ()  # tokens that the model wrote after it (or into its masks), read along with it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from models.protocol.looks import Looks
+from models.protocol.prompt import Prompt
 from models.protocol.request import Lane, Result
 from models.protocol.run_inputs import InputsRequest, RunInputs
 from models.protocol.values import SeenPicture, Site, SiteRef, Token
@@ -43,6 +44,8 @@ class Ran(Result):
     tags: tuple[str, ...] = ()  # of a model that labels tokens: the class of each
     looks: Looks | None = None  # where to look first; None where only interventions are others, or there is no head
     written: str = ""  # what its decoder said: the target, or what it wrote itself
+    continued: tuple[int, ...] = ()  # positions of the tokens of the inputs' continuation
+    whole: Prompt | None = None  # the prompt with that in it; None where there is no continuation, or it is a target
     seconds: float
     trace_bytes: int
     _by_ref: dict[SiteRef, Site] = field(init=False, repr=False)  # asked for many times at each click

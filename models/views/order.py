@@ -26,6 +26,7 @@ from models.views.positions import describe_positions
 from models.views.residual import stream_after
 
 _OF_ONE_WORD = "A single word has no other order. Type a second one."
+_NO_WORDS = "These tokens would be read as others if they were written as a text, so no word of it can be moved."
 _STAYS: dict[type, str] = {
     Pair: "Each word of a pair belongs to its text, so none changes places. Remove the second text to try it with one.",
     Batch: "The order of words is changed in one text alone: take the others of the batch out.",
@@ -36,6 +37,8 @@ _ROWS = 256  # positions whose logits are held at once
 def answer(request: ShuffleRequest, context: Context) -> ShuffleView:
     run = context.run(request.run)
     context.report("Running the text in another order", None)
+    if isinstance(run.text, list):
+        raise InputError(_NO_WORDS)
     text = run.text if isinstance(run.text, Pair | Batch) else run.model.text_read(run.text)
     return shuffle_view(request, run.model, run.trace, text, context.should_stop)
 

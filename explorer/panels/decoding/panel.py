@@ -24,7 +24,9 @@ from explorer.session.intents import (
     NameBranch,
     SetDecoding,
     SetStrategy,
+    SetView,
     Show,
+    ShowBeam,
     UseWritten,
 )
 from explorer.session.session import Session
@@ -74,6 +76,7 @@ class DecodingPanel(Panel):
         view.transport.back.connect(player.back)
         view.transport.restart.connect(lambda: player.jump(0))
         view.transport.paced.connect(self._on_pace)
+        view.transport.follow.clicked.connect(lambda on: self.dispatch(SetView("follow", on)))
         view.timeline.step_selected.connect(player.jump)
         view.texts.text_picked.connect(player.pick)
         view.candidates.beam_picked.connect(player.pick)
@@ -145,7 +148,9 @@ class DecodingPanel(Panel):
         self.player.set_knobs(knobs.settings, knobs.steps, knobs.samples, knobs.problem)
 
     def _render(self, state: State) -> None:
+        self._follow_beam(state)
         player, view, unit = self.player, self.view, state.document.view.unit
+        view.transport.follow.setChecked(state.document.view.follow)
         search, step, at = player.work.search, player.shown_view(), player.at
         silent = bool(player.silence())
         view.candidates.set_silent(silent)
@@ -172,6 +177,12 @@ class DecodingPanel(Panel):
         if view.page == CACHE:
             view.cache.show_step(step, silent)
         view.settle_on(step)
+
+    def _follow_beam(self, state: State) -> None:
+        """Say which beam is in view: a search is in no tree, where the session would find it."""
+        ids = self.player.shown_ids() if self.player.is_beam else ()
+        if ids != state.beam:
+            self.dispatch(ShowBeam(ids))
 
     def _show_rows(self, state: State, step: DecodeStepView | None) -> None:
         rows, page = state.results.of(DecodeRowsView), self.view.attention
@@ -232,7 +243,8 @@ class DecodingPanel(Panel):
         loaded, ran = state.results.loaded, state.ran
         if loaded is None or ran is None or view is None or not state.up_to_date or loaded.info.family == "masked":
             return ()
-        given = tuple(token.id for token in ran.tokens if not token.padding)
+        written = frozenset(ran.continued)
+        given = tuple(t.id for i, t in enumerate(ran.tokens) if not t.padding and i not in written)
         if loaded.info.family == "seq2seq" and ran.inputs.target is None:
             given = given[:1]  # the rest it wrote itself
         is_ended = beam.finished if self.player.is_beam and beam is not None else view.ending == "model"
@@ -292,6 +304,7 @@ def situation(state: State) -> Situation:
         site=state.site.ref if state.site is not None else None,
         head=state.selection.head,
         up_to_date=state.up_to_date,
+        caught_up=state.caught_up or state.inputs == state.refused,
         answer=state.results.decoded,
         pending=pending.request if pending is not None else None,
         passage=state.passage,

@@ -30,6 +30,7 @@ class DecodePlayer(InView):
         self.pause_ms = 0
         self.pending: DecodeStepRequest | DecodeSamplesRequest | None = None
         self.playing = False
+        self._awaits_window = False
         self.said = ""  # what went wrong with the last step, or became of a branch
         self._works: OrderedDict[Origin, Answers] = OrderedDict()
         self._drawing = -1  # the place among the sets of the one whose step is under way
@@ -76,6 +77,9 @@ class DecodePlayer(InView):
                 self._fail(now)
         if before is not None and before.passage and not now.passage:
             self._pause()  # an undo, say, has broken it off
+        if self._awaits_window and now.caught_up:
+            self._awaits_window = False
+            self._timer.start(0)  # behind what the panels have asked for by then
 
     def _go_on(self, view: DecodeStepView | DecodeSamplesView) -> None:
         """The step that was waited for is done."""
@@ -187,6 +191,9 @@ class DecodePlayer(InView):
     def _play_on(self, goes_on: bool = True) -> None:
         if not self.playing:
             return
+        if not self.now().caught_up:
+            self._awaits_window = True  # each token is seen before the next one is written
+            return
         if self.why_not() or self.problem:
             self._pause()
             self.changed.emit()
@@ -205,7 +212,7 @@ class DecodePlayer(InView):
         self.changed.emit()
 
     def _pause(self) -> None:
-        self.playing = False
+        self.playing = self._awaits_window = False
         self._timer.stop()
 
     def back(self) -> None:

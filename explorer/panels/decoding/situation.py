@@ -23,6 +23,7 @@ class Situation:
     site: SiteRef | None  # of the selected head, whose rows are kept on the way
     head: int
     up_to_date: bool  # whether what is on screen was computed from this text
+    caught_up: bool  # whether it shows all that was written, or cannot
     answer: DecodeStepView | DecodeSamplesView | None  # the engine's last
     pending: DecodeStepRequest | DecodeSamplesRequest | None  # the step under way
     passage: int  # what is being written in one go; 0 when it was broken off

@@ -14,6 +14,7 @@ from explorer.panels.input.words import (
 from explorer.session.state import State
 from models.protocol.batch import Batch
 from models.protocol.interventions import Mask
+from models.protocol.prompt import plain_text, shown_of
 from models.protocol.values import CheckpointInfo
 
 _ONE_CHOICE = (
@@ -52,6 +53,17 @@ def remark(state: State) -> str:
         return _ONE_CHOICE if info.pairs else _ONE_TEXT
     said = separator_remark(tokens, info) or padding_remark(tokens) or unknown_remark(ran, info)
     return said or language_remark(document.prompt, info)
+
+
+def continued_words(state: State) -> str:
+    """What the model has written after the text, or the text with its masks filled; "" where nothing is shown of it."""
+    ran = state.ran
+    if ran is None or ran.whole is None or not ran.continued or not state.up_to_date:
+        return ""
+    before, whole = plain_text(shown_of(ran.inputs.prompt)), plain_text(shown_of(ran.whole))
+    if whole.startswith(before):
+        return f"and the model went on: {' '.join(whole[len(before) :].split())}"
+    return f"as the model filled it: {' '.join(whole.split())}"
 
 
 def remedy(state: State) -> str:

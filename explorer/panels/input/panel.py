@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
 from explorer.panels.base import EDITED, MASKS, Panel, Place
@@ -10,7 +10,7 @@ from explorer.panels.first_token import resting_place
 from explorer.panels.input.batch import BatchParts
 from explorer.panels.input.body import InputBody
 from explorer.panels.input.chat import ChatParts
-from explorer.panels.input.facts import info_of, mask_token, remark, remedy, sees_pictures
+from explorer.panels.input.facts import continued_words, info_of, mask_token, remark, remedy, sees_pictures
 from explorer.panels.input.labels import button, dim, mark, title
 from explorer.panels.input.pair import PairParts
 from explorer.panels.input.picture import PictureRow
@@ -57,12 +57,13 @@ from explorer.session.session import Session
 from explorer.session.state import Notice, State
 from explorer.session.texts import texts_of
 from explorer.widgets.card import Card
+from explorer.widgets.elided_label import ElidedLabel
 from explorer.widgets.page import wrapped
 from explorer.widgets.token_text import in_lines
 from models.protocol.chat import Pair
 from models.protocol.decoding import into_input
 from models.protocol.interventions import Mask
-from models.protocol.prompt import shown_of
+from models.protocol.prompt import plain_text, shown_of
 from models.protocol.request import Request
 from models.protocol.running import ForwardRequest, Ran
 from models.protocol.values import SiteRef
@@ -129,6 +130,9 @@ class InputPanel(Panel):
         self.picture.open_asked.connect(self.picture_asked)
         self.picture.position_selected.connect(lambda position: self.dispatch(SelectQuery(position)))
         self.picture.position_hovered.connect(self._on_position_hovered)
+        self.more = ElidedLabel()
+        self.more.elide_mode = Qt.TextElideMode.ElideLeft  # what was written last stays
+        self.more.setToolTip("What Decode has written; Window follows, in that panel, takes it in or leaves it out.")
         self.caption, self.mark = dim(), mark(EDITED)
         self.mark.clicked.connect(lambda: self.front_wanted.emit(MASKS))
         self.remark = wrapped()  # on the language of the text
@@ -138,6 +142,7 @@ class InputPanel(Panel):
         body = InputBody(
             heading=self.text_title,
             text=self.text,
+            more=self.more,
             chat=self.chat,
             batch=self.batch,
             pair=self.pair,
@@ -201,7 +206,7 @@ class InputPanel(Panel):
     def run_model(self) -> None:
         """Run the model on the text, whether it ran before or not."""
         if self.session.state.results.loaded is not None:
-            self.session.request(ForwardRequest(inputs=self.session.state.document.inputs))
+            self.session.request(ForwardRequest(inputs=self.session.state.inputs))
 
     def step(self) -> None:
         """Let the model write one token, or fill the mask that it is most certain of."""
@@ -236,6 +241,9 @@ class InputPanel(Panel):
         tokens, document = state.ran.tokens, state.document
         segment = tokens[state.selection.query].segment if state.selection.query < len(tokens) else 0
         text = (document.second or "") if segment == 1 else document.text
+        if state.ran.whole is not None:  # what was written into it is of the text that is read
+            whole = shown_of(state.ran.whole)
+            text = whole.text(segment) if isinstance(whole, Pair) else plain_text(whole)
         return segment, text, *word_span(tokens, state.selection.query)
 
     def second_text(self) -> None:
@@ -291,7 +299,10 @@ class InputPanel(Panel):
                 tags = state.ran.tags if state.ran is not None and area is self.strip_area else ()
                 words = Words.of(tokens) if by_words(state) else Words.alone(len(tokens))
                 self._chips[area.strip] = words
-                area.set_tokens(chips_of(tokens, words, tags))
+                written = state.ran.continued if state.ran is not None and tokens is state.ran.tokens else ()
+                area.set_tokens(chips_of(tokens, words, tags, frozenset(written)))
+        self.more.setText(continued_words(state))
+        self.more.setVisible(bool(self.more.text()))
         self._render_target(state)
         self._render_picture(state)
         selection = state.selection

@@ -67,14 +67,25 @@ def word_chip(
     return replace(first, label=word_label(pieces), tooltip=tooltip)
 
 
-def chips_of(tokens: tuple[Token, ...], words: Words, tags: tuple[str, ...]) -> list[Chip]:
-    """The words of a strip as chips; `tags` are of tokens, empty where the model labels none."""
+def chips_of(
+    tokens: tuple[Token, ...], words: Words, tags: tuple[str, ...], written: frozenset[int] = frozenset()
+) -> list[Chip]:
+    """The words of a strip as chips; `tags` are of tokens, empty where the model labels none.
+
+    Those of the positions `written` have a line along their foot: the model wrote them.
+    """
     in_chat, in_pair = any(token.role for token in tokens), any(token.segment for token in tokens)
-    return [
+    chips = [
         word_chip(
             tokens[pieces.start : pieces.stop], pieces.start, in_chat, tags[pieces.start] if tags else "", in_pair
         )
         for pieces in map(words.tokens, range(len(words)))
+    ]
+    if not written:
+        return chips
+    return [
+        replace(chip, role="ok", tooltip=f"{chip.tooltip}; the model wrote it") if words.starts[i] in written else chip
+        for i, chip in enumerate(chips)
     ]
 
 

@@ -233,7 +233,8 @@ def test_a_step_of_decoding_is_asked_for_and_is_a_step(session):
     requests: list[object] = []
     session.requested.connect(requests.append)
     write(session, 7)
-    assert requests == [answers.step_request()]
+    with_it = replace(session.state.document.inputs, continuation=(7,))
+    assert requests == [answers.step_request(), ForwardRequest(inputs=with_it)]  # the window follows
     write(session, 8)
     assert words(session) == [7, 8]
     session.undo()
