@@ -166,10 +166,14 @@ def palette(theme: Theme) -> QPalette:
     return result
 
 
+_STYLED = "attention_explorer_styled"
+
+
 def apply(app: QApplication, theme: Theme) -> None:
     """Give the whole application a theme. Painted widgets take theirs through their own `set_theme`."""
-    if app.style().name() != "fusion":
+    if not app.property(_STYLED):  # under a style sheet the style has no name of its own, and setting it takes a while
         app.setStyle("Fusion")  # native styles ignore half of a style sheet, each a different half
+        app.setProperty(_STYLED, True)
     font = app.font()
     if 0 < font.pointSizeF() < SMALLEST_FONT:
         font.setPointSizeF(SMALLEST_FONT)

@@ -210,14 +210,20 @@ class Panel(QWidget):
         return None
 
     def first_focus(self) -> QWidget | None:
-        """What takes the keyboard when one goes to the panel; None where nothing in it does."""
+        """What takes the keyboard when one goes to the panel; None where nothing in it does.
+
+        The line that says where this is comes last: one comes for what the panel shows.
+        """
+        path: QWidget | None = None
         stop = self.nextInFocusChain()
         while stop is not None and stop is not self:
             takes = bool(stop.focusPolicy() & Qt.FocusPolicy.TabFocus) and stop.isEnabled()
             if takes and stop is not self.info and self.isAncestorOf(stop) and stop.isVisibleTo(self):
-                return stop
+                if not isinstance(stop, PathBar):
+                    return stop
+                path = path or stop
             stop = stop.nextInFocusChain()
-        return None
+        return path
 
     def keep(self, name: str, choice: QWidget | Choice) -> None:
         """Let what is chosen in a widget come back with a session file, under a name that stays the same.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from explorer.theme import Theme
 from explorer.widgets.elided_label import ElidedLabel
 from explorer.widgets.page import wrapped
+from explorer.widgets.small_screens import is_low
 from explorer.widgets.token_text import isolated
 
 _LEAST_TITLE = 60  # pixels
@@ -51,6 +53,7 @@ class Card(QFrame):
         head.addLayout(self._controls)
         self._line = head
         self._content: QWidget | None = None
+        self._path: QWidget | None = None
         self._refusal = wrapped(role="dim")
         self._refusal.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._refusal.hide()
@@ -60,6 +63,19 @@ class Card(QFrame):
         self._column.addWidget(self._head)
         self._column.addWidget(self._refusal, 1)
         self.set_title(title)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_window()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._fit_window()
+
+    def _fit_window(self) -> None:
+        if self._path is not None:
+            self._path.setVisible(not is_low(self))
 
     def set_theme(self, theme: Theme) -> None:
         """Hand the theme to every child that paints itself."""
@@ -84,7 +100,8 @@ class Card(QFrame):
         self._subtitle.setToolTip(isolated(subtitle))
 
     def set_path(self, path: QWidget) -> None:
-        """Put a line above the title that says where this is."""
+        """Put a line above the title that says where this is; a low window has no room for it."""
+        self._path = path
         margins = self._column.contentsMargins()
         self._column.setContentsMargins(margins.left(), 4, margins.right(), margins.bottom())
         self._column.insertWidget(0, path)

@@ -7,6 +7,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QScrollArea, QStyle, QWidget
 
 _BOUNDLESS = QSize(16_384, 16_384)
+_FEW_LINES = 24
 
 
 def room_for(window: QWidget) -> QSize:
@@ -15,6 +16,11 @@ def room_for(window: QWidget) -> QSize:
         return _BOUNDLESS
     title = window.style().pixelMetric(QStyle.PixelMetric.PM_TitleBarHeight)
     return window.screen().availableSize() - QSize(0, title)
+
+
+def is_low(widget: QWidget) -> bool:
+    """Whether the window of `widget` has few lines of text: what can say its part in one line does, and scrolls."""
+    return widget.window().height() < _FEW_LINES * widget.fontMetrics().lineSpacing()
 
 
 def fitted(content: QWidget, least: QSize, window: QWidget) -> QWidget:

@@ -26,6 +26,11 @@ _COLUMNS: dict[Arrangement, tuple[tuple[str, ...], ...]] = {
 _AS_SHARED = 0.03
 """How far from its share a column's width may be and still count as nobody's choice."""
 
+_EXACTLY = 0.005
+
+_TRIES = 6
+"""How often columns are given their shares after the text has got another size."""
+
 _LAID_OUT = 200
 """ms: by then widgets have their new sizes."""
 
@@ -36,7 +41,7 @@ def shares(text_scale: float, arrangement: Arrangement = "flow", width: int = 12
     if arrangement == "flow":
         spare = 0.08 * min(max(width - 1280, 0), 640) / 640
         return 0.62 - 0.12 * more + spare, 0.38 + 0.12 * more - spare
-    return 0.26 - 0.06 * more, 0.37 - 0.08 * more, 0.37 + 0.14 * more
+    return 0.26 - 0.10 * more, 0.37, 0.37 + 0.10 * more
 
 
 class Grip(QWidget):
@@ -132,7 +137,7 @@ class DockHost(QMainWindow):
         self._text_scale = 1.0
         self._given: tuple[float, ...] = ()
         """What the columns came to when the width was shared out last: some need more than their share."""
-        self._is_rescaled = False
+        self._tries = 0  # how often the width is shared out again until the widgets have their new sizes
         self._settling = QTimer(self)
         self._settling.setSingleShot(True)
         self._settling.setInterval(_LAID_OUT)
@@ -222,7 +227,7 @@ class DockHost(QMainWindow):
         is_shared_out = self._is_near(self._shares(arrangement)) or self._is_near(self._given)
         self._text_scale = scale
         if is_shared_out:
-            self._is_rescaled = True
+            self._tries = _TRIES
             self._share_width(arrangement)
 
     def _arrangement(self) -> Arrangement:
@@ -249,9 +254,9 @@ class DockHost(QMainWindow):
         widths = [dock.width() for dock in self._fronts(self._arrangement())]
         return tuple(width / max(sum(widths), 1) for width in widths)
 
-    def _is_near(self, given: tuple[float, ...]) -> bool:
+    def _is_near(self, given: tuple[float, ...], within: float = _AS_SHARED) -> bool:
         now = self._shares_now()
-        return len(now) == len(given) and all(abs(a - b) < _AS_SHARED for a, b in zip(now, given, strict=True))
+        return len(now) == len(given) and all(abs(a - b) < within for a, b in zip(now, given, strict=True))
 
     def _share_width(self, arrangement: Arrangement) -> None:
         whole, fronts = max(self.width(), 1), self._fronts(arrangement)
@@ -260,10 +265,11 @@ class DockHost(QMainWindow):
         self._settling.start()
 
     def _settle_columns(self) -> None:
-        """Note what came of the shares; once more, if widgets needed more or less at another size of text."""
-        if self._is_rescaled:
-            self._is_rescaled = False
-            self._share_width(self._arrangement())
+        """Note what came of the shares; again, where widgets still had the sizes of other text."""
+        arrangement = self._arrangement()
+        if self._tries and not self._is_near(self._shares(arrangement), _EXACTLY):
+            self._tries -= 1
+            self._share_width(arrangement)
         else:
             self._given = self._shares_now()
 

@@ -23,6 +23,8 @@ from models.protocol.quality import QualityView
 _NAME, _LONG_NAME = 15, 20  # characters of a checkpoint's name that a narrow and a wide bar have room for
 _MOST_SEEN = 24  # checkpoints in its list; more are scrolled
 _MARGIN = 24  # beside the names in the list
+_GAP = 4  # pixels after the facts
+_LEAST_WORK = 60  # pixels for what is being done
 PATIENCE = 300  # ms: what is done sooner is not announced
 _ROOMY = 1100  # pixels: a narrower bar has no room for a bar of progress beside a button
 _MENU = "The model that is open: shipped ones first, then folders opened lately"
@@ -83,6 +85,8 @@ class TopBar(QWidget):
         self._patience.timeout.connect(self._show_work)
         self._hide_work()
         session.changed.connect(lambda _old, new: self.show_state(new))
+        for chip in (self.trust.mode, self.trust.ids, self.trust.rows, self.trust.equal):
+            chip.said.connect(self._share_room)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -94,12 +98,22 @@ class TopBar(QWidget):
         return super().eventFilter(watched, event)
 
     def _share_room(self) -> None:
-        """Give the name of the checkpoint more room where the facts keep enough."""
-        long = self.menu.minimumContentsLength() == _LONG_NAME
+        """Facts first, then the whole name of the checkpoint, then words beside the signs of what can be trusted."""
+        row = self.layout()
+        assert row is not None
+        margins, long = row.contentsMargins(), self.menu.minimumContentsLength() == _LONG_NAME
         more = (_LONG_NAME - _NAME) * self.menu.fontMetrics().horizontalAdvance("X")
-        left = self.facts.width() - (0 if long else more)
-        fits = self.facts.fontMetrics().horizontalAdvance(self.facts.text()) <= left
-        self.menu.setMinimumContentsLength(_LONG_NAME if self.width() >= _ROOMY and fits else _NAME)
+        parts = [w for w in (self.menu, self.open_button, self.examples.button, self.devices) if not w.isHidden()]
+        work = [w for w in (self.progress, self.cancel) if not w.isHidden()]
+        taken = sum(part.sizeHint().width() for part in (*parts, *work)) - (more if long else 0)
+        taken += row.spacing() * (len(parts) + len(work) + 1) + margins.left() + margins.right()
+        if not self.doing.isHidden():
+            taken += row.spacing() + _LEAST_WORK
+        facts = self.facts.fontMetrics().horizontalAdvance(self.facts.text()) + _GAP
+        room = self.width() - taken
+        long = len(self.menu.currentText()) > _NAME and room - facts - self.trust.least_width >= more
+        self.menu.setMinimumContentsLength(_LONG_NAME if long else _NAME)
+        self.trust.fit(room - facts - (more if long else 0))
 
     def set_recent(self, recent: list[str]) -> None:
         """Folders opened lately, the last one first."""

@@ -61,6 +61,7 @@ class DecodingPanel(Panel):
         self.view = PlayerView()
         self.card = Card(self.title)
         self.card.set_subtitle("one token a step")
+        self.card.add_control(self.view.follow)
         self.card.add_control(self.view.again)
         self.card.add_control(self.view.use)
         self.card.set_content(self.view)
@@ -76,7 +77,7 @@ class DecodingPanel(Panel):
         view.transport.back.connect(player.back)
         view.transport.restart.connect(lambda: player.jump(0))
         view.transport.paced.connect(self._on_pace)
-        view.transport.follow.clicked.connect(lambda on: self.dispatch(SetView("follow", on)))
+        view.follow.clicked.connect(lambda on: self.dispatch(SetView("follow", on)))
         view.timeline.step_selected.connect(player.jump)
         view.texts.text_picked.connect(player.pick)
         view.candidates.beam_picked.connect(player.pick)
@@ -150,7 +151,7 @@ class DecodingPanel(Panel):
     def _render(self, state: State) -> None:
         self._follow_beam(state)
         player, view, unit = self.player, self.view, state.document.view.unit
-        view.transport.follow.setChecked(state.document.view.follow)
+        view.follow.setChecked(state.document.view.follow)
         search, step, at = player.work.search, player.shown_view(), player.at
         silent = bool(player.silence())
         view.candidates.set_silent(silent)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
-from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from explorer.panels.decoding.attention_page import AttentionPage
 from explorer.panels.decoding.branches_page import BranchesPage
@@ -30,7 +30,7 @@ _STATUS_LINES, _TIMELINE_LINES = 3, 2
 
 
 class PlayerView(QWidget):
-    """All that stands in the panel's card; `use` and `again` are for its title line."""
+    """All that stands in the panel's card; `follow`, `again` and `use` are for its title line."""
 
     page_chosen = Signal()
 
@@ -44,6 +44,11 @@ class PlayerView(QWidget):
         self.texts = TextList()
         self.use = QPushButton("Use this text")
         self.use.setToolTip("Put what was written into the input, so that every panel shows it")
+        self.follow = QCheckBox("Follow")
+        self.follow.setToolTip(
+            "The whole window follows: text, tokens, arcs, map, ribbons and Flow show every token as it is written. "
+            "Off: they stay with the text that was typed"
+        )
         self.again = QPushButton("Another sample")
         self.again.setToolTip("Write once more from the prompt with the next seed; what is here stays as branches")
         self.candidates, self.branches = CandidatesPage(), BranchesPage()

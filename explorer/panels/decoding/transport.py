@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QPushButton, QSlider, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSlider, QWidget
 
 from explorer.panels.decoding.layout import count
 from explorer.widgets.flow_layout import FlowLayout
@@ -33,11 +33,6 @@ class Transport(QWidget):
         self.speed.setAccessibleName("Speed")
         self.speed.setToolTip("How fast it plays")
         self.speed.setFixedWidth(90)
-        self.follow = QCheckBox("Window follows")
-        self.follow.setToolTip(
-            "Text, tokens, arcs, map, ribbons and Flow show every token as it is written. Off: they stay with the text "
-            "that was typed"
-        )
         label = QLabel("Speed")
         label.setProperty("role", "dim")
         group = QWidget()
@@ -47,7 +42,7 @@ class Transport(QWidget):
         line.addWidget(label)
         line.addWidget(self.speed)
         row = FlowLayout(self, gap=6)
-        for widget in (self.restart_button, self.back_button, self.play_button, self.step_button, group, self.follow):
+        for widget in (self.restart_button, self.back_button, self.play_button, self.step_button, group):
             row.addWidget(widget)
         self.restart_button.clicked.connect(lambda: self.restart.emit())
         self.back_button.clicked.connect(lambda: self.back.emit())

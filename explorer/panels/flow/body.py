@@ -162,9 +162,12 @@ class FlowBody(QWidget):
     def say(self, sentence: str) -> None:
         """The line below the pictures; its height stays, whatever it says."""
         line = self.sentence.fontMetrics().lineSpacing()
-        self.sentence.setText(sentence)
+        is_low = self.height() < _LOW * line
+        room = max(1, self.sentence.width())
+        cut = self.sentence.fontMetrics().elidedText(sentence, Qt.TextElideMode.ElideRight, room)
+        self.sentence.setText(cut if is_low else sentence)
         self.sentence.setVisible(bool(sentence))
-        self.sentence.setFixedHeight((1 if self.height() < _LOW * line else 2) * line + 2)
+        self.sentence.setFixedHeight((1 if is_low else 2) * line + 2)
         self.sentence.setToolTip(sentence)
 
 

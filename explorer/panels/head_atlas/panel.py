@@ -91,7 +91,7 @@ class HeadAtlasPanel(Panel):
         self.area.setWidget(self.atlas)
         self.area.setWidgetResizable(True)
         self.area.setFrameShape(QFrame.Shape.NoFrame)
-        self.stacks = Segments(_CHOICES, "Stack")
+        self.stacks = Segments(_CHOICES, "Stack", wraps=True)
         self.stacks.chosen.connect(lambda index: self.show_stack(STACKS[index]))
         self.stacks.hide()
         self.bar = ColourBar()

@@ -20,7 +20,6 @@ class InputBody(QWidget):
         self,
         heading: QWidget,
         text: QWidget,
-        more: QWidget,
         chat: ChatParts,
         batch: BatchParts,
         pair: PairParts,
@@ -30,7 +29,7 @@ class InputBody(QWidget):
         target: TargetParts,
         said: Sequence[QWidget],
     ) -> None:
-        """`more` says what follows the text; `said` are labels; the first of them takes the room that is left."""
+        """`said` are labels; the first two take the room that is left."""
         super().__init__()
         top = Qt.AlignmentFlag.AlignTop
         texts = QGridLayout()  # the two texts begin and end below each other
@@ -42,7 +41,6 @@ class InputBody(QWidget):
             texts.addWidget(part, 0, place, *((Qt.AlignmentFlag.AlignRight | middle,) if place == 2 else ()))
         texts.addWidget(heading, 1, 0, top)
         texts.addWidget(text, 1, 1)
-        texts.addWidget(more, 2, 1)
         texts.addWidget(chat.side, 1, 0, top)
         texts.addWidget(chat.turns, 1, 1)
         texts.addWidget(picture, 1, 0, 1, 2)  # in the place of the text
@@ -52,17 +50,17 @@ class InputBody(QWidget):
             line.addWidget(part, 0, top)
         texts.addLayout(line, 1, 2)
         for place, part in enumerate(pair.row):
-            texts.addWidget(part, 3, place, top | Qt.AlignmentFlag.AlignRight if place == 2 else top)
-        texts.addWidget(tokens, 4, 0, 1, 3)
+            texts.addWidget(part, 2, place, top | Qt.AlignmentFlag.AlignRight if place == 2 else top)
+        texts.addWidget(tokens, 3, 0, 1, 3)
         for place, part in enumerate(target.row):
-            texts.addWidget(part, 5, place, top)
-        texts.addWidget(target.area, 6, 0, 1, 3)
+            texts.addWidget(part, 4, place, top)
+        texts.addWidget(target.area, 5, 0, 1, 3)
         below = QHBoxLayout()
         below.setSpacing(10)
         below.addWidget(chat.legend)
         below.addWidget(pair.legend)
         for place, part in enumerate(said):
-            below.addWidget(part, int(place == 0))
+            below.addWidget(part, int(place < 2))
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)

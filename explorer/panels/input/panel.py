@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
 from explorer.panels.base import EDITED, MASKS, Panel, Place
@@ -59,6 +60,7 @@ from explorer.session.texts import texts_of
 from explorer.widgets.card import Card
 from explorer.widgets.elided_label import ElidedLabel
 from explorer.widgets.page import wrapped
+from explorer.widgets.small_screens import is_low
 from explorer.widgets.token_text import in_lines
 from models.protocol.chat import Pair
 from models.protocol.decoding import into_input
@@ -132,7 +134,7 @@ class InputPanel(Panel):
         self.picture.position_hovered.connect(self._on_position_hovered)
         self.more = ElidedLabel()
         self.more.elide_mode = Qt.TextElideMode.ElideLeft  # what was written last stays
-        self.more.setToolTip("What Decode has written; Window follows, in that panel, takes it in or leaves it out.")
+        self.more.setToolTip("What Decode has written: Follow, in that panel, takes it in or leaves it out.")
         self.caption, self.mark = dim(), mark(EDITED)
         self.mark.clicked.connect(lambda: self.front_wanted.emit(MASKS))
         self.remark = wrapped()  # on the language of the text
@@ -142,7 +144,6 @@ class InputPanel(Panel):
         body = InputBody(
             heading=self.text_title,
             text=self.text,
-            more=self.more,
             chat=self.chat,
             batch=self.batch,
             pair=self.pair,
@@ -150,15 +151,51 @@ class InputPanel(Panel):
             buttons=(self.pair.add, self.batch.add, self.mask_button, self.run_button, self.step_button),
             tokens=self.strip_area,
             target=self.target,
-            said=(self.remark, self.mend_button, self.mark, self.caption),
+            said=(self.more, self.remark, self.mend_button, self.mark, self.caption),
         )
         card = Card()
         card.set_content(body)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(card)
+        self._is_low = False  # whether the window has room for one line of everything
         self._shown: tuple[Ran | None, bool] = (None, False)  # what the strips show, and whether its words
         self._chips = {strip: Words.alone(0) for strip in (self.strip, self.target.strip)}  # the tokens of each chip
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.window().installEventFilter(self)  # once, however often it is asked for
+        self._fit_window()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Resize and watched is self.window():
+            self._fit_window()
+        return super().eventFilter(watched, event)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._fit_window()
+
+    def _fit_window(self) -> None:
+        """In a window of few lines of text the panels need the room: here one line of each is shown, and scrolls."""
+        low = is_low(self)
+        if low != self._is_low:
+            self._is_low = low
+            for field, lines in ((self.text, 3), (self.pair.text, 2), (self.target.text, 2)):
+                field.set_most_lines(1 if low else lines)
+            self.caption.setVisible(not low)
+            policy = self.mark.sizePolicy()
+            policy.setRetainSizeWhenHidden(not low)
+            self.mark.setSizePolicy(policy)
+            self._show_said()
+            if self._rendered is not None:
+                self._set_room(self.session.state)
+
+    def _show_said(self) -> None:
+        """The line below the tokens keeps its place whatever it says; in a low window there is none for nothing."""
+        self.more.setVisible(bool(self.more.text()) and not self._is_low)
+        self.remark.setVisible(bool(self.remark.text()) or (self.more.isHidden() and not self._is_low))
 
     def _follow(self, strip: TokenStrip) -> None:
         strip.token_selected.connect(lambda chip: self._on_token(strip, SelectQuery(self._first_token(strip, chip))))
@@ -300,9 +337,10 @@ class InputPanel(Panel):
                 words = Words.of(tokens) if by_words(state) else Words.alone(len(tokens))
                 self._chips[area.strip] = words
                 written = state.ran.continued if state.ran is not None and tokens is state.ran.tokens else ()
-                area.set_tokens(chips_of(tokens, words, tags, frozenset(written)))
+                typed = sum(start not in written for start in words.starts) if written else 0
+                area.set_tokens(chips_of(tokens, words, tags, frozenset(written)), typed)
         self.more.setText(continued_words(state))
-        self.more.setVisible(bool(self.more.text()))
+        self._show_said()
         self._render_target(state)
         self._render_picture(state)
         selection = state.selection
@@ -322,15 +360,25 @@ class InputPanel(Panel):
         info, ran = info_of(state), state.ran
         two_texts = info is not None and info.family == "seq2seq"
         self.target.set_visible(two_texts)
-        for area in (self.strip_area, self.target.area):
-            has_arcs = self._sides(state, area.strip).both
-            is_low = two_texts or state.document.chat
-            area.set_room(
-                "none" if sees_pictures(state) or (two_texts and not has_arcs) else "low" if is_low else "tall"
-            )
+        self._set_room(state)
         if two_texts:
             written = "" if ran is None else ran.written if ran.inputs.target is None else None
             self.target.show_target(state.document.target, written)
+
+    def _set_room(self, state: State) -> None:
+        """How many lines tokens have, and how much room there is for arcs above them."""
+        info = info_of(state)
+        two_texts = info is not None and info.family == "seq2seq"
+        is_chat = state.document.chat and info is not None and info.chat
+        for area in (self.strip_area, self.target.area):
+            has_arcs = self._sides(state, area.strip).both
+            is_flat = two_texts or state.document.chat or self._is_low
+            area.set_room(
+                "none" if sees_pictures(state) or (two_texts and not has_arcs) else "low" if is_flat else "tall"
+            )
+            area.set_most_lines(1 if self._is_low else 3)
+        if is_chat and not self._is_low:
+            self.strip_area.set_most_lines(2)  # the turns take the third
 
     def _render_picture(self, state: State) -> None:
         info, ran, document, sees = info_of(state), state.ran, state.document, sees_pictures(state)
@@ -349,7 +397,6 @@ class InputPanel(Panel):
         self.batch.show_batch(texts, len(document.before), document.padding, takes_several)
         self.text_title.setVisible(not sees and self.chat.side.isHidden())
         self.step_button.setVisible(not sees)
-        self.strip_area.set_most_lines(2 if is_chat else 3)  # the turns take the third
         self.run_button.setText("Run  ·  Ctrl+R" if sees else "Run  ·  Enter")
         self.picture.setVisible(sees)
         if sees and info is not None:

@@ -35,6 +35,12 @@ class TextInput(QPlainTextEdit):
         self.document().documentLayout().documentSizeChanged.connect(lambda _: self._fit_height())
         self._fit_height()
 
+    def set_most_lines(self, lines: int) -> None:
+        """How many lines are seen at once."""
+        if lines != self._most_lines:
+            self._most_lines = lines
+            self._fit_height()
+
     def text(self) -> str:
         """The text as it is; Qt's own `toPlainText` would make plain spaces of no-break spaces."""
         return self.document().toRawText().replace("\u2029", "\n")

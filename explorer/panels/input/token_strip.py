@@ -177,6 +177,10 @@ class TokenStrip(ThemedWidget):
             return round(self._layout.height)
         return round(self.height_of(self.lines_for(width)))
 
+    def lines_of(self, chips: int, width: int) -> int:
+        """How many lines the first `chips` of them take in a strip of this width."""
+        return line_count(self._measured()[:chips], width, self._spacing)
+
     def lines_for(self, width: int) -> int:
         """How many lines a strip of this width has."""
         if width not in self._line_counts:

@@ -24,6 +24,7 @@ class TokenStripArea(BoundedArea):
         self.strip = TokenStrip()
         super().__init__(self.strip, parent)
         self._most_lines = most_lines
+        self._high_as = 0
         self.strip.look_changed.connect(self.fit_height)  # its font may come after that of the area
         self._in_view = -1  # the token that was asked for last, until somebody scrolls
         bar = self.verticalScrollBar()
@@ -33,8 +34,12 @@ class TokenStripArea(BoundedArea):
     def set_theme(self, theme: Theme) -> None:
         self.strip.set_theme(theme)
 
-    def set_tokens(self, tokens: Sequence[Chip]) -> None:
-        """Show these tokens and take the height they need. Use this rather than the strip's own."""
+    def set_tokens(self, tokens: Sequence[Chip], high_as: int = 0) -> None:
+        """Show these tokens and take the height they need. Use this rather than the strip's own.
+
+        Where `high_as` is given only that many of the first count: those that come behind them move nothing below.
+        """
+        self._high_as = high_as
         self._let_go()
         self.strip.set_tokens(tokens)
         self.fit_height()
@@ -75,7 +80,8 @@ class TokenStripArea(BoundedArea):
         return QSize(160, 60)
 
     def wanted_height(self) -> int:
-        lines = self.strip.lines_for(self.width())
+        width = self.width()
+        lines = self.strip.lines_of(self._high_as, width) if self._high_as else self.strip.lines_for(width)
         if lines > self._most_lines:  # a page of tokens is read by scrolling anyway: the room is for the map
             lines = min(self._most_lines, _LINES_OF_MANY) if lines > _MANY else self._most_lines
         return round(self.strip.height_of(lines))

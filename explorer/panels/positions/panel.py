@@ -60,6 +60,7 @@ class PositionsPanel(Panel):
                 ("Order", "Shuffle the words: does their order matter?"),
             ],
             "What about positions",
+            wraps=True,
         )
         self.sinusoids, self.scheme, self.order = SinusoidView(), SchemeView(), OrderView()
         self.pages = QStackedWidget()

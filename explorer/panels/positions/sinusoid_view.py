@@ -51,6 +51,7 @@ class SinusoidView(Page):
                 ("Distance", "How far apart the vectors of two positions are"),
             ],
             "What is compared",
+            wraps=True,
         )
         self.alike = TableImage("Every two positions compared", square=True)
         self.alike.set_titles("position", "position")

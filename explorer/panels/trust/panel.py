@@ -21,6 +21,7 @@ from models.protocol.trust import TrustReport, TrustRequest
 # A run that stays on screen for this long (ms) is compared by itself, as long as that takes but a moment.
 PAUSE = 600
 SMALL = 256  # tokens
+_GAP = 14  # pixels between chips
 
 
 class TrustStrip(Panel):
@@ -35,13 +36,34 @@ class TrustStrip(Panel):
         self.equal.clicked.connect(self.measure)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(14)
+        row.setSpacing(_GAP)
         for chip in (self.mode, self.ids, self.rows, self.equal):
             row.addWidget(chip)
         self._pause = QTimer(self)
         self._pause.setSingleShot(True)
         self._pause.setInterval(PAUSE)
         self._pause.timeout.connect(self.measure)
+
+    @property
+    def _chips(self) -> list[StatusChip]:
+        return [chip for chip in (self.ids, self.mode, self.rows, self.equal) if not chip.isHidden()]
+
+    @property
+    def whole_width(self) -> int:
+        """How wide it is with all its words."""
+        return sum(chip.width_of(chip.text) for chip in self._chips) + _GAP * (len(self._chips) - 1)
+
+    @property
+    def least_width(self) -> int:
+        """How wide it is where what holds is a sign alone."""
+        return self.whole_width - sum(chip.saved for chip in self._chips if chip.kind == "ok")
+
+    def fit(self, width: int) -> None:
+        """Take no more than `width` if that can be: first what holds becomes a sign alone, then what does not."""
+        over = self.whole_width - width
+        for chip in sorted(self._chips, key=lambda chip: chip.kind != "ok"):
+            chip.set_short(over > 0)
+            over -= chip.saved if over > 0 else 0
 
     def measure(self) -> None:
         """Compare the run on screen with the model's own eager attention, now."""

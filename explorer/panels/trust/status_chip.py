@@ -20,23 +20,28 @@ class StatusChip(ThemedWidget):
     """A short text after a sign that tells its state without colour."""
 
     clicked = Signal()  # only when set_clickable(True)
+    said = Signal()  # it has something else to say, and may need more room
 
     def __init__(self, text: str = "", kind: StatusKind = "pending", parent: QWidget | None = None) -> None:
         super().__init__(text, parent)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self._text = text
         self._kind: StatusKind = kind
+        self._is_short = False
+        self._tip = ""
         self.set_clickable(False)
         self.set_status(kind, text)
 
     def set_status(self, kind: StatusKind, text: str, tooltip: str = "") -> None:
         """Show a state, with the whole story in the tooltip."""
         self._kind, self._text = kind, text
-        self.setToolTip(tooltip)
+        self._tip = tooltip
+        self._set_tip()
         self.setAccessibleName(f"{text}: {_SPOKEN[kind]}")
         self.setAccessibleDescription(tooltip)
         self.updateGeometry()
         self.update()
+        self.said.emit()
 
     def set_clickable(self, clickable: bool) -> None:
         """Whether a click, Enter or Space emits `clicked`, and the keyboard reaches the chip."""
@@ -47,18 +52,42 @@ class StatusChip(ThemedWidget):
         else:
             self.unsetCursor()
 
+    def set_short(self, short: bool) -> None:
+        """Draw the sign alone: the words are in the tooltip, and spoken."""
+        if short != self._is_short:
+            self._is_short = short
+            self._set_tip()
+            self.updateGeometry()
+            self.update()
+
+    def _set_tip(self) -> None:
+        self.setToolTip(f"{self._text}. {self._tip}" if self._is_short else self._tip)
+
     @property
     def text(self) -> str:
-        """The sign and the text, as drawn."""
+        """The sign and the text."""
         return f"{_SIGNS[self._kind]} {self._text}"
+
+    @property
+    def drawn(self) -> str:
+        """What of it is drawn."""
+        return _SIGNS[self._kind] if self._is_short else self.text
 
     @property
     def kind(self) -> StatusKind:
         return self._kind
 
     def sizeHint(self) -> QSize:
-        metrics = QFontMetricsF(self.font())
-        return QSize(round(metrics.horizontalAdvance(self.text)) + 18, round(metrics.height()) + 8)
+        return QSize(self.width_of(self.drawn), round(QFontMetricsF(self.font()).height()) + 8)
+
+    def width_of(self, drawn: str) -> int:
+        """How wide it is with so much drawn."""
+        return round(QFontMetricsF(self.font()).horizontalAdvance(drawn)) + 18
+
+    @property
+    def saved(self) -> int:
+        """How much narrower its sign alone is."""
+        return self.width_of(self.text) - self.width_of(_SIGNS[self._kind])
 
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()
@@ -72,7 +101,7 @@ class StatusChip(ThemedWidget):
             painter.setBrush(QColor(self._theme.surface_hover))
             painter.drawRoundedRect(area, 6, 6)
         painter.setPen(QColor(getattr(self._theme, _ROLES[self._kind])))
-        text = painter.fontMetrics().elidedText(self.text, Qt.TextElideMode.ElideRight, self.width() - 4)
+        text = painter.fontMetrics().elidedText(self.drawn, Qt.TextElideMode.ElideRight, self.width() - 4)
         painter.drawText(area, Qt.AlignmentFlag.AlignCenter, text)
         self._draw_focus_ring(painter)
 

@@ -19,6 +19,7 @@ LEAN = 0.2  # how far right of its cell's middle a column label starts, in lines
 
 _LONGEST_LABEL = 112.0
 _LONGEST_PAIR = 168.0  # "El → gato"
+_FEW_LINES = 11  # a widget of fewer lines of text leaves the names of its axes to the readout
 _MOST_OVERHANG = 28.0  # the last column labels are elided rather than cost the map more than this
 
 
@@ -33,6 +34,7 @@ class Frame:
     label_limit: float  # pixels a column's label may take before it is elided
     row_label_width: float
     line: float  # height of a line of text
+    titled: bool = True  # whether there is room for the names of the axes
 
     def fitted_view(self, rows: int, columns: int, pixel: float, block: tuple[range, range]) -> MapView:
         """A `block` of a map in its room, on whole pixels of size `pixel`; of an empty map, a single cell."""
@@ -50,17 +52,18 @@ def frame_for(font: QFont, bold: QFont, size: QSize, rows: Sequence[str], column
     widths = {label: metrics.horizontalAdvance(label) for label in {*rows, *columns}}  # thousands repeat
     row_width = min(row_limit, max((widths[label] for label in rows), default=0.0))
     column_widths = [min(limit, widths[label]) for label in columns]
-    left = line + GAP + row_width + GAP
+    titled = size.height() >= _FEW_LINES * line
+    left = (line + GAP if titled else GAP) + row_width + GAP
     top = (max(column_widths, default=0.0) + line) * SLANT + 2
     strip = QRectF(0, size.height() - line - 8, size.width(), line + 8)
-    bottom = strip.height() + line + 2 * GAP
+    bottom = strip.height() + (line + 2 * GAP if titled else line / 2)  # a row's label may reach below it
     cell = max(1.0, (size.width() - left) / max(1, len(columns)))
     from_right = np.array(column_widths[::-1])
     beyond_middle = (from_right + line / 2) * SLANT + line * LEAN
     overhang = float(np.max(beyond_middle - (np.arange(len(columns)) + 0.5) * cell, initial=0.0))
     right = min(max(4.0, overhang + 2), _MOST_OVERHANG)
     room = QRectF(left, top, max(1.0, size.width() - left - right), max(1.0, size.height() - top - bottom))
-    return Frame(font, bold, room, strip, limit, row_width, line)
+    return Frame(font, bold, room, strip, limit, row_width, line, titled)
 
 
 def label_at(frame: Frame, view: MapView, position: QPointF) -> tuple[str, int]:

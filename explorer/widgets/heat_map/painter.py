@@ -80,7 +80,9 @@ class MapPainter:
         painter.restore()
 
     def draw_titles(self, painter: QPainter) -> None:
-        """What each axis is."""
+        """What each axis is, where there is room to say it."""
+        if not self.frame.titled:
+            return
         painter.save()
         painter.setFont(self.frame.font)
         painter.setPen(QColor(self.theme.text_dim))

@@ -145,7 +145,7 @@ def test_play_shows_each_token_and_pause_leaves_all_of_them(window: MainWindow) 
 
 
 def test_switched_off_the_window_stays_with_what_was_typed(window: MainWindow) -> None:
-    before, follow = ids_shown(window), panel(window).view.transport.follow
+    before, follow = ids_shown(window), panel(window).view.follow
     assert follow.isChecked()
     stepped(window, 2)
     press(follow, Qt.Key.Key_Space)
