@@ -41,7 +41,7 @@ def shares(text_scale: float, arrangement: Arrangement = "flow", width: int = 12
     if arrangement == "flow":
         spare = 0.08 * min(max(width - 1280, 0), 640) / 640
         return 0.62 - 0.12 * more + spare, 0.38 + 0.12 * more - spare
-    return 0.26 - 0.10 * more, 0.37, 0.37 + 0.10 * more
+    return 0.26 - 0.14 * more, 0.37, 0.37 + 0.14 * more
 
 
 class Grip(QWidget):
