@@ -370,8 +370,7 @@ def _speaks_of_the_past(state: State, failure: Failure) -> bool:
     if isinstance(request, LoadRequest):
         return not _is_wanted_load(state, failure)
     if isinstance(request, ForwardRequest):
-        wanted = state.inputs if isinstance(request, ForwardRequest) else state.document.inputs
-        return request.inputs != wanted
+        return request.inputs != state.inputs
     return isinstance(request, RunRequest) and (state.ran is None or request.run != state.ran.run)
 
 

@@ -200,13 +200,13 @@ class WrittenText:
             return None
         self._is_followed = True
         self._said_after(ids, should_stop, early=True)
-        run = self._run
         if self._live.tokens != self.prompt + len(ids):  # some were read before anybody followed, or forgotten since
-            run = self._run = self._afresh()
+            self._run = self._afresh()
             for id_ in ids:
-                run.append(torch.tensor([id_], device=run.ids.device))
+                self._run.append(torch.tensor([id_], device=self._run.ids.device))
             self._said = None
             self._said_after(ids, should_stop, early=True)
+        run = self._run
         if not isinstance(run, CachedRun) or self._live.tokens != self.prompt + len(ids):
             return None
         encoded = self.model.encode(text, target)

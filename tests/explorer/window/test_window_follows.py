@@ -203,6 +203,7 @@ def test_a_beam_search_and_its_ribbons(qapp) -> None:
         player = panel(window).player
         assert player.is_beam
         assert tuple(ids_shown(window)[1:]) == player.shown_ids()
+        assert player.work.search is not None
         player.pick(player.work.search.shown[-1].beams[1].node)
         settle(window)
         assert tuple(ids_shown(window)[1:]) == player.shown_ids()

@@ -13,18 +13,19 @@ import pytest
 import torch
 
 from models import run
-from models.decoding import written_text as written_texts
 from models.decoding.along import Along
+from models.decoding.cached_run import CachedRun
 from models.decoding.player import Player
 from models.forward.model import Model
 from models.forward.trace import Trace
 from models.protocol.decoding import DecodeSamplesRequest, DecodeStepRequest, DecodeStepView, into_input
 from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.head import HeadRequest, HeadView
-from models.protocol.interventions import Intervention, Mask, Positions, Scale, Skip
+from models.protocol.interventions import Intervention, Mask, Positions, Scale
 from models.protocol.prompt import plain_text
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest, Ran
+from models.protocol.skip import Skip
 from models.protocol.values import SiteRef
 from tests.models import tiny
 from tests.models.asking import ask, never, opened
@@ -33,6 +34,7 @@ from tests.models.tiny import TinyModel
 TEXT = "Tom and Anna went to the park. Anna gave the ball to"
 WEIGHT, RELATIVE = 5e-6, 2e-5
 GREEDY = DecodeSettings()
+NOTHING: tuple[int, ...] = ()
 
 
 def step(player: Player, inputs: RunInputs, ids: tuple[int, ...], forced: int | None = None) -> DecodeStepView:
@@ -68,13 +70,13 @@ def assert_one_pass(model: Model, found: Along, interventions: tuple[Interventio
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many tokens each forward pass of the decoder ran, from now on."""
     passes: list[int] = []
-    logits = written_texts.CachedRun.logits
+    logits = CachedRun.logits
 
-    def counting(self: written_texts.CachedRun) -> torch.Tensor:
+    def counting(self: CachedRun) -> torch.Tensor:
         passes.append(self.ids.shape[1] - self.cached)
         return logits(self)
 
-    monkeypatch.setattr(written_texts.CachedRun, "logits", counting)
+    monkeypatch.setattr(CachedRun, "logits", counting)
     return passes
 
 
@@ -88,7 +90,7 @@ EDITS: tuple[tuple[Intervention, ...], ...] = (
 
 @pytest.mark.parametrize("edits", EDITS, ids=["untouched", "window and scale", "painted", "switched off"])
 def test_each_step_is_the_pass_over_the_text(story_gpt: Model, edits: tuple[Intervention, ...]) -> None:
-    player, inputs, ids = Player(story_gpt), RunInputs(TEXT, interventions=edits), ()
+    player, inputs, ids = Player(story_gpt), RunInputs(TEXT, interventions=edits), NOTHING
     for _ in range(5):
         ids = step(player, inputs, ids).ids
         found = along(player, inputs, ids)
@@ -100,7 +102,7 @@ def test_each_step_is_the_pass_over_the_text(story_gpt: Model, edits: tuple[Inte
 
 def test_a_step_and_its_row_are_one_forward(story_gpt: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     """No pass over the whole text, and none twice: what was read to show a token says what comes next."""
-    player, inputs, ids = Player(story_gpt), RunInputs(TEXT), ()
+    player, inputs, ids = Player(story_gpt), RunInputs(TEXT), NOTHING
     ids = step(player, inputs, ids).ids
     along(player, inputs, ids)
     passes = counted(monkeypatch)
@@ -118,7 +120,7 @@ def test_a_step_and_its_row_are_one_forward(story_gpt: Model, monkeypatch: pytes
 
 
 def test_back_and_another_branch(story_gpt: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    player, inputs, ids = Player(story_gpt), RunInputs(TEXT), ()
+    player, inputs, ids = Player(story_gpt), RunInputs(TEXT), NOTHING
     for _ in range(5):
         ids = step(player, inputs, ids).ids
         along(player, inputs, ids)
@@ -132,7 +134,7 @@ def test_back_and_another_branch(story_gpt: Model, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_text_that_was_written_before_anybody_followed(story_gpt: Model) -> None:
-    player, inputs, ids = Player(story_gpt), RunInputs(TEXT), ()
+    player, inputs, ids = Player(story_gpt), RunInputs(TEXT), NOTHING
     for _ in range(4):
         ids = step(player, inputs, ids).ids
     assert_one_pass(story_gpt, along(player, inputs, ids))
@@ -157,7 +159,7 @@ def test_samples_and_beams(story_gpt: Model) -> None:
 
 
 def test_a_translation(en_es: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    player, inputs, ids = Player(en_es), RunInputs("The black cat sleeps on the table."), ()
+    player, inputs, ids = Player(en_es), RunInputs("The black cat sleeps on the table."), NOTHING
     for _ in range(5):
         view = step(player, inputs, ids)
         ids = view.ids
@@ -186,7 +188,7 @@ def test_a_recurrent_model() -> None:
 
 
 def test_masks_that_are_filled(story_bert: Model) -> None:
-    player, inputs, ids = Player(story_bert), RunInputs("Tom [MASK] to the [MASK]."), ()
+    player, inputs, ids = Player(story_bert), RunInputs("Tom [MASK] to the [MASK]."), NOTHING
     for _ in range(2):
         ids = step(player, inputs, ids).ids
         found = along(player, inputs, ids)
@@ -196,7 +198,7 @@ def test_masks_that_are_filled(story_bert: Model) -> None:
 
 
 def test_the_end_of_a_text_is_no_token_of_it(en_es: Model) -> None:
-    player, inputs, ids, ending = Player(en_es), RunInputs("Good morning."), (), ""
+    player, inputs, ids, ending = Player(en_es), RunInputs("Good morning."), NOTHING, ""
     while ending != "model":
         view = step(player, inputs, ids)
         ids, ending = view.ids, view.ending
@@ -211,7 +213,7 @@ def test_the_end_of_a_text_is_no_token_of_it(en_es: Model) -> None:
 def test_families(tiny_model: TinyModel, kind: str) -> None:
     """Shared key heads, windows that forget keys, soft caps, sinks, position biases."""
     model = tiny_model(kind)
-    player, inputs, ids = Player(model), RunInputs(tiny.SENTENCE), ()
+    player, inputs, ids = Player(model), RunInputs(tiny.SENTENCE), NOTHING
     for _ in range(4):
         view = step(player, inputs, ids)
         if view.ending:

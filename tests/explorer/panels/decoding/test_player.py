@@ -28,6 +28,7 @@ class Stage:
             site=None,
             head=3,
             up_to_date=True,
+            caught_up=True,
             answer=None,
             pending=None,
             passage=0,

@@ -1,0 +1,85 @@
+"""Text of twice the size in a low window: the map keeps its room, nothing is cut, and Ctrl+0 leaves nothing behind."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QScrollBar, QWidget
+
+from explorer.panels.head_map.panel import HeadMapPanel
+from explorer.window.docks import Arrangement
+from explorer.window.window import MainWindow
+from tests.explorer.real_window import opened_window, panel_of, settle, wait_until
+
+CELLS = 14  # of the example, in rows and columns
+
+
+def area(window: MainWindow) -> float:
+    """Of the cells of the map, in pixels."""
+    heat_map = panel_of(window, HeadMapPanel).map
+    whole = heat_map.cell_rect(0, 0).united(heat_map.cell_rect(CELLS - 1, CELLS - 1))
+    return whole.width() * whole.height()
+
+
+def laid_out(window: MainWindow) -> None:
+    """Wait until no widget moves any longer."""
+    sizes: list[object] = []
+
+    def is_still() -> bool:
+        QTest.qWait(300)
+        sizes.append([(widget.pos(), widget.size()) for widget in window.findChildren(QWidget) if widget.isVisible()])
+        return len(sizes) > 3 and sizes[-1] == sizes[-2] == sizes[-3]
+
+    wait_until(is_still)
+
+
+def scroll_bars(window: MainWindow) -> list[str]:
+    bars = (bar for bar in window.findChildren(QScrollBar) if bar.isVisible() and bar.maximum() > 0)
+    return sorted(f"{type(bar.parent().parent()).__name__} {bar.orientation().name}" for bar in bars)
+
+
+def cut(window: MainWindow) -> list[str]:
+    """Chips and buttons of the bar at the top that are not seen whole."""
+    bar = window.top_bar
+    chips = [chip for chip in (bar.trust.mode, bar.trust.ids, bar.trust.rows, bar.trust.equal) if chip.isVisible()]
+    found = [chip.text for chip in chips if chip.width() < chip.sizeHint().width()]
+    for widget in (*chips, bar.open_button, bar.examples.button, bar.devices, window.input.step_button):
+        left, right = (
+            widget.mapTo(window, widget.rect().topLeft()).x(),
+            widget.mapTo(window, widget.rect().topRight()).x(),
+        )
+        if left < 0 or right >= window.width() or widget.visibleRegion().boundingRect() != widget.rect():
+            found.append(widget.accessibleName() or type(widget).__name__)
+    return found
+
+
+@pytest.mark.parametrize("arrangement", ["flow", "heads"])
+def test_the_map_keeps_its_room_and_ctrl_0_leaves_nothing(qapp, arrangement: Arrangement) -> None:
+    with opened_window(arrangement=arrangement) as window:
+        window.resize(1280, 720)
+        window.dock_host.raise_panel("map")
+        settle(window)
+        laid_out(window)
+        before, bars = area(window), scroll_bars(window)
+        assert not cut(window)
+        window.scale_text(2.0)
+        laid_out(window)
+        assert window.settings.text_scale == 2.0
+        assert area(window) >= 0.6 * before
+        assert not cut(window)
+        QTest.keyClick(window, Qt.Key.Key_0, Qt.KeyboardModifier.ControlModifier)
+        laid_out(window)
+        assert area(window) == pytest.approx(before, rel=0.2)
+        assert scroll_bars(window) == bars
+
+
+def test_what_holds_becomes_a_sign_before_a_fact_is_cut(qapp) -> None:
+    with opened_window("recurrent-en-es-bahdanau", "I have an old book.") as window:
+        settle(window)
+        laid_out(window)
+        bar = window.top_bar
+        assert bar.facts.fontMetrics().horizontalAdvance(bar.facts.text()) <= bar.facts.width()
+        assert "tokens" in bar.facts.text()
+        shown = bar.menu.fontMetrics().horizontalAdvance(bar.menu.currentText())
+        assert shown < bar.menu.width() - 20  # the arrow
