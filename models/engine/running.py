@@ -77,7 +77,9 @@ def _ran(request: ForwardRequest, run: CurrentRun, seconds: float) -> Ran:
         source=trace.source,
         unknown=len(strange),
         unknown_characters=sum(token.end - token.start for token in strange),
-        looks=None if isinstance(request, RerunRequest) else looks(trace, masks, goes_on),
+        looks=None
+        if isinstance(request, RerunRequest) or request.inputs.continuation
+        else looks(trace, masks, goes_on),
         written=written if isinstance(written, str) else written_text(model, written) if written else "",
         continued=run.read.continued if run.read is not None else (),
         whole=run.read.whole if run.read is not None else None,
