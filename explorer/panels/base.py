@@ -241,6 +241,10 @@ class Panel(QWidget):
         """Go back to what `chosen` gave, in another window or another version of the panel."""
         self.attempt(partial(choose_again, self._choices, values))
 
+    def is_at_work(self, state: State) -> bool:
+        """Whether something is under way that is stopped here: it stays in the window, whatever model is opened."""
+        return False
+
     def is_waiting(self) -> bool:
         """Whether it can be seen and still lacks something."""
         return self.isVisible() and self.attempt(self._wanted) is not None

@@ -95,7 +95,8 @@ def goes_on(before: Ran, ran: Ran) -> bool:
     """Whether `ran` is of the text that ran `before`, perhaps with tokens written after it or in the place of masks."""
     if before.inputs.picture != ran.inputs.picture and (before.seen is not None or ran.seen is not None):
         return False
-    if replace(before.inputs, continuation=()) == replace(ran.inputs, continuation=()):
+    written = before.inputs.continuation, ran.inputs.continuation
+    if written[0] != written[1] and replace(before.inputs, continuation=written[1]) == ran.inputs:
         return True  # more or less of what was written after it
     if before.source or ran.source:
         return before.source == ran.source  # whatever the decoder is made to say

@@ -145,6 +145,8 @@ class Contents(QWidget):
             part.set_theme(theme)
 
     def _on_changed(self, old: State, new: State) -> None:
+        if old.measuring is not new.measuring:
+            self._put_away_what_is_done(old, new)
         if new.notice != old.notice:
             self._show_notice(new)
         loaded = new.results.loaded
@@ -245,8 +247,16 @@ class Contents(QWidget):
         for panel in self.panels:
             suits = panel.attempt(partial(panel.suits, now.info))
             suited = before is None or panel.attempt(partial(panel.suits, before.info))
-            if suits is not None and suits != suited:
+            if suits is not None and suits != suited and (suits or not panel.is_at_work(self.session.state)):
                 self.dock_host.docks[panel.name].setVisible(suits)
+
+    def _put_away_what_is_done(self, old: State, new: State) -> None:
+        """Put away the panels that stayed for what could be stopped there, though the model does not suit them."""
+        loaded = new.results.loaded
+        done = [panel for panel in self._panels.values() if panel.is_at_work(old) and not panel.is_at_work(new)]
+        for panel in done if loaded is not None else ():
+            if loaded is not None and panel.attempt(partial(panel.suits, loaded.info)) is False:
+                self.dock_host.docks[panel.name].hide()
 
     def _front_for(self, before: Loaded, now: Loaded) -> str:
         """What comes to the front with another kind of model: the panel that is made for it.

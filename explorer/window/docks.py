@@ -28,6 +28,9 @@ _AS_SHARED = 0.03
 
 _EXACTLY = 0.005
 
+_NARROW, _LOW, _READABLE = 140, 100, 260
+"""Pixels: a dock that is narrower or lower once it was dropped, and what it gets."""
+
 _TRIES = 6
 """How often columns are given their shares after the text has got another size."""
 
@@ -142,6 +145,10 @@ class DockHost(QMainWindow):
         self._settling.setSingleShot(True)
         self._settling.setInterval(_LAID_OUT)
         self._settling.timeout.connect(self._settle_columns)
+        self._dropped = QTimer(self)  # once the dock that was dropped is laid out
+        self._dropped.setSingleShot(True)
+        self._dropped.setInterval(_LAID_OUT)
+        self._dropped.timeout.connect(self._give_room)
         self._resized = QTimer(self)  # once the docks have their new widths
         self._resized.setSingleShot(True)
         self._resized.setInterval(0)
@@ -161,6 +168,7 @@ class DockHost(QMainWindow):
         place = _Place(dock)
         place.shown_or_hidden.connect(self.front_changed)
         dock.setWidget(place)
+        dock.dockLocationChanged.connect(lambda _: self._dropped.start())
         self.docks[name] = dock
         self.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, dock)
 
@@ -272,6 +280,18 @@ class DockHost(QMainWindow):
             self._share_width(arrangement)
         else:
             self._given = self._shares_now()
+
+    def _give_room(self) -> None:
+        """A dock that was dropped between others gets room to be read; Qt would give it next to none."""
+        for dock in self.docks.values():
+            if dock.isFloating() or dock.visibleRegion().isEmpty():
+                continue
+            for size, least, wanted, way in (
+                (dock.width(), _NARROW, _READABLE, Qt.Orientation.Horizontal),
+                (dock.height(), _LOW, _READABLE, Qt.Orientation.Vertical),
+            ):
+                if size < least:
+                    self.resizeDocks([dock], [wanted], way)
 
     def _fronts(self, arrangement: Arrangement) -> list[QDockWidget]:
         """Of each column, whichever of its tabs is in front."""

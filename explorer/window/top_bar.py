@@ -114,6 +114,7 @@ class TopBar(QWidget):
         long = len(self.menu.currentText()) > _NAME and room - facts - self.trust.least_width >= more
         self.menu.setMinimumContentsLength(_LONG_NAME if long else _NAME)
         self.trust.fit(room - facts - (more if long else 0))
+        row.activate()  # what is said and the room for it come together
 
     def set_recent(self, recent: list[str]) -> None:
         """Folders opened lately, the last one first."""

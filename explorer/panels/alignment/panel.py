@@ -69,7 +69,7 @@ class AlignmentPanel(Panel):
 
     @classmethod
     def suits(cls, info: CheckpointInfo) -> bool:
-        return info.family == "seq2seq"
+        return info.family == "seq2seq" and bool(info.stacks)
 
     @classmethod
     def leads(cls, info: CheckpointInfo) -> bool:

@@ -41,7 +41,7 @@ from explorer.widgets.token_text import ARROW, shortened
 from models.protocol.cell import CellRequest, CellView
 from models.protocol.request import Request
 from models.protocol.running import Ran
-from models.protocol.values import Candidate, Site, SiteRef
+from models.protocol.values import Candidate, CheckpointInfo, Site, SiteRef
 
 _EMPTY = "The arithmetic of the selected cell appears here when the model has run."
 _NO_CELLS = "This model attends to nothing, so it has no cells. See its hidden states under Hidden."
@@ -58,6 +58,10 @@ class CellPanel(Panel):
     title = "Cell"
     hint = "One attention weight, step by step: from query and key to the weight, and on to the next token's logit."
     needs_scores = True
+
+    @classmethod
+    def suits(cls, info: CheckpointInfo) -> bool:
+        return bool(info.stacks)  # a model without attention has no heads
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)

@@ -8,8 +8,9 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QLineEdit, QPushButton, QWidget
 
 from explorer.panels.decoding.branch_list import BranchList, BranchRow
-from explorer.panels.decoding.layout import column, count, dim, log_text, plain, row
+from explorer.panels.decoding.layout import column, count, dim, log_text, plain
 from explorer.session.branches import Branches, Segment, outline
+from explorer.widgets.beside import beside
 from explorer.widgets.number_text import MINUS
 from explorer.widgets.page import wrapped
 from models.protocol.information import Unit, from_nats
@@ -40,8 +41,8 @@ class BranchesPage(QWidget):
         self.other.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.other.setMinimumContentsLength(14)
         self.comparison = wrapped()
-        self._compare = row(dim("Compare with"), self.other)
-        column(self, self.list, row(self.name, self.delete), self._compare, self.comparison)
+        self._compare = beside(dim("Compare with"), self.other)
+        column(self, self.list, beside(self.name, self.delete), self._compare, self.comparison)
         self._segments: tuple[Segment, ...] = ()
         self._unit: Unit = "bits"
         self._branches = Branches()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from explorer.widgets.heat_map.heat_map import HeatMap
 from explorer.widgets.number_text import MINUS
@@ -17,16 +17,6 @@ def column(parent: QWidget, *widgets: QWidget) -> None:
     for widget in widgets:
         column.addWidget(widget, 1 if isinstance(widget, HeatMap) else 0)
     column.addStretch(0 if any(isinstance(widget, HeatMap) for widget in widgets) else 1)
-
-
-def row(*widgets: QWidget) -> QWidget:
-    row = QWidget()
-    layout = QHBoxLayout(row)
-    layout.setContentsMargins(0, 0, 0, 0)
-    layout.setSpacing(6)
-    for widget in widgets:
-        layout.addWidget(widget, 1 if isinstance(widget, (QLineEdit, QComboBox)) else 0)
-    return row
 
 
 def dim(text: str) -> QLabel:

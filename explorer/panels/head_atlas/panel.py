@@ -44,7 +44,7 @@ from models.protocol.roles import (
     WhichHeadsRequest,
     WhichHeadsView,
 )
-from models.protocol.values import Site, SiteRef
+from models.protocol.values import CheckpointInfo, Site, SiteRef
 
 STACKS = ("encoder", "decoder", "cross")
 _CHOICES = (
@@ -78,6 +78,10 @@ class HeadAtlasPanel(Panel):
     name = "heads"
     title = "All heads"
     hint = "Every attention head of the model; click one to look into it."
+
+    @classmethod
+    def suits(cls, info: CheckpointInfo) -> bool:
+        return bool(info.stacks)  # a model without attention has no heads
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)

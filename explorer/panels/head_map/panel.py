@@ -53,7 +53,7 @@ from models.protocol.head import HeadView, TilesRequest, TilesView
 from models.protocol.request import Request
 from models.protocol.roles import HeadQuestion
 from models.protocol.running import Ran
-from models.protocol.values import LARGEST_WHOLE, TILE, Pooling, Site, SiteRef, Tile, top_level
+from models.protocol.values import LARGEST_WHOLE, TILE, CheckpointInfo, Pooling, Site, SiteRef, Tile, top_level
 from models.protocol.words import MERGED
 from models.protocol.words import site_words as words_of_site
 
@@ -77,6 +77,10 @@ class HeadMapPanel(Panel):
     title = "Head"
     keeps_answers = True
     hint = "One head's attention weights: rows are the tokens that look, columns the tokens that are looked at."
+
+    @classmethod
+    def suits(cls, info: CheckpointInfo) -> bool:
+        return bool(info.stacks)  # a model without attention has no heads
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QAction, QGuiApplication
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QMenu, QPushButton, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QComboBox, QMenu, QPushButton, QSizePolicy, QToolButton, QWidget
 
 from explorer.panels.input.labels import title
+from explorer.widgets.beside import beside
 from explorer.widgets.segments import Segments
 from explorer.widgets.token_text import shortened
 from models.files.text_lines import lines_of
@@ -61,7 +62,7 @@ class BatchParts(QObject):
         self.remove.setAccessibleName("Remove this text")
         self.remove.setToolTip("Take this text out; the others stay")
         self.remove.clicked.connect(self.removed)
-        steps, fills = _beside(self.previous, self.list, self.next), _beside(self.side, self.remove)
+        steps, fills = beside(self.previous, self.list, self.next), beside(self.side, self.remove)
         self.row = (title("Texts", self.list), steps, fills)
         for part in (*self.row, self.add):
             part.hide()
@@ -132,16 +133,6 @@ def _arrow(text: str, name: str, tip: str, run: object) -> QToolButton:
     made.setFocusPolicy(Qt.FocusPolicy.TabFocus)
     made.clicked.connect(run)
     return made
-
-
-def _beside(*parts: QWidget) -> QWidget:
-    row = QWidget()
-    line = QHBoxLayout(row)
-    line.setContentsMargins(0, 0, 0, 0)
-    line.setSpacing(6)
-    for part in parts:
-        line.addWidget(part)
-    return row
 
 
 def _in_short(text: str) -> str:

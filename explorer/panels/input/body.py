@@ -53,7 +53,7 @@ class InputBody(QWidget):
             texts.addWidget(part, 2, place, top | Qt.AlignmentFlag.AlignRight if place == 2 else top)
         texts.addWidget(tokens, 3, 0, 1, 3)
         for place, part in enumerate(target.row):
-            texts.addWidget(part, 4, place, top)
+            texts.addWidget(part, 4, place, top | Qt.AlignmentFlag.AlignRight if place == 2 else top)
         texts.addWidget(target.area, 5, 0, 1, 3)
         below = QHBoxLayout()
         below.setSpacing(10)

@@ -55,6 +55,9 @@ class QualityPanel(Panel):
     def suits(cls, info: CheckpointInfo) -> bool:
         return info.textbook or info.reference == TRANSFORMER_TRANSLATOR
 
+    def is_at_work(self, state: State) -> bool:
+        return state.measuring is not None
+
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)
         self._view: QualityView | None = None
