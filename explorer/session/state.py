@@ -99,6 +99,17 @@ class Document:
         """The ways that this text went on."""
         return next((writing.branches for writing in self.writings if writing.origin == self.origin), Branches())
 
+    @property
+    def written_otherwise(self) -> tuple[int, ...]:
+        """What the model wrote last after this text with other interventions: an edited run is of the same words."""
+        prompt = replace(self.origin[1], interventions=())
+        alike = (
+            writing.branches.ids()
+            for writing in reversed(self.writings)
+            if writing.checkpoint == self.checkpoint and replace(writing.inputs, interventions=()) == prompt
+        )
+        return next(alike, ())
+
     def with_branches(self, branches: Branches) -> Document:
         """The document with another tree after its text."""
         if branches == self.branches:
@@ -170,7 +181,7 @@ class State:
         info = None if self.results.loaded is None else self.results.loaded.info
         if strategy_of(document.decoding, info, document.branches) == "beam":
             return self.beam
-        return document.branches.ids()
+        return document.branches.ids() if document.branches.nodes else document.written_otherwise
 
     @property
     def inputs(self) -> RunInputs:

@@ -11,11 +11,12 @@ from explorer.panels.flow.panel import FlowPanel
 from explorer.panels.head_map.panel import HeadMapPanel
 from explorer.panels.next_token.panel import NextTokenPanel
 from explorer.session.examples import examples_of
-from explorer.session.intents import RestoreDocument, SelectQuery, SetText, ShowExample
+from explorer.session.intents import PutIntervention, RestoreDocument, SelectQuery, SetText, ShowExample
 from explorer.window.window import MainWindow
 from models import open_checkpoint, run
 from models.protocol.decoding import DecodeStepView
 from models.protocol.head import HeadView
+from models.protocol.interventions import Mask
 from models.protocol.prediction import PredictionView
 from tests.explorer.player_window import panel
 from tests.explorer.real_window import EXAMPLE, back_to_start, click, opened_window, panel_of, press, settle, wait_until
@@ -178,6 +179,31 @@ def test_step_and_next_write_after_what_is_shown(window: MainWindow) -> None:
     click(bars, bars.row_rect(1).center().toPoint())
     wait_until(lambda: window.session.state.pending_step is None and window.is_settled())
     assert ids_shown(window) == [*shown, view.predictions[0].candidates[1].id]
+
+
+def test_an_edited_run_is_of_the_same_words(window: MainWindow) -> None:
+    """What was written stays where a head is changed, so that before and after can be compared."""
+    stepped(window, 3)
+    shown = ids_shown(window)
+    query, site = len(shown) - 1, window.session.state.selection.site
+    blocked = Mask("painted", cells=((query, 1, False),), site=site, head=5)
+    window.session.dispatch(PutIntervention(blocked))
+    settle(window)
+    state = window.session.state
+    assert ids_shown(window) == shown
+    assert state.ran is not None
+    assert state.ran.inputs.interventions == (blocked,)
+    assert state.selection.query == query
+    head = state.results.of(HeadView)
+    assert head is not None
+    assert head.weights[query, 1] == 0
+    stepped(window, 1)  # with its own way from the prompt on
+    assert state.document.interventions
+    assert len(ids_shown(window)) == len(shown) - 2
+    window.session.undo()
+    window.session.undo()
+    settle(window)
+    assert ids_shown(window) == shown
 
 
 def test_what_was_written_is_on_screen_again_with_the_session(window: MainWindow) -> None:
