@@ -9,7 +9,6 @@ from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout
 
 from explorer.panels.base import Panel
 from explorer.panels.cell.panel import CellPanel
-from explorer.panels.mask_scale.panel import MaskScalePanel
 from explorer.panels.selected_head import (
     wanted_head,
 )
@@ -168,9 +167,8 @@ def test_scores_are_shown_again_with_the_next_model(qtbot):
     assert asked_heads(session) == [0]
 
 
-@pytest.mark.parametrize("kind", [CellPanel, MaskScalePanel])
-def test_panels_that_are_made_of_scores(qtbot, kind):
+def test_a_panel_that_is_made_of_scores(qtbot):
     session = SilentSession(answers.after(State(), weights_alone(), answers.ran()))
-    panel = shown(qtbot, kind, session)
+    panel = shown(qtbot, CellPanel, session)
     assert panel.card.refusal == "It gives its weights alone."
     assert session.asked == []
