@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from models.decoding.decode import decode as decode
     from models.effects.attribution import logit_attribution as logit_attribution
     from models.effects.explanation import explanations as explanations
+    from models.effects.in_context import word_in_context as word_in_context
     from models.effects.lens import logit_lens as logit_lens
     from models.effects.patching import patch as patch
     from models.effects.sweep import head_effects as head_effects
@@ -66,6 +67,7 @@ _HOMES = {
     "explanations": "models.effects.explanation",
     "logit_lens": "models.effects.lens",
     "patch": "models.effects.patching",
+    "word_in_context": "models.effects.in_context",
     "save_weights": "models.views.export",
     "load_weights": "models.views.saved_weights",
     "Trace": "models.forward.trace",
@@ -75,7 +77,7 @@ _HOMES = {
 __all__ = [
     *("Adapter", "Batch", "Chat", "HeadQuestion", "Mask", "Model", "Pair", "Positions", "Scale", "Skip", "Trace"),
     *("adopt", "attend", "decode", "explanations", "head_effects", "head_roles", "load_weights", "logit_attribution"),
-    *("logit_lens", "open_checkpoint", "patch", "read_corpus", "run", "save_weights", "which_heads"),
+    *("logit_lens", "open_checkpoint", "patch", "read_corpus", "run", "save_weights", "which_heads", "word_in_context"),
 ]
 
 

@@ -88,13 +88,13 @@ def attributed(
     direction, constant = _path(model, trace, aim)
     writes = writes_of(copies, should_stop)
     stack, here = model.info.predicting_stack, aim.position
-    embedding = float(trace.residual[stack][0][here].double().cpu() @ direction)
+    embedding = float(trace.residual[stack][0][here].cpu().double() @ direction)
     sites, networks = [], []
     for ref, wrote in writes.sublayers.items():
         if ref.stack != stack:
             continue
         for part, rows in wrote.items():
-            total = float(rows[here].double().cpu() @ direction)
+            total = float(rows[here].cpu().double() @ direction)
             if part == "mlp":
                 networks.append((ref, total))
                 continue
@@ -138,7 +138,7 @@ def _of_heads(
         weight = output_weight(model, trace, site, head)  # (value_dim, width)
         if weight is None:
             raise InputError(_NO_HEADS.format(where=f"the attention of {ref.stack} layer {ref.layer}"))
-        found.append(float(mixed[head, here].double().cpu() @ (weight.double().cpu() @ direction)))
+        found.append(float(mixed[head, here].cpu().double() @ (weight.cpu().double() @ direction)))
     heads = torch.tensor(found, dtype=torch.float64)
     return SiteAttribution(site=ref, heads=read_only(heads.numpy()), bias=total - float(heads.sum()))
 

@@ -108,11 +108,11 @@ class Embedded:
             value, weights = self._forward(embeddings, should_stop)
             value.sum().backward()
         assert embeddings.grad is not None
-        of_inputs = (embeddings.grad * embeddings.detach())[0].double().sum(dim=-1)
+        of_inputs = (embeddings.grad * embeddings.detach())[0].cpu().double().sum(dim=-1)
         of_weights = torch.zeros(len(of_inputs), dtype=torch.float64)
         for w in weights.values():
             if w.grad is not None:
-                of_weights += (w.grad * w.detach())[0].double().sum(dim=(0, 1)).cpu()
+                of_weights += (w.grad * w.detach())[0].cpu().double().sum(dim=(0, 1))
         return of_inputs.cpu().numpy(), of_weights.numpy()
 
     def integrated(self, should_stop: ShouldStop = never) -> tuple[np.ndarray, float, float, int]:
@@ -123,7 +123,7 @@ class Embedded:
         """
         with torch.no_grad():
             ends = self.values(torch.cat([torch.zeros_like(self.embeddings), self.embeddings]), should_stop)
-        baseline, value = ends.double().tolist()
+        baseline, value = ends.cpu().double().tolist()
         found, gap, points = np.zeros(self.embeddings.shape[1]), float("inf"), 0
         for points in POINTS:
             found = self._integral(points, should_stop)
@@ -146,8 +146,8 @@ class Embedded:
                 value.sum().backward()
             assert between.grad is not None
             weights = torch.tensor(shares[start : start + at_once])
-            total += torch.einsum("p,ptw->tw", weights, between.grad.double().cpu())
-        return (total * self.embeddings[0].double().cpu()).sum(dim=-1).numpy()
+            total += torch.einsum("p,ptw->tw", weights, between.grad.cpu().double())
+        return (total * self.embeddings[0].cpu().double()).sum(dim=-1).numpy()
 
     def without_each(self, should_stop: ShouldStop = never) -> np.ndarray:
         """(tokens,) float64: the aim, less what it is where the token's embedding is 0 (Li et al. 2016, erasure)."""
@@ -159,7 +159,7 @@ class Embedded:
                 places: Sequence[int] = range(start, min(start + at_once, tokens))
                 changed = self.embeddings.repeat(len(places), 1, 1)
                 changed[range(len(places)), list(places)] = 0.0
-                found.append(self.values(changed, should_stop).double().cpu())
+                found.append(self.values(changed, should_stop).cpu().double())
         return value - torch.cat(found).numpy()
 
 

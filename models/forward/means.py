@@ -47,7 +47,7 @@ class _Sums:
 
     def add(self, key: Any, rows: Tensor) -> None:
         """Of (positions, ...)."""
-        total = rows.double().sum(dim=0) if rows.device.type == "cpu" else rows.float().sum(dim=0).cpu().double()
+        total = rows.cpu().double().sum(dim=0)  # some devices have no float64
         self.total[key] = self.total[key] + total if key in self.total else total
         self.count[key] = self.count.get(key, 0) + len(rows)
 

@@ -13,6 +13,7 @@ from torch import nn
 from models.engine.engine import Engine
 from models.protocol.alignment import AlignmentRequest
 from models.protocol.atlas import AtlasRequest
+from models.protocol.attribution import AttributionRequest
 from models.protocol.cell import CellRequest
 from models.protocol.classes import ClassesRequest
 from models.protocol.comparison import CompareRequest
@@ -25,13 +26,17 @@ from models.protocol.decoding import (
     into_input,
 )
 from models.protocol.decoding_settings import DecodeSettings
+from models.protocol.effects import EffectsRequest
+from models.protocol.explanation import ExplanationRequest
 from models.protocol.export import Exported, ExportRequest
 from models.protocol.flow import BlockRequest, FlowRequest
 from models.protocol.head import HeadRequest, RowRequest, TilesRequest
 from models.protocol.interventions import Intervention, Mask, Positions, Scale
+from models.protocol.lens import LensRequest
 from models.protocol.loading import Loaded, LoadRequest
 from models.protocol.matrices import MatricesRequest
 from models.protocol.order import ShuffleRequest
+from models.protocol.patching import PatchRequest
 from models.protocol.positions import PositionsRequest
 from models.protocol.prediction import PredictionRequest
 from models.protocol.request import Failure, Request, Result
@@ -101,6 +106,7 @@ def edits(site: SiteRef) -> list[tuple[Intervention, ...]]:
         (Positions("off"),),
         (Positions("shift", 2),),
         (Skip("mlp", SiteRef("", 0)), Skip("norm2", SiteRef("", 1))),
+        (Skip("head", site, 0, "mean"), Skip("mlp", SiteRef("", 0), None, "position", 1)),
     ]
 
 
@@ -137,6 +143,10 @@ def views(engine: Engine, ran: Ran, folder: Path) -> Asked:
         FlowRequest(**about),
         BlockRequest(**about, stack=_stack_of(site), layer=site.layer, position=query),
         PositionsRequest(**cell, query=query, key=key),
+        EffectsRequest(**about),
+        AttributionRequest(**about),
+        LensRequest(**about),
+        ExplanationRequest(**about),
     ]
     if any(other.stack == "cross" for other in ran.sites):
         requests += [AlignmentRequest(**about), AlignmentRequest(**about, site=site, head=head)]
@@ -150,6 +160,9 @@ def views(engine: Engine, ran: Ran, folder: Path) -> Asked:
             into_input(ran.inputs),
             TrustRequest(**about),
             ShuffleRequest(**about, seed=1),
+            PatchRequest(**about, other="Tom went to the park.", align="end"),
+            PatchRequest(**about, other="Tom went to the park.", align="tokens", kind="mlp"),
+            PatchRequest(**about, other="Tom went to the park.", align="end", kind="head"),
         ]
     for request in requests:
         result = ask(engine, request)

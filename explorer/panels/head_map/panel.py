@@ -281,6 +281,12 @@ class HeadMapPanel(Panel):
         self.bar.set_range(shown.low, shown.high)
         self.bar.set_label(shown.label)
 
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """What can be done to the head that is shown."""
+        selection = self.session.state.selection
+        if selection.site is not None:
+            self.open_head_menu(selection.site, selection.head, event.globalPos())
+
     def render_hover(self, pointed: Pointed) -> None:
         query, key = self._shown_cell(pointed.query, pointed.key)
         self.map.set_hover(query, key)

@@ -12,6 +12,7 @@ from models import adopt, decode, open_checkpoint, run
 from models.attention import attention, masks, pooling, tiles
 from models.attention import output as mixing
 from models.attention.blocks import BlockSize
+from models.effects import copies
 from models.engine.engine import Engine
 from models.forward import logits
 from models.forward.recurrent_model import RecurrentModel
@@ -27,6 +28,12 @@ from tests.models.own_modules import CHARACTERS, CONTEXT, Reader, Writer
 from tests.pretend_device import DEVICE
 
 pytestmark = pytest.mark.usefixtures("pretended")
+
+
+@pytest.fixture(autouse=True)
+def copies_as_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A device runs more copies of a run at once, and a sum over more rows is rounded otherwise."""
+    monkeypatch.setattr(copies, "TOKENS_AT_ONCE_ON_DEVICE", copies.TOKENS_AT_ONCE["cpu"])
 
 
 def check_everything(reference: str | Path, name: str, dtype: str, folder: Path) -> None:
