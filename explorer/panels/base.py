@@ -328,14 +328,21 @@ class Panel(QWidget):
 
     def head_menu(self, site: SiteRef, head: int) -> QMenu | None:
         """What can be done to a head: it is shown, taken out of the run, or held. None while no model is open."""
-        loaded = self.session.state.results.loaded
-        if loaded is None:
+        if self.session.state.results.loaded is None:
             return None
-        on = [item.value for item in self.session.state.document.interventions if item.on]
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction("Show this head", lambda: self.dispatch(SelectHead(site, head)))
         menu.addSeparator()
+        self.add_head_actions(menu, site, head)
+        return menu
+
+    def add_head_actions(self, menu: QMenu, site: SiteRef, head: int) -> None:
+        """Let a menu take a head out of the run, or hold it at its mean; again puts it back."""
+        loaded = self.session.state.results.loaded
+        if loaded is None:
+            return
+        on = [item.value for item in self.session.state.document.interventions if item.on]
         skip = head_skip(on, site, head, loaded.info.predicting_stack)
         own = skip if skip is not None and skip.part == "head" else None
         fills: tuple[tuple[str, Fill], ...] = (("Without this head", "zero"), ("Hold it at its mean", "mean"))
@@ -346,7 +353,6 @@ class Panel(QWidget):
             action.setCheckable(True)
             action.setChecked(is_on)
             action.setEnabled(not loaded.info.textbook and not loaded.info.weights_only)
-        return menu
 
     def dispatch(self, intent: Intent) -> None:
         self.session.dispatch(intent)

@@ -281,12 +281,6 @@ class HeadMapPanel(Panel):
         self.bar.set_range(shown.low, shown.high)
         self.bar.set_label(shown.label)
 
-    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        """What can be done to the head that is shown."""
-        selection = self.session.state.selection
-        if selection.site is not None:
-            self.open_head_menu(selection.site, selection.head, event.globalPos())
-
     def render_hover(self, pointed: Pointed) -> None:
         query, key = self._shown_cell(pointed.query, pointed.key)
         self.map.set_hover(query, key)
@@ -462,7 +456,10 @@ class HeadMapPanel(Panel):
         self._on_selected(*cell)
         selection = self.session.state.selection
         queries, keys = site_words(state.ran, site)
-        ask_menu(self, queries[selection.query], keys[selection.key], self._ask).popup(event.globalPos())
+        menu = ask_menu(self, queries[selection.query], keys[selection.key], self._ask)
+        menu.addSeparator()
+        self.add_head_actions(menu, site.ref, selection.head)
+        menu.popup(event.globalPos())
 
     def _ask(self, kind: str) -> None:
         """Ask all heads about the selected cell, its row or its column, or let a pattern be painted."""
