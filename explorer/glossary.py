@@ -78,13 +78,16 @@ class Glossary:
         return self._pattern.sub(" ", text)
 
     def search(self, typed: str) -> tuple[Entry, ...]:
-        """The entries that what was typed leads to: those whose words begin with it first, then those that hold it."""
+        """The entries that what was typed leads to: those whose name begins with it first, then other words
+        that do, then those that hold it.
+        """
         wanted = typed.strip().casefold()
         if not wanted:
             return self.entries
+        named = [e for e in self.entries if e.term.casefold().startswith(wanted)]
         begins = [e for e in self.entries if any(word.casefold().startswith(wanted) for word in e.words)]
         holds = [e for e in self.entries if any(wanted in text.casefold() for text in (*e.words, e.what))]
-        return tuple(dict.fromkeys((*begins, *holds)))
+        return tuple(dict.fromkeys((*named, *begins, *holds)))
 
 
 def decode(content: bytes) -> Glossary:
