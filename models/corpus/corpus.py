@@ -48,7 +48,7 @@ from models.protocol.work import Cancelled, Report, ShouldStop, never
 from models.quality.batching import source_ids, translate
 from models.roles.batching import batches
 from models.roles.counting import Asked, Tally, visible_cells
-from models.roles.distances import ByDistance, offset_of, offsets
+from models.roles.distances import ByDistance, ClassedCells, offset_of, offsets
 from models.roles.patterns import CELLS
 from models.roles.sides import Side, is_ordered
 
@@ -127,7 +127,7 @@ class _OfSite:
         self.site = site
         self.sums = np.zeros((site.heads, POSITIONS, POSITIONS))
         self.counts = np.zeros((POSITIONS, POSITIONS), int)
-        self.distance = ByDistance(site.heads, 2 * FARTHEST + 1)
+        self.distance = ByDistance(site.heads, 2 * FARTHEST + 1, explains=False)
         self.tally = Tally(1, site.heads)
         self.best = BestRows(site.heads, MOST_HITS) if best else None
 
@@ -137,11 +137,10 @@ class _Rows:
     """What is the same for every layer of a batch that is masked alike, of some of its rows."""
 
     mask: Tensor | None  # held, so that no other comes to have its id
-    visible: Tensor  # (texts, heads or 1, rows, keys)
-    real: Tensor  # (texts, rows)
     cells: Tensor | None  # (texts, rows, keys) bool: what is asked about
     asked: Asked | None
-    classes: Tensor  # (rows, keys)
+    classed: ClassedCells
+    there: Tensor  # (texts, rows, keys) bool: what is visible to rows that are no padding
 
 
 class CorpusReading:
@@ -299,11 +298,11 @@ class CorpusReading:
         return "its order" if asked == "rare" else why_not(asked, self._model.info, site.stack)
 
     def _add(self, of: _OfSite, shared: _Rows, w: Tensor, rows: slice) -> None:
-        of.distance.add(w, shared.visible, shared.real, shared.classes)
+        of.distance.add(w, shared.classed)
         first = slice(rows.start, min(rows.stop, POSITIONS))
         if first.start < first.stop:
             count, keys = first.stop - first.start, min(w.shape[3], POSITIONS)
-            there = shared.visible.any(dim=1)[:, :count, :keys] & shared.real[:, :count, None]
+            there = shared.there[:, :count, :keys]
             sums = torch.einsum("bhqk,bqk->hqk", w[:, :, :count, :keys], there.float())
             of.sums[:, first, :keys] += sums.double().cpu().numpy()
             of.counts[first, :keys] += there.sum(dim=0).cpu().numpy()
@@ -324,7 +323,8 @@ class CorpusReading:
         real = q.real[:, rows]
         asked = None if cells is None else Asked.of(cells[None], visible, real)
         far = offsets(rows, keys, x.query.device)
-        made = _Rows(x.mask, visible, real, cells, asked, torch.where(far <= 2 * FARTHEST, far, -1))
+        classed = ClassedCells(visible, real, torch.where(far <= 2 * FARTHEST, far, -1))
+        made = _Rows(x.mask, cells, asked, classed, visible.any(dim=1) & real[..., None])
         if whole:
             self._shared[key] = made
         return made

@@ -9,6 +9,21 @@ from torch import Tensor
 from models.protocol.values import SeenPicture
 
 
+class ClassedCells:
+    """The cells of some rows that count, and the class of each: the same for all layers that are masked alike."""
+
+    def __init__(self, visible: Tensor, real: Tensor, classes: Tensor) -> None:
+        """What is visible (texts, heads or 1, rows, keys), which rows are no padding (texts, rows), and the class of
+        each cell from 0, (rows, keys) long; cells of class -1 are left out."""
+        seen = visible.any(dim=1)  # (texts, rows, keys)
+        counted = ((seen.sum(dim=-1) > 1) & real)[..., None]
+        self.factors = (seen & counted & (classes >= 0)).float()  # (texts, rows, keys)
+        self.places = classes.flatten().clamp(min=0).cpu()
+        most = int(self.places.max()) + 1
+        of_each = self.factors.sum(dim=0).flatten().double().cpu()
+        self.counts = torch.zeros(most, dtype=torch.double).index_add_(0, self.places, of_each).numpy()  # (classes,)
+
+
 class ByDistance:
     """Weights of one site, added up by their distance class; only rows that see more than one key count.
 
@@ -19,30 +34,26 @@ class ByDistance:
     which is 1 for a head whose weights depend on distance alone, and 0 for one with which distance has nothing to do.
     """
 
-    def __init__(self, heads: int, classes: int = 1) -> None:
+    def __init__(self, heads: int, classes: int = 1, explains: bool = True) -> None:
+        """Without `explains` there are means alone, and no `explained`."""
+        self._explains = explains
         self.sums = np.zeros((heads, classes))
         self.counts = np.zeros(classes)
         self.squares = np.zeros(heads)
 
-    def add(self, w: Tensor, visible: Tensor, real: Tensor, classes: Tensor) -> None:
-        """Weights (texts, heads, rows, keys), what is visible (texts, heads or 1, rows, keys), (texts, rows) and
-        (rows, keys) long: the class of each cell, from 0; cells of class -1 are left out."""
-        seen = visible.any(dim=1)  # (texts, rows, keys)
-        cells = seen & ((seen.sum(dim=-1) > 1) & real)[..., None] & (classes >= 0)
-        factors = cells.float()
-        heads = w.shape[1]
-        kept = w * factors[:, None]
-        squares = torch.einsum("bhqk,bhqk->h", kept, w)
-        summed = kept.sum(dim=0).flatten(1).double().cpu()  # (heads, rows * keys)
-        counted = factors.sum(dim=0).flatten().double().cpu()
-        places = classes.flatten().clamp(min=0).cpu()
-        most = max(int(places.max()) + 1, self.sums.shape[1])
-        if most > self.sums.shape[1]:
-            more = most - self.sums.shape[1]
+    def add(self, w: Tensor, cells: ClassedCells) -> None:
+        """Weights of some rows, (texts, heads, rows, keys)."""
+        heads, classes = w.shape[1], len(cells.counts)
+        kept = w * cells.factors[:, None]
+        if self._explains:
+            self.squares += torch.einsum("bhqk,bhqk->h", kept, w).double().cpu().numpy()
+        if classes > len(self.counts):
+            more = classes - len(self.counts)
             self.sums, self.counts = np.pad(self.sums, ((0, 0), (0, more))), np.pad(self.counts, (0, more))
-        self.sums += torch.zeros(heads, most, dtype=torch.double).index_add_(1, places, summed).numpy()
-        self.counts += torch.zeros(most, dtype=torch.double).index_add_(0, places, counted).numpy()
-        self.squares += squares.double().cpu().numpy()
+        summed = kept.sum(dim=0).flatten(1).double().cpu()  # (heads, rows * keys)
+        sums = torch.zeros(heads, classes, dtype=torch.double).index_add_(1, cells.places, summed)
+        self.sums[:, :classes] += sums.numpy()
+        self.counts[:classes] += cells.counts
 
     @property
     def means(self) -> np.ndarray:

@@ -44,7 +44,7 @@ from models.roles.batching import batches, takes_batches
 from models.roles.breadth import Breadth
 from models.roles.copying import UNFOUND, copying_scores
 from models.roles.counting import Asked, Tally, visible_cells
-from models.roles.distances import ByDistance, offsets, patch_offsets
+from models.roles.distances import ByDistance, ClassedCells, offsets, patch_offsets
 from models.roles.patterns import CELLS
 from models.roles.probe import Probe, ProbeText, our_probe, picture_probe, read_probe
 from models.roles.relations import NAMES, Distances, Related
@@ -205,7 +205,7 @@ class _Rows:
     mask: Tensor | None  # held, so that no other comes to have its id
     visible: Tensor  # (texts, heads or 1, rows, keys)
     asked: Asked  # of `_PATTERNS`, or of `_REPEATED` where tokens are repeated
-    classes: Tensor  # (rows, keys)
+    classed: ClassedCells
     real: Tensor  # (texts, rows)
 
 
@@ -335,7 +335,7 @@ class _Finding:
                 continue
             found.patterns.add(shared.asked, part)
             found.breadth.add(part, shared.visible, shared.real)
-            found.distance.add(part, shared.visible, shared.real, shared.classes)
+            found.distance.add(part, shared.classed)
             if related is not None:
                 found.relations.sums += related.sums(part, rows)
         if related is not None:
@@ -356,7 +356,7 @@ class _Finding:
         picture = encoded[0].picture
         far = offsets(rows, keys, x.query.device)
         classes = far if picture is None else patch_offsets(picture, x.keys, x.query.device)[rows]
-        made = _Rows(x.mask, visible, Asked.of(cells, visible, real), classes, real)
+        made = _Rows(x.mask, visible, Asked.of(cells, visible, real), ClassedCells(visible, real, classes), real)
         if whole:
             self._rows[key] = made
         return made
