@@ -106,6 +106,8 @@ def _misread(model: Model, read: list[int] | None, wanted: list[int]) -> str:
     same = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(read), len(wanted)))
     rest = zip(reversed(read[same:]), reversed(wanted[same:]), strict=False)
     tail = next((i for i, (a, b) in enumerate(rest) if a != b), min(len(read), len(wanted)) - same)
+    if min(len(read), len(wanted)) == same + tail:  # one is the other with more: a neighbour says where
+        same, tail = (same, tail - 1) if tail else (max(0, same - 1), 0)
     chosen = " ".join(f"“{model.piece_label(id_)}”" for id_ in wanted[same : len(wanted) - tail]) or "nothing"
     got = " ".join(f"“{model.piece_label(id_)}”" for id_ in read[same : len(read) - tail]) or "nothing"
     return f"is read as {got}, not as {chosen}"
