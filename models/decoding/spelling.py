@@ -6,9 +6,10 @@ them would be read as "bright" "##and", two letters as one piece.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 from models.forward.model import Model
 from models.protocol.batch import Batch
@@ -16,6 +17,8 @@ from models.protocol.chat import Pair
 from models.protocol.errors import InputError
 from models.protocol.prompt import Prompt, plain_text, shown_of, with_more
 from models.protocol.values import Token
+
+Tokenize = Callable[[Any], tuple[Token, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ def in_target(model: Model, target: str, given: Sequence[int], ids: tuple[int, .
     more = _more(model, given, ids)
     ends = dict.fromkeys((more, more.lstrip(), " " + more.lstrip(), decoded(model, ids, special=True)))
     wholes = (decoded(model, [*given, *ids]), *(target + each for each in ends))
-    return _first_read(model, dict.fromkeys(wholes), [*given, *ids], special=False)
+    return _first_read(model, dict.fromkeys(wholes), [*given, *ids], model.tokenize_target)
 
 
 def _more(model: Model, given: Sequence[int], ids: tuple[int, ...]) -> str:
@@ -66,11 +69,16 @@ def _more(model: Model, given: Sequence[int], ids: tuple[int, ...]) -> str:
     return decoded(model, [*given, *ids])[len(decoded(model, given)) :]
 
 
-def _first_read(model: Model, spellings: Iterable[Prompt], wanted: list[int], special: bool = True) -> Spelled:
+def _first_read(
+    model: Model,
+    spellings: Iterable[Prompt],
+    wanted: list[int],
+    tokenize: Callable[[Any], tuple[Token, ...]] | None = None,
+) -> Spelled:
     """The first spelling that is read as `wanted`; where none is, the first of all, with what it is read as."""
     first: Spelled | None = None
     for whole in spellings:
-        read = _read(model, whole, special)
+        read = _read(tokenize or model.tokenize, whole)
         if read == wanted:
             return Spelled(whole)
         first = first or Spelled(whole, _misread(model, read, wanted))
@@ -78,9 +86,9 @@ def _first_read(model: Model, spellings: Iterable[Prompt], wanted: list[int], sp
     return first
 
 
-def _read(model: Model, whole: Prompt, special: bool) -> list[int] | None:
+def _read(tokenize: Tokenize, whole: Prompt) -> list[int] | None:
     try:
-        return [token.id for token in model.tokenize(whole, special)]
+        return [token.id for token in tokenize(whole)]
     except InputError:  # nothing is left of it, or it is too long
         return None
 

@@ -26,7 +26,7 @@ from models.protocol.errors import InputError
 from models.protocol.interventions import Adapter, Intervention
 from models.protocol.prompt import Prompt
 from models.protocol.values import CheckpointInfo, SeenPicture, Token
-from models.text.reading import TextReader
+from models.text.reading import TextReader, Use
 from models.text.templates import Rendered, render, turn_end
 from models.text.tokens import label_tokens, piece_label, special_label
 
@@ -200,7 +200,7 @@ class Model:
             inputs["token_type_ids"] = torch.tensor([[*segment_ids]], device=self.device)
         if not self.seq2seq:
             return Encoded(inputs, tokens)
-        written = self._tokenize_target(target) if target else self._start_of_target(target)
+        written = self.tokenize_target(target) if target else self._start_of_target(target)
         self._check_known(written)
         start = Token(self.start_id, self.piece(self.start_id), "", 0, 0, special=True, label="⟨start⟩")
         inputs["decoder_input_ids"] = torch.tensor([[self.start_id, *(t.id for t in written)]], device=self.device)
@@ -223,10 +223,14 @@ class Model:
             )
             raise InputError(f"{self.info.name} knows {known:,} tokens, and {strange[0]:,} is none of them. {advice}.")
 
-    def _tokenize_target(self, target: str | list[int]) -> tuple[Token, ...]:
-        """As `tokenize`, with sentences that speak of the target."""
+    def tokenize_target(self, target: str | list[int]) -> tuple[Token, ...]:
+        """The tokens of what a decoder is made to say: as its tokenizer's own call begins a target, and with no end.
+
+        Raises:
+            InputError: as `tokenize`, in sentences that speak of the target.
+        """
         try:
-            return self.tokenize(target, special=False)
+            return self._tokenized(target, "target")[0]
         except InputError as error:
             sentence = str(error).replace("This text", "The target", 1).replace("this text", "the target", 1)
             raise InputError(sentence, error.cut_to, of_target=True) from None
@@ -237,9 +241,9 @@ class Model:
         Raises:
             InputError: no text, no token left of it, more tokens than fit, or ids outside the vocabulary.
         """
-        return self._tokenized(text, special)[0]
+        return self._tokenized(text, "input" if special else "bare")[0]
 
-    def _tokenized(self, text: Prompt | list[Any], special: bool = True) -> tuple[tuple[Token, ...], Sequence[int]]:
+    def _tokenized(self, text: Prompt | list[Any], use: Use = "input") -> tuple[tuple[Token, ...], Sequence[int]]:
         """As `tokenize`, with the tokens' segment ids; empty where the tokenizer gives none."""
         if isinstance(text, list) and text and isinstance(text[0], Mapping):
             text = Chat.of(text)
@@ -249,25 +253,25 @@ class Model:
             return self._tokenize_chat(text), ()
         if isinstance(text, list):
             text = _as_ids(text)
-            self._check_ids(text, special)
+            self._check_ids(text, use)
             return self._labelled([self._token(id_) for id_ in text]), ()
         if isinstance(text, Pair):
             return self._tokenize_pair(text)
-        if not text or (self.seq2seq and special and not text.strip()):  # after blanks alone a text can go on
+        if not text or (self.seq2seq and use == "input" and not text.strip()):  # after blanks alone a text can go on
             raise InputError("The input is empty. Type a sentence for the model to read.")
-        reading = self._reader.read(text, special)
+        reading = self._reader.read(text, use)
         ids, spans = reading.ids, reading.spans
         if all(start == end for start, end in spans) and (not ids or reading.all_placed):
             raise InputError(
                 f"{self.info.name}'s tokenizer leaves nothing of this text: it has only characters that it drops "
                 "(control characters, say). Type a word."
             )
-        limit = self._limit(special)
+        limit = self._limit(use)
         if limit is not None and len(ids) > limit:
             raise InputError(
                 f"This text is {len(ids):,} tokens long; {self.info.name} takes {limit:,}{self._why_no_more}. "
                 f"Nothing was cut. Shorten it, or keep the first {limit:,} tokens.",
-                cut_to=self._reader.fitting(text, spans, limit, special),
+                cut_to=self._reader.fitting(text, spans, limit, use),
             )
         tokens = [
             self._token(id_, text[start:end], start, end, added)
@@ -285,7 +289,7 @@ class Model:
             if not text.strip():
                 raise InputError(f"The {which} text of the pair is empty. Type a sentence for the model to read.")
         reading = self._reader.read_pair(pair)
-        limit = self._limit(special=True)
+        limit = self._limit("input")
         if limit is not None and len(reading.ids) > limit:
             raise InputError(
                 f"These two texts are {len(reading.ids):,} tokens long together; {name} takes {limit:,}"
@@ -305,7 +309,7 @@ class Model:
         says is read as it stands: the name of a special token in it is that token, as for transformers.
         """
         rendered = self._render(chat)
-        reading = self._reader.read(rendered.text, special=False)
+        reading = self._reader.read(rendered.text, "bare")
         ids, spans = reading.ids, reading.spans
         limit = self.info.context
         if limit is not None and len(ids) > limit:
@@ -377,13 +381,12 @@ class Model:
             return ""
         return f", for all of its weights have to be kept ({KEPT_BYTES / 1e9:.0f} GB at most)"
 
-    def _limit(self, special: bool) -> int | None:
-        # what a decoder has written comes without special tokens, and after its start token
+    def _limit(self, use: Use) -> int | None:
         limit = self.info.context
-        return limit if limit is None or special else limit - 1
+        return limit - 1 if limit is not None and use == "target" else limit  # a target follows its start token
 
-    def _check_ids(self, ids: list[int], special: bool) -> None:
-        limit, vocabulary = self._limit(special), self.info.vocabulary
+    def _check_ids(self, ids: list[int], use: Use) -> None:
+        limit, vocabulary = self._limit(use), self.info.vocabulary
         if not ids:
             raise InputError("There are no tokens to run. Give at least one id.")
         if limit is not None and len(ids) > limit:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from transformers import PreTrainedTokenizerBase
 
@@ -16,6 +16,10 @@ from models.protocol.errors import InputError
 from models.text.pairs import FIRST, SECOND, call_with_pair
 from models.text.tokenizer_checks import panics_raised
 from models.text.tokens import whole_characters
+
+Use = Literal["input", "target", "bare"]
+"""What a text is read for. An input has the tokens around it that the tokenizer adds; a target, which a decoder is made
+to say, begins as the tokenizer's own call with `text_target` does, and has no end; a bare one has nothing added."""
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -48,10 +52,8 @@ class TextReader:
         """`name` is the model's, for sentences; `prefix` stands before every text; `piece` spells an id."""
         self._tokenizer, self._name, self._prefix, self._piece = tokenizer, name, prefix, piece
 
-    def read(self, text: str, special: bool) -> Reading:
-        """One text, with the tokens that the tokenizer adds to it if `special`; else one that a decoder is made to say.
-
-        Such a target begins as the tokenizer's own call with `text_target` does, and has no end.
+    def read(self, text: str, use: Use) -> Reading:
+        """The tokens of one text.
 
         Raises:
             InputError: the tokenizer fails.
@@ -60,10 +62,10 @@ class TextReader:
         safe = _SURROGATES.sub("\ufffd", text)
         try:
             with panics_raised():
-                encoding = self._called(safe, special)
-                written = self._prefix if special else ""
+                encoding = self._called(safe, use)
+                written = self._prefix if use == "input" else ""
                 prefix = self._tokenizer(written, add_special_tokens=False)["input_ids"] if written else []
-                start = [] if special else self.start_of_targets
+                start = self.start_of_targets if use == "target" else []
         except InputError:
             raise  # in its own words
         except Exception as cause:  # whatever a tokenizer runs into: no [UNK] where it needs one, say
@@ -86,17 +88,16 @@ class TextReader:
             words=[*[None] * len(before), *(_word_ids(encoding) if self._divides_words else [None] * len(ids))],
         )
 
-    def _called(self, text: str, special: bool) -> Any:
-        """The tokenizer's call with a text; without special tokens it is one that a decoder is made to say."""
+    def _called(self, text: str, use: Use) -> Any:
         options = {
             "return_offsets_mapping": True,
             "return_special_tokens_mask": True,
-            "add_special_tokens": special,
+            "add_special_tokens": use == "input",
             "verbose": False,
         }
-        if special or not self._knows_targets:
-            return self._tokenizer(text, **options)
-        return self._tokenizer(text_target=text, **options)
+        if use == "target" and self._knows_targets:
+            return self._tokenizer(text_target=text, **options)
+        return self._tokenizer(text, **options)
 
     @property
     def _knows_targets(self) -> bool:
@@ -153,13 +154,13 @@ class TextReader:
             for id_, (start, end), nxt in zip(ids, spans, [*spans, (0, 0)][1:], strict=True)
         ]
 
-    def fitting(self, text: str, spans: list[tuple[int, int]], limit: int, special: bool) -> int:
+    def fitting(self, text: str, spans: list[tuple[int, int]], limit: int, use: Use) -> int:
         """How many characters of `text` make at most `limit` tokens."""
         read = [span for span in spans if span[0] < span[1]]
         for count in range(limit - (len(spans) - len(read)), 0, -1):
             # not through the middle of a character that several tokens share
             cut = min(read[count - 1][1], read[count][0])
             # a cut can split a word differently; then a token less is kept
-            if cut and len(self.read(text[:cut], special).ids) <= limit:
+            if cut and len(self.read(text[:cut], use).ids) <= limit:
                 return cut
         return 0

@@ -53,6 +53,7 @@ from models.protocol.attribution import AttributionRequest, AttributionView
 from models.protocol.effects import Aim, AimView, EffectsRequest, EffectsView
 from models.protocol.explanation import ExplanationRequest, ExplanationView
 from models.protocol.lens import LensRequest, LensView
+from models.protocol.loading import Loaded
 from models.protocol.patching import BY_POSITION, Align, Patched, PatchRequest, PatchView
 from models.protocol.request import Request, Result
 from models.protocol.skip import Skip, head_skip
@@ -82,6 +83,8 @@ _ALIGNS: tuple[tuple[Align, str], ...] = (
 _LIKELIEST, _NOTHING = "the likeliest", "nothing"
 _WAITING = "What each head does appears here when the model has run."
 _NO_HEAD = "This model gives vectors, not words: it has no output head, so nothing it says could change."
+_RECURRENT = "A recurrent model has no heads and no residual stream to take parts out of. Open a transformer."
+_CHOICE = "This model chooses among the texts that run together, so that no text can be run again by itself."
 _NO_GRADIENTS = "Gradients in half precision are rounded too much to be told apart. Open the model in float32."
 _ONE_STACK = "Tokens are weighed in models of one stack that read text."
 _TYPE = "Type another text above, best one that differs in a single word."
@@ -154,12 +157,14 @@ class EffectsPanel(Panel):
         self.card.set_content(body)
         self.fill(self.card)
         self._revealed = (-1, -1)
+        self._loaded: Loaded | None = None  # what the answers are of that are offered
         self.keep("page", self.pages)
         self.keep("loss", self.loss)
 
     # ----------------------------------------------------------------- what it asks for
 
     def wants(self, state: State) -> Request | None:
+        self._forget_answers_of_another_model(state)
         ran = state.ran
         if ran is None or self._why_not(state):
             return None
@@ -210,8 +215,12 @@ class EffectsPanel(Panel):
         if loaded is None:
             return _WAITING
         info = loaded.info
+        if info.textbook:
+            return _RECURRENT
         if is_body(state) or info.wordless:
             return _NO_HEAD
+        if info.class_head is not None and info.class_head.of == "choice":
+            return _CHOICE
         if info.weights_only and page != LENS:
             return f"{info.weights_only} So no part of it can be changed."
         if page == TOKENS and loaded.placement.dtype in COARSE:
@@ -226,6 +235,7 @@ class EffectsPanel(Panel):
         return about(state)
 
     def render_state(self, state: State, old: State | None) -> None:
+        self._forget_answers_of_another_model(state)
         page, why = self.pages.current, self._why_not(state)
         self.aim_row.setVisible(page != LENS and not why)
         self.patch_row.setVisible(page == PATCH and not why)
@@ -261,6 +271,18 @@ class EffectsPanel(Panel):
             self._offer(view.aim)
         self.legend.setVisible(self.grid.grid is not None)
         self._render_selection(state)
+
+    def _forget_answers_of_another_model(self, state: State) -> None:
+        """A token or a class that was chosen is one of the model that was open."""
+        if state.results.loaded is self._loaded:
+            return
+        if self._loaded is not None:
+            for box, first in ((self.target, _LIKELIEST), (self.against, _NOTHING)):
+                box.blockSignals(True)
+                box.clear()
+                box.addItem(first, None)
+                box.blockSignals(False)
+        self._loaded = state.results.loaded
 
     def _is_of(self, state: State, view: Result) -> bool:
         """Whether an answer is what the page asks for now, all of it or in part."""

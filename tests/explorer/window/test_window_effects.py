@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QApplication, QMenu
 import models
 from explorer.panels.effects.panel import EffectsPanel
 from explorer.panels.head_atlas.panel import HeadAtlasPanel
+from explorer.session.intents import OpenCheckpoint
 from models.protocol.attribution import AttributionView
 from models.protocol.effects import EffectsView
 from models.protocol.explanation import ExplanationView
@@ -76,3 +77,33 @@ def test_the_atlas_menu_takes_a_head_out(window, monkeypatch):
     values = [item.value for item in window.session.state.document.interventions]
     assert values == [Skip("head", SiteRef("decoder", 2), 3)]
     assert window.session.state.ran.inputs.interventions == tuple(values)
+
+
+ANSWERED = {  # model: the pages of Effects that have an answer there
+    "story-bert": {"Heads", "Lens", "Tokens"},
+    "story-next": {"Heads", "Lens", "Tokens"},
+    "en-es": {"Heads", "Lens"},
+    "vit-quickdraw": {"Heads", "Lens", "Sum"},
+    "recurrent-en-es-bahdanau": set(),
+    "dates-bottleneck": set(),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERED)
+def test_every_page_has_an_answer_or_says_why_not(window, effects, name):
+    window.session.dispatch(OpenCheckpoint(name))
+    wait_until(lambda: window.session.state.document.checkpoint == name and window.is_settled())
+    window.dock_host.docks["effects"].show()
+    window.dock_host.raise_panel("effects")
+    wait_until(effects.isVisible)
+    effects.other.clear()
+    answered = set()
+    for page in range(5):
+        effects.pages.button(page).click()
+        settle(window)
+        assert window.session.state.notice is None, page
+        if effects.grid.grid is not None:
+            answered.add(effects.pages.button(page).text())
+        else:
+            assert effects.grid.empty_text or effects.sentence.text(), page
+    assert answered - {"Patch"} == ANSWERED[name]

@@ -30,7 +30,7 @@ from models.text import template_process
 from models.text.template_limits import Failed, Stopped
 from models.text.templates import render, turn_end
 from tests.models.asking import ask, never
-from tests.models.talking import TOKENIZERS, save_talking
+from tests.models.talking import CHATML, TOKENIZERS, save_talking
 from tests.models.tiny import eager, eager_run, rig
 
 Talking = Callable[..., Model]
@@ -181,6 +181,16 @@ def test_what_is_run_is_what_transformers_makes_of_it(talking: Talking) -> None:
 
         assert [token.id for token in model.encode(chat).tokens] == theirs
         assert [token.id for token in model.encode(messages).tokens] == theirs
+
+
+def test_a_template_without_a_start_token_is_given_none(tmp_path: Path) -> None:
+    """As TinyLlama's: its tokenizer puts <s> before a text, and its template writes none."""
+    model = open_checkpoint(save_talking("llama-2", tmp_path, template=CHATML))
+    messages = [{"role": "user", "content": HI.text}]
+    theirs = model.tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False)
+
+    assert [token.id for token in model.encode(Chat((HI,))).tokens] == theirs
+    assert model.tokenizer.bos_token_id not in theirs
 
 
 def test_attention_of_a_conversation_equals_eager(talking: Talking) -> None:
