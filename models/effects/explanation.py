@@ -98,6 +98,7 @@ def explained(
         aim=view_of(model, trace, aim),
         accounts=accounts,
         correlations=_correlations(trace, accounts, here),
+        reached=_reached(trace, here),
         baseline=baseline,
         gap=gap,
         steps=points,
@@ -114,6 +115,17 @@ def _layers(trace: Trace) -> list[np.ndarray]:
         np.stack([trace.weights(site, head) for head in range(site.heads)]).astype(np.float64).mean(axis=0)
         for site in trace.sites
     ]
+
+
+def _reached(trace: Trace, position: int) -> np.ndarray:
+    """(tokens,) bool: from which tokens something can come to `position` through the layers' masks."""
+    reached = np.arange(len(trace.tokens)) == position
+    for site in reversed(trace.sites):
+        masked = trace.masked(site, 0, np.flatnonzero(reached).tolist())
+        if masked is None:
+            return read_only(np.ones_like(reached))
+        reached = reached | ~masked.all(axis=0)
+    return read_only(reached)
 
 
 def _correlations(trace: Trace, accounts: tuple[Account, ...], position: int) -> np.ndarray:

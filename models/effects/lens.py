@@ -23,6 +23,7 @@ from models.protocol.arrays import read_only
 from models.protocol.lens import LensRequest, LensView
 from models.protocol.work import Cancelled, Report, ShouldStop, never, silent
 from models.views.candidates import label_of
+from models.views.residual import stream_after
 
 _BLOCK = BlockSize(1 << 21)
 """Logits that are held at once: as many as stay in the cache."""
@@ -76,7 +77,10 @@ def lens_view(
     Raises:
         Cancelled: `should_stop()` was true between two blocks of positions.
     """
-    stream = trace.residual.get(model.info.predicting_stack, ())
+    stack = model.info.predicting_stack
+    stream = trace.residual.get(stack, ())
+    if len(stream) > 1:
+        stream = (*stream[:-1], stream_after(model, trace, stack, len(stream) - 2))
     norms = _lengths(stream, len(trace.tokens))
     written = _lengths([b.float() - a.float().to(b.device) for a, b in pairwise(stream)], len(trace.tokens))
     if not stream:

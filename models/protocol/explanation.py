@@ -54,6 +54,9 @@ class ExplanationView(Result):
     aim: AimView
     accounts: tuple[Account, ...]
     correlations: np.ndarray  # (accounts, accounts) float64
+    reached: (
+        np.ndarray
+    )  # (tokens,) bool: what the position may attend to, at once or by way of others; elsewhere all is 0
     baseline: float = 0.0  # the aim with all token embeddings 0: integrated gradients sum to its value less this
     gap: float = 0.0  # of that sum, as a share of the difference
     steps: int = 0  # points of the integral

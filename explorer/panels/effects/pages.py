@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -10,8 +12,9 @@ from explorer.colour_maps import ColourTable
 from explorer.panels.effects.value_grid import Grid
 from explorer.widgets.number_text import MINUS, percent_text, signed, value_text
 from models.protocol.attribution import AttributionView
-from models.protocol.effects import AimView, EffectsView, Said
+from models.protocol.effects import AimView, EffectsView, Said, SiteEffects
 from models.protocol.explanation import ACCOUNTS, ExplanationView
+from models.protocol.information import Unit, from_nats
 from models.protocol.lens import LensView
 from models.protocol.patching import BY_POSITION, PatchView
 from models.protocol.running import Ran
@@ -21,6 +24,7 @@ _WORD = 58.0  # pixels that a cell with a word in it is wide at least
 _STACKS = {"encoder": "enc", "decoder": "dec", "cross": "cross"}
 
 Cell = tuple[SiteRef, int]
+View = TypeVar("View", EffectsView, PatchView)
 
 
 def site_labels(sites: Sequence[SiteRef]) -> tuple[str, ...]:
@@ -29,10 +33,35 @@ def site_labels(sites: Sequence[SiteRef]) -> tuple[str, ...]:
     return tuple(f"{_STACKS[site.stack]} {site.layer}" if several else str(site.layer) for site in sites)
 
 
-def aim_words(aim: AimView) -> str:
-    """ "the logit of “Tom”", "“Tom” less “Anna”", "the loss"."""
+def in_unit(view: View, unit: Unit) -> View:
+    """`view`, all losses in it in `unit`; an answer has them in nats."""
+    if isinstance(view, PatchView):
+        if view.aim.measure != "loss":
+            return view
+        aim = replace(view.aim, value=from_nats(view.aim.value, unit))
+        return replace(
+            view, aim=aim, other_value=from_nats(view.other_value, unit), values=view.values * from_nats(1, unit)
+        )
+    measure = view.aim.measure
+    now, before = (None if said is None else _said(said, measure, unit) for said in (view.now, view.before))
+    assert now is not None
+    if measure != "loss":
+        return replace(view, now=now, before=before)
+    sites = tuple(SiteEffects(at.site, at.heads * from_nats(1, unit)) for at in view.sites)
+    return replace(
+        view, aim=replace(view.aim, value=from_nats(view.aim.value, unit)), now=now, before=before, sites=sites
+    )
+
+
+def _said(said: Said, measure: str, unit: Unit) -> Said:
+    loss = None if said.loss is None else from_nats(said.loss, unit)
+    return replace(said, value=from_nats(said.value, unit) if measure == "loss" else said.value, loss=loss)
+
+
+def aim_words(aim: AimView, unit: Unit = "nats") -> str:
+    """ "the logit of “Tom”", "“Tom” less “Anna”", "the loss in nats"."""
     if aim.measure == "loss":
-        return "the loss"
+        return f"the loss in {unit}"
     target, against = plain(aim.target_label), plain(aim.against_label)
     return f"the logit of “{target}”" if aim.measure == "logit" else f"“{target}” less “{against}”"
 
@@ -44,18 +73,20 @@ def plain(label: str) -> str:
 # --------------------------------------------------------------------------- heads
 
 
-def heads_grid(view: EffectsView) -> Grid:
+def heads_grid(view: EffectsView, unit: Unit) -> Grid:
     """Blue: the aim falls without the head. Red: it rises."""
     sites = [at.site for at in view.sites]
     columns = max((len(at.heads) for at in view.sites), default=0)
     values = np.full((len(sites), columns), np.nan)
     for row, at in enumerate(view.sites):
         values[row, : len(at.heads)] = at.heads
-    return _diverging(values, site_labels(sites), tuple(map(str, range(columns))), "layer", "head", _head_tip(view))
+    return _diverging(
+        values, site_labels(sites), tuple(map(str, range(columns))), "layer", "head", _head_tip(view, unit)
+    )
 
 
-def _head_tip(view: EffectsView) -> list[list[str]]:
-    words = aim_words(view.aim)
+def _head_tip(view: EffectsView, unit: Unit) -> list[list[str]]:
+    words = aim_words(view.aim, unit)
     return [
         [
             f"{at.site.stack} layer {at.site.layer}, head {head}: without it {words} is "
@@ -76,9 +107,9 @@ def place_of(view: EffectsView, site: SiteRef | None, head: int) -> tuple[int, i
     return next(((row, head) for row, at in enumerate(view.sites) if at.site == site), (-1, -1))
 
 
-def head_sentence(view: EffectsView, cell: Cell | None) -> str:
+def head_sentence(view: EffectsView, cell: Cell | None, unit: Unit) -> str:
     """What the selected head does, and before all are done how many are."""
-    words = aim_words(view.aim)
+    words = aim_words(view.aim, unit)
     if view.done < 1:
         return f"Zeroing one head after the other: {view.done:.0%}. So far, of {words}, {value_text(view.aim.value)}:"
     largest = view.largest
@@ -97,8 +128,9 @@ def head_sentence(view: EffectsView, cell: Cell | None) -> str:
     return said + most
 
 
-def before_sentence(now: Said, before: Said | None, words: str) -> str:
+def before_sentence(view: EffectsView, unit: Unit) -> str:
     """What the interventions that are on changed; "" where none is."""
+    now, before, words = view.now, view.before, aim_words(view.aim, unit)
     if before is None:
         return ""
     parts = [
@@ -106,8 +138,8 @@ def before_sentence(now: Said, before: Said | None, words: str) -> str:
         f"likeliest “{plain(before.best_label)}” {percent_text(before.best_share)} → “{plain(now.best_label)}” "
         f"{percent_text(now.best_share)}",
     ]
-    if before.loss is not None and now.loss is not None:
-        parts.append(f"loss {value_text(before.loss)} → {value_text(now.loss)} nats")
+    if before.loss is not None and now.loss is not None and view.aim.measure != "loss":
+        parts.append(f"loss {value_text(before.loss)} → {value_text(now.loss)} {unit}")
     return f"Before the change → now: {'; '.join(parts)}."
 
 
@@ -217,13 +249,13 @@ def sum_sentence(view: AttributionView) -> str:
 # --------------------------------------------------------------------------- patch
 
 
-def patch_grid(view: PatchView, ran: Ran) -> Grid:
+def patch_grid(view: PatchView, ran: Ran, unit: Unit) -> Grid:
     """0 is this run, 1 the other: blue moves away from it, red towards."""
     shares = view.shares
     by_position = view.request.kind in BY_POSITION
     columns = tuple(t.word for t in ran.tokens) if by_position else tuple(map(str, range(shares.shape[1])))
     labels = site_labels(view.rows)
-    words = aim_words(view.aim)
+    words = aim_words(view.aim, unit)
     names = [f"“{column}”" if by_position else f"head {column}" for column in columns]
     tips = [
         [
@@ -249,8 +281,8 @@ def patch_grid(view: PatchView, ran: Ran) -> Grid:
     )
 
 
-def patch_sentence(view: PatchView) -> str:
-    words = aim_words(view.aim)
+def patch_sentence(view: PatchView, unit: Unit) -> str:
+    words = aim_words(view.aim, unit)
     here, there = value_text(view.aim.value), value_text(view.other_value)
     coming = "" if view.done == 1 else f" {view.done:.0%} done."
     return (
@@ -263,7 +295,7 @@ def patch_sentence(view: PatchView) -> str:
 
 
 def tokens_grid(view: ExplanationView, ran: Ran) -> Grid:
-    """A strip for each account, its largest absolute value in full colour."""
+    """A strip for each account, its largest absolute value in full colour; a token that cannot be seen stays empty."""
     count = len(ran.tokens)
     values = np.full((len(view.accounts), count), np.nan)
     tips: list[list[str]] = []
@@ -272,7 +304,7 @@ def tokens_grid(view: ExplanationView, ran: Ran) -> Grid:
             tips.append([account.why] * count)
             continue
         high = float(np.abs(account.values).max(initial=0.0)) or 1.0
-        values[row] = account.values / high
+        values[row] = np.where(view.reached, account.values / high, np.nan)
         tips.append(
             [
                 f"{ACCOUNTS[account.name]} of “{token.word}”: {value_text(float(account.values[i]))}"
@@ -313,7 +345,8 @@ def legend_of(page: str) -> str:
         "lens": "the likeliest token, by its probability: dark 0, bright 1",
         "sum": "red: adds to it · blue: takes from it",
         "patch": "red: towards the other text, full colour all the way · blue: away from it",
-        "tokens": "each strip by its own largest: red speaks for it, blue against it",
+        "tokens": "each strip by its own largest: red speaks for it, blue against it; attention, rollout and flow only "
+        "say how much · empty: cannot be seen from there",
     }[page]
 
 

@@ -23,11 +23,11 @@ from explorer.panels.about import About
 from explorer.panels.base import Panel
 from explorer.panels.effects.about import about
 from explorer.panels.effects.pages import (
-    aim_words,
     before_sentence,
     head_at,
     head_sentence,
     heads_grid,
+    in_unit,
     legend_of,
     lens_grid,
     lens_sentence,
@@ -262,8 +262,10 @@ class EffectsPanel(Panel):
             self.grid.show_grid(sum_grid(view))
             self._offer(view.aim)
         elif isinstance(view, PatchView):
-            self._say(patch_sentence(view), "")
-            self.grid.show_grid(patch_grid(view, state.ran))
+            unit = state.document.view.unit
+            told = in_unit(view, unit)
+            self._say(patch_sentence(told, unit), "")
+            self.grid.show_grid(patch_grid(told, state.ran, unit))
             self._offer(view.aim)
         elif isinstance(view, ExplanationView):
             self._say(tokens_sentence(view), "")
@@ -293,12 +295,13 @@ class EffectsPanel(Panel):
         return asked == wanted
 
     def _render_heads(self, state: State, view: EffectsView) -> None:
-        site = state.selection.site
+        site, unit = state.selection.site, state.document.view.unit
+        told = in_unit(view, unit)
         self._say(
-            head_sentence(view, None if site is None else (site, state.selection.head)),
-            before_sentence(view.now, view.before, aim_words(view.aim)),
+            head_sentence(told, None if site is None else (site, state.selection.head), unit),
+            before_sentence(told, unit),
         )
-        self.grid.show_grid(heads_grid(view))
+        self.grid.show_grid(heads_grid(told, unit))
         self._offer(view.aim)
 
     def _render_selection(self, state: State) -> None:

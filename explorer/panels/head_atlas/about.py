@@ -51,12 +51,19 @@ def _counted(ran: Ran, stack: str) -> str:
 
 
 def _largest(state: State, ran: Ran, view: AtlasView, stack: str) -> str:
-    """The largest weight of all, where no square of a picture stands for the mean of many."""
+    """The largest weight of all, where no square of a picture stands for the mean of many.
+
+    A row with one visible key has 1 there whatever the head does, so it is left out.
+    """
     places = [i for i, site in enumerate(ran.sites) if site.stack == stack]
     images = view.images[places]
     if not images.size or np.isnan(images).all() or (view.request.pooling == "mean" and view.cell > 1):
         return ""
-    peaks = np.nanmax(np.nan_to_num(images, nan=-1.0), axis=(2, 3))  # (layers, heads)
+    weights = np.nan_to_num(images)
+    has_choice = (weights > 0).sum(axis=3, keepdims=True) > 1  # (layers, heads, rows, 1): what is masked is 0 exactly
+    peaks = np.where(has_choice, weights, 0).max(axis=(2, 3))  # (layers, heads)
+    if not peaks.any():
+        return ""
     row, head = divmod(int(peaks.argmax()), peaks.shape[1])
     so_far = "" if view.done == 1 else " so far"
     said = (
@@ -64,7 +71,7 @@ def _largest(state: State, ran: Ran, view: AtlasView, stack: str) -> str:
         f"{ran.sites[places[row]].layer}, head {head}"
     )
     chosen = next((row for row, i in enumerate(places) if ran.sites[i].ref == state.selection.site), -1)
-    if chosen < 0 or (chosen, state.selection.head) == (row, head):
+    if chosen < 0 or (chosen, state.selection.head) == (row, head) or not peaks[chosen, state.selection.head]:
         return f"{said}."
     return (
         f"{said}; the selected one, layer {ran.sites[places[chosen]].layer}, head {state.selection.head}, "

@@ -128,3 +128,15 @@ def test_a_loss_is_no_answer_and_it_leaves_no_gradient_behind(story_gpt: Model) 
     view = ask(engine, ExplanationRequest(run=2))
     assert isinstance(view, ExplanationView)
     assert all(p.grad is None for p in story_gpt.module.parameters())
+
+
+@pytest.mark.parametrize(("kind", "position", "last"), [("gpt2", 4, 4), ("bert", 4, None)])
+def test_what_a_position_cannot_see_is_said(tiny_model: TinyModel, kind: str, position: int, last: int | None) -> None:
+    """Of a causal model what comes later, of one that reads both ways nothing."""
+    view = explanations(tiny_model(kind), tiny.SENTENCE, position=position)
+    tokens = len(view.reached)
+    end = tokens - 1 if last is None else last
+    np.testing.assert_array_equal(view.reached, np.arange(tokens) <= end)
+    for account in view.accounts:
+        assert account.values is not None
+        assert not account.values[~view.reached].any(), account.name

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from models import logit_lens, open_checkpoint, run
+from models import adopt, logit_lens, open_checkpoint, run
 from models.forward.model import Model
 from models.protocol.lens import LensRequest, LensView
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest
-from tests.models import tiny
+from tests.models import own_modules, tiny
 from tests.models.asking import ask, opened
 from tests.models.eager import target_for
 from tests.models.tiny import TinyModel
@@ -127,3 +127,29 @@ def test_it_is_called_off(story_gpt: Model) -> None:
     trace = run(story_gpt, STORY)
     with pytest.raises(Cancelled):
         lens_view(LensRequest(run=0), story_gpt, trace, story_gpt.encode(STORY).inputs, lambda: True)
+
+
+def test_the_stream_after_the_last_block_counts_what_is_added_outside_of_it() -> None:
+    """Blocks that leave adding to whoever calls them give only what they wrote."""
+    module = own_modules.Writer("sdpa")
+    model = adopt(module, own_modules.CHARACTERS)
+    try:
+        lens = logit_lens(model, "Tom and Anna")
+        assert lens.why == ""
+        ids = torch.tensor([[ord(c) for c in "Tom and Anna"]])
+        wrote: list[torch.Tensor] = []
+        handles = [block.register_forward_hook(lambda _m, _a, out: wrote.append(out[0])) for block in module.blocks]
+        with torch.no_grad():
+            own = module(ids)
+            stream = module.wte(ids)[0] + module.wpe(torch.arange(ids.shape[1]))
+        for handle in handles:
+            handle.remove()
+        for row in range(len(wrote) + 1):
+            stream = stream if row == 0 else stream + wrote[row - 1]
+            with torch.no_grad():
+                p = module.head(stream).double().softmax(dim=-1)
+            np.testing.assert_allclose(lens.best_share[row], p.amax(dim=-1).numpy(), atol=1e-6)  # type: ignore[index]
+            np.testing.assert_allclose(lens.norms[row], stream.norm(dim=-1).numpy(), rtol=1e-5)
+        np.testing.assert_array_equal(lens.targets, own[0][0].argmax(dim=-1).numpy())
+    finally:
+        model.release()

@@ -131,7 +131,7 @@ def test_what_was_before_is_said_of_an_edited_run(panel, session):
     said = panel.change.text()
     assert "9.500 → 9.000" in said
     assert "“Anna” 50.0 % → “Tom” 60.0 %" in said
-    assert "loss 2.500 → 3.000 nats" in said
+    assert "loss 3.607 → 4.328 bits" in said
 
 
 @pytest.mark.parametrize(
