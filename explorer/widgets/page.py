@@ -5,23 +5,19 @@ from __future__ import annotations
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
-from explorer.widgets.token_text import isolated
+from explorer.widgets.said_label import SaidLabel
 
 
 def wrapped(text: str = "", role: str = "") -> QLabel:
     """A label that breaks its lines and never asks for width."""
-    label = _Wrapped(isolated(text))
-    label.setTextFormat(Qt.TextFormat.PlainText)  # a key or a token may look like mark-up
+    label = _Wrapped(text)
     label.setWordWrap(True)
     if role:
         label.setProperty("role", role)
     return label
 
 
-class _Wrapped(QLabel):
-    def setText(self, text: str) -> None:
-        super().setText(isolated(text))
-
+class _Wrapped(SaidLabel):
     def minimumSizeHint(self) -> QSize:
         return QSize(40, super().minimumSizeHint().height())
 

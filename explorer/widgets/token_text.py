@@ -11,7 +11,10 @@ ARROW = " → "
 """Between a token that went in and the word that came out."""
 _LEFTWARD = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\U00010800-\U00010fff\U0001e800-\U0001eeff]")
 _QUOTED = re.compile("“([^”]*)”")
+_RIGHTWARD = re.compile("[A-Za-z\u00c0-\u024f\u0370-\u052f]")
+_BARE = re.compile(rf"{_LEFTWARD.pattern}(?:[\s'’-]*{_LEFTWARD.pattern})*")
 _APART, _AGAIN = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}"
+_ISOLATE = re.compile(f"({_APART}[^{_AGAIN}]*{_AGAIN})")
 _MARKS = (  # in the vocabulary, as its token is drawn, what it is
     ("Ġ", "␣", "a space"),
     ("▁", "␣", "a space"),
@@ -38,7 +41,12 @@ def shortened(text: str) -> str:
 
 def in_and_out(read: str, wrote: str) -> str:
     """ "El → gato": a token that a decoder was given, and the word it wrote then. Each in its own direction."""
-    return ARROW.join(f"{_APART}{word}{_AGAIN}" if _LEFTWARD.search(word) else word for word in (read, wrote))
+    return ARROW.join(map(apart, (read, wrote)))
+
+
+def apart(name: str) -> str:
+    """A name that stands in a sentence without quotation marks, in its own direction: a file, a state, a checkpoint."""
+    return f"{_APART}{name}{_AGAIN}" if _LEFTWARD.search(name) and not name.startswith(_APART) else name
 
 
 def in_lines(sentence: str) -> str:
@@ -47,16 +55,18 @@ def in_lines(sentence: str) -> str:
 
 
 def isolated(sentence: str) -> str:
-    """`sentence` with every quoted token in it kept apart where it is written from right to left.
+    """`sentence` with every quoted token and every bare name in it kept apart where it is written from right to left.
 
     Else the numbers and quotation marks about an Arabic or Hebrew word would change places with it (Unicode UAX 9).
     """
-    return _QUOTED.sub(_apart, sentence) if _LEFTWARD.search(sentence) else sentence
-
-
-def _apart(quoted: re.Match[str]) -> str:
-    inner = quoted[1]
-    return f"“{_APART}{inner}{_AGAIN}”" if _LEFTWARD.search(inner) and not inner.startswith(_APART) else quoted[0]
+    if not _LEFTWARD.search(sentence):
+        return sentence
+    kept = _QUOTED.sub(lambda quoted: f"“{apart(quoted[1])}”", sentence)
+    parts = _ISOLATE.split(kept)  # what stands apart is every second one
+    if not any(map(_RIGHTWARD.search, parts[::2])):
+        return kept  # a word alone
+    parts[::2] = [_BARE.sub(lambda bare: apart(bare[0]), part) for part in parts[::2]]
+    return "".join(parts)
 
 
 def piece_note(piece: str, label: str) -> str:

@@ -1,4 +1,7 @@
-"""Words explain themselves where they stand: a tooltip of whatever text holds a term has its entry too."""
+"""Words explain themselves where they stand: a tooltip of whatever text holds a term has its entry too.
+
+Whatever a tooltip quotes keeps its own direction.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,7 @@ from PySide6.QtWidgets import (
 )
 
 from explorer.glossary import Entry, glossary
+from explorer.widgets.token_text import isolated
 
 _MOST = 3
 """Entries in one tooltip: a sentence may hold more terms than one wants to read."""
@@ -40,10 +44,10 @@ class Explaining(QObject):
         if event.type() != QEvent.Type.ToolTip or not isinstance(watched, QWidget) or not isinstance(event, QHelpEvent):
             return False
         said, own, place = said_at(watched, event.pos())
-        entries = glossary().found_in(said)[:_MOST]
-        if not entries:
+        entries, own_way = glossary().found_in(said)[:_MOST], isolated(own)
+        if not entries and own_way == own:
             return False
-        QToolTip.showText(event.globalPos(), tooltip(own, entries), watched, place)
+        QToolTip.showText(event.globalPos(), tooltip(own_way, entries) if entries else own_way, watched, place)
         return True
 
 

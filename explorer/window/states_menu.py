@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 from explorer.session.intents import Show
 from explorer.session.state import Notice
 from explorer.widgets import asking
-from explorer.widgets.token_text import shortened
+from explorer.widgets.token_text import apart, shortened
 from explorer.window.sessions import Sessions
 
 WITH_KEYS = 9
@@ -72,7 +72,7 @@ class StatesMenu:
             self._group.addAction(action)
             if index < WITH_KEYS:
                 action.setShortcut(QKeySequence(f"Ctrl+Alt+{index + 1}"))
-            action.setToolTip(f"{state.name}: {state.document.checkpoint}")
+            action.setToolTip(f"{apart(state.name)}: {apart(state.document.checkpoint)}")
             action.triggered.connect(partial(self._sessions.go_to, index))
             self._listed.append(action)
         if not states:

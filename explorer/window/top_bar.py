@@ -13,6 +13,7 @@ from explorer.session.session import Session
 from explorer.session.state import Notice, State
 from explorer.widgets.elided_label import ElidedLabel
 from explorer.widgets.number_text import counted
+from explorer.widgets.token_text import apart
 from explorer.window.device_menu import DeviceMenu
 from explorer.window.examples_menu import ExamplesMenu
 from models.files.catalogue import HANDED_OVER, shipped
@@ -207,7 +208,7 @@ def facts(state: State) -> str:
     adapter = loaded.info.adapter
     if adapter is not None:
         off = ran is not None and any(isinstance(item, Adapter) for item in ran.inputs.interventions)
-        named = f"{adapter.method} {adapter.name}, {adapter.scale_words}"
+        named = f"{adapter.method} {apart(adapter.name)}, {adapter.scale_words}"
         parts.append("adapter left out" if adapter.why else f"{named}{': off' if off else ''}")
     if ran is not None:
         limit = f" of {loaded.info.context:,}" if loaded.info.context is not None else ""

@@ -16,6 +16,7 @@ from explorer import settings as remembered
 from explorer.settings import LARGEST_TEXT, LAYOUT_VERSION, SMALLEST_TEXT, Settings
 from explorer.theme import ThemeName
 from explorer.widgets.small_screens import fitted
+from explorer.widgets.token_text import apart
 from explorer.window.ending import close_dialogs
 from explorer.window.shell import SMALLEST, Shell
 
@@ -315,8 +316,8 @@ class MainWindow(Shell):
 
     def _show_title(self) -> None:
         loaded, name = self.session.state.results.loaded, self.sessions.title
-        model = "" if loaded is None else f"{loaded.info.name} - "
-        self.setWindowTitle(f"{f'{name}[*] - ' if name else ''}{model}Attention Explorer")
+        model = "" if loaded is None else f"{apart(loaded.info.name)} - "
+        self.setWindowTitle(f"{f'{apart(name)}[*] - ' if name else ''}{model}Attention Explorer")
         self.setWindowModified(bool(name) and not self.sessions.is_saved)
 
     def _on_session_used(self, path: str) -> None:
@@ -336,7 +337,7 @@ class MainWindow(Shell):
         if left and not self.recent_menu.isEmpty():
             self.recent_menu.addSeparator()
         for title, file in left:
-            action = self.recent_menu.addAction(f"Not saved: {title}".replace("&", "&&"))
+            action = self.recent_menu.addAction(f"Not saved: {apart(title)}".replace("&", "&&"))
             assert self.autosave is not None
             action.triggered.connect(partial(self.autosave.open_left, file))
         if self.recent_menu.isEmpty():

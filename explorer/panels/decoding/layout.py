@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from explorer.widgets.heat_map.heat_map import HeatMap
 from explorer.widgets.number_text import MINUS
+from explorer.widgets.said_label import SaidLabel
 from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.information import Unit, from_nats
 
@@ -20,7 +21,7 @@ def column(parent: QWidget, *widgets: QWidget) -> None:
 
 
 def dim(text: str) -> QLabel:
-    label = QLabel(text)
+    label = SaidLabel(text)
     label.setProperty("role", "dim")
     return label
 

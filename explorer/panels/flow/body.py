@@ -7,7 +7,6 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
-    QLabel,
     QPushButton,
     QSizePolicy,
     QStackedWidget,
@@ -26,6 +25,7 @@ from explorer.panels.flow.recurrent_picture import RecurrentPicture
 from explorer.session.view_options import Distance
 from explorer.widgets.page import scrolling, wrapped
 from explorer.widgets.path_bar import PathBar
+from explorer.widgets.said_label import SaidLabel
 
 _BOTH = 64.0
 """Heights of a line that are wide enough for the model and a block side by side."""
@@ -45,7 +45,7 @@ class FlowBody(QWidget):
         self.path = path
         self.mark = _mark()
         self.play = PlayBar()
-        self.effect = QLabel()
+        self.effect = SaidLabel()
         self.effect.setProperty("role", "title")
         self.effect.setTextFormat(Qt.TextFormat.PlainText)
         self.effect.hide()

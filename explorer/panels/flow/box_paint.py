@@ -15,6 +15,7 @@ from explorer.panels.flow.model_paint import part_colour, tinted
 from explorer.panels.flow.stripes import draw_stripes
 from explorer.theme import Theme
 from explorer.widgets.number_text import signed
+from explorer.widgets.token_text import isolated
 from models.protocol.flow import Box, FeedForwardBox, HeadsBox, NormBox, OutputBox, ProjectionBox
 
 _CORNER = 7.0
@@ -84,7 +85,7 @@ class BoxPainter:
             second = QRectF(start, first.top(), max(0.0, end - start), first.height())
         plain = QFontMetricsF(self.font)
         words = fitting(ways_to_say(box, self.around), second.width(), plain.horizontalAdvance)
-        painter.drawText(second, _LEFT, words)
+        painter.drawText(second, _LEFT, isolated(words))
         label = self.pill(number)
         if label:
             self._pill(painter, self.pill_rect(number), label, bool(getattr(box, "off", False)))
@@ -198,7 +199,7 @@ class BoxPainter:
         if room >= metrics.height():
             lines.insert(0, (names.top() + room - metrics.height() - 1, "writes"))
         if has_effects:
-            lines.append((names.top() + room + metrics.height() + 3, f"to “{self.around.target}”"))
+            lines.append((names.top() + room + metrics.height() + 3, isolated(f"to “{self.around.target}”")))
         for y, text in lines:
             text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, names.width() - 4)
             painter.drawText(QRectF(names.left(), y, names.width(), metrics.height()), _LEFT, text)

@@ -10,6 +10,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter
 from explorer.panels.flow.model_scene import OutputGroup, OutputRow
 from explorer.panels.flow.stripes import draw_stripes
 from explorer.theme import Theme
+from explorer.widgets.token_text import isolated
 
 MOST_ROWS = 4
 _MOST_LABEL = 14  # times the width of a letter
@@ -68,7 +69,7 @@ def draw_outputs(painter: QPainter, layout: OutputLayout, theme: Theme, bold: QF
         shown, head = layout.shown[group], layout.group_rect(group)
         painter.setFont(layout.font)
         painter.setPen(QColor(theme.text_dim))
-        heading = shown.heading
+        heading = isolated(shown.heading)
         if layout.left_out and group == len(layout.shown) - 1:
             heading += f"  (+ {layout.left_out} more)"
         heading = layout.metrics.elidedText(heading, Qt.TextElideMode.ElideRight, head.width())

@@ -48,6 +48,7 @@ from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.session.view_options import Distance
 from explorer.widgets.card import Card
+from explorer.widgets.token_text import isolated
 from models.protocol.flow import BlockRequest, BlockView, FlowRequest, FlowView, HeadsBox
 from models.protocol.matrices import MatricesView
 from models.protocol.request import Request
@@ -227,7 +228,7 @@ class FlowPanel(Panel):
         block.set_block(view, around_of(self._scene, at, view), ends, keys, labels)
         word = self._scene.stacks[at.stack].labels[at.position].word
         layer = self._scene.stacks[at.stack].flow.blocks[at.block].ref.layer
-        block.set_heading(f"Block {layer}, for “{word}”", PLACEMENTS.get(view.placement, ""))
+        block.set_heading(isolated(f"Block {layer}, for “{word}”"), PLACEMENTS.get(view.placement, ""))
         is_cross = state.selection.site is not None and state.selection.site.stack == "cross"
         block.set_head(state.selection.head if is_of_site(state, view) else -1, "cross" if is_cross else "attention")
 

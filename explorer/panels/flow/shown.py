@@ -23,7 +23,7 @@ from explorer.panels.predicted import is_masked
 from explorer.panels.selected_head import head_shown, row_of, site_words
 from explorer.session.state import State
 from explorer.widgets.number_text import percent_text, value_text
-from explorer.widgets.token_text import byte_note, shortened
+from explorer.widgets.token_text import byte_note, piece_note, shortened
 from models.protocol.classes import ClassesView
 from models.protocol.comparison import CompareView
 from models.protocol.flow import BlockView, FlowView, HeadsBox, StackFlow
@@ -57,7 +57,8 @@ def _stack(ran: Ran, stack: StackFlow, several: bool) -> StackScene:
 
 def _label(ran: Ran, position: int, token: Token) -> LaneLabel:
     word = shortened(token.word)
-    said = f"“{token.piece}”, id {token.id}, position {position}{byte_note(token.label)}"
+    notes = f"{piece_note(token.piece, token.label)}, id {token.id}, position {position}{byte_note(token.label)}"
+    said = f"“{token.piece}”{notes}"
     seen = ran.seen
     at = seen.patch(position) if seen is not None else None
     if seen is None or at is None:

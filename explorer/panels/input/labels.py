@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
+
+from explorer.widgets.said_label import SaidLabel
 
 
 def button(text: str, key: str, tooltip: str, action: object) -> QPushButton:
@@ -25,9 +26,8 @@ def title(text: str, buddy: QWidget) -> QLabel:
 
 def dim() -> QLabel:
     """A dim label for what may hold a token."""
-    label = QLabel()
+    label = SaidLabel()
     label.setProperty("role", "dim")
-    label.setTextFormat(Qt.TextFormat.PlainText)
     return label
 
 

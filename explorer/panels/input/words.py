@@ -62,7 +62,7 @@ def word_chip(
     first = chip(pieces[0], position, in_chat, tag, in_pair)
     if len(pieces) == 1:
         return first
-    listed = ", ".join(f"“{shortened(piece.piece)}”" for piece in pieces)
+    listed = ", ".join(f"“{shortened(piece.piece)}”{piece_note(piece.piece, piece.label)}" for piece in pieces)
     tooltip = f"positions {position} to {position + len(pieces) - 1}: the pieces {listed} in the vocabulary; {MERGED}"
     return replace(first, label=word_label(pieces), tooltip=tooltip)
 

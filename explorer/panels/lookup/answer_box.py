@@ -9,6 +9,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, Q
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from explorer.widgets.themed import ThemedWidget
+from explorer.widgets.token_text import isolated
 
 Kind = Literal["plain", "ok", "error"]
 _PAD = 10.0
@@ -36,6 +37,7 @@ class AnswerBox(ThemedWidget):
 
     def set_answer(self, text: str, note: str = "", kind: Kind = "plain", colour: str = "") -> None:
         """Show `text`, with a disc of `colour` ("#rrggbb") before it if there is one."""
+        text, note = isolated(text), isolated(note)
         self._text, self._note, self._kind, self._colour = text, note, kind, colour
         self.setAccessibleDescription(f"{text}. {note}")
         self.setToolTip(text)

@@ -19,6 +19,7 @@ from explorer.panels.lookup.temperature_slider import TemperatureSlider
 from explorer.panels.lookup.vector_plane import Arrow, VectorPlane
 from explorer.widgets.number_text import MINUS
 from explorer.widgets.page import wrapped
+from explorer.widgets.said_label import SaidLabel
 from explorer.widgets.weight_table import WeightCell, WeightRow, WeightTable
 from models.views.lookup import SoftLookup, additive_scores, dot_scores, general_scores, hidden, look_up
 
@@ -92,7 +93,7 @@ class ArrowsPage(QWidget):
         self.mix = MixView("the answer")
         self.temperature = TemperatureSlider()
         self.table = WeightTable([f.name for f in FUNCTIONS], "key")
-        self.heading = QLabel()
+        self.heading = SaidLabel()
         self.heading.setProperty("role", "title")
         self.formulas = [wrapped(role="mono") for _ in FUNCTIONS]
         for formula in self.formulas:

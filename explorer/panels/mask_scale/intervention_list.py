@@ -10,13 +10,15 @@ from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QHBoxLayout,
-    QLabel,
     QPushButton,
     QSizePolicy,
     QToolButton,
     QVBoxLayout,
     QWidget,
 )
+
+from explorer.widgets.said_label import SaidLabel
+from explorer.widgets.token_text import isolated
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class InterventionList(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setAccessibleName("Interventions")
-        self.empty = QLabel()
+        self.empty = SaidLabel()
         self.empty.setProperty("role", "dim")
         self.empty.setWordWrap(True)
         self.clear_button = QPushButton("Clear all")
@@ -99,13 +101,13 @@ class _Line(QWidget):
         row.addWidget(self.remove)
 
     def show_row(self, row: ListedText) -> None:
-        self._text = row.text
+        self._text = isolated(row.text)
         self._fit()
         self.box.setAccessibleName(row.text)
         self.box.setChecked(row.on)
-        self.box.setToolTip(f"{row.text}: {'on' if row.on else 'off, and changes nothing'}")
+        self.box.setToolTip(f"{self._text}: {'on' if row.on else 'off, and changes nothing'}")
         self.remove.setAccessibleName(f"Remove {row.text}")
-        self.remove.setToolTip(f"Take “{row.text}” off the list")
+        self.remove.setToolTip(f"Take this off the list: {self._text}")
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from explorer.widgets.flow_layout import FlowLayout
+from explorer.widgets.said_label import SaidLabel
 
 
 def heading(text: str) -> QLabel:
     """The bold name of what follows."""
-    label = QLabel(text)
+    label = SaidLabel(text)
     label.setProperty("role", "title")
     return label
 
 
 def plain(role: str = "dim", wraps: bool = True) -> QLabel:
     """A label for a sentence or a number."""
-    label = QLabel()
+    label = SaidLabel()
     label.setProperty("role", role)
-    label.setTextFormat(Qt.TextFormat.PlainText)  # a token may look like mark-up
     label.setWordWrap(wraps)
     return label
 

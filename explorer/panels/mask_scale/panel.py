@@ -32,6 +32,7 @@ from explorer.session.session import Session
 from explorer.session.state import Notice, State
 from explorer.widgets.card import Card
 from explorer.widgets.page import wrapped
+from explorer.widgets.token_text import apart
 from models.protocol.comparison import CompareView
 from models.protocol.interventions import (
     Adapter,
@@ -218,7 +219,7 @@ class MaskScalePanel(Panel):
         adapter = loaded.info.adapter if loaded is not None else None
         self.adapter.setVisible(adapter is not None and not adapter.why)
         if adapter is not None:
-            self.adapter.setText(f"Adapter {adapter.name} ({adapter.scale_words})".replace("&", "&&"))
+            self.adapter.setText(f"Adapter {apart(adapter.name)} ({adapter.scale_words})".replace("&", "&&"))
             self.adapter.setToolTip(f"{adapter.words}. Off, the model is the one that it was made for.")
         self.adapter.setChecked(_in_slot(state, Adapter()) is None)
 

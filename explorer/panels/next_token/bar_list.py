@@ -10,6 +10,7 @@ from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QPen, QR
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from explorer.widgets.items_widget import RowsWidget
+from explorer.widgets.token_text import isolated
 
 _WIDEST_LABEL = 150.0
 _NARROWEST_GROUP = 300.0  # pixels below which groups stand under each other
@@ -151,7 +152,9 @@ class BarList(RowsWidget):
                 painter.setFont(self.font())
                 painter.setPen(QColor(self._theme.text_dim))
                 rect = heading.adjusted(_PAD, 0, 0, 0)
-                shown = QFontMetricsF(self.font()).elidedText(group.heading, Qt.TextElideMode.ElideRight, rect.width())
+                shown = QFontMetricsF(self.font()).elidedText(
+                    isolated(group.heading), Qt.TextElideMode.ElideRight, rect.width()
+                )
                 painter.drawText(rect, Qt.AlignmentFlag.AlignVCenter, shown)
             columns = self._columns(group)
             for row in group.rows:

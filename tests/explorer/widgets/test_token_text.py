@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 from PySide6.QtGui import QFont, QTextLayout
 
-from explorer.widgets.token_text import byte_note, in_and_out, in_lines, isolated, piece_note, shortened
+from explorer.widgets.token_text import apart, byte_note, in_and_out, in_lines, isolated, piece_note, shortened
 
 
 def test_a_word_of_thousands_of_letters_is_cut():
@@ -73,7 +73,7 @@ def test_a_long_sentence_is_broken_into_lines_for_a_tooltip():
 
 
 def test_other_sentences_are_left_alone():
-    for sentence in ("“Tom” 0.51, “Привет” 0.3", "no word at all", f"{ARABIC} without marks", "“open"):
+    for sentence in ("“Tom” 0.51, “Привет” 0.3", "no word at all", ARABIC, "“open"):
         assert isolated(sentence) == sentence
 
 
@@ -90,3 +90,24 @@ def test_other_sentences_are_left_alone():
 )
 def test_marks_of_a_vocabulary_are_explained(piece, label, note):
     assert piece_note(piece, label) == note
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("Asked again, كتاب's own", "Asked again, \u2068كتاب\u2069's own"),
+        ("after שלום עולם comes 0.5", "after \u2068שלום עולם\u2069 comes 0.5"),
+        ("القط", "القط"),
+        ("“القط” 0.5", "“\u2068القط\u2069” 0.5"),
+        ("“a” to القط", "“a” to \u2068القط\u2069"),
+    ],
+)
+def test_a_bare_name_in_a_sentence_keeps_its_direction(sentence, expected):
+    assert isolated(sentence) == expected
+    assert isolated(expected) == expected
+
+
+def test_a_name_is_kept_whole():
+    """With its number and its ending, which are neutral."""
+    assert isolated(f"Keep {apart('كتاب 2.attn')} here") == "Keep \u2068كتاب 2.attn\u2069 here"
+    assert apart("notes.attn") == "notes.attn"
