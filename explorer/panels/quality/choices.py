@@ -73,17 +73,29 @@ class QualityChoices(QWidget):
         self.task.choose(task)
         self._show()
 
+    @property
+    def sentences_asked(self) -> tuple[str, bool]:
+        """The file of pairs that is chosen ("" for dates), and whether only those held out of training are measured."""
+        if self.task.current == DATES:
+            return "", False
+        return self._file or str(resource("quality/en-es.tsv")), bool(self._file) and self.held_out.isChecked()
+
+    def leave_file(self) -> None:
+        """A file that could not be read names nothing. Without emitting anything."""
+        self._file = ""
+        self.sentences.choose(OURS)
+        self._show()
+
     def request(self, own: str | None) -> QualityRequest:
         """What is chosen; `own` is a recurrent checkpoint of the person's, which joins in."""
         references: tuple[str, ...]
         if self.task.current == DATES:
-            references, pairs, held_out = DATE_MODELS, "", False
+            references = DATE_MODELS
         else:
             references = RECURRENT_TRANSLATORS
             if self.transformer.isChecked():
                 references = (*references, TRANSFORMER_TRANSLATOR)
-            pairs = self._file or str(resource("quality/en-es.tsv"))
-            held_out = bool(self._file) and self.held_out.isChecked()
+        pairs, held_out = self.sentences_asked
         return QualityRequest(
             references=references if own is None else (*references, own), pairs=pairs, held_out=held_out
         )

@@ -123,9 +123,20 @@ class QualityPanel(Panel):
         if unit != self._unit:
             self._unit = unit
             self._draw()
+        if old is not None and state.notice is not old.notice and self._was_refused(state):
+            self.choices.leave_file()
+            self._draw()
         before, self._view = self._view, view
         if view is not before and (view is None or before is None or view.bins != before.bins or view.parts):
             self._draw()
+
+    def _was_refused(self, state: State) -> bool:
+        """Whether nothing came of the sentences that are chosen, for they could not be read."""
+        notice, view = state.notice, state.results.of(QualityView)
+        asked = self.choices.sentences_asked
+        of_these = view is not None and (view.request.pairs, view.request.held_out) == asked
+        is_error = notice is not None and notice.kind == "error" and notice.lane == QualityRequest.lane
+        return is_error and state.measuring is None and not of_these
 
     def about(self, state: State) -> About:
         return about(state, self._shown, self.measure.current)
@@ -144,9 +155,9 @@ class QualityPanel(Panel):
 
     @property
     def _shown(self) -> QualityView | None:
-        """The measurement, where it is of the task that is chosen."""
+        """The measurement, where it is of the sentences that are chosen: else it would stand below another's name."""
         view = self._view
-        if view is None or bool(view.request.pairs) != (self.choices.task.current == TRANSLATION):
+        if view is None or (view.request.pairs, view.request.held_out) != self.choices.sentences_asked:
             return None
         return view
 

@@ -345,6 +345,29 @@ def test_a_failure_leaves_it_ready_to_run(panel, session):
     assert panel.status.text() == ""
 
 
+def test_a_file_that_cannot_be_read_stays_named_nowhere(panel, session, monkeypatch):
+    monkeypatch.setattr(asking, "file_to_open", lambda *args: "/texts/broken.zip")
+    press(panel.choices.sentences.button(FILE))
+    press(panel.run)
+    session.arrive(answers.failure(begun(session)))
+    assert panel.choices.sentences.current == OURS
+    assert not panel.choices.file_name.isVisible()
+    press(panel.run)
+    assert Path(begun(session).pairs).name == "en-es.tsv"
+
+
+def test_a_curve_never_stands_below_the_name_of_other_sentences(panel, session, monkeypatch):
+    measured(panel, session)
+    assert len(panel.plot.places) == 2
+    monkeypatch.setattr(asking, "file_to_open", lambda *args: "/texts/spa-eng.zip")
+    press(panel.choices.sentences.button(FILE))
+    assert len(panel.plot.places) == 0
+    assert panel.account.text() == ""
+    assert not panel.save.isEnabled()
+    press(panel.choices.sentences.button(OURS))
+    assert len(panel.plot.places) == 2
+
+
 def test_the_table_is_saved_as_csv(panel, session, monkeypatch, tmp_path):
     measured(panel, session)
     path = tmp_path / "quality.csv"
