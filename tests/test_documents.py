@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
+from explorer.arguments import _parser
+from explorer.panels.registry import TITLES
 from models.files.catalogue import shipped
 
 ROOT = Path(__file__).parent.parent
@@ -45,3 +48,64 @@ def test_every_included_model_is_listed() -> None:
     assert listed is not None
     for card in shipped():
         assert card.name in listed[1], card.name
+
+
+def test_the_number_of_included_models_is_right() -> None:
+    numbers = dict(zip(("nine", "ten", "eleven", "twelve", "thirteen"), range(9, 14), strict=True))
+    said = re.search(r"(\w+) small\s+models are included", text_of(ROOT / "README.md"))
+    assert said is not None
+    assert numbers[said[1].lower()] == len(shipped())
+
+
+def commands() -> list[str]:
+    """The program's own, of README and docs, without what follows a #."""
+    blocks = [block for path in DOCUMENTS for block in re.findall(r"```bash\n(.*?)```", path.read_text("utf-8"), re.S)]
+    lines = (re.split(r"\s#\s", line)[0].strip() for block in blocks for line in block.splitlines())
+    return [line for line in lines if re.match(r"(attention-explorer|python -m explorer)( |$)", line)]
+
+
+@pytest.mark.parametrize("command", commands())
+def test_every_command_is_one(command: str) -> None:
+    words = shlex.split(command)
+    _parser().parse_args(words[1:] if words[0] == "attention-explorer" else words[3:])
+
+
+def test_every_option_that_is_named_is_there() -> None:
+    known = {option for action in _parser()._actions for option in action.option_strings}
+    known |= {"--no-deps", "--dist", "--tokens", "--heads", "--sees"}  # of pip, pytest and the benchmarks
+    for document in DOCUMENTS:
+        assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", document.read_text("utf-8"))) <= known, document
+
+
+@pytest.mark.parametrize("document", ["README.md", "resources/help.md"])
+def test_every_panel_is_described(document: str) -> None:
+    rows = re.findall(r"^\| \**([^|*]+)\** \|", (ROOT / document).read_text("utf-8"), re.MULTILINE)
+    called = {"Head": "Layer, head"} if document.startswith("resources") else {}
+    assert [title for title in TITLES.values() if called.get(title, title) not in rows] == []
+
+
+@pytest.mark.parametrize("folder", ["models", "resources"])
+def test_every_package_and_every_folder_of_data_is_listed(folder: str) -> None:
+    listed = {"models": ["README.md", "docs/architecture.md"], "resources": ["resources/README.md"]}[folder]
+    there = {path.name for path in (ROOT / folder).iterdir() if path.is_dir() and path.name != "__pycache__"}
+    for document in listed:
+        text = (ROOT / document).read_text("utf-8")
+        missing = {name for name in there if f"`{name}`" not in text and f"`{name}/`" not in text}
+        assert missing <= ({"weights", "samples"} if document == "docs/architecture.md" else set()), document
+
+
+def test_every_key_of_the_menus_is_in_the_help() -> None:
+    text = (ROOT / "resources/help.md").read_text("utf-8")
+    source = (ROOT / "explorer/window/menus.py").read_text("utf-8")
+    keys = set(re.findall(r'"((?:Ctrl|Shift|Alt)\+[A-Za-z0-9+]+|F\d+)"', source)) - {"Ctrl+", "Ctrl+Shift+", "Ctrl++"}
+    assert len(keys) > 20
+    same = {
+        "Ctrl+Return": "Ctrl+Enter",
+        "Alt+Down": "Alt +",
+        "Alt+Up": "Alt +",
+        "Alt+Left": "Alt +",
+        "Alt+Right": "Alt +",
+    }
+    said = text.replace("−", "-")
+    missing = {key for key in keys if same.get(key, key) not in said}
+    assert missing <= {"Ctrl+=", "Ctrl+Shift+Z"}  # beside Ctrl++ and Ctrl+Y

@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable
 from itertools import pairwise
 from typing import Literal
 
-from PySide6.QtCore import QByteArray, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QByteArray, QEvent, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QSizePolicy, QTabBar, QTabWidget, QVBoxLayout, QWidget
 
@@ -347,6 +347,13 @@ class DockHost(QMainWindow):
             bar.setUsesScrollButtons(True)
             for i in range(bar.count()):
                 bar.setTabToolTip(i, hints.get(bar.tabText(i), ""))
+
+    def event(self, event: QEvent) -> bool:
+        handled = super().event(event)
+        if event.type() == QEvent.Type.LayoutRequest:
+            for bar in self.findChildren(QTabBar):  # Qt keeps those that have lost their tabs
+                bar.setFocusPolicy(Qt.FocusPolicy.TabFocus if bar.count() else Qt.FocusPolicy.NoFocus)
+        return handled
 
     def remembered(self) -> bytes:
         return bytes(self.saveState(LAYOUT_VERSION).data())

@@ -288,8 +288,8 @@ def _states(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
     )
     menu.addSeparator()
     walked = (
-        _add(menu, actions, "next_state", "Ne&xt state", "Ctrl+PgDown", partial(window.sessions.walk, 1)),
-        _add(menu, actions, "previous_state", "&Previous state", "Ctrl+PgUp", partial(window.sessions.walk, -1)),
+        _add(menu, actions, "next_state", "Ne&xt state", "Ctrl+Shift+PgDown", partial(window.sessions.walk, 1)),
+        _add(menu, actions, "previous_state", "&Previous state", "Ctrl+Shift+PgUp", partial(window.sessions.walk, -1)),
     )
     menu.addSeparator()
     states.fill(menu, walked, renew)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QImage
+from PySide6.QtGui import QAction, QImage, QShortcut
 from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 
 from explorer.panels.head_map.panel import HeadMapPanel
@@ -58,7 +58,10 @@ def test_the_key_of_the_map_leads_to_the_map(window: MainWindow) -> None:
     assert window.session.state.selection.query == before - 1
 
 
-@pytest.mark.parametrize("front", ["next", "decoding", "masks", "positions", "cell"])
+FRONTS = ("flow", "heads", "next", "decoding", "masks", "effects", "positions", "cell", "lookup", "variance", "quality")
+
+
+@pytest.mark.parametrize("front", FRONTS)
 def test_every_stop_of_the_tab_key_shows_that_it_has_the_keyboard(window: MainWindow, front: str) -> None:
     window.dock_host.raise_panel(front)
     settle(window)
@@ -74,9 +77,23 @@ def test_every_stop_of_the_tab_key_shows_that_it_has_the_keyboard(window: MainWi
         with_ring = stop.grab().toImage()
         stop.clearFocus()
         laid_out()
-        assert stop.grab().toImage() != with_ring, stop
+        assert stop.grab().toImage() != with_ring, (stop, getattr(stop, "text", str)())
         stop.setFocus(Qt.FocusReason.TabFocusReason)
     assert len(seen) > 10
+
+
+def test_no_key_stands_for_two_things(window: MainWindow) -> None:
+    """Of two menu entries with one key neither would be called."""
+    keys: dict[str, str] = {}
+    for action in window.findChildren(QAction):
+        for key in action.shortcuts():
+            said = action.text().replace("&", "")
+            assert keys.setdefault(key.toString(), said) == said, key.toString()
+    for shortcut in window.findChildren(QShortcut):
+        if shortcut.context() == Qt.ShortcutContext.WindowShortcut:
+            for key in shortcut.keys():  # noqa: SIM118 (no dict)
+                assert key.toString() not in keys, key.toString()
+    assert len(keys) > 30
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
