@@ -15,6 +15,9 @@ _MOST_OF_A_LONG_ROW = 0.5
 _SHORT = 0.75
 """Of the other values' mean norm: a value below that is called short."""
 
+_WHOLE = 0.999
+"""A row that sums to less shares itself with a sink of its own (gpt-oss)."""
+
 
 @dataclass(frozen=True, slots=True)
 class RestingPlace:
@@ -48,7 +51,9 @@ def resting_place(state: State, query: int | None = None) -> RestingPlace | None
         return None
     if not _is_in_most_rows(first) if first.rows is not None else share < _MOST_OF_A_LONG_ROW:
         return None
-    return RestingPlace(first.key, _note(first), _sentence(first, queries[query], keys[first.key], share))
+    return RestingPlace(
+        first.key, _note(first), _sentence(first, queries[query], keys[first.key], share, float(row.sum()))
+    )
 
 
 def _is_in_most_rows(first: FirstKey) -> bool:
@@ -59,18 +64,16 @@ def _note(first: FirstKey) -> str:
     return "" if first.rows is None else f", which has the most of {first.rows} of {first.of_rows} rows"
 
 
-def _sentence(first: FirstKey, query: str, key: str, share: float) -> str:
+def _sentence(first: FirstKey, query: str, key: str, share: float, row_sum: float) -> str:
     most = "" if first.rows is None else f" It has the most of {first.rows} of this head’s {first.of_rows} rows."
-    return f"“{key}” takes {percent_text(share)} of the row of “{query}”.{most}{_of_value(first)}"
+    return f"“{key}” takes {percent_text(share)} of the row of “{query}”.{most}{_of_value(first, row_sum > _WHOLE)}"
 
 
-def _of_value(first: FirstKey) -> str:
+def _of_value(first: FirstKey, sums_to_1: bool) -> str:
     if first.norm is None or first.others_norm is None:
         return ""
     norms = f"norm {value_text(first.norm)}, the others’ {value_text(first.others_norm)} on average"
     if first.norm >= _SHORT * first.others_norm:
         return f" Its value: {norms}."
-    return (
-        f" Its value is short ({norms}), so little is handed on: a row has to sum to 1, and a head that finds nothing "
-        "leaves its weight here."
-    )
+    why = "a row has to sum to 1, and a head" if sums_to_1 else "a head"
+    return f" Its value is short ({norms}), so little is handed on: {why} that finds nothing leaves its weight here."

@@ -9,6 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from explorer.session.state import State
+from explorer.widgets.number_text import percent_text
 from explorer.widgets.token_text import in_and_out, in_lines, shortened
 from models.protocol.comparison import CompareRequest, CompareView
 from models.protocol.head import HeadRequest, HeadView, RowRequest, RowView, ScoresRequest
@@ -117,9 +118,9 @@ def why_first(state: State) -> str:
         return ""
     queries, keys = site_words(ran, site)
     return in_lines(
-        f"Shown first: from “{queries[selection.query]}” this head gives “{keys[look.key]}” {100 * look.weight:.0f} % "
-        "of its row. A head that rests on the first token, on itself or on a neighbour is not begun with. Click a "
-        "thumbnail for another one."
+        f"Shown first: from “{queries[selection.query]}” this head gives “{keys[look.key]}” "
+        f"{percent_text(look.weight)} of its row. A head that rests on the first token, on itself or on a neighbour is "
+        "not begun with. Click a thumbnail for another one."
     )
 
 

@@ -151,7 +151,8 @@ def _head_output(view: CellView) -> Explained:
 
 def _write(view: CellView) -> Explained:
     meaning = (
-        "Brought to the model's width and added to the residual stream: a sum over keys and heads. Elhage et al. 2021."
+        "Brought to the model's width, on its way into the residual stream: a sum over keys and heads. Elhage et al. "
+        "2021."
     )
     if view.write_norm is None or view.head_write_norm is None:
         return Explained(Step("× W_O", "not found", "the layer's output matrix"), meaning)

@@ -56,7 +56,7 @@ class CellPanel(Panel):
     api_version = 1
     name = "cell"
     title = "Cell"
-    hint = "One attention weight, step by step: from query and key to the weight, and on to the next token's logit."
+    hint = "One attention weight, step by step: from query and key to the weight, and on to a logit."
     needs_scores = True
 
     @classmethod
@@ -128,8 +128,8 @@ class CellPanel(Panel):
         self.steps.step_selected.connect(self._explain)
         self.target = QComboBox()
         self.target.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
-        self.target.setAccessibleName("Next token whose logit is looked at")
-        self.target.setToolTip("The next token on whose logit the direct effect is computed")
+        self.target.setAccessibleName("What logit is looked at")
+        self.target.setToolTip("The answer (a token, or a class) on whose logit the direct effect is computed")
         self.target.activated.connect(self._choose_target)
         label = _dim("Direct effect on the logit of")
         label.setBuddy(self.target)

@@ -192,9 +192,9 @@ def lens_sentence(view: LensView, ran: Ran, position: int) -> str:
     label = plain(view.labels[int(view.targets[position])])
     norms = view.norms[:, position]
     return (
-        f"Rank of “{label}” after “{ran.tokens[position].word}”, from the embedding up: "
-        f"{', '.join(f'{rank:,}' for rank in ranks)}. The stream grows from {value_text(float(norms[0]))} to "
-        f"{value_text(float(norms[-1]))}."
+        f"Rank of “{label}” at “{ran.tokens[position].word}”, from the embedding up: "
+        f"{', '.join(f'{rank:,}' for rank in ranks)}. The norm of the stream goes from "
+        f"{value_text(float(norms[0]))} to {value_text(float(norms[-1]))}."
     )
 
 
@@ -342,7 +342,7 @@ def legend_of(page: str) -> str:
     """What the colours of a page say."""
     return {
         "heads": "blue: falls without the head · red: rises",
-        "lens": "the likeliest token, by its probability: dark 0, bright 1",
+        "lens": "the likeliest answer, by its probability: dark 0, bright 1",
         "sum": "red: adds to it · blue: takes from it",
         "patch": "red: towards the other text, full colour all the way · blue: away from it",
         "tokens": "each strip by its own largest: red speaks for it, blue against it; attention, rollout and flow only "

@@ -202,12 +202,17 @@ class EffectsPanel(Panel):
         position = predicting_position(state, state.ran)
         if state.ran.seen is not None:
             position = 0  # where the classes are read
-        if self.loss.isChecked() and self.pages.current in (HEADS, PATCH):
+        if self.loss.isChecked() and self.pages.current in (HEADS, PATCH) and self._has_loss(state):
             return Aim(measure="loss", position=position)
         target, against = _named(self.target, _LIKELIEST), _named(self.against, _NOTHING)
         if against is None:
             return Aim(position=position, target=target)
         return Aim(measure="difference", position=position, target=target, against=against)
+
+    def _has_loss(self, state: State) -> bool:
+        """Whether the model says how likely it finds the text's own tokens: only one that goes on with a text does."""
+        loaded = state.results.loaded
+        return loaded is not None and loaded.info.family == "causal" and loaded.info.class_head is None
 
     def _why_not(self, state: State) -> str:
         """Why the page that is shown has nothing to show of this model; "" where it has."""
@@ -240,7 +245,7 @@ class EffectsPanel(Panel):
         self.aim_row.setVisible(page != LENS and not why)
         self.patch_row.setVisible(page == PATCH and not why)
         self.head_row.setVisible(page == HEADS and not why)
-        self.loss.setVisible(page in (HEADS, PATCH))
+        self.loss.setVisible(page in (HEADS, PATCH) and self._has_loss(state))
         self._render_switch(state)
         view = state.results.of(_VIEWS[page])
         if why or state.ran is None or view is None or not self._is_of(state, view):

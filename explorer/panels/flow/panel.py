@@ -56,7 +56,7 @@ from models.protocol.sentence import SentenceView
 from models.protocol.skip import Skip
 
 _DISTANCES: tuple[Distance, ...] = ("model", "block", "attention")
-_WAITING = "The model appears here, from the text to what it says, when it has run."
+_WAITING = "The model appears here, from what it reads to what it says, when it has run."
 _NOTHING = "Of this model no block can be read."
 _HINT = "Press Play to follow “{}” through the model, or click a block to go in."
 

@@ -19,6 +19,10 @@ _READ = (
     "A diagonal is a head that looks at a token's own place, a line beside it at a neighbour, a bright first "
     "column at the first token."
 )
+_READ_ACROSS = (
+    "A bright diagonal is a head that goes along source and target in step, a bright column one that looks at the same "
+    "token of the source from everywhere."
+)
 _TRY = (
     "Try: find a head with a bright cell off the diagonal and off the first column, and click it: Head shows it large."
 )
@@ -34,9 +38,16 @@ def about(state: State, stack: str) -> About:
         return About((NO_HEADS, _WHAT))
     if ran is None or view is None or view.request.run != ran.run:
         return About((_WHAT, _BEFORE, _READ), _TRY)
+    read = _READ_ACROSS if stack == "cross" else _READ
     many = sum(site.heads for site in ran.sites if site.stack == stack) > 1
     return About.of(
-        (_WHAT, _counted(ran, stack), _largest(state, ran, view, stack), _READ if many else ""), _TRY if many else _ONE
+        (
+            _WHAT,
+            _counted(ran, stack),
+            _largest(state, ran, view, stack),
+            read if many else "",
+        ),
+        _TRY if many else _ONE,
     )
 
 

@@ -28,8 +28,8 @@ from models.protocol.words import site_words as words_of_site
 
 _WHAT = "One head's attention: each row is a token that looks (the query), each column one that is looked at (the key)."
 _BEFORE = (
-    "When the model has run, the colour of a cell is the weight that the row's token gives to the column's, "
-    "and a row sums to 1."
+    "When the model has run, the colour of a cell is the weight that the row's token gives to the column's: "
+    "its share of the row."
 )
 _TRY = "Try: click another cell, or press Alt+→ for the next head, and see how the entropy of its row changes."
 

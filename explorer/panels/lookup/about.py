@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from explorer.panels.about import About
 from explorer.panels.lookup.entries import ENTRIES, number, percent
+from explorer.widgets.number_text import value_text
 from models.views.lookup import SoftLookup
 
 _WHAT = "Attention is a soft dictionary: a query is compared with every key, and the answer is a mixture of all values."
@@ -58,13 +59,17 @@ def of_arrows(query: tuple[float, float], function: str, found: SoftLookup) -> A
     )
 
 
-def of_head(sentence: str, allowed: int, keys: int) -> About:
-    """`sentence` is what the page says of the selected row, which may look at `allowed` of its keys."""
+def of_head(sentence: str, allowed: int, keys: int, total: float) -> About:
+    """`sentence` is what the page says of the selected row, which may look at `allowed` of its keys.
+
+    `total` is the sum of its weights: 1 less a sink's share, or 0 where all is masked.
+    """
+    shares = "are shares of 1" if total > 0.999 else f"sum to {value_text(total)} (the rest is a sink's)"
     said = (
         ""
-        if not keys
-        else f"All weights of the row are shares of 1, over {allowed} of {keys} tokens."
+        if not keys or not total
+        else f"All weights of the row {shares}, over {allowed} of {keys} tokens."
         if allowed < keys
-        else f"All weights of the row are shares of 1, over {keys} tokens."
+        else f"All weights of the row {shares}, over {keys} tokens."
     )
     return About.of((_WHAT, sentence, said), _TRY_HEAD)

@@ -96,9 +96,9 @@ class LookupPanel(Panel):
             x, y = self.arrows.query
             return of_arrows((float(x), float(y)), self.arrows.function.name, self.arrows.found)
         row = self._row
-        return of_head(
-            self.head.sentence.text(), 0 if row is None else len(row.allowed), 0 if row is None else len(row.keys)
-        )
+        if row is None:
+            return of_head(self.head.sentence.text(), 0, 0, 0.0)
+        return of_head(self.head.sentence.text(), len(row.allowed), len(row.keys), sum(row.weights))
 
     def render_state(self, state: State, old: State | None) -> None:
         view, ran, site = head_shown(state), state.ran, state.site
@@ -144,7 +144,7 @@ class HeadRow:
     allowed: tuple[int, ...]
     shown: tuple[int, ...]  # keys listed
     head_dim: int
-    score: str = "dot product, scaled"
+    score: str = "dot product, as the model scales it"
 
     @property
     def best(self) -> int:

@@ -21,7 +21,7 @@ _TRY = (
     "Try: choose Sliding window and a small n, or drag the scale to 0, where all keys weigh the same; Ctrl+Z "
     "takes it back."
 )
-_TRY_BACK = "Try: switch one entry of the list off and on, and watch the loss and the next token; Clear takes all back."
+_TRY_BACK = "Try: switch one entry of the list off and on, and watch what the model says; Clear takes all back."
 
 
 def about(state: State) -> About:
@@ -55,7 +55,7 @@ def about(state: State) -> About:
     before, after = (_row(view, state, query, keys, after=side) for side in (False, True))
     return About.of(
         (
-            f"{_WHAT} Now {counted(count, 'change')} act.",
+            f"{_WHAT} Now {counted(count, 'change')} {'acts' if count == 1 else 'act'}.",
             f"{head_name(state)}, the row of “{queries[query]}”: before, {before}; now, {after}.",
             _loss(view, state),
             _token(view),

@@ -44,11 +44,14 @@ _OF_CLASSES = {
 }
 
 
-def prediction_title(ran: Ran, position: int, head: ClassHead | None = None) -> str:
-    """What a prediction at `position` is of: a vision model's is of the whole picture, a classifier's of its head."""
+def prediction_title(ran: Ran, position: int, head: ClassHead | None = None, fills_in: bool = False) -> str:
+    """What a prediction at `position` is of: a vision model's is of the whole picture, a classifier's of its head.
+
+    A model that `fills_in` masks says what stands there, not what comes next.
+    """
     if head is not None:
         return _OF_CLASSES.get(head.of) or f"Label of “{ran.tokens[position].word}”"
     if ran.seen is not None:
         return "What it sees in the picture"
-    where = "Token at" if position in ran.masks else "Next token after"
+    where = "Token at" if fills_in else "Next token after"
     return f"{where} “{ran.tokens[position].word}”"

@@ -17,6 +17,7 @@ from explorer.panels.mask_scale.mask_knobs import MaskKnobs
 from explorer.panels.mask_scale.part_switches import PartSwitches
 from explorer.panels.mask_scale.scale_knobs import ScaleKnobs
 from explorer.panels.mask_scale.scope_chooser import ScopeChooser
+from explorer.panels.predicted import is_masked
 from explorer.panels.selected_head import head_name, site_words, wanted_comparison
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import (
@@ -65,7 +66,7 @@ class MaskScalePanel(Panel):
     api_version = 1
     name = "masks"
     title = "Masks"
-    hint = "Change what tokens may look at, or how sharply, and see the weights, the loss and the next token change."
+    hint = "Change what tokens may look at, or how sharply, and see the weights and what the model says change."
 
     @classmethod
     def suits(cls, info: CheckpointInfo) -> bool:
@@ -284,4 +285,5 @@ def _elsewhere(state: State) -> tuple[str, ...]:
 
 def _prediction_title(state: State, ran: Ran, view: CompareView) -> str:
     loaded = state.results.loaded
-    return prediction_title(ran, view.request.position, loaded.info.class_head if loaded is not None else None)
+    head = loaded.info.class_head if loaded is not None else None
+    return prediction_title(ran, view.request.position, head, fills_in=is_masked(state))

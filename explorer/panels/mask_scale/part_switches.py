@@ -13,7 +13,7 @@ from models.protocol.skip import SUBLAYERS, part_name
 
 _MEANINGS = {
     "attention": "All heads of this layer then write 0 into the residual stream",
-    "cross": "Nothing of the source reaches this layer then: its cross-attention writes 0 into the residual stream",
+    "cross": "This layer then looks at nothing of the source: its cross-attention writes 0 into the residual stream",
     "mlp": "Its feed-forward network then writes 0 into the residual stream",
 }
 _NORM = "What this normalisation learned is left out then: it multiplies by 1 and adds 0"

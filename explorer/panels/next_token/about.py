@@ -7,7 +7,7 @@ import math
 from explorer.panels.about import About
 from explorer.panels.predicted import class_head, has_words, is_body, is_masked, listed, uncertainty
 from explorer.session.state import State
-from explorer.widgets.number_text import MINUS, percent_text, value_text
+from explorer.widgets.number_text import percent_text, value_text
 from models.protocol.classes import ClassesView
 from models.protocol.information import from_bits
 from models.protocol.prediction import PredictionView
@@ -24,7 +24,10 @@ _WHAT = {
         "What the decoder finds likely as the next token after the selected one: softmax makes probabilities "
         "of its logits."
     ),
-    "masked": "What the model would put in the place of each mask: softmax makes probabilities of its logits.",
+    "masked": (
+        "What the model would put in the place of each mask (without one, of the selected word): softmax makes "
+        "probabilities of its logits."
+    ),
     "vision": "Which of its classes the model sees in the picture: softmax makes probabilities of its logits.",
 }
 _CLASSES = "What a classifier says: a logit for each class, and what share that is."
@@ -73,7 +76,7 @@ def _likeliest(prediction: Prediction, ran: Ran, info: CheckpointInfo, masked: b
     if ran.seen is None:
         word = ran.tokens[prediction.position].word
         where, kind = f"{'At' if masked else 'After'} “{word}”, position {prediction.position},", "tokens"
-    logit = f"{best.logit:.2f}".replace("-", MINUS)
+    logit = value_text(best.logit)
     said = (
         f"{where} “{best.label.lstrip('␣') or best.label}” is the likeliest of {info.vocabulary:,} {kind}: "
         f"{percent_text(best.probability)}, from a logit of {logit}."

@@ -30,7 +30,7 @@ from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.session.texts import texts_of
 from explorer.widgets.card import Card
-from explorer.widgets.number_text import MINUS, percent_text
+from explorer.widgets.number_text import MINUS, percent_text, value_text
 from explorer.widgets.token_text import byte_note, piece_note
 from models.protocol.classes import ClassesView
 from models.protocol.decoding import into_input
@@ -241,7 +241,7 @@ def _row(candidate: Candidate, actual: Candidate | None, told: str) -> BarRow:
         value=p,
         text=percent_text(p) + was,
         before=candidate.before,
-        detail=f"logit {_signed(candidate.logit, 2)} · rank {candidate.rank:,}" + (" · in the text" if stands else ""),
+        detail=f"logit {value_text(candidate.logit)} · rank {candidate.rank:,}" + (" · in the text" if stands else ""),
         emphasis=stands,
         tooltip=f"“{candidate.piece}” in the vocabulary{piece_note(candidate.piece, candidate.label)}, id "
         f"{candidate.id}: probability {p:.6g}, "

@@ -12,7 +12,7 @@ from models.protocol.values import SeenPicture
 
 _WHAT = "Attention by itself sees a set of tokens and not their order: something has to tell it where each one stands."
 _TRY_WAVES = "Try: drag the line over the waves: near positions have like numbers, far ones do not."
-_TRY_MODEL = "Try: select another token above, and see what its position adds or how it turns q and k."
+_TRY_MODEL = "Try: select another token above, and see what its position does here."
 _TRY_ORDER = (
     "Try: press Dog bites man, then Positions off: is the answer still another one when the words change places?"
 )
@@ -48,7 +48,7 @@ def of_model(state: State, view: PositionsView | None) -> About:
 def _numbers(view: PositionsView) -> str:
     scheme, place = view.scheme, view.request.query
     if view.rotation is not None:
-        product = f"{view.rotation.product:.2f}".replace("-", "−")
+        product = value_text(view.rotation.product)
         return (
             f"“{view.query_word}” and “{view.key_word}” are {abs(view.rotation.distance)} tokens apart: as they "
             f"are turned there, q · k is {product}."

@@ -9,7 +9,7 @@ from explorer.panels.positions.clock_hands import ClockHands, Clocks
 from explorer.panels.positions.sections import Page, Section, SideBySide, heading, sentence
 from explorer.panels.positions.sum_bars import Addend, SumBars
 from explorer.panels.positions.table_image import TableImage
-from explorer.widgets.number_text import MINUS
+from explorer.widgets.number_text import value_text
 from explorer.widgets.plot.figure import Axis, Figure, Note, Series
 from explorer.widgets.plot.plot import Plot
 from models.protocol.positions import PositionScheme, PositionsView, RotationView
@@ -123,7 +123,7 @@ class SchemeView(Page):
         notes: tuple[Note, ...] = ()
         if rotation.distance in rotation.distances:
             here = float(rotation.products[np.searchsorted(rotation.distances, rotation.distance)])
-            said = f"as they stand: {rotation.product:.2f}".replace("-", MINUS)
+            said = f"as they stand: {value_text(rotation.product)}"
             notes = (Note(rotation.distance, here, said),)
         self.product.set_figure(
             Figure(

@@ -153,7 +153,7 @@ def test_next(shown):
     said, (_, logits) = shown.about("next"), shown.answer
     shares = softmax(logits)
     best = int(shares.argmax())
-    assert f": {percent_text(shares[best])}, from a logit of {logits[best]:.2f}." in said.replace("−", "-")
+    assert f": {percent_text(shares[best])}, from a logit of {value_text(float(logits[best]))}." in said
     assert f" likeliest of {len(logits):,} " in said
     assert f"The 10 that are listed have {percent_text(np.sort(shares)[-10:].sum())} together." in said
     bits = bits_of(shares)
