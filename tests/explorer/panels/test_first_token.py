@@ -38,6 +38,15 @@ def test_share_rows_and_norms_are_said() -> None:
     assert place.note == ", which has the most of 3 of 3 rows"
 
 
+def test_beside_a_sink_no_row_has_to_sum_to_1() -> None:
+    state = state_of(RESTS)
+    view = HeadView(request=HeadRequest(run=1, site=SITE, head=5), weights=WEIGHTS / 2, masked=None, first=RESTS)
+    place = resting_place(after(state, view))
+    assert place is not None
+    assert "30.0 % of the row" in place.sentence
+    assert "sum to 1" not in place.sentence
+
+
 def test_the_row_may_be_one_that_is_pointed_at() -> None:
     state = state_of(RESTS)
     place = resting_place(state, 1)
