@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from explorer.panels.about import About
+from explorer.panels.head_atlas.scores import clause_of
 from explorer.panels.selected_head import NO_HEADS
 from explorer.session.state import State
 from explorer.widgets.number_text import counted, value_text
 from models.protocol.atlas import AtlasView
+from models.protocol.roles import Role
 from models.protocol.running import Ran
 
 _WHAT = (
@@ -31,8 +35,8 @@ _TRY = (
 _ONE = "Try: click the picture, and Head shows it large."
 
 
-def about(state: State, stack: str) -> About:
-    """`stack` is the one that is shown."""
+def about(state: State, stack: str, badges: Iterable[Role] = ()) -> About:
+    """`stack` is the one that is shown, `badges` the roles that badges name."""
     ran, view = state.ran, state.results.of(AtlasView)
     if ran is not None and not ran.sites:
         return About((NO_HEADS, _WHAT))
@@ -41,13 +45,20 @@ def about(state: State, stack: str) -> About:
     read = _READ_ACROSS if stack == "cross" else _READ
     many = sum(site.heads for site in ran.sites if site.stack == stack) > 1
     return About.of(
-        (
-            _WHAT,
-            _counted(ran, stack),
-            _largest(state, ran, view, stack),
-            read if many else "",
-        ),
+        (_WHAT, _counted(ran, stack), _largest(state, ran, view, stack), read if many else "", _named(badges)),
         _TRY if many else _ONE,
+    )
+
+
+def _named(badges: Iterable[Role]) -> str:
+    """What the badges that are shown say, each once."""
+    roles = sorted(set(badges), key=lambda role: role.badge)
+    if not roles:
+        return ""
+    each = "; ".join(f"“{role.badge}” {clause_of(role)}" for role in roles)
+    return (
+        f"A badge says what a head plainly does over many texts, not on this one alone: {each}. "
+        "Double-click one for its page."
     )
 
 

@@ -45,6 +45,7 @@ class HeadAtlas(ThemedWidget):
     head_selected = Signal(int, int)  # row, column
     hovered = Signal(int, int)  # row, column; -1, -1 off the heads
     menu_wanted = Signal(int, int, QPoint)  # row, column, where on the screen
+    page_wanted = Signal(int, int)  # row, column of a head with a badge
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("All heads", parent)
@@ -59,6 +60,7 @@ class HeadAtlas(ThemedWidget):
         self._low, self._high = 0.0, 1.0
         self._table = sequential()
         self._badges: dict[tuple[int, int], str] = {}
+        self._meanings: dict[tuple[int, int], str] = {}
         self._selection = _NOWHERE
         self._hover = _NOWHERE
         self._picture: QImage | None = None
@@ -105,8 +107,11 @@ class HeadAtlas(ThemedWidget):
             self._faded = (rows, columns)
             self.update()
 
-    def set_badges(self, badges: Mapping[tuple[int, int], str]) -> None:
-        """Name some heads, by (row, column)."""
+    def set_badges(
+        self, badges: Mapping[tuple[int, int], str], meanings: Mapping[tuple[int, int], str] | None = None
+    ) -> None:
+        """Name some heads, by (row, column), and say of them what hovering one tells beside its name."""
+        self._meanings = dict(meanings or {})
         if dict(badges) != self._badges:
             self._badges = dict(badges)
             self.update()
@@ -151,7 +156,11 @@ class HeadAtlas(ThemedWidget):
         if column == len(self._column_labels):
             return f"{layer}, mean of its {self._axis_names[1]}s"
         badge = self._badges.get((row, column), "")
-        return f"{layer}, {self._axis_names[1]} {self._column_labels[column]}" + (f": {badge}" if badge else "")
+        return self._plain_name(row, column) + (f": {badge}" if badge else "")
+
+    def _plain_name(self, row: int, column: int) -> str:
+        names = self._axis_names
+        return f"{names[0]} {self._row_labels[row]}, {names[1]} {self._column_labels[column]}"
 
     def _holds(self, head: tuple[int, int]) -> bool:
         """Whether there is such a head; the column of means holds none."""
@@ -241,6 +250,13 @@ class HeadAtlas(ThemedWidget):
         else:
             event.ignore()
 
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        head = self._layout.at(event.position())
+        if event.button() == Qt.MouseButton.LeftButton and head in self._badges and self._holds(head):
+            self.page_wanted.emit(*head)
+        else:
+            super().mouseDoubleClickEvent(event)
+
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         by_mouse = event.reason() == QContextMenuEvent.Reason.Mouse
         head = self._head_at(self._layout.at(QPointF(event.pos()))) if by_mouse else self._selection
@@ -250,7 +266,9 @@ class HeadAtlas(ThemedWidget):
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         head = self._layout.at(event.position())
-        self.setToolTip("" if self._codes is None else self.head_name(*head))
+        meaning = self._meanings.get(head, "")
+        said = self.head_name(*head) if not meaning else f"{self._plain_name(*head)}\n{meaning}"
+        self.setToolTip("" if self._codes is None else said)
         self._point_at(head)
 
     def leaveEvent(self, event: QEvent) -> None:

@@ -102,14 +102,13 @@ class AtlasPainter:
         painter.setFont(font)
         for head, text in badges.items():
             thumb = self.layout.rect(*head)
-            width, height = metrics.horizontalAdvance(text) + 6, metrics.height()
+            width, height = metrics.horizontalAdvance(text) + 4, metrics.height()
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(QColor(self.theme.query))
-            if width > thumb.width() + 2 * GAP or 2 * height > thumb.height():
+            if width > thumb.width() or 2 * height > thumb.height():
                 painter.drawEllipse(QRectF(thumb.right() - 8, thumb.bottom() - 8, 7, 7))
                 continue
-            x = min(thumb.right() - width + 2, thumb.center().x() - width / 2 + 4)
-            badge = QRectF(x, thumb.bottom() - height + 1, width, height)
+            badge = QRectF(thumb.right() - width, thumb.bottom() - height, width, height)
             painter.drawRoundedRect(badge, 3, 3)
             painter.setPen(QColor(self.theme.on_accent))
             painter.drawText(badge, Qt.AlignmentFlag.AlignCenter, text)

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import (
     QComboBox,
     QFrame,
     QHBoxLayout,
+    QMenu,
     QPushButton,
     QScrollArea,
     QSplitter,
@@ -24,7 +25,7 @@ from explorer.panels.base import Panel, Place
 from explorer.panels.head_atlas.about import about
 from explorer.panels.head_atlas.atlas import HeadAtlas
 from explorer.panels.head_atlas.ranking import Ranking
-from explorer.panels.head_atlas.scores import ROLE, WEIGHTS, badges_of, choices, page_of, title_of
+from explorer.panels.head_atlas.scores import ROLE, WEIGHTS, badges_of, choices, clause_of, explained, page_of, title_of
 from explorer.panels.selected_head import NO_HEADS, padding_of, site_words
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import AskHeads, SelectHead
@@ -39,6 +40,7 @@ from models.protocol.request import Request
 from models.protocol.roles import (
     ROLE_NAMES,
     HeadQuestion,
+    Role,
     RolesRequest,
     RolesView,
     WhichHeadsRequest,
@@ -57,7 +59,10 @@ _CHOICES = (
 _WAITING = "The heads appear here when the model has run."
 _WIDE = 620  # pixels from which on the list has room beside the heads
 _ASKED = "asked"  # a cell, a row, a column or painted cells
-_ROLES_TIP = "Badges: what each head plainly does over the texts that come along. They are run through the model once."
+_ROLES_TIP = (
+    "Badges: what each head plainly does over the texts that come along. They are run through the model once.\n"
+    "Hovering a badge says what it means; a double click opens its page."
+)
 _ABOVE_TIP = "Only the heads that score more than one that attends evenly to all it sees"
 
 
@@ -90,6 +95,7 @@ class HeadAtlasPanel(Panel):
         self.atlas.head_selected.connect(self._on_selected)
         self.atlas.hovered.connect(self._on_hovered)
         self.atlas.menu_wanted.connect(self._on_menu)
+        self.atlas.page_wanted.connect(self._open_page)
         self.area = QScrollArea()
         self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # what is inside takes the keyboard, and shows it
         self.area.setWidget(self.atlas)
@@ -238,8 +244,7 @@ class HeadAtlasPanel(Panel):
         even = np.array([found.even[place, i] if i >= 0 else np.nan for i in order])
         said = {stack: sentence for role, stack, sentence in found.why if role == self._role}
         role = ROLE_NAMES[self._role]
-        title = f"attends to {role.title}" if role.kind == "pattern" else role.title
-        over = f"{title}, over {found.texts:,} texts"
+        over = f"{clause_of(role)}, over {found.texts:,} texts"
         why = tuple(said.get(site.stack, "") for site in ran.sites)
         return _Scores(values, even, over, why, page_of(self._role), self._role == "ov-copying")
 
@@ -270,7 +275,7 @@ class HeadAtlasPanel(Panel):
         self.by.setCurrentIndex(self.by.findData(f"{ROLE}{self._role}" if self._role else current))
 
     def about(self, state: State) -> About:
-        return about(state, self._stack)
+        return about(state, self._stack, tuple(self._roles_shown(state).values()))
 
     def render_state(self, state: State, old: State | None) -> None:
         options = state.document.view
@@ -388,10 +393,31 @@ class HeadAtlasPanel(Panel):
         self.card.set_subtitle(f"{scores.title}{beside}" if there else why or scores.title)
 
     def _render_badges(self, state: State) -> None:
+        roles = self._roles_shown(state)
+        meanings = {head: explained(role) for head, role in roles.items()}
+        self.atlas.set_badges({head: role.badge for head, role in roles.items()}, meanings)
+
+    def _roles_shown(self, state: State) -> dict[tuple[int, int], Role]:
+        """The roles that badges name, by row and head of the stack that is shown."""
         found = state.results.of(RolesView)
-        badges = badges_of(found) if self.roles.isChecked() and found is not None and found.done == 1 else {}
+        roles = badges_of(found) if self.roles.isChecked() and found is not None and found.done == 1 else {}
         rows = {site.ref: row for row, site in enumerate(self._sites)}
-        self.atlas.set_badges({(rows[ref], head): text for (ref, head), text in badges.items() if ref in rows})
+        return {(rows[ref], head): role for (ref, head), role in roles.items() if ref in rows}
+
+    def _open_page(self, row: int, head: int) -> None:
+        """Colour and rank the heads by the role of this one: its page stands below the list."""
+        role = self._roles_shown(self.session.state).get((row, head))
+        if role is not None:
+            self._choose(f"{ROLE}{role.name}")
+
+    def head_menu(self, site: SiteRef, head: int) -> QMenu | None:
+        menu = super().head_menu(site, head)
+        row = next((row for row, shown in enumerate(self._sites) if shown.ref == site), -1)
+        role = self._roles_shown(self.session.state).get((row, head))
+        if menu is not None and role is not None:
+            menu.addSeparator()
+            menu.addAction(f"What “{role.badge}” means", lambda: self._open_page(row, head))
+        return menu
 
     def _choose_stack(self, sites: tuple[Site, ...]) -> list[int]:
         """The places of the sites to show; sets the chooser, which a model with one stack does without."""

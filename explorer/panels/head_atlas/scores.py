@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from explorer.paths import resource
-from models.protocol.roles import MEASURES, PATTERNS, ROLE_NAMES, ROLES, HeadQuestion, RolesView
+from models.protocol.roles import MEASURES, PATTERNS, ROLE_NAMES, ROLES, HeadQuestion, Role, RolesView
 from models.protocol.values import SiteRef
 
 WEIGHTS = "weights"
@@ -45,34 +45,52 @@ def title_of(question: HeadQuestion, query: str, key: str) -> str:
     }[question.kind]
 
 
+def clause_of(role: Role) -> str:
+    """What a head does that has this role: "attends to the token before"."""
+    return {
+        "pattern": f"attends to {role.title}",
+        "measure": role.title,
+        "relation": f"attends by grammar, {role.title}",
+    }[role.kind]
+
+
+def explained(role: Role) -> str:
+    """What hovering a badge says: the role, and what is measured of it."""
+    return f"“{role.badge}”: {clause_of(role)}.\n{_page(role.name)['says']}\nDouble-click for its page."
+
+
 @lru_cache(maxsize=64)
+def _page(role: str) -> Mapping[str, str]:
+    name = "relation" if ROLE_NAMES[role].kind == "relation" else role
+    return tomllib.loads(resource(f"roles/{name}.toml").read_text(encoding="utf-8"))
+
+
 def page_of(role: str) -> str:
     """The page of a role: what it says, its formula and source, and what it does not show."""
-    name = "relation" if ROLE_NAMES[role].kind == "relation" else role
-    page: Mapping[str, str] = tomllib.loads(resource(f"roles/{name}.toml").read_text(encoding="utf-8"))
+    page = _page(role)
     return (
         f"{page['says']}\n\nFormula: {page['formula']}\n\nSource: {page['source']}\n\n"
         f"What it does not show: {page['limits']}"
     )
 
 
-def badges_of(view: RolesView) -> dict[tuple[SiteRef, int], str]:
+def badges_of(view: RolesView) -> dict[tuple[SiteRef, int], Role]:
     """The role of each head that plainly has one: a pattern or relation far beyond what even attention gives.
 
     Resting on the first token, or on punctuation, is a head's role where it has no other.
     """
-    found: dict[tuple[SiteRef, int], str] = {}
+    found: dict[tuple[SiteRef, int], Role] = {}
     for i, site in enumerate(view.sites):
         for head in range(view.scores.shape[2]):
-            best = {True: (0.0, ""), False: (0.0, "")}  # whether it is a place to rest on
+            best: dict[bool, tuple[float, Role | None]] = {True: (0.0, None), False: (0.0, None)}  # rests, or not
             for place, name in enumerate(view.roles):
                 role, score, even = ROLE_NAMES[name], view.scores[place, i, head], view.even[place, i]
                 if role.kind == "measure" or np.isnan(score):
                     continue
                 rests = name in _RESTS
                 if score >= max(_RESTING if rests else _SURE, _LIFT * even):
-                    best[rests] = max(best[rests], (float(score), role.badge))
-            badge = best[False][1] or best[True][1]
-            if badge:
-                found[site, head] = badge
+                    best[rests] = max(best[rests], (float(score), role), key=lambda one: one[0])
+            chosen = best[False][1] or best[True][1]
+            if chosen is not None:
+                found[site, head] = chosen
     return found

@@ -19,6 +19,7 @@ from models.protocol.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.silent import SilentSession, shown
 from tests.explorer.widgets.pictures import rendered
+from tests.explorer.widgets.pointer import move_pointer
 
 SITES = tuple(SiteRef("decoder", layer) for layer in range(8))
 
@@ -185,6 +186,28 @@ def test_badges_name_what_a_head_plainly_does(panel, session):
     assert panel.atlas.head_name(1, 1) == "layer 1, head 1"
     panel.roles.click()
     assert panel.atlas.head_name(5, 3) == "layer 5, head 3"
+
+
+def test_a_badge_says_what_it_is_and_opens_its_page(panel, session, qtbot):
+    panel.roles.click()
+    session.arrive(roles())
+    where = panel.atlas.head_rect(5, 3).center().toPoint()
+    move_pointer(panel.atlas, where)
+    said = panel.atlas.toolTip()
+    assert said.startswith("layer 5, head 3\n“next”: attends to a copy of the word that comes next.\n")
+    assert "How much attention goes to a place where the word stands that comes next" in said
+    about = " ".join(panel.about(session.state).sentences)
+    assert "“first” attends to the first token; “next” attends to a copy of the word that comes next" in about
+    qtbot.mouseDClick(panel.atlas, Qt.MouseButton.LeftButton, pos=where)
+    assert panel.by.currentText() == "a copy of the word that comes next"
+    assert panel.ranking.page.text() == page_of("next")
+    choose(panel, "weights")
+    menu = panel.head_menu(SITES[7], 7)
+    next(action for action in menu.actions() if action.text() == "What “first” means").trigger()
+    assert panel.ranking.page.text() == page_of("first")
+    assert not [action for action in panel.head_menu(SITES[1], 1).actions() if action.text().startswith("What “")]
+    panel.roles.click()
+    assert "badge" not in " ".join(panel.about(session.state).sentences)
 
 
 def test_a_badge_needs_more_than_even_attention_gives():
