@@ -58,7 +58,8 @@ from models.protocol.skip import Skip
 _DISTANCES: tuple[Distance, ...] = ("model", "block", "attention")
 _WAITING = "The model appears here, from what it reads to what it says, when it has run."
 _NOTHING = "Of this model no block can be read."
-_HINT = "Press Play to follow “{}” through the model, or click a block to go in."
+_HINT = "Press Play to follow “{}” through the model, or click a block to choose it, once more to go in."
+_HINT_BLOCK = "Press Play to follow “{}” through the model, or click a box to see its numbers; Esc goes out."
 
 
 class FlowPanel(Panel):
@@ -323,7 +324,8 @@ class FlowPanel(Panel):
         at = selected_place(self.session.state, self._scene)
         if at == NOWHERE or (self._scene_of is not None and self._scene_of.recurrent is not None):
             return "Press Play to see it read and write, step by step."
-        return _HINT.format(self._scene.stacks[at.stack].labels[at.position].word)
+        hint = _HINT_BLOCK if self.session.state.document.view.distance == "block" else _HINT
+        return hint.format(self._scene.stacks[at.stack].labels[at.position].word)
 
     def _play_or_pause(self) -> None:
         if self.player.playing:

@@ -73,10 +73,17 @@ class TrustStrip(Panel):
     def wants(self, state: State) -> Request | None:
         """The sums of the rows once the run is compared, where no panel draws the heads that they come with."""
         ran, results = state.ran, state.results
-        waits = ran is None or not ran.sites or len(ran.tokens) > SMALL or results.of(TrustReport) is None
-        if ran is None or waits or results.of(AtlasView) is not None:
+        if ran is None or not ran.sites or len(ran.tokens) > SMALL or results.of(TrustReport) is None:
             return None
-        return AtlasRequest(run=ran.run, size=THUMBNAIL, pooling=state.document.view.pooling)
+        view, pooling = results.of(AtlasView), state.document.view.pooling
+        if view is None or view.request.run != ran.run:  # there may be sums of a run before
+            return AtlasRequest(run=ran.run, size=THUMBNAIL, pooling=pooling)
+        # however it is pooled: its rows are summed before that
+        return (
+            None
+            if view.done == 1
+            else AtlasRequest(run=ran.run, size=THUMBNAIL, pooling=view.request.pooling, have=view.done)
+        )
 
     def render_state(self, state: State, old: State | None) -> None:
         results, ran = state.results, state.ran

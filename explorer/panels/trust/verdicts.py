@@ -16,6 +16,10 @@ ROW_TOLERANCE = 1e-5
 
 _AGAIN = "Click to measure again on what is on screen."
 _TEXTBOOK = "A textbook model: its attention is this program's own function, held against its papers' formulas."
+_TO_SUM = (
+    "Whether every row of every head sums to 1 is not known yet. Of a short text that comes by itself, of a long one "
+    "when All heads is opened."
+)
 _GIVEN = "These weights stand in the model's own output (output_attentions): nothing here computed them."
 
 
@@ -39,7 +43,7 @@ def on_rows(loaded: Loaded | None, ran: Ran | None, atlas: AtlasView | None) -> 
     if ran is not None and not ran.sites and loaded is not None and loaded.info.textbook:
         return Verdict("pending", "no rows to sum", "This model attends to nothing: it has no weights.")
     if atlas is None or ran is None or atlas.request.run != ran.run or atlas.done < 1:
-        return Verdict("pending", "rows not summed yet", "Summed when all heads are drawn.")
+        return Verdict("pending", "rows to sum", _TO_SUM)
     counted = "sum" if atlas.sink_shares is None else "sum, with its sink's share,"
     story = f"Largest deviation of a row's {counted} from 1, over every row of every head: {atlas.row_error:.1e}."
     if atlas.sink_shares is not None:

@@ -10,6 +10,7 @@ from PySide6.QtCore import QPoint, QRectF, Qt
 
 from explorer.panels.flow.model_scene import Place
 from explorer.panels.flow.panel import FlowPanel
+from explorer.paths import resource
 from explorer.session.hover import Pointed
 from explorer.session.intents import SelectCell, SelectHead, SelectQuery, SetView
 from explorer.session.state import InterventionItem, State
@@ -190,6 +191,15 @@ def test_loss_and_next_token_stand_beside_the_model_as_it_is(panel, session):
     assert panel.body.effect.text() == "loss 4.328 → 5.049 bits"  # 3 and 3.5 over log 2
     assert panel.body.mark.text() == "edited × 1"
     assert panel.body.mark.isVisible()
+
+
+def test_what_a_click_does_is_said_in_the_same_words_everywhere(panel, session):
+    said = "click a block to choose it, once more to go in"
+    assert said in panel.body.sentence.text()
+    assert said in panel.about(session.state).to_try
+    assert said in resource("help.md").read_text(encoding="utf-8").lower()
+    session.dispatch(SetView("distance", "block"))
+    assert "click a box to see its numbers; Esc goes out" in panel.body.sentence.text()  # one is in it by now
 
 
 def test_play_walks_box_by_box_and_says_the_numbers(panel, session, qtbot):

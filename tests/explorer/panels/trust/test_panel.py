@@ -144,6 +144,20 @@ def test_where_no_panel_draws_the_heads_it_has_the_rows_summed_itself(strip, ses
     assert session.asked == [ROWS]
 
 
+def test_the_rows_of_every_run_are_summed_not_of_the_first_alone(strip, session):
+    session.arrive(answers.loaded(), answers.ran(), answers.trust_report(), answers.atlas_view(), answers.ran(run=2))
+    assert strip.rows.text == "… rows to sum"
+    session.asked.clear()
+    session.arrive(replace(answers.trust_report(), request=TrustRequest(run=2)))
+    second = replace(ROWS, run=2)
+    assert session.asked == [second]
+    session.arrive(replace(answers.atlas_view(), request=second, done=0.5))  # the rest of it too
+    assert session.asked == [second, replace(second, have=0.5)]
+    session.arrive(replace(answers.atlas_view(), request=replace(second, have=0.5)))
+    assert strip.rows.text == "✓ rows sum to 1"
+    assert len(session.asked) == 2
+
+
 def test_a_long_run_is_compared_only_when_asked(strip, session, qtbot):
     long_text = " ".join(["word"] * 300)
     session.arrive(answers.loaded(), answers.ran(), answers.trust_report(), answers.ran(run=2, text=long_text))
