@@ -8,7 +8,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from explorer.theme import LIGHT, Theme
+from explorer.widgets.themed import ThemedWidget
 
 SMALLEST, LARGEST = 120, 500  # pixels of the longer side
 _LEAST_PATCH = 6  # pixels: lines around smaller ones would hide the picture
@@ -18,15 +18,14 @@ _DIMMED = QColor(0, 0, 0, 110)  # over a picture whose weights are shown
 _MOVES = {Qt.Key.Key_Left: (0, -1), Qt.Key.Key_Right: (0, 1), Qt.Key.Key_Up: (-1, 0), Qt.Key.Key_Down: (1, 0)}
 
 
-class PatchView(QWidget):
+class PatchView(ThemedWidget):
     """The picture as the model sees it, with the lines along which it is cut, and where one token looks."""
 
     patch_selected = Signal(int)  # row * columns + column
     hovered = Signal(int)  # -1 when the pointer leaves
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._theme = LIGHT
+        super().__init__("Picture", parent)
         self._image = QImage()
         self._weights: NDArray[np.float32] | None = None
         self._veil: QImage | None = None
@@ -34,15 +33,12 @@ class PatchView(QWidget):
         self._side = SMALLEST
         self._query = self._key = self._hover = -1
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
-        self.setAccessibleName("Picture")
         self.setToolTip("The picture as the model sees it. Click a patch to see where it looks.")
 
-    def set_theme(self, theme: Theme) -> None:
-        self._theme = theme
+    def _look_changed(self) -> None:
         self._make_veil()
-        self.update()
+        super()._look_changed()
 
     def set_picture(self, pixels: NDArray[np.uint8] | None, rows: int = 0, columns: int = 0) -> None:
         """Show `pixels`, (height, width, 3), in `rows` x `columns` patches; nothing for None."""
@@ -149,6 +145,10 @@ class PatchView(QWidget):
                 painter.drawRect(inside)
                 painter.setPen(QPen(QColor(colour), 2))
                 painter.drawRect(inside)
+        if self._shows_ring and self.hasFocus():
+            painter.setPen(QPen(QColor(self._theme.surface), 4))  # below the ring, as below the frames
+            painter.drawRoundedRect(QRectF(self.rect()).adjusted(2, 2, -2, -2), 5, 5)
+        self._draw_focus_ring(painter)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         patch = self.patch_at(event.position())

@@ -128,3 +128,17 @@ def test_a_tiny_patch_has_a_frame_that_can_be_seen(view):
     centre = middle(view, 10 * 30 + 15)
     changed = [x for x in range(view.width()) if framed.pixelColor(x, centre.y()) != bare.pixelColor(x, centre.y())]
     assert changed[-1] - changed[0] >= 7
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
+def test_the_keyboard_on_a_picture_can_be_seen(view, theme):
+    view.set_theme(theme)
+    view.activateWindow()
+    QTest.qWaitForWindowActive(view)
+    view.clearFocus()
+    bare = rendered(view)
+    view.setFocus(Qt.FocusReason.TabFocusReason)
+    ringed = rendered(view)
+    assert ringed.pixelColor(1, view.height() // 2).name() == theme.focus
+    view.clearFocus()
+    assert rendered(view) == bare
