@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QMessageBox, QWidget
 
 from explorer.session.session_check import Checked
 from explorer.widgets import asking
+from explorer.widgets.token_text import isolated
 
 
 class CheckpointQuestion(QMessageBox):
@@ -21,7 +22,9 @@ class CheckpointQuestion(QMessageBox):
     left = Signal()
 
     def __init__(self, checked: Checked, parent: QWidget) -> None:
-        super().__init__(QMessageBox.Icon.Question, "The session's checkpoint", checked.question, parent=parent)
+        super().__init__(
+            QMessageBox.Icon.Question, "The session's checkpoint", isolated(checked.question), parent=parent
+        )
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setTextFormat(Qt.TextFormat.PlainText)
         self._checked = checked

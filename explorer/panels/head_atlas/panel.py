@@ -34,6 +34,7 @@ from explorer.session.state import State
 from explorer.widgets.card import Card
 from explorer.widgets.colour_bar import ColourBar
 from explorer.widgets.segments import Segments
+from explorer.widgets.token_text import isolated
 from explorer.widgets.veil import shares
 from models.protocol.atlas import THUMBNAIL, AtlasRequest, AtlasView
 from models.protocol.request import Request
@@ -270,7 +271,7 @@ class HeadAtlasPanel(Panel):
         elif not asked and place >= 0:
             self.by.removeItem(place)
         if asked and question is not None:
-            self.by.setItemText(place, title_of(question, *self._names(state, question)))
+            self.by.setItemText(place, isolated(title_of(question, *self._names(state, question))))
         current = _ASKED if asked else question.kind if question is not None else WEIGHTS
         self.by.setCurrentIndex(self.by.findData(f"{ROLE}{self._role}" if self._role else current))
 
@@ -389,7 +390,7 @@ class HeadAtlasPanel(Panel):
         self.ranking.show_heads(ranked, low, high, evenly)
         why = next((scores.why[i] for i in shown if scores.why[i]), "")
         self.ranking.show_page(scores.page if there else why)
-        beside = "" if evenly is None else f" · even attention: {evenly:.2f}"
+        beside = "" if evenly is None else f" · even attention: {evenly:.3f}"
         self.card.set_subtitle(f"{scores.title}{beside}" if there else why or scores.title)
 
     def _render_badges(self, state: State) -> None:

@@ -8,6 +8,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QWidget
 
+from explorer.widgets.token_text import isolated
+
 KEYS = {"cell": "W", "row": "R", "column": "C"}
 """In the map: which heads attend so here, from here, to here."""
 
@@ -32,7 +34,7 @@ def ask_menu(parent: QWidget, query: str, key: str, ask: Ask) -> QMenu:
         "column": f"Which heads attend to “{key}”?",
     }
     for kind, text in texts.items():
-        action = menu.addAction(f"{text.replace('&', '&&')}\t{KEYS[kind]}")
+        action = menu.addAction(f"{isolated(text).replace('&', '&&')}\t{KEYS[kind]}")
         action.triggered.connect(lambda _=False, kind=kind: ask(kind))
     menu.addSeparator()
     paint = menu.addAction("Paint a pattern that heads may follow…")

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QLabel, QLineEdit, QMenu, QPlainTextEdit, QTextEdi
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
+from explorer.panels.head_map.ask_menu import ask_menu
 from explorer.session.intents import PutIntervention, SelectCell
 from explorer.widgets.token_text import apart, isolated
 from explorer.window.window import MainWindow
@@ -90,6 +91,14 @@ def test_a_tooltip_is_shown_with_its_words_apart(window: MainWindow) -> None:
     assert QToolTip.text() == isolated(label.toolTip()) != label.toolTip()
     QToolTip.hideText()
     label.deleteLater()
+
+
+def test_questions_about_a_cell_keep_its_words_apart(window: MainWindow) -> None:
+    menu = ask_menu(window, TEXT.split()[3], TEXT.split()[-1], lambda _kind: None)
+    asked = [action.text() for action in menu.actions() if LEFTWARD.search(action.text())]
+    assert len(asked) == 3
+    assert not any(map(scrambled, asked))
+    menu.deleteLater()
 
 
 def test_titles_and_menus_keep_names_apart(window: MainWindow) -> None:

@@ -95,7 +95,7 @@ def test_a_pattern_is_asked_and_heads_are_coloured_and_ranked(panel, session, qt
     assert panel.ranking.list.item(0).text() == "layer 5, head 3   0.900"
     assert panel.ranking.list.item(1).text() == "layer 2, head 1   0.600"
     assert panel.ranking.list.count() == 64
-    assert "attends to the token before · even attention: 0.20" in subtitle(panel)
+    assert "attends to the token before · even attention: 0.200" in subtitle(panel)
     assert panel.bar.isVisible()
     assert panel.bar.ticks()[-1][0] == pytest.approx(0.9)
     assert "Olsson" in panel.ranking.page.text()
