@@ -199,7 +199,7 @@ class TourGuide(QObject):
         buttons: dict[Button, str] = {"back": "Back"} if self.at else {}
         if self.is_done(state):
             self._ask(step.done, state)
-            buttons |= {"next": "Next", "later": "Later"}
+            buttons |= {"next": "Go on", "later": "Later"}  # a panel is called Next
             self.bar.say(number, step.title, said(step.done, state), buttons, "next")
             return
         is_here = self._is_here(state) or self._is_coming(state)

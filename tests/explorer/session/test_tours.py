@@ -42,9 +42,9 @@ def test_figures_are_the_names_in_braces() -> None:
     assert figures_in("none") == ()
 
 
-def test_the_first_tour_has_eight_steps_in_panels_and_checkpoints_that_there_are() -> None:
+def test_the_first_tour_has_nine_steps_in_panels_and_checkpoints_that_there_are() -> None:
     tour = first_tour()
-    assert len(tour.step) == 8
+    assert len(tour.step) == 9
     for step in tour.step:
         for goal in (step.act, tour.needed(step)):
             assert goal.panel is None or goal.panel in TITLES

@@ -126,8 +126,8 @@ def check_figures(guide: TourGuide, said: list[str]) -> None:
     before, after = f"{expected(False):.1f} %", f"{expected(True):.1f} %"
     assert f"“Tom” ({before})" in said[1]
     assert "“⟨start⟩” takes 94" in said[3]
-    assert f"“Tom” falls from {before} to {after}" in said[6]
-    assert "To write “gato” this head attends to “cat” with 99" in said[7]
+    assert f"“Tom” falls from {before} to {after}" in said[7]
+    assert "To write “gato” this head attends to “cat” with 99" in said[8]
     assert (before, after) == ("67.9 %", "36.6 %")
 
 
@@ -140,10 +140,13 @@ def test_by_ones_own_acts(window: MainWindow) -> None:
         assert (guide.at, guide.bar.title.text()) == (number, step.title)
         assert guide.bar.text.text() == step.say
         assert not guide.bar.buttons["next"].isVisible()
-        assert number == 0 or window.focusWidget() is guide.bar.buttons["show"]  # where "Next" was pressed
+        assert number == 0 or window.focusWidget() is guide.bar.buttons["show"]  # where "Go on" was pressed
         act(window)
         said.append(text_of(guide))
         assert not guide.ring.isVisible()
+        assert guide.bar.buttons["next"].text() not in {panel.title for panel in window.panels}
+        if step.act.blocked:  # the bars that it speaks of can be seen
+            assert ("next" in window.dock_host.front_panels()) == ("{key_share}" in step.done)
         press_button(window, "next")
     assert guide.bar.text.text() == guide.tour.end
     check_figures(guide, said)
@@ -357,11 +360,11 @@ def test_a_tour_that_was_broken_off_goes_on_at_its_step(starts: list[MainWindow]
     window.tour._enter(4)
     second = start_again(starts)
     assert is_offered(second)
-    assert "step 5 of 8" in second.tour.bar.text.text()
+    assert "step 5 of 9" in second.tour.bar.text.text()
     button = second.tour.bar.buttons["next"]
     QTest.mouseClick(button, Qt.MouseButton.LeftButton, pos=button.rect().center())
     assert second.tour.at == 4
-    second.tour._enter(8)
+    second.tour._enter(9)
     second.tour.leave("done")
     assert not is_offered(start_again(starts))
 
