@@ -191,7 +191,7 @@ def stylesheet(theme: Theme) -> str:
     colours = {name: value for name, value in vars(theme).items() if isinstance(value, str)}
     arrows = {
         name: resource(f"icons/{file}-{theme.name}.svg").as_posix()
-        for name, file in (("arrow", "arrow"), ("up", "arrow-up"))
+        for name, file in (("arrow", "arrow"), ("up", "arrow-up"), ("tick", "tick"))
     }
     return _SHEET.substitute(colours, **arrows)
 
@@ -292,7 +292,7 @@ QTabWidget::pane { border: 0; }
 QTabBar { background: transparent; }
 QTabBar::tab {
   background: transparent; color: $text_dim; border: 0; border-bottom: 3px solid transparent;
-  padding: 6px 4px 5px 4px; margin: 0 3px;
+  padding: 6px 4px 5px 4px; margin: 0 1px;
 }
 QTabBar::tab:hover { color: $text; border-bottom-color: $border_strong; }
 QTabBar::tab:selected { color: $text; font-weight: 600; border-bottom-color: $query; }
@@ -318,6 +318,7 @@ QCheckBox::indicator, QRadioButton::indicator {
 QRadioButton::indicator { border-radius: 8px; }
 QCheckBox::indicator:hover, QRadioButton::indicator:hover { border-color: $text_dim; }
 QCheckBox::indicator:checked, QRadioButton::indicator:checked { background: $key; border-color: $key; }
+QCheckBox::indicator:checked { image: url("$tick"); }
 QCheckBox::indicator:disabled, QRadioButton::indicator:disabled { border-color: $border; }
 QCheckBox, QRadioButton { spacing: 6px; padding: 2px; border: 2px solid transparent; border-radius: 4px; }
 QCheckBox:focus, QRadioButton:focus { border-color: $focus; }

@@ -55,5 +55,5 @@ def path_of(state: State) -> tuple[PathStep, ...]:
     steps.append(PathStep("head", f"head {state.selection.head}", "The weights of this head"))
     query, (_, keys) = token_word(state, state.selection.query), site_words(ran, site)
     key = keys[state.selection.key] if state.selection.key < len(keys) else ""
-    steps.append(PathStep("cell", f"cell {query}, {key}", "The arithmetic of this weight"))
+    steps.append(PathStep("cell", f"cell “{query}”, “{key}”", "The arithmetic of this weight"))
     return tuple(steps)

@@ -29,14 +29,13 @@ def value_text(value: float) -> str:
 
 
 def percent_text(probability: float) -> str:
-    """ "68.4 %", "0.035 %", and "2e-5 %" below a thousandth of a percent."""
+    """ "68.4 %", "0.035 %", and "< 0.01 %" for less than a hundredth of a percent that is not 0."""
     percent = 100 * probability
     if percent == 0 or percent >= 0.1:
         return f"{percent:.1f} %"
-    if percent >= 0.001:
+    if percent >= 0.01:
         return f"{percent:.{1 - math.floor(math.log10(percent))}f} %"
-    mantissa, exponent = f"{percent:.0e}".split("e")
-    return f"{mantissa}e{int(exponent)} %"
+    return "< 0.01 %"
 
 
 def entropy_text(bits: float, unit: Unit) -> str:

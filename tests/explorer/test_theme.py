@@ -9,7 +9,7 @@ from dataclasses import FrozenInstanceError, fields
 import numpy as np
 import pytest
 from PySide6.QtGui import QColor, QFont, QPalette
-from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QLineEdit, QPushButton
+from PySide6.QtWidgets import QApplication, QCheckBox, QComboBox, QLabel, QLineEdit, QPushButton
 
 from explorer import colour_maps, theme
 from explorer.theme import DARK, LIGHT, Theme
@@ -30,6 +30,25 @@ def test_contrast_of_known_pairs():
 @pytest.mark.parametrize("ground", ["surface", "surface_alt", "window"])
 def test_text_reads_on_every_surface(look, role, ground):
     assert theme.contrast(getattr(look, role), getattr(look, ground)) >= 4.5
+
+
+@BOTH
+def test_a_ticked_box_has_a_tick(qtbot, look):
+    with look_put_back():
+        app = QApplication.instance()
+        assert isinstance(app, QApplication)
+        theme.apply(app, look)
+        box = QCheckBox("All keys")
+        qtbot.addWidget(box)
+        box.setChecked(True)
+        box.show()
+        box.clearFocus()
+        image = box.grab().toImage()
+        seen = {QColor(image.pixel(x, y)).name() for x in range(20) for y in range(image.height())}
+        assert {look.key, look.on_accent} <= seen
+        box.setChecked(False)
+        image = box.grab().toImage()
+        assert look.key not in {QColor(image.pixel(x, y)).name() for x in range(20) for y in range(image.height())}
 
 
 @BOTH

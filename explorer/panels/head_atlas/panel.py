@@ -36,6 +36,7 @@ from explorer.widgets.colour_bar import ColourBar
 from explorer.widgets.segments import Segments
 from explorer.widgets.token_text import isolated
 from explorer.widgets.veil import shares
+from explorer.widgets.whole_list_box import WholeListBox
 from models.protocol.atlas import THUMBNAIL, AtlasRequest, AtlasView
 from models.protocol.request import Request
 from models.protocol.roles import (
@@ -128,8 +129,7 @@ class HeadAtlasPanel(Panel):
         self.bar.hide()
         self.ranking.hide()
         self.card = Card(self.title)
-        self.by = QComboBox()
-        self.by.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.by = WholeListBox()
         self.by.setMinimumContentsLength(16)
         self.by.setAccessibleName("What the heads are coloured by")
         self.by.setToolTip("Thumbnails of the weights, or a colour for how much each head does something")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QPainter
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter
 from PySide6.QtWidgets import (
     QListWidget,
     QListWidgetItem,
@@ -110,18 +110,35 @@ class _Bars(QStyledItemDelegate):
         accent.setAlpha(110 if is_chosen else 55)
         start, end = sorted((self._x(0.0, box), self._x(float(index.data(_SCORE)), box)))
         painter.fillRect(QRectF(start, box.top(), max(1.0, end - start), box.height()), accent)
-        if self.even is not None:
-            painter.fillRect(QRectF(self._x(self.even, box), box.top(), 1.5, box.height()), QColor(self.theme.text_dim))
         if is_chosen:
             painter.setPen(QColor(self.theme.query))
             painter.drawRect(box)
         painter.setPen(QColor(self.theme.text))
         name, _, score = str(index.data()).rpartition("   ")
         inner = box.adjusted(6, 0, -6, 0)
+        if self.even is not None:
+            self._mark_even(painter, self._x(self.even, box), box, inner, (name, score))
+            painter.setPen(QColor(self.theme.text))
         middle = Qt.AlignmentFlag.AlignVCenter
         painter.drawText(inner, Qt.AlignmentFlag.AlignLeft | middle, name)
         painter.drawText(inner, Qt.AlignmentFlag.AlignRight | middle, score)
         painter.restore()
+
+    def _mark_even(self, painter: QPainter, x: float, box: QRectF, inner: QRectF, texts: tuple[str, str]) -> None:
+        """A line at `x`; where a text stands there only above and below it."""
+        metrics = QFontMetricsF(painter.font())
+        name, score = (metrics.horizontalAdvance(text) + 3 for text in texts)
+        is_free = inner.left() + name < x < inner.right() - score
+        around = max(0.0, (box.height() - metrics.height()) / 2 + 1)
+        for top, height in (
+            ((box.top(), box.height()),)
+            if is_free
+            else (
+                (box.top(), around),
+                (box.bottom() - around, around),
+            )
+        ):
+            painter.fillRect(QRectF(x, top, 1.5, height), QColor(self.theme.text_dim))
 
     def _x(self, value: float, box: QRectF) -> float:
         share = (value - self.low) / (self.high - self.low) if self.high > self.low else 0.0

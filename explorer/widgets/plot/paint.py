@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF
+from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF, QRegion
 
 from explorer.theme import Theme
 from explorer.widgets.plot.figure import Mark, Series
@@ -103,11 +103,11 @@ def paint_front(painter: QPainter, geometry: Geometry, labels: Sequence[Label], 
     """Rules, the cursor and the points that it reads, notes, names and the readout."""
     painter.setFont(geometry.font)
     _paint_rules(painter, geometry, theme)
-    _paint_cursor(painter, geometry, theme, reading)
+    _paint_cursor(painter, geometry, theme, reading, labels)
     for series, place in zip(geometry.figure.named, geometry.legend, strict=False):
         _paint_legend(painter, geometry, theme, series, place, reading)
     for series, place in labels:
-        if geometry.figure.names == "curve":  # a grid line or the cursor may pass below
+        if geometry.figure.names == "curve":  # a grid line may pass below
             painter.fillRect(place.adjusted(1, 2, -1, -2), _veil(theme))
         painter.setPen(QColor(getattr(theme, series.role)))
         painter.drawText(place, (_LEFT if geometry.figure.names == "end" else _CENTRE) | _MIDDLE, series.name)
@@ -137,7 +137,9 @@ def _paint_rules(painter: QPainter, geometry: Geometry, theme: Theme) -> None:
         painter.drawText(QRectF(left, room.top() - line, width, line), _LEFT | _MIDDLE, shown)
 
 
-def _paint_cursor(painter: QPainter, geometry: Geometry, theme: Theme, reading: Reading) -> None:
+def _paint_cursor(
+    painter: QPainter, geometry: Geometry, theme: Theme, reading: Reading, labels: Sequence[Label]
+) -> None:
     room = geometry.room
     for place, role, style in (
         (reading.cursor, theme.focus, Qt.PenStyle.DashLine),
@@ -146,7 +148,13 @@ def _paint_cursor(painter: QPainter, geometry: Geometry, theme: Theme, reading: 
         if place is not None:
             x = round(geometry.across(place)) + 0.5
             painter.setPen(QPen(QColor(role), 1, style))
+            free = QRegion(room.toAlignedRect())  # names are not struck through
+            for _, label in labels:
+                free -= QRegion(label.toAlignedRect())
+            painter.save()
+            painter.setClipRegion(free)
             painter.drawLine(QPointF(x, room.top()), QPointF(x, room.bottom()))
+            painter.restore()
     if reading.place is None:
         return
     for series in geometry.figure.named:

@@ -80,7 +80,7 @@ def test_it_shows_the_run(panel):
     assert block.around.written == (("attention", 2.0), ("feed_forward", 8.0))
     assert block.ends == ("x   residual stream after block 4, norm 28.00", "to block 6, norm 32.00")
     assert block.heading == ("Block 5, for “went”", "pre-norm, read from the model")
-    assert panel.body.path.steps == ("story-gpt", "block 5", "attention", "head 1", "cell went, Tom")
+    assert panel.body.path.steps == ("story-gpt", "block 5", "attention", "head 1", "cell “went”, “Tom”")
 
 
 def test_a_click_selects_layer_and_token_and_once_more_goes_in(panel, session, qtbot):

@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QLabel
 
 from explorer.panels.head_atlas.panel import HeadAtlasPanel
 from explorer.panels.head_atlas.scores import badges_of, choices, page_of
 from explorer.session.intents import AskHeads
 from explorer.session.state import State
+from explorer.theme import LIGHT
 from models.protocol.roles import ROLES, HeadQuestion, RolesRequest, RolesView, WhichHeadsRequest, WhichHeadsView
 from models.protocol.values import SiteRef
 from tests.explorer.session import answers
@@ -167,6 +169,32 @@ def test_roles_are_found_once_and_heads_coloured_by_one(panel, session):
     assert len(session.asked) == asked  # all of them are here
     assert panel.bar.ticks()[0][0] == -1.0
     assert panel.ranking.list.item(63).text() == "layer 0, head 0   -0.800"
+
+
+def test_the_line_of_even_attention_leaves_the_text_free(panel, session):
+    choose(panel, "previous")
+    session.arrive(answer(HeadQuestion("previous")))
+    ranking = panel.ranking.list
+    line = QColor(LIGHT.text_dim).name()
+    for even, is_broken in ((0.1, True), (0.6, False), (0.88, True)):
+        session.arrive(answer(HeadQuestion("previous"), even=np.full(8, even)))
+        ranking.scrollToItem(ranking.item(9))
+        row = ranking.visualItemRect(ranking.item(9))
+        box = QRectF(row).adjusted(1, 1, -1, -1)
+        image = rendered(ranking.viewport())
+        x = round(box.left() + even / 0.9 * box.width())
+        inside = range(row.top() + 1, row.bottom())
+        drawn = [any(image.pixelColor(x + dx, y).name() == line for dx in (0, 1)) for y in inside]
+        assert drawn[len(drawn) // 2] is not is_broken
+        assert all(drawn[1:-1]) is not is_broken
+
+
+def test_the_open_list_cuts_no_entry(panel):
+    panel.by.showPopup()
+    view = panel.by.view()
+    widest = max(view.fontMetrics().horizontalAdvance(text) for _, text in choices())
+    assert view.viewport().width() >= widest + 8
+    panel.by.hidePopup()
 
 
 def test_finding_roles_can_be_stopped(panel, session):

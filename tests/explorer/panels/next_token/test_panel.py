@@ -63,7 +63,7 @@ def test_it_shows_probability_logit_and_rank(qtbot, session):
 def test_the_token_that_stands_there_is_added_with_its_rank(qtbot, session):
     panel = shown(qtbot, NextTokenPanel, session)
     session.arrive(predicted((3,), actual=TINY))
-    assert panel.bars.accessibleDescription().endswith("zebra 3e-5 %")
+    assert panel.bars.accessibleDescription().endswith("zebra < 0.01 %")
     session.arrive(predicted((3,), actual=answers.TO))
     assert panel.bars.accessibleDescription() == "␣to 68.4 %, ⟨end⟩ 68.4 %"
 
