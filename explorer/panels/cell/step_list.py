@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from PySide6.QtCore import QPoint, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QFontDatabase, QFontMetricsF, QPainter, QPaintEvent
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QFontMetricsF, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from explorer.widgets.items_widget import ItemsWidget
@@ -120,6 +120,11 @@ class StepList(ItemsWidget):
     def _step_height(self, width: float) -> float:
         line = QFontMetricsF(self.font()).height()
         return line + 14 if self._is_wide(width) else 2 * line + 8
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self.updateGeometry()  # a layout keeps the size hint, which depends on the width
 
     # painting
 

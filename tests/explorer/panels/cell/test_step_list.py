@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QApplication, QScrollArea
+from PySide6.QtWidgets import QApplication, QScrollArea, QVBoxLayout, QWidget
 
 from explorer.panels.cell.step_list import Step, StepList
 from explorer.theme import DARK, LIGHT
@@ -27,6 +27,23 @@ def steps(qtbot) -> StepList:
     widget.set_steps(STEPS)
     widget.show()
     return widget
+
+
+def test_in_a_layout_it_is_as_high_as_its_steps_whatever_width_came_before(qtbot):
+    whole, steps = QWidget(), StepList()
+    qtbot.addWidget(whole)
+    column = QVBoxLayout(whole)
+    column.addWidget(steps)
+    column.addStretch(1)
+    steps.set_steps(STEPS)
+    whole.resize(900, 600)
+    whole.show()
+    wide = steps.height()
+    for width in (400, 900, 300):
+        whole.resize(width, 600)
+        qtbot.waitUntil(lambda: steps.height() == steps.heightForWidth(steps.width()))
+        assert steps.y() == column.contentsMargins().top()
+    assert steps.height() > wide
 
 
 def middle(steps: StepList, index: int) -> QPoint:
