@@ -39,6 +39,7 @@ _SAID_ANEW = 150
 """ms: how often an open (i) looks whether a number that it tells is another one by now."""
 
 MASKS = "masks"
+HEAD = "map"
 """The name of the panel that lists them."""
 
 Place = tuple[QWidget, QRect]
@@ -332,10 +333,14 @@ class Panel(QWidget):
             return None
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addAction("Show this head", lambda: self.dispatch(SelectHead(site, head)))
+        menu.addAction("Show this head", lambda: self._show_head(site, head))
         menu.addSeparator()
         self.add_head_actions(menu, site, head)
         return menu
+
+    def _show_head(self, site: SiteRef, head: int) -> None:
+        self.dispatch(SelectHead(site, head))
+        self.front_wanted.emit(HEAD)
 
     def add_head_actions(self, menu: QMenu, site: SiteRef, head: int) -> None:
         """Let a menu take a head out of the run, or hold it at its mean; again puts it back."""

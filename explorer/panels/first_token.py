@@ -12,6 +12,9 @@ from models.protocol.head import FirstKey, RowView
 _MOST_OF_A_LONG_ROW = 0.5
 """Of a long text no rows are counted: there the first token must have this much of the row."""
 
+_RESTS = 0.5
+"""A row that gives it less has found something: it is not said to rest here."""
+
 _SHORT = 0.75
 """Of the other values' mean norm: a value below that is called short."""
 
@@ -61,19 +64,23 @@ def _is_in_most_rows(first: FirstKey) -> bool:
 
 
 def _note(first: FirstKey) -> str:
-    return "" if first.rows is None else f", which has the most of {first.rows} of {first.of_rows} rows"
+    return "" if first.rows is None else f", which has the most of {first.rows} of {first.of_rows} other rows"
 
 
 def _sentence(first: FirstKey, query: str, key: str, share: float, row_sum: float) -> str:
-    most = "" if first.rows is None else f" It has the most of {first.rows} of this head’s {first.of_rows} rows."
-    return f"“{key}” takes {percent_text(share)} of the row of “{query}”.{most}{_of_value(first, row_sum > _WHOLE)}"
+    rows = f"{first.rows} of the {first.of_rows} other rows"
+    most = "" if first.rows is None else f" It has the most of {rows} of this head."
+    value = _of_value(first, share, row_sum > _WHOLE)
+    return f"“{key}” takes {percent_text(share)} of the row of “{query}”.{most}{value}"
 
 
-def _of_value(first: FirstKey, sums_to_1: bool) -> str:
+def _of_value(first: FirstKey, share: float, sums_to_1: bool) -> str:
     if first.norm is None or first.others_norm is None:
         return ""
     norms = f"norm {value_text(first.norm)}, the others’ {value_text(first.others_norm)} on average"
     if first.norm >= _SHORT * first.others_norm:
         return f" Its value: {norms}."
+    if share < _RESTS:
+        return f" Its value is short ({norms}), so little of it is handed on."
     why = "a row has to sum to 1, and a head" if sums_to_1 else "a head"
     return f" Its value is short ({norms}), so little is handed on: {why} that finds nothing leaves its weight here."

@@ -177,7 +177,7 @@ class Contents(QWidget):
         focus = self.window().focusWidget()
         in_front = [self._panels[name] for name in front if name in self._panels]
         open_one = next((panel for panel in in_front if panel.info.isChecked()), None)
-        here = next((panel for panel in in_front if panel.isAncestorOf(focus)), None)
+        here = next((panel for panel in in_front if panel is focus or panel.isAncestorOf(focus)), None)
         last = self._panels.get(self.dock_host.last_raised)
         last = last if last in in_front else next(iter(in_front), None)
         panel = here or open_one or last

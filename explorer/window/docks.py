@@ -110,6 +110,12 @@ class _Place(QWidget):
         self.window().activateWindow()  # of a dock that floats its own
         stop.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
+    def follow_focus(self, focus: QWidget | None, docks: Iterable[QDockWidget]) -> None:
+        """Take the keyboard from the panel in another dock that has it; Tab goes on from here."""
+        elsewhere = any(dock.widget() is not self and dock.isAncestorOf(focus) for dock in docks) if focus else False
+        if elsewhere and self._panel is not None and self.can_be_seen:
+            self._panel.setFocus(Qt.FocusReason.OtherFocusReason)
+
     def _show(self, can_be_seen: bool) -> None:
         if can_be_seen != self.can_be_seen:
             self.can_be_seen = can_be_seen
@@ -137,6 +143,7 @@ class DockHost(QMainWindow):
         self.docks: dict[str, QDockWidget] = {}
         self.last_raised = ""
         """The panel that was brought to the front last; "" at first."""
+        self._is_raising = False  # by the program: the keyboard stays where it is
         self._text_scale = 1.0
         self._given: tuple[float, ...] = ()
         """What the columns came to when the width was shared out last: some need more than their share."""
@@ -305,8 +312,10 @@ class DockHost(QMainWindow):
         """Bring a panel to the front, opening it where it was closed."""
         dock = self.docks[name]
         self.last_raised = name
+        self._is_raising = True
         dock.show()  # which takes it out where its panel fails
         dock.raise_()
+        self._is_raising = False
 
     def go_to(self, name: str) -> None:
         """Bring a panel to the front and the keyboard to it; nothing happens where there is none."""
@@ -338,6 +347,10 @@ class DockHost(QMainWindow):
     def _on_tab(self, dock: QDockWidget) -> None:
         self.last_raised = dock.objectName()
         self._name_tabs()
+        place = dock.widget()
+        if isinstance(place, _Place) and not self._is_raising:
+            # once Qt has brought it to the front
+            QTimer.singleShot(0, place, lambda: place.follow_focus(self.window().focusWidget(), self.docks.values()))
 
     def _name_tabs(self) -> None:
         """Say in each tab's tooltip what its panel is for. Qt makes the tab bars itself, when docks become tabs."""

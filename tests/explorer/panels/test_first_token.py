@@ -31,11 +31,11 @@ def test_share_rows_and_norms_are_said() -> None:
     place = resting_place(state_of(RESTS))
     assert place is not None
     assert place.sentence == (
-        "“Tom” takes 60.0 % of the row of “Anna”. It has the most of 3 of this head’s 3 rows. Its value is short (norm "
-        "0.500, the others’ 4.000 on average), so little is handed on: a row has to sum to 1, and a head that finds "
-        "nothing leaves its weight here."
+        "“Tom” takes 60.0 % of the row of “Anna”. It has the most of 3 of the 3 other rows of this head. Its value "
+        "is short (norm 0.500, the others’ 4.000 on average), so little is handed on: a row has to sum to 1, and a "
+        "head that finds nothing leaves its weight here."
     )
-    assert place.note == ", which has the most of 3 of 3 rows"
+    assert place.note == ", which has the most of 3 of 3 other rows"
 
 
 def test_beside_a_sink_no_row_has_to_sum_to_1() -> None:
@@ -45,6 +45,19 @@ def test_beside_a_sink_no_row_has_to_sum_to_1() -> None:
     assert place is not None
     assert "30.0 % of the row" in place.sentence
     assert "sum to 1" not in place.sentence
+
+
+def test_a_row_that_finds_something_is_not_said_to_rest() -> None:
+    state = state_of(RESTS)
+    view = state.results.of(HeadView)
+    assert view is not None
+    weights = view.weights.copy()
+    weights[2] = [0.4, 0.3, 0.3, 0]
+    place = resting_place(after(state, replace(view, weights=weights)))
+    assert place is not None
+    assert place.sentence.startswith("“Tom” takes 40.0 % of the row of “Anna”.")
+    assert place.sentence.endswith("so little of it is handed on.")
+    assert "finds nothing" not in place.sentence
 
 
 def test_the_row_may_be_one_that_is_pointed_at() -> None:
@@ -72,10 +85,10 @@ def test_it_is_not_said_where_it_is_not_so(first: FirstKey | None, query: int) -
 def test_a_value_as_long_as_others_is_not_called_short() -> None:
     place = resting_place(state_of(replace(RESTS, norm=3.9)))
     assert place is not None
-    assert place.sentence.endswith("3 rows. Its value: norm 3.900, the others’ 4.000 on average.")
+    assert place.sentence.endswith("3 other rows of this head. Its value: norm 3.900, the others’ 4.000 on average.")
     without = resting_place(state_of(replace(RESTS, norm=None, others_norm=None)))
     assert without is not None
-    assert without.sentence.endswith("3 rows.")
+    assert without.sentence.endswith("3 other rows of this head.")
 
 
 def test_weights_of_another_head_say_nothing() -> None:

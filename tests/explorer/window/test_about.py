@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLabel
+from PySide6.QtWidgets import QApplication, QLabel, QTabBar
 
 from explorer.panels.base import Panel
 from explorer.panels.head_map.panel import HeadMapPanel
@@ -77,6 +79,35 @@ def test_from_the_text_field_the_key_speaks_of_a_panel_in_front(window):
     opened = [panel.name for panel in window.panels if panel.info.isChecked()]
     assert opened == ["next"]
     press(window.input.text, Qt.Key.Key_Escape)
+
+
+def _has_keyboard(panel: Panel) -> bool:
+    return panel.window().focusWidget() is panel
+
+
+def test_the_key_speaks_of_the_panel_whose_tab_was_clicked_last(window):
+    window.dock_host.arrange(1.0, "flow")
+    QTest.qWait(300)
+    window.dock_host.go_to("flow")
+    before = window.focusWidget()
+    assert panel_named(window, "flow").isAncestorOf(before)
+    bar = next(bar for bar in window.dock_host.findChildren(QTabBar) if bar.isVisible() and bar.count() > 3)
+    for title in ("Lookup", "Positions"):
+        place = next(i for i in range(bar.count()) if bar.tabText(i) == title)
+        before.setFocus()
+        click(bar, (bar.tabRect(place) & bar.rect()).center())
+        name = {"Lookup": "lookup", "Positions": "positions"}[title]
+        panel = next(panel for panel in window.panels if panel.name == name)
+        wait_until(partial(_has_keyboard, panel))
+        press(window.focusWidget(), Qt.Key.Key_I, Qt.KeyboardModifier.ControlModifier)
+        assert [panel.name for panel in window.panels if panel.info.isChecked()] == [name]
+        press(window.focusWidget(), Qt.Key.Key_Escape)
+    window.dock_host.go_to("flow")  # brought out by the program, another panel leaves the keyboard where it is
+    before = window.focusWidget()
+    window.dock_host.raise_panel("map")
+    QTest.qWait(50)
+    assert window.focusWidget() is before
+    window.dock_host.arrange(1.0, "heads")
 
 
 def test_another_one_takes_its_place(window):

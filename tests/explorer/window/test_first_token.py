@@ -31,7 +31,7 @@ def test_the_resting_place_is_explained_with_this_rows_share(qapp: QApplication)
             settle(window)
             assert cell.rests.isVisible() == rests
             assert (share in cell.rests.text()) == rests
-            assert (f"has the most of {len(eager) - 1} of {len(eager) - 1} rows" in shown.readout(13, 0)) == rests
+            assert (f"has the most of {len(eager) - 1} of {len(eager) - 1} other rows" in shown.readout(13, 0)) == rests
             said = shown.tool_tip_at(label)
             assert said.startswith("key 0: ⟨start⟩")
             assert (share in said.replace("\n", " ")) == rests

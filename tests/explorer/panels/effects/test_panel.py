@@ -9,6 +9,7 @@ import pytest
 from PySide6.QtCore import Qt
 
 from explorer.panels.effects.panel import HEADS, LENS, PATCH, SUM, TOKENS, EffectsPanel
+from explorer.panels.head_map.panel import HeadMapPanel
 from explorer.session.state import InterventionItem, State
 from models.protocol.attribution import AttributionRequest
 from models.protocol.effects import Aim, AimView, EffectsRequest, EffectsView, Said, SiteEffects
@@ -91,6 +92,15 @@ def test_a_click_selects_the_head_and_its_menu_takes_it_out(panel, session, qtbo
         next(action for action in menu.actions() if action.text() == label).trigger()
         values = [item.value for item in session.state.document.interventions]
         assert values == [Skip("head", SiteRef("decoder", 5), 0, fill)]
+
+
+def test_a_head_that_is_to_be_shown_comes_to_the_front(panel, session, qtbot):
+    menu = panel.head_menu(SiteRef("decoder", 4), 1)
+    assert menu is not None
+    with qtbot.waitSignal(panel.front_wanted) as wanted:
+        next(action for action in menu.actions() if action.text() == "Show this head").trigger()
+    assert wanted.args == [HeadMapPanel.name]
+    assert (session.state.selection.site, session.state.selection.head) == (SiteRef("decoder", 4), 1)
 
 
 def test_a_second_token_makes_a_difference_and_a_typed_one_goes_as_words(panel, session):
