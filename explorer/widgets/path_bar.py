@@ -115,7 +115,9 @@ class PathBar(ItemsWidget):
             painter.setFont(self.bold_font() if here else self.font())
             lit = here or item == self._hover
             painter.setPen(QColor(theme.text if lit else theme.text_dim))
-            painter.drawText(rect, _FLAGS, label)
+            room = self.width() - rect.left()  # the last step that is left may be wider than all of it
+            shown = QFontMetricsF(painter.font()).elidedText(label, Qt.TextElideMode.ElideRight, room)
+            painter.drawText(rect, _FLAGS, shown)
             if item == self._hover and not here:
                 metrics = QFontMetricsF(self.font())
                 y = rect.center().y() + metrics.ascent() / 2 + 2

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QFont, QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -23,6 +23,7 @@ from explorer.panels.flow.play_steps import PlayStep
 from explorer.panels.flow.player import Player
 from explorer.panels.flow.recurrent_picture import RecurrentPicture
 from explorer.session.view_options import Distance
+from explorer.theme import SMALLEST_FONT
 from explorer.widgets.page import scrolling, wrapped
 from explorer.widgets.path_bar import PathBar
 from explorer.widgets.said_label import SaidLabel
@@ -34,7 +35,8 @@ _SHARE = 0.56
 
 _BETWEEN = 18
 _LOW = 18
-"""Heights of a line below which what is said of a step has one line."""
+"""Heights of a line below which what is said of a step has one line, or two smaller ones."""
+_SMALLER = 0.72
 
 
 class FlowBody(QWidget):
@@ -63,6 +65,7 @@ class FlowBody(QWidget):
         self.block_area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.block_area.setFrameShape(QFrame.Shape.NoFrame)
         self._distance: Distance = "model"
+        self._said = ""
         self._lay_out()
 
     def _lay_out(self) -> None:
@@ -150,6 +153,12 @@ class FlowBody(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._share()
+        self.say(self._said)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self.say(self._said)
 
     def show_step(self, player: Player, step: PlayStep | None, hint: str) -> None:
         """Where Play is, or without a step what pressing it would do."""
@@ -161,13 +170,19 @@ class FlowBody(QWidget):
 
     def say(self, sentence: str) -> None:
         """The line below the pictures; its height stays, whatever it says."""
-        line = self.sentence.fontMetrics().lineSpacing()
+        self._said = sentence
+        line, size = self.fontMetrics().lineSpacing(), self.font().pointSizeF()
         is_low = self.height() < _LOW * line
-        room = max(1, self.sentence.width())
-        cut = self.sentence.fontMetrics().elidedText(sentence, Qt.TextElideMode.ElideRight, room)
-        self.sentence.setText(cut if is_low else sentence)
+        is_large = is_low and size * _SMALLER >= SMALLEST_FONT
+        font = QFont(self.font())
+        if is_large:  # two lines that are smaller leave more to the picture
+            font.setPointSizeF(size * _SMALLER)
+        self.sentence.setFont(font)
+        metrics = QFontMetrics(font)
+        cut = metrics.elidedText(sentence, Qt.TextElideMode.ElideRight, max(1, self.width()))
+        self.sentence.setText(cut if is_low and not is_large else sentence)
         self.sentence.setVisible(bool(sentence))
-        self.sentence.setFixedHeight((1 if is_low else 2) * line + 2)
+        self.sentence.setFixedHeight((1 if is_low and not is_large else 2) * metrics.lineSpacing() + 2)
         self.sentence.setToolTip(sentence)
 
 

@@ -46,7 +46,7 @@ class BoxPainter:
                 self._norm(painter, number, rect, box)
             case HeadsBox():
                 self._heads(painter, number, box)
-            case OutputBox(norms=norms) if norms is not None:
+            case OutputBox(norms=norms) if norms is not None and self.shows_norms(number, box):
                 self._head_norms(painter, number, rect, norms, self.head_of(box))
             case FeedForwardBox(neurons=neurons) if neurons:
                 self._neurons(painter, number, box)
@@ -94,15 +94,14 @@ class BoxPainter:
         """Where there is no more room in the second line: switches stand in the first."""
         if isinstance(box, NormBox):
             return self.stripes_rect(number).left() - 10
-        has_bars = isinstance(box, OutputBox) and box.norms is not None
-        return self.norms_rect(number).left() - 10 if has_bars else rect.right() - PAD
+        return self.norms_rect(number).left() - 10 if self.shows_norms(number, box) else rect.right() - PAD
 
     def _title_end(self, number: int, rect: QRectF, box: Box) -> float:
         """Where there is no more room for words."""
         if isinstance(box, NormBox) and self.layout.dense:
             return self.stripes_rect(number).left() - 10
         end = rect.right() - PAD
-        if isinstance(box, OutputBox) and box.norms is not None:
+        if self.shows_norms(number, box):
             end = self.norms_rect(number).left() - 10
         return self.pill_rect(number).left() - 8 if self.pill(number) else end
 
@@ -161,6 +160,13 @@ class BoxPainter:
                 painter.setPen(QPen(QColor(self.theme.query), 2))
                 painter.setBrush(Qt.BrushStyle.NoBrush)
                 painter.drawRoundedRect(strip.adjusted(-3, -3, 3, 3), 3, 3)
+
+    def shows_norms(self, number: int, box: Box) -> bool:
+        """Whether there are bars of what each head writes; a title that needs their room goes before them."""
+        if not isinstance(box, OutputBox) or box.norms is None:
+            return False
+        room = self.norms_rect(number).left() - 10 - self.layout.rects[number].left() - PAD
+        return QFontMetricsF(self.bold).horizontalAdvance(title(box)) <= room
 
     def norms_rect(self, number: int) -> QRectF:
         """What each head writes through W_O, as bars."""

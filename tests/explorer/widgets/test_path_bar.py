@@ -42,6 +42,14 @@ def test_where_one_is_always_shows(bar, here):
     assert all(bar.item_rect(step).right() <= 171 for step in shown if len(shown) > 1)
 
 
+def test_a_step_wider_than_the_line_is_cut_with_an_ellipsis(bar):
+    bar.resize(60, 22)
+    bar.set_steps(STEPS, 4)
+    image, ground = rendered(bar), rendered(PathBar()).pixelColor(0, 0)
+    edge = [image.pixelColor(59, y) for y in range(22)]
+    assert all(colour == ground for colour in edge)
+
+
 def test_it_is_drawn_in_both_themes(bar):
     light = rendered(bar)
     bar.set_theme(DARK)

@@ -10,7 +10,7 @@ from explorer.panels.flow.block_picture import BlockPicture
 from explorer.panels.flow.box_text import Around, fitting, said, ways_to_say
 from explorer.panels.flow.numbers import NumbersTable, columns_of
 from explorer.theme import DARK
-from models.protocol.flow import NormBox
+from models.protocol.flow import NormBox, OutputBox
 from tests.explorer.panels.flow.made import WORDS, block_view, boxes
 from tests.explorer.panels.flow.test_block_graph import both_norms, parallel, post_norm
 from tests.explorer.panels.flow.test_model_picture import heard
@@ -52,6 +52,20 @@ def test_no_box_covers_another_and_none_is_cut_off(picture, made, size):
     for i, rect in enumerate(rects):
         assert QRectF(picture.rect()).contains(rect), i
         assert not any(rect.intersects(other) for other in rects[:i] if other != rect), i
+
+
+def test_bars_of_what_heads_write_leave_the_title_its_room(picture):
+    font = picture.font()
+    output = next(i for i, box in enumerate(boxes()) if isinstance(box, OutputBox))
+    box = picture.view.boxes[output]
+    artist = picture.painter_of(picture.layout_now())
+    assert artist.shows_norms(output, box)
+    font.setPointSizeF(22)
+    picture.setFont(font)
+    picture.resize(480, 560)
+    artist = picture.painter_of(picture.layout_now())
+    assert artist.norms_rect(output).left() < picture.box_rect(output).left() + 260  # it would lie on the title
+    assert not artist.shows_norms(output, box)
 
 
 def test_the_lower_the_room_the_closer_boxes_stand_before_anything_is_scrolled(picture):

@@ -291,3 +291,14 @@ def test_before_a_run_it_says_what_will_be_here(qtbot):
     panel = shown(qtbot, FlowPanel, SilentSession())
     assert panel.body.reason.isVisible()
     assert "appears here" in panel.body.reason.text()
+
+
+def test_with_the_largest_text_the_sentence_is_read_whole(panel, qtbot):
+    panel.resize(540, 460)
+    body, said = panel.body, panel.body.sentence.text()
+    font = panel.font()
+    font.setPointSizeF(20)
+    body.setFont(font)
+    qtbot.waitUntil(lambda: body.sentence.heightForWidth(body.sentence.width()) <= body.sentence.height())
+    assert body.sentence.text() == said
+    assert "…" not in said
