@@ -44,7 +44,7 @@ def shares(text_scale: float, arrangement: Arrangement = "flow", width: int = 12
     if arrangement == "flow":
         spare = 0.08 * min(max(width - 1280, 0), 640) / 640
         return 0.62 - 0.12 * more + spare, 0.38 + 0.12 * more - spare
-    return 0.26 - 0.14 * more, 0.37, 0.37 + 0.14 * more
+    return 0.26 + 0.05 * more, 0.37 + 0.03 * more, 0.37 - 0.08 * more
 
 
 class Grip(QWidget):
@@ -102,6 +102,11 @@ class _Place(QWidget):
         layout.addWidget(panel)
         panel.setVisible(self.can_be_seen)  # inside by now: outside it would be a window of its own
 
+    def minimumSizeHint(self) -> QSize:
+        """Behind a tab a panel keeps the sizes of the text before: its column need not hold those."""
+        least = super().minimumSizeHint()
+        return least if self.can_be_seen else least.boundedTo(QSize(_READABLE, _LOW))
+
     def take_focus(self) -> None:
         """Give the keyboard to the panel."""
         if self._panel is None:
@@ -122,6 +127,7 @@ class _Place(QWidget):
             self.shown_or_hidden.emit()
         if self._panel is not None:
             self._panel.setVisible(can_be_seen)
+        self.updateGeometry()
 
 
 class DockHost(QMainWindow):
@@ -234,16 +240,18 @@ class DockHost(QMainWindow):
         wanted[-1] += rest
         return [[self.docks[name] for name in names] for names in wanted if names]
 
-    def set_text_scale(self, scale: float) -> None:
-        """Share out the width anew for larger or smaller text, unless a person has shared it out otherwise."""
+    def is_shared_out(self) -> bool:
+        """Whether the columns have the widths that they were given, or are given them now: nobody has moved them."""
+        return self._tries > 0 or self._is_near(self._shares(self._arrangement())) or self._is_near(self._given)
+
+    def set_text_scale(self, scale: float, shares_out: bool = True) -> None:
+        """The text has another size: share out the width anew, where it was shared out before the text changed."""
         if scale == self._text_scale:
             return
-        arrangement = self._arrangement()
-        is_shared_out = self._is_near(self._shares(arrangement)) or self._is_near(self._given)
         self._text_scale = scale
-        if is_shared_out:
+        if shares_out:
             self._tries = _TRIES
-            self._share_width(arrangement)
+            self._share_width(self._arrangement())
 
     def _arrangement(self) -> Arrangement:
         """Which of the layouts the docks stand in, as far as can be told: a person may have moved them."""

@@ -292,8 +292,9 @@ class MainWindow(Shell):
             self._scaling.start()
 
     def _apply_scale(self) -> None:
+        is_shared_out = self.dock_host.is_shared_out()  # asked before text of another size moves the columns
         self.apply_theme()
-        self.dock_host.set_text_scale(self.settings.text_scale)
+        self.dock_host.set_text_scale(self.settings.text_scale, is_shared_out)
 
     def set_full_screen(self, full: bool) -> None:
         """Fill the screen, or go back to how the window was: maximised, if it was."""

@@ -47,6 +47,7 @@ from explorer.session.intents import PutIntervention, SelectHead, SelectQuery
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.widgets.card import Card
+from explorer.widgets.flow_layout import FlowLayout
 from explorer.widgets.page import wrapped
 from explorer.widgets.segments import Segments
 from models.protocol.attribution import AttributionRequest, AttributionView
@@ -432,6 +433,8 @@ def _tokens_box(name: str, first: str) -> QComboBox:
 def _choice_box(name: str, choices: list[str]) -> QComboBox:
     box = QComboBox()
     box.addItems(choices)
+    box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+    box.setMinimumContentsLength(14)
     box.setAccessibleName(name)
     box.setToolTip(name)
     return box
@@ -460,12 +463,16 @@ def _rows(*parts: QWidget) -> QWidget:
 
 
 def _row(*parts: QWidget) -> QWidget:
+    """Beside each other; what has no room goes to the next line, but for a field, which takes what room there is."""
     row = QWidget()
+    if not any(isinstance(part, QLineEdit) for part in parts):
+        lines = FlowLayout(row, gap=6)
+        for part in parts:
+            lines.addWidget(part)
+        return row
     line = QHBoxLayout(row)
     line.setContentsMargins(0, 0, 0, 0)
     line.setSpacing(6)
     for part in parts:
         line.addWidget(part, 1 if isinstance(part, QLineEdit) else 0)
-    if not any(isinstance(part, QLineEdit) for part in parts):
-        line.addStretch(1)
     return row

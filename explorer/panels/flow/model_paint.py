@@ -25,11 +25,11 @@ PART_ROLES = {"attention": "attention", "cross": "cross", "feed_forward": "feed_
 PART_NAMES = {
     "attention": "attention",
     "cross": "cross-attention",
-    "feed_forward": "the feed-forward network",
+    "feed_forward": "feed-forward",
     "other": "another module",
-    "tokens": "the token's embedding",
-    "positions": "the position's embedding",
-    "segments": "the segment's embedding",
+    "tokens": "token embedding",
+    "positions": "position embedding",
+    "segments": "segment embedding",
 }
 """Who wrote, as it stands after "written by"."""
 
@@ -341,11 +341,11 @@ def draw_cut(painter: QPainter, rect: QRectF, theme: Theme) -> None:
 
 
 def legend_rows(scene: ModelScene, scales: Scales) -> list[tuple[str, str]]:
-    """What colours mean: the theme's role, and the words."""
+    """What colours mean: the theme's role, and the words, short enough to stand beside what the model says."""
     rows = [(PART_ROLES.get(part, "text_dim"), f"written by {PART_NAMES[part]}") for part in scene.parts()]
-    rows.append(("stream", "residual stream, width: its norm"))
+    rows.append(("stream", "stream, wide as its norm"))
     if scales.writes.cuts or scales.streams.cuts:
-        rows.append(("", "⁄⁄  longer than drawn: point at it to read it"))
+        rows.append(("", "⁄⁄  longer than drawn: point at it"))
     return rows
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from PySide6.QtCore import QPoint, Qt, QTimer
+from PySide6.QtCore import QPoint, QSize, Qt, QTimer
 from PySide6.QtGui import QResizeEvent, QStandardItemModel
 from PySide6.QtWidgets import (
     QComboBox,
@@ -33,6 +33,7 @@ from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.widgets.card import Card
 from explorer.widgets.colour_bar import ColourBar
+from explorer.widgets.flow_layout import FlowLayout
 from explorer.widgets.segments import Segments
 from explorer.widgets.token_text import isolated
 from explorer.widgets.veil import shares
@@ -60,6 +61,7 @@ _CHOICES = (
 
 _WAITING = "The heads appear here when the model has run."
 _WIDE = 620  # pixels from which on the list has room beside the heads
+_CUT = 12  # letters
 _ASKED = "asked"  # a cell, a row, a column or painted cells
 _ROLES_TIP = (
     "Badges: what each head plainly does over the texts that come along. They are run through the model once.\n"
@@ -113,6 +115,9 @@ class HeadAtlasPanel(Panel):
         inner = QVBoxLayout(body)
         inner.setContentsMargins(0, 0, 0, 0)
         inner.addWidget(self.stacks)
+        self.offers = QWidget()  # what there is for the scores that are shown: its line comes with them
+        offered = FlowLayout(self.offers)
+        inner.addWidget(self.offers)
         coloured = QWidget()
         beside = QHBoxLayout(coloured)
         beside.setContentsMargins(0, 0, 0, 0)
@@ -129,8 +134,7 @@ class HeadAtlasPanel(Panel):
         self.bar.hide()
         self.ranking.hide()
         self.card = Card(self.title)
-        self.by = WholeListBox()
-        self.by.setMinimumContentsLength(16)
+        self.by = _ChoiceBox()
         self.by.setAccessibleName("What the heads are coloured by")
         self.by.setToolTip("Thumbnails of the weights, or a colour for how much each head does something")
         for choice, text in choices():
@@ -151,7 +155,10 @@ class HeadAtlasPanel(Panel):
         self.stop.setToolTip("Stop finding roles")
         self.stop.clicked.connect(self._stop)
         self.stop.hide()
-        for control in (self.above, self.stop, self.roles, self.by):
+        for offer in (self.above, self.stop):
+            offered.addWidget(offer)
+        self.offers.hide()
+        for control in (self.roles, self.by):
             self.card.add_control(control)
         self._role = ""
         self.card.set_content(body)
@@ -338,6 +345,7 @@ class HeadAtlasPanel(Panel):
         found = state.results.of(RolesView)
         finding = (bool(self._role) or self.roles.isChecked()) and (found is None or found.done < 1)
         self.stop.setVisible(finding)
+        self.offers.setVisible(not (self.above.isHidden() and self.stop.isHidden()))
         if scores is not None:
             self._render_scores(state, scores, shown)
             return
@@ -451,6 +459,18 @@ class HeadAtlasPanel(Panel):
     def _on_hovered(self, row: int, head: int) -> None:
         inside = 0 <= row < len(self._sites)
         self.hover.point(Pointed(site=self._sites[row].ref, head=head) if inside else NOTHING)
+
+
+class _ChoiceBox(WholeListBox):
+    """Room for most of what can be chosen; cut to a few letters before the heads give way to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setMinimumContentsLength(16)
+
+    def minimumSizeHint(self) -> QSize:
+        hint = super().sizeHint()
+        return QSize(hint.width() - _CUT * self.fontMetrics().horizontalAdvance("X"), hint.height())
 
 
 def _as_heading(box: QComboBox, place: int) -> None:

@@ -52,8 +52,15 @@ class InputBody(QWidget):
         for place, part in enumerate(pair.row):
             texts.addWidget(part, 2, place, top | Qt.AlignmentFlag.AlignRight if place == 2 else top)
         texts.addWidget(tokens, 3, 0, 1, 3)
-        for place, part in enumerate(target.row):
-            texts.addWidget(part, 4, place, top | Qt.AlignmentFlag.AlignRight if place == 2 else top)
+        self._texts, self._target_tokens = texts, target.area
+        self._after_target = QHBoxLayout()
+        self._after_target.setSpacing(10)
+        self._after_target.addStretch(0)
+        *before, last = target.row
+        for place, part in enumerate(before):
+            texts.addWidget(part, 4, place, top)
+        self._after_target.addWidget(last, 0, top)
+        texts.addLayout(self._after_target, 4, len(before))
         texts.addWidget(target.area, 5, 0, 1, 3)
         below = QHBoxLayout()
         below.setSpacing(10)
@@ -66,3 +73,12 @@ class InputBody(QWidget):
         column.setSpacing(4)
         column.addLayout(texts)
         column.addLayout(below)
+
+    def set_low(self, low: bool) -> None:
+        """In a low window the target's tokens stand beside it, not below."""
+        if low:
+            self._texts.removeWidget(self._target_tokens)
+            self._after_target.insertWidget(1, self._target_tokens, 1)
+        else:
+            self._after_target.removeWidget(self._target_tokens)
+            self._texts.addWidget(self._target_tokens, 5, 0, 1, 3)

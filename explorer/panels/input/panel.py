@@ -153,6 +153,7 @@ class InputPanel(Panel):
             target=self.target,
             said=(self.more, self.remark, self.mend_button, self.mark, self.caption),
         )
+        self._body = body
         card = Card()
         card.set_content(body)
         outer = QVBoxLayout(self)
@@ -182,6 +183,7 @@ class InputPanel(Panel):
         low = is_low(self)
         if low != self._is_low:
             self._is_low = low
+            self._body.set_low(low)
             for field, lines in ((self.text, 3), (self.pair.text, 2), (self.target.text, 2)):
                 field.set_most_lines(1 if low else lines)
             self.caption.setVisible(not low)

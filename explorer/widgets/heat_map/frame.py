@@ -47,7 +47,8 @@ def frame_for(font: QFont, bold: QFont, size: QSize, rows: Sequence[str], column
     """Divide a widget of `size` between labels, titles, readout and map."""
     metrics = QFontMetricsF(bold)  # any label may turn bold, and must not move the map when it does
     line = metrics.height()
-    limit = min(_LONGEST_LABEL, 0.2 * size.width(), 0.3 * size.height())
+    share = 0.3 if size.height() >= _FEW_LINES * line else 0.22  # of a low widget the map needs more
+    limit = min(_LONGEST_LABEL, 0.2 * size.width(), share * size.height())
     row_limit = min(_LONGEST_PAIR, 0.28 * size.width()) if any(ARROW in label for label in rows) else limit
     widths = {label: metrics.horizontalAdvance(label) for label in {*rows, *columns}}  # thousands repeat
     row_width = min(row_limit, max((widths[label] for label in rows), default=0.0))

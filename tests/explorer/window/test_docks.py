@@ -93,9 +93,9 @@ def test_columns_that_a_person_has_moved_stay_with_larger_text(window, host):
     assert width_of(host, "map") == pytest.approx(before, abs=8)
     window.heads_side_by_side()
     assert width_of(host, "map") < before
-    for arrangement in ("flow", "heads"):
-        last = [shares(scale, arrangement)[-1] for scale in (1.0, 1.3, 2.0, 5.0)]
-        assert last[0] < last[1] < last[2] == last[3]
+    for arrangement, column in (("flow", -1), ("heads", 1)):  # that with the selected head
+        wide = [shares(scale, arrangement)[column] for scale in (1.0, 1.3, 2.0, 5.0)]
+        assert wide[0] < wide[1] < wide[2] == wide[3]
 
 
 def test_every_panel_can_be_reached_at_first(host):
