@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtGui import QFontMetricsF
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QScrollBar, QWidget
 
+from explorer.panels.flow.panel import FlowPanel
 from explorer.panels.head_map.panel import HeadMapPanel
 from explorer.window.docks import Arrangement
 from explorer.window.window import MainWindow
@@ -89,3 +91,20 @@ def test_what_holds_becomes_a_sign_before_a_fact_is_cut(qapp) -> None:
         assert "tokens" in bar.facts.text()
         shown = bar.menu.fontMetrics().horizontalAdvance(bar.menu.currentText())
         assert shown < bar.menu.width() - 20  # the arrow
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("en-es", "The black cat sleeps."), ("story-gpt", EXAMPLE), ("story-bert", "A red [MASK].")]
+)
+def test_the_legend_of_flow_is_not_cut_at_the_usual_size(qapp, name: str, text: str) -> None:
+    with opened_window(name, text, "flow") as window:
+        settle(window)
+        laid_out(window)
+        picture = panel_of(window, FlowPanel).body.model
+        header = picture.header()
+        room = header.outputs().rect.left() - 30
+        metrics = QFontMetricsF(picture.font())
+        rows = [header.said_at(QPointF(1, (i + 0.5) * (metrics.height() + 1))) for i in range(6)]
+        said = [words for words in rows if words]
+        assert len(said) >= 3
+        assert all(metrics.horizontalAdvance(words) <= room for words in said), said
