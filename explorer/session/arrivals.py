@@ -192,7 +192,8 @@ def _question_after(question: HeadQuestion | None, before: Ran | None, ran: Ran)
     if question is None or question.is_pattern:
         return question
     same = before is not None and (before.tokens, before.source) == (ran.tokens, ran.source)
-    return question if same and ran.site(question.site) is not None else None  # type: ignore[arg-type]
+    site = site_of(ran, question.site)
+    return question if same and site is not None and question.head < site.heads else None
 
 
 def _read_otherwise(expected: tuple[int, ...], ran: Ran) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtWidgets import QAbstractButton, QAbstractSlider, QDoubleSpinBox, QSpinBox, QWidget
@@ -10,6 +10,9 @@ from PySide6.QtWidgets import QAbstractButton, QAbstractSlider, QDoubleSpinBox, 
 from explorer.widgets.segments import Segments
 
 Value = bool | int | float | str
+
+LONGEST = 4096
+"""Characters of a text that is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,17 @@ def choice_of(widget: QWidget) -> Choice:
 def number_choice(get: Callable[[], int], choose: Callable[[int], object], values: Sequence[int]) -> Choice:
     """Of something that has one of several numbers."""
     return Choice(get, lambda value: choose(int(value)), lambda value: type(value) is int and value in values)
+
+
+def text_choice(
+    get: Callable[[], str], choose: Callable[[str], object], texts: Collection[str] | None = None
+) -> Choice:
+    """Of something that says one of `texts`, or what a person may type; what is longer than files hold is not kept."""
+    return Choice(
+        lambda: text if len(text := get()) <= LONGEST else "",
+        lambda value: choose(str(value)),
+        lambda value: isinstance(value, str) and (len(value) <= LONGEST if texts is None else value in texts),
+    )
 
 
 def values_of(choices: Mapping[str, Choice]) -> dict[str, Value]:

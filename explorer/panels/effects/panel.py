@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from PySide6.QtCore import QPoint, Qt, QTimer
 from PySide6.QtWidgets import (
@@ -47,6 +49,7 @@ from explorer.session.intents import PutIntervention, SelectHead, SelectQuery
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.widgets.card import Card
+from explorer.widgets.choices_kept import text_choice
 from explorer.widgets.flow_layout import FlowLayout
 from explorer.widgets.page import wrapped
 from explorer.widgets.segments import Segments
@@ -159,8 +162,16 @@ class EffectsPanel(Panel):
         self.fill(self.card)
         self._revealed = (-1, -1)
         self._loaded: Loaded | None = None  # what the answers are of that are offered
+        self._aimed_in = ""  # the checkpoint that the two answers were chosen for; "" for the next that is shown
         self.keep("page", self.pages)
         self.keep("loss", self.loss)
+        for name, box in (("target", self.target), ("against", self.against)):
+            self.keep(name, text_choice(box.currentText, partial(self._choose_token, box)))
+        self.keep("other", text_choice(self.other.text, self._choose_other))
+        for name, choice, values in (("copied", self.kind, _KINDS), ("aligned", self.align, _ALIGNS)):
+            names = [value for value, _ in values]
+            get, choose = partial(_current, choice, names), partial(self._choose_of, choice, names)
+            self.keep(name, text_choice(get, choose, names))
 
     # ----------------------------------------------------------------- what it asks for
 
@@ -242,6 +253,8 @@ class EffectsPanel(Panel):
 
     def render_state(self, state: State, old: State | None) -> None:
         self._forget_answers_of_another_model(state)
+        if state.results.loaded is not None:
+            self._forget_answers(state.results.loaded.info.reference)
         page, why = self.pages.current, self._why_not(state)
         self.aim_row.setVisible(page != LENS and not why)
         self.patch_row.setVisible(page == PATCH and not why)
@@ -375,6 +388,29 @@ class EffectsPanel(Panel):
         self._revealed = (-1, -1)
         self.attempt(self._refresh)
 
+    def _choose_token(self, box: QComboBox, text: str) -> None:
+        box.setEditText(text)
+        self._aimed_in = ""
+        self._choices_changed()
+
+    def _choose_other(self, text: str) -> None:
+        self.other.setText(text)
+        self._choices_changed()
+
+    def _choose_of(self, box: QComboBox, names: Sequence[str], name: str) -> None:
+        box.setCurrentIndex(names.index(name))
+        self._choices_changed()
+
+    def _forget_answers(self, reference: str) -> None:
+        """Answers that were chosen for another checkpoint are words, or ids, of its vocabulary: the likeliest again."""
+        chosen_for, self._aimed_in = self._aimed_in, reference
+        if chosen_for in ("", reference):
+            return
+        for box, first in ((self.target, _LIKELIEST), (self.against, _NOTHING)):
+            box.clear()
+            box.addItem(first, None)
+            box.setEditText(first)
+
     def _head_of(self, row: int, column: int) -> tuple[SiteRef, int] | None:
         page = self.pages.current
         view = self.session.state.results.of(_VIEWS[page])
@@ -438,6 +474,10 @@ def _choice_box(name: str, choices: list[str]) -> QComboBox:
     box.setAccessibleName(name)
     box.setToolTip(name)
     return box
+
+
+def _current(box: QComboBox, names: Sequence[str]) -> str:
+    return names[box.currentIndex()]
 
 
 def _named(box: QComboBox, first: str) -> int | str | None:

@@ -32,6 +32,7 @@ from explorer.session.intents import AskHeads, SelectHead
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.widgets.card import Card
+from explorer.widgets.choices_kept import text_choice
 from explorer.widgets.colour_bar import ColourBar
 from explorer.widgets.flow_layout import FlowLayout
 from explorer.widgets.segments import Segments
@@ -165,6 +166,10 @@ class HeadAtlasPanel(Panel):
         self.fill(self.card)
         self._sites: tuple[Site, ...] = ()  # of the stack shown
         self._stack = ""
+        choices_kept = [choice for choice, _ in choices() if choice]
+        self.keep("coloured by", text_choice(self._coloured_by, self._choose, choices_kept))
+        self.keep("roles", self.roles)
+        self.keep("above even", self.above)
         self._revealed = (-1, -1, "")  # row, head and stack that were scrolled to
 
     def place_of(self, part: str, site: SiteRef | None, head: int, query: int, key: int) -> Place | None:
@@ -213,6 +218,13 @@ class HeadAtlasPanel(Panel):
         return view if view is not None and is_this and view.request.question == state.question else None
 
     # what the heads are coloured by
+
+    def _coloured_by(self) -> str:
+        """As `choices` names it; what was asked at the map is of cells of one run, and not kept."""
+        question = self.session.state.question
+        if self._role:
+            return f"{ROLE}{self._role}"
+        return question.kind if question is not None and question.is_pattern else WEIGHTS
 
     def _choose(self, choice: str) -> None:
         if choice in (_ASKED, ""):

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication, QTabBar
 from explorer.session.hover import Hover
 from explorer.session.session import Session
 from explorer.theme import DARK
-from explorer.window.docks import DockHost, Grip, shares
+from explorer.window.docks import Arrangement, DockHost, Grip, shares
 from explorer.window.window import MainWindow
 from tests.explorer.real_window import destroy, look_put_back
 from tests.explorer.widgets.pictures import rendered
@@ -93,7 +93,8 @@ def test_columns_that_a_person_has_moved_stay_with_larger_text(window, host):
     assert width_of(host, "map") == pytest.approx(before, abs=8)
     window.heads_side_by_side()
     assert width_of(host, "map") < before
-    for arrangement, column in (("flow", -1), ("heads", 1)):  # that with the selected head
+    columns: dict[Arrangement, int] = {"flow": -1, "heads": 1}  # that with the selected head
+    for arrangement, column in columns.items():
         wide = [shares(scale, arrangement)[column] for scale in (1.0, 1.3, 2.0, 5.0)]
         assert wide[0] < wide[1] < wide[2] == wide[3]
 

@@ -10,6 +10,7 @@ from PySide6.QtCore import Qt
 
 from explorer.panels.effects.panel import HEADS, LENS, PATCH, SUM, TOKENS, EffectsPanel
 from explorer.panels.head_map.panel import HeadMapPanel
+from explorer.session.intents import OpenCheckpoint
 from explorer.session.state import InterventionItem, State
 from models.protocol.attribution import AttributionRequest
 from models.protocol.effects import Aim, AimView, EffectsRequest, EffectsView, Said, SiteEffects
@@ -165,3 +166,39 @@ def test_a_model_that_has_nothing_to_show_is_not_asked(qtbot, changes, page, sen
         assert asked == 0
     assert sentence in panel.sentence.text()
     assert sentence in panel.grid.empty_text
+
+
+def test_answers_that_were_chosen_for_another_model_are_let_go(panel, session):
+    session.arrive(effects(session.asked[-1]))
+    panel.target.setCurrentIndex(2)
+    panel.target.textActivated.emit(panel.target.currentText())
+    panel.against.setEditText("␣Tom")
+    panel.against.lineEdit().editingFinished.emit()
+    assert session.asked[-1].aim.target == 5
+    session.dispatch(OpenCheckpoint("story-next"))
+    session.arrive(answers.loaded("story-next"))
+    session.arrive(answers.ran(2))
+    asked = [request for request in session.asked if isinstance(request, EffectsRequest) and request.run == 2]
+    assert asked
+    assert {request.aim for request in asked} == {Aim(position=3)}
+
+
+def test_what_is_chosen_and_typed_comes_back_with_a_session(panel, session, qtbot):
+    chosen = {
+        "page": PATCH,
+        "loss": False,
+        "target": "␣Anna",
+        "against": "␣Ben",
+        "other": "Tom and Ben went",
+        "copied": "head",
+        "aligned": "end",
+    }
+    again = shown(qtbot, EffectsPanel, session)
+    again.choose_again(chosen | {"aligned": "sideways", "copied": 3})
+    assert again.chosen() == chosen | {"aligned": "same", "copied": "residual"}  # what is no choice is left alone
+    panel.choose_again(chosen)
+    assert panel.chosen() == chosen
+    request = session.asked[-1]
+    assert isinstance(request, PatchRequest)
+    assert (request.other, request.kind, request.align) == ("Tom and Ben went", "head", "end")
+    assert (request.aim.target, request.aim.against) == (" Anna", " Ben")

@@ -262,3 +262,19 @@ def test_cells_of_another_text_are_not_asked_about(panel, session):
     session.dispatch(AskHeads(HeadQuestion("previous")))
     session.arrive(answers.ran(run=3))
     assert session.state.question == HeadQuestion("previous")
+
+
+@pytest.mark.parametrize("choice", ["previous", "role:induction", "role:ov-copying"])
+def test_what_the_heads_are_coloured_by_comes_back_with_a_session(panel, session, qtbot, choice):
+    choose(panel, choice)
+    panel.roles.setChecked(True)
+    kept = panel.chosen()
+    assert kept == {"coloured by": choice, "roles": True, "above even": False}
+    other = SilentSession(session.state)
+    other.dispatch(AskHeads(None))
+    again = shown(qtbot, HeadAtlasPanel, other)
+    again.choose_again(kept)
+    assert again.chosen() == kept
+    assert again.by.currentData() == choice
+    again.choose_again({"coloured by": "asked"})  # of a file that says what cannot be chosen
+    assert again.by.currentData() == choice
