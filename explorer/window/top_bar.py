@@ -14,6 +14,7 @@ from explorer.session.state import Notice, State
 from explorer.widgets.elided_label import ElidedLabel
 from explorer.widgets.number_text import counted
 from explorer.widgets.token_text import apart
+from explorer.widgets.whole_list_box import WholeListBox
 from explorer.window.device_menu import DeviceMenu
 from explorer.window.examples_menu import ExamplesMenu
 from models.files.catalogue import HANDED_OVER, shipped
@@ -38,7 +39,7 @@ class TopBar(QWidget):
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.session = session
-        self.menu = QComboBox()
+        self.menu = WholeListBox()
         self.menu.setAccessibleName("Checkpoint")
         self.menu.setToolTip(_MENU)
         # long names are elided in the bar, not in the list

@@ -38,6 +38,7 @@ from explorer.widgets.elided_label import ElidedLabel
 from explorer.widgets.number_text import percent_text
 from explorer.widgets.page import scrolling, wrapped
 from explorer.widgets.token_text import ARROW, shortened
+from explorer.widgets.whole_list_box import WholeListBox
 from models.protocol.cell import CellRequest, CellView
 from models.protocol.request import Request
 from models.protocol.running import Ran
@@ -126,7 +127,7 @@ class CellPanel(Panel):
             self.by_size.toggled.connect(bars.set_sorted)
         self.steps = StepList()
         self.steps.step_selected.connect(self._explain)
-        self.target = QComboBox()
+        self.target = WholeListBox()
         self.target.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.target.setAccessibleName("What logit is looked at")
         self.target.setToolTip("The answer (a token, or a class) on whose logit the direct effect is computed")

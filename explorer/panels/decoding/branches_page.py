@@ -13,6 +13,7 @@ from explorer.session.branches import Branches, Segment, outline
 from explorer.widgets.beside import beside
 from explorer.widgets.number_text import MINUS
 from explorer.widgets.page import wrapped
+from explorer.widgets.whole_list_box import WholeListBox
 from models.protocol.information import Unit, from_nats
 
 
@@ -35,7 +36,7 @@ class BranchesPage(QWidget):
         self.delete.setToolTip(
             "Take this branch away, up to where it parts from the others (Delete). Ctrl+Z brings it back"
         )
-        self.other = QComboBox()
+        self.other = WholeListBox()
         self.other.setAccessibleName("Compare with")
         self.other.setToolTip("The branch to compare this one with")
         self.other.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)

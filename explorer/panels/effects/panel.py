@@ -53,6 +53,7 @@ from explorer.widgets.choices_kept import text_choice
 from explorer.widgets.flow_layout import FlowLayout
 from explorer.widgets.page import wrapped
 from explorer.widgets.segments import Segments
+from explorer.widgets.whole_list_box import WholeListBox
 from models.protocol.attribution import AttributionRequest, AttributionView
 from models.protocol.effects import Aim, AimView, EffectsRequest, EffectsView
 from models.protocol.explanation import ExplanationRequest, ExplanationView
@@ -455,7 +456,7 @@ _VIEWS: tuple[type[Result], ...] = (EffectsView, LensView, AttributionView, Patc
 
 
 def _tokens_box(name: str, first: str) -> QComboBox:
-    box = QComboBox()
+    box = WholeListBox()
     box.setEditable(True)
     box.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
     box.setAccessibleName(name)
@@ -467,7 +468,7 @@ def _tokens_box(name: str, first: str) -> QComboBox:
 
 
 def _choice_box(name: str, choices: list[str]) -> QComboBox:
-    box = QComboBox()
+    box = WholeListBox()
     box.addItems(choices)
     box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
     box.setMinimumContentsLength(14)

@@ -10,6 +10,7 @@ from explorer.panels.input.labels import title
 from explorer.widgets.beside import beside
 from explorer.widgets.segments import Segments
 from explorer.widgets.token_text import shortened
+from explorer.widgets.whole_list_box import WholeListBox
 from models.files.text_lines import lines_of
 from models.protocol.batch import PaddingSide
 from models.protocol.errors import ExplorerError
@@ -43,7 +44,7 @@ class BatchParts(QObject):
         self.add.setMenu(self.menu)
         self.previous = _arrow("‹", "Previous text", "The text before this one (Ctrl+PgUp)", self.show_previous)
         self.next = _arrow("›", "Next text", "The text after this one (Ctrl+PgDown)", self.show_next)
-        self.list = QComboBox()
+        self.list = WholeListBox()
         self.list.setAccessibleName("Which text is shown")
         self.list.setToolTip("All of them ran together; none is run again to be shown")
         self.list.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)

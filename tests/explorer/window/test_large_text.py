@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QFontMetricsF
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QScrollBar, QWidget
+from PySide6.QtWidgets import QComboBox, QScrollBar, QWidget
 
 from explorer.panels.flow.panel import FlowPanel
 from explorer.panels.head_map.panel import HeadMapPanel
@@ -108,3 +108,28 @@ def test_the_legend_of_flow_is_not_cut_at_the_usual_size(qapp, name: str, text: 
         said = [words for words in rows if words]
         assert len(said) >= 3
         assert all(metrics.horizontalAdvance(words) <= room for words in said), said
+
+
+@pytest.mark.parametrize("scale", [1.0, 1.5, 2.0])
+def test_open_lists_show_every_entry_whole_up_to_the_last(qapp, scale: float) -> None:
+    with opened_window() as window:
+        if scale != 1:
+            window.scale_text(scale)
+            laid_out(window)
+        seen = set()
+        for name in window.dock_host.open_panels():
+            window.dock_host.raise_panel(name)
+            settle(window)
+            for box in window.findChildren(QComboBox):
+                if not box.isVisible() or not box.count() or box in seen:
+                    continue
+                seen.add(box)
+                box.showPopup()
+                view, last = box.view(), box.model().index(box.count() - 1, 0)
+                view.scrollToBottom()
+                QTest.qWait(20)
+                assert view.viewport().rect().contains(view.visualRect(last)), box.accessibleName()
+                widest = max(view.fontMetrics().horizontalAdvance(box.itemText(i)) for i in range(box.count()))
+                assert widest <= view.viewport().width(), box.accessibleName()
+                box.hidePopup()
+        assert len(seen) >= 7

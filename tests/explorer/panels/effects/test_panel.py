@@ -12,6 +12,7 @@ from explorer.panels.effects.panel import HEADS, LENS, PATCH, SUM, TOKENS, Effec
 from explorer.panels.head_map.panel import HeadMapPanel
 from explorer.session.intents import OpenCheckpoint
 from explorer.session.state import InterventionItem, State
+from explorer.widgets.choices_kept import Value
 from models.protocol.attribution import AttributionRequest
 from models.protocol.effects import Aim, AimView, EffectsRequest, EffectsView, Said, SiteEffects
 from models.protocol.explanation import ExplanationRequest
@@ -184,7 +185,7 @@ def test_answers_that_were_chosen_for_another_model_are_let_go(panel, session):
 
 
 def test_what_is_chosen_and_typed_comes_back_with_a_session(panel, session, qtbot):
-    chosen = {
+    chosen: dict[str, Value] = {
         "page": PATCH,
         "loss": False,
         "target": "␣Anna",
