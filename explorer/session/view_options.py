@@ -48,7 +48,7 @@ class ViewOptions:
     def lasting(self) -> ViewOptions:
         """Those that hold at the next start: how a person likes it, without what they were doing."""
         scaling = "none" if self.normalisation in ("difference", *SCORES) else self.normalisation
-        return replace(self, normalisation=scaling, block="all", edit_scope="head", painting="off")
+        return replace(self, normalisation=scaling, block="all", edit_scope="head", painting="off", distance="model")
 
     def __post_init__(self) -> None:
         """Raise ValueError for an option that there is not."""

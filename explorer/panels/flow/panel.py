@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QKeyEvent, QWheelEvent
+from PySide6.QtGui import QHideEvent, QKeyEvent, QWheelEvent
 from PySide6.QtWidgets import QStyle, QWidget
 
 from explorer.panels.about import About
@@ -404,6 +404,11 @@ class FlowPanel(Panel):
             self.hover.point(Pointed(query=position))
         elif stack == selected_key(state, self._scene)[0]:
             self.hover.point(Pointed(key=position))
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        if not event.spontaneous() and self.player.playing:
+            self.player.pause()  # nobody sees it: it goes on when it is asked to
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         """What nothing scrolls by: in and out."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QContextMenuEvent, QKeySequence, QResizeEvent, QShortcut
+from PySide6.QtGui import QContextMenuEvent, QHideEvent, QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from explorer.colour_maps import sequential
@@ -104,6 +104,9 @@ class HeadMapPanel(Panel):
         self.tools.hide()
         self.find_key = QShortcut(QKeySequence.StandardKey.Find, self, self.tools.search.field.setFocus)
         self.find_key.setEnabled(False)
+        self.asking_ends = QShortcut(QKeySequence(Qt.Key.Key_Escape), self, self._end_asking)
+        self.asking_ends.setContext(Qt.ShortcutContext.ApplicationShortcut)  # wherever the keyboard is by then
+        self.asking_ends.setEnabled(False)
         self.scale = ChoiceBox()
         self.scale.setAccessibleName("Scaling of the colours")
         for i, (choice, (label, meaning, _)) in enumerate(SCALES.items()):
@@ -155,6 +158,16 @@ class HeadMapPanel(Panel):
         self._padding: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())  # queries and keys that fill up a text
         self._sinks: np.ndarray | None = None  # (queries,) what the sink takes of each row
         self._row_sinks: dict[tuple[int, SiteRef, int], dict[int, float]] = {}  # of a long text, by run, site and head
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        if not event.spontaneous():  # the window is not merely minimised
+            self._end_asking()
+
+    def _end_asking(self) -> None:
+        """A pattern is painted in this panel alone, and for a question: nothing of it is left for the next click."""
+        if self.session.state.document.view.painting == "ask":
+            self.dispatch(SetView("painting", "off"))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -219,6 +232,7 @@ class HeadMapPanel(Panel):
         self.card.set_title(head_name(state) if state.site is not None else self.title, why_first(state))
         word = token_word(state, selection.query)
         self.map.set_brush(options.painting)
+        self.asking_ends.setEnabled(options.painting == "ask")
         painted = state.painted_cells
         if options.painting == "ask":
             painted = tuple((*cell, True) for cell in _asked_cells(state))

@@ -145,7 +145,7 @@ class MaskScalePanel(Panel):
 
     def _lay_down_brush(self) -> None:
         """Painting ends with the panel that has its buttons: elsewhere a click selects."""
-        if self.session.state.document.view.painting != "off":
+        if self.session.state.document.view.painting in ("block", "allow"):
             self.dispatch(SetView("painting", "off"))
 
     # what the knobs do
@@ -197,7 +197,7 @@ class MaskScalePanel(Panel):
         view = state.document.view
         site, head = state.edit_scope
         self.scope_chooser.show_scope(view.edit_scope)
-        self.brush_ends.setEnabled(view.painting != "off")
+        self.brush_ends.setEnabled(view.painting in ("block", "allow"))
         mask = _in_slot(state, Mask("trained", site=site, head=head))
         scale = _in_slot(state, Scale(1, site=site, head=head))
         self.mask_knobs.show_mask(mask if isinstance(mask, Mask) else None, view.painting, _elsewhere(state))

@@ -110,6 +110,7 @@ def test_the_legend_of_flow_is_not_cut_at_the_usual_size(qapp, name: str, text: 
         assert all(metrics.horizontalAdvance(words) <= room for words in said), said
 
 
+@pytest.mark.qt_log_ignore("This plugin does not support", extend=True)  # an offscreen list takes no keyboard
 @pytest.mark.parametrize("scale", [1.0, 1.5, 2.0])
 def test_open_lists_show_every_entry_whole_up_to_the_last(qapp, scale: float) -> None:
     with opened_window() as window:

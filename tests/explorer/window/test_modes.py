@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QMenu
 
 from explorer.panels.decoding.panel import DecodingPanel
+from explorer.panels.flow.panel import FlowPanel
 from explorer.panels.head_map.panel import HeadMapPanel
 from explorer.panels.mask_scale.panel import MaskScalePanel
 from explorer.session.intents import SetView
@@ -15,6 +18,8 @@ from explorer.widgets.heat_map.heat_map import HeatMap
 from explorer.window.window import MainWindow
 from tests.explorer.real_window import click, click_cell, panel_of, press, settle, wait_until
 from tests.explorer.widgets.pointer import move_pointer
+
+pytestmark = pytest.mark.qt_log_ignore("This plugin does not support", extend=True)  # offscreen, of a menu that opens
 
 LEFT = Qt.MouseButton.LeftButton
 ESCAPE = Qt.Key.Key_Escape
@@ -117,6 +122,7 @@ def test_what_was_being_done_is_not_remembered(window: MainWindow) -> None:
     for option, value in (("painting", "allow"), ("edit_scope", "everywhere"), ("block", "ab")):
         window.session.dispatch(SetView(option, value))
     window.session.dispatch(SetView("normalisation", "difference"))
+    window.session.dispatch(SetView("distance", "attention"))
     window.session.dispatch(SetView("words", True))
     window._remember()
     assert window.settings.view == ViewOptions(words=True)
@@ -136,3 +142,47 @@ def test_playing_ends_with_its_panel(window: MainWindow) -> None:
     assert not panel.player.playing
     assert panel.view.transport.play_button.text() == "Play"
     assert len(window.session.state.document.branches.path()) == written < 20
+
+
+def asking(window: MainWindow) -> HeadMapPanel:
+    """With a pattern to be painted, as the map's menu begins it."""
+    panel = panel_of(window, HeadMapPanel)
+    where = panel.map.mapToGlobal(panel.map.cell_rect(4, 1).center().toPoint())
+    reason = QContextMenuEvent.Reason.Mouse
+    QApplication.sendEvent(panel, QContextMenuEvent(reason, panel.mapFromGlobal(where), where))
+    menu = panel.findChildren(QMenu)[-1]
+    next(action for action in menu.actions() if "pattern" in action.text()).trigger()
+    menu.close()
+    assert brush(window) == "ask"
+    assert panel.map.cursor().shape() == Qt.CursorShape.CrossCursor
+    return panel
+
+
+@pytest.mark.parametrize("where", ["input", "map"])
+def test_escape_ends_asking_wherever_the_keyboard_is(window: MainWindow, where: str) -> None:
+    window.activateWindow()
+    panel = asking(window)
+    widget = window.input.text if where == "input" else panel.map
+    widget.setFocus()
+    press(widget, ESCAPE)
+    assert brush(window) == "off"
+    assert panel.map.cursor().shape() == Qt.CursorShape.ArrowCursor
+    assert selects(window)
+
+
+def test_asking_ends_with_the_map(window: MainWindow) -> None:
+    asking(window)
+    window.dock_host.docks["map"].hide()
+    assert brush(window) == "off"
+    window.dock_host.docks["map"].show()
+    settle(window)
+
+
+def test_flow_halts_behind_another_panel(window: MainWindow) -> None:
+    window.dock_host.raise_panel("flow")
+    settle(window)
+    player = panel_of(window, FlowPanel).player
+    press(panel_of(window, FlowPanel), Qt.Key.Key_P)
+    assert player.playing
+    window.dock_host.raise_panel("next")
+    assert not player.playing
