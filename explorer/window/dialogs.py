@@ -14,7 +14,7 @@ from explorer.widgets import asking
 from explorer.widgets.in_front import answer_of
 from explorer.widgets.save_dialog import Kind, ask_where_to_save, may_replace
 from models.files.text_lines import read_lines
-from models.files.weights_path import path_of_text, weights_path
+from models.files.weights_path import is_ending, path_of_text, weights_path
 from models.protocol.batch import Batch
 from models.protocol.errors import ExplorerError
 from models.protocol.export import ExportRequest
@@ -114,4 +114,4 @@ class FileDialogs:
 
 def _weights_path(typed: Path, kind: Kind) -> Path:
     """The name that weights are saved under; one without an ending gets that of the kind that was chosen."""
-    return weights_path(typed if typed.suffix else typed.with_name(f"{typed.name}{kind.ending}"))
+    return weights_path(typed if is_ending(typed.suffix) else typed.with_name(f"{typed.name}{kind.ending}"))

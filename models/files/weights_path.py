@@ -15,6 +15,12 @@ def path_of_text(path: Path, place: int) -> Path:
     return path.with_name(f"{path.stem}-{place + 1}{path.suffix}")
 
 
+def is_ending(suffix: str) -> bool:
+    """Whether a name's ending asks for a kind of file: the ".5" of "run 1.5" does not."""
+    ending = suffix.lower()
+    return ending in _OTHERS or any(ending in meant for meant in _MEANT.values())
+
+
 def weights_path(path: str | Path) -> Path:
     """`path` with the ending of what can be written: out.np is out.npz, and out is too.
 

@@ -261,6 +261,9 @@ class EffectsPanel(Panel):
         self.patch_row.setVisible(page == PATCH and not why)
         self.head_row.setVisible(page == HEADS and not why)
         self.loss.setVisible(page in (HEADS, PATCH) and self._has_loss(state))
+        effects = state.results.of(EffectsView)
+        has_largest = state.ran is not None and effects is not None and effects.largest is not None
+        self.strongest.setEnabled(has_largest and effects is not None and self._is_of(state, effects))
         self._render_switch(state)
         view = state.results.of(_VIEWS[page])
         if why or state.ran is None or view is None or not self._is_of(state, view):

@@ -282,3 +282,24 @@ def pressing(answer: str) -> list[str]:
 
 def _trigger(window: MainWindow, text: str) -> None:
     next(action for action in window.input.batch.menu.actions() if action.text() == text).trigger()
+
+
+@pytest.mark.parametrize(
+    ("typed", "kind", "saved"),
+    [
+        ("run 1.5", "safetensors", "run 1.5.safetensors"),  # no ending, though it looks like one
+        ("w", "NumPy", "w.npz"),
+        ("w.np", "safetensors", "w.npz"),
+        ("w.st", "NumPy", "w.safetensors"),
+    ],
+)
+def test_weights_get_the_ending_of_the_kind_that_was_chosen(
+    window: MainWindow, tmp_path: Path, typed: str, kind: str, saved: str
+) -> None:
+    settle(window)
+    shown = next(each.filter for each in dialogs.WEIGHTS if each.name == kind)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(asking, "file_to_save", lambda *_: (str(tmp_path / typed), shown))
+        window.menus["weights"].trigger()
+        wait_until((tmp_path / saved).exists)
+    assert [path.name for path in tmp_path.iterdir()] == [saved]

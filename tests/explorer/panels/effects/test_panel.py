@@ -70,6 +70,7 @@ def test_it_asks_again_until_every_head_is_done(panel, session):
 
 
 def test_strongest_and_without(panel, session, qtbot):
+    assert not panel.strongest.isEnabled()  # it is not known yet which head that is
     session.arrive(effects(session.asked[-1]))
     assert "Most changes without layer 4, head 1: −3" in panel.sentence.text()
     qtbot.mouseClick(panel.strongest, Qt.MouseButton.LeftButton)
