@@ -302,4 +302,5 @@ def test_weights_get_the_ending_of_the_kind_that_was_chosen(
         patch.setattr(asking, "file_to_save", lambda *_: (str(tmp_path / typed), shown))
         window.menus["weights"].trigger()
         wait_until((tmp_path / saved).exists)
-    assert [path.name for path in tmp_path.iterdir()] == [saved]
+    settle(window)
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == [saved]
