@@ -64,6 +64,9 @@ class TrustStrip(Panel):
         for chip in sorted(self._chips, key=lambda chip: chip.kind != "ok"):
             chip.set_short(over > 0)
             over -= chip.saved if over > 0 else 0
+        row = self.layout()
+        assert row is not None
+        row.activate()  # the bar around it asks at once how wide it is
 
     def measure(self) -> None:
         """Compare the run on screen with the model's own eager attention, now."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
 
 from explorer.session.hover import Hover
 from explorer.session.intents import Busy, Measure, OpenCheckpoint
@@ -110,6 +111,18 @@ def test_short_work_is_not_announced_and_long_work_is(bar, session, qtbot):
     session.dispatch(Busy(frozenset()))
     assert not bar.progress.isVisible()
     assert not bar.doing.isVisible()
+
+
+def test_after_long_work_words_and_the_room_for_them_come_back_together(bar, session, qtbot):
+    session.arrive(answers.loaded(), answers.ran(), answers.atlas_view(), answers.trust_report())
+    while bar.trust.mode.drawn == "✓" or bar.trust.rows.drawn == "✓":
+        bar.resize(bar.width() + 10, 48)
+    session.dispatch(Busy(frozenset({ForwardRequest.lane})))
+    qtbot.waitUntil(lambda: bar.trust.mode.drawn == "✓")
+    session.dispatch(Busy(frozenset()))
+    QApplication.processEvents()  # a picture may be taken now
+    assert bar.trust.mode.drawn == "✓ eval mode"
+    assert bar.trust.mode.width() >= bar.trust.mode.width_of("✓ eval mode")
 
 
 def test_a_measurement_is_one_piece_of_work_however_many_requests_it_is(bar, session, qtbot):
