@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtGui import QColor, QFontMetrics, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from explorer.widgets.themed import ThemedWidget
@@ -102,9 +102,15 @@ class StatusChip(ThemedWidget):
             painter.setBrush(QColor(self._theme.surface_hover))
             painter.drawRoundedRect(area, 6, 6)
         painter.setPen(QColor(getattr(self._theme, _ROLES[self._kind])))
-        text = painter.fontMetrics().elidedText(self.drawn, Qt.TextElideMode.ElideRight, self.width() - 4)
-        painter.drawText(area, Qt.AlignmentFlag.AlignCenter, text)
+        painter.drawText(area, Qt.AlignmentFlag.AlignCenter, self._fitting(painter.fontMetrics()))
         self._draw_focus_ring(painter)
+
+    def _fitting(self, metrics: QFontMetrics) -> str:
+        """What there is room for, also before the window has given it what it needs: half a word only of bad news."""
+        room = self.width() - 4
+        if self._kind in ("ok", "pending") and metrics.horizontalAdvance(self.drawn) > room:
+            return _SIGNS[self._kind]
+        return metrics.elidedText(self.drawn, Qt.TextElideMode.ElideRight, room)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         inside = self.rect().contains(event.position().toPoint())

@@ -7,6 +7,7 @@ from PySide6.QtCore import Qt
 
 from explorer.panels.trust.status_chip import StatusChip
 from explorer.theme import DARK
+from tests.explorer.visible_texts import painted
 from tests.explorer.widgets.pictures import rendered
 
 
@@ -33,6 +34,15 @@ def test_a_sign_tells_the_state_without_colour(chip, kind, sign, spoken):
     assert chip.kind == kind
     assert chip.accessibleName() == f"rows sum to 1: {spoken}"
     assert chip.toolTip() == "largest error 1.2e-7"
+
+
+@pytest.mark.parametrize(("kind", "drawn"), [("ok", "✓"), ("pending", "…"), ("error", "✕ rows"), ("warning", "! rows")])
+def test_without_room_only_bad_news_is_cut(chip, kind, drawn):
+    chip.set_status(kind, "rows miss 1")
+    chip.resize(chip.width_of(chip.text) - 30, chip.height())
+    with painted() as seen:
+        rendered(chip)
+    assert seen == [drawn] if kind in ("ok", "pending") else seen[0].startswith(drawn) and seen[0].endswith("…")
 
 
 def test_its_size_follows_the_text(chip):
