@@ -26,6 +26,7 @@ from explorer.window.window import MainWindow
 from models.files.catalogue import SHIPPED
 from models.files.sample_pictures import SAMPLES
 from models.protocol.decoding import DecodeStepView
+from models.protocol.effects import EffectsView
 from models.protocol.prediction import PredictionView
 from tests.explorer.real_window import opened_window, settle, wait_until
 from tests.explorer.visible_texts import painted, texts_in
@@ -105,6 +106,9 @@ def said_by_model(window: MainWindow) -> frozenset[str]:
         elif isinstance(view, DecodeStepView):
             names |= {candidate.label.lstrip("␣") for candidate in view.candidates}
             names |= {beam.label.lstrip("␣") for beam in view.beams}
+    effects = state.results.of(EffectsView)
+    if effects is not None:  # what a target may be chosen from, at its own position
+        names |= {candidate.label.lstrip("␣") for candidate in effects.aim.candidates}
     return frozenset(word.casefold() for name in names for word in (name, *_WORD.findall(name)))
 
 
