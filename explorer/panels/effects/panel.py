@@ -463,6 +463,9 @@ def _tokens_box(name: str, first: str) -> QComboBox:
     box.setEditable(True)
     box.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
     box.setAccessibleName(name)
+    field = box.lineEdit()
+    assert field is not None  # it is editable
+    field.setAccessibleName(name)
     box.setToolTip(f"{name}: choose one, or type a token as it stands in a text")
     box.setMinimumContentsLength(10)
     box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)

@@ -10,7 +10,14 @@ from PySide6.QtWidgets import QAbstractSpinBox, QLineEdit, QMenu, QWidget
 from explorer.panels.decoding.knobs import DecodeKnobs
 from explorer.widgets.number_field import NumberField, RealBox, WholeBox
 
-WORDS = {"Find a token", "Name of this branch", "The key to look up"}
+WORDS = {
+    "Find a token",
+    "Name of this branch",
+    "The key to look up",
+    "The other text",
+    "Which answer is measured",
+    "Less which other answer",
+}
 """Accessible names of the fields that take words."""
 
 

@@ -95,8 +95,8 @@ def test_what_is_looked_at_comes_in_few_copies():
     cell: dict[str, Any] = {"run": 2, "site": SITE, "head": 0}
     last = len(ran.tokens) - 1
     assert waits(engine, PredictionRequest(run=2, positions=(0, last))) == 2  # a copy each
-    assert waits(engine, HeadRequest(**cell)) <= 2
-    assert waits(engine, RowRequest(**cell, query=last)) <= 2
+    assert waits(engine, HeadRequest(**cell)) <= 3  # the weights, and where they rest on the first token its value
+    assert waits(engine, RowRequest(**cell, query=last)) <= 3
     assert waits(engine, TilesRequest(**cell, tiles=(Tile(0, 0, 0),))) == 1
     assert waits(engine, AtlasRequest(run=2, size=64)) <= 3 * len(ran.sites)  # a block each: two pictures and a sum
     ask(engine, CellRequest(**cell, query=last, key=0))  # the first also finds out how the model is put together

@@ -191,7 +191,7 @@ def test_text_beyond_the_bound(tiny_folder: TinyFolder) -> None:
 
 @pytest.mark.parametrize("edit", [Scale(0.5), Mask("window", window=4)])
 def test_what_is_not_seen_is_not_changed(tiny_model: TinyModel, edit: Intervention) -> None:
-    with pytest.raises(ValueError, match=r"bloom keeps .* So masks and scales cannot be changed"):
+    with pytest.raises(ValueError, match=r"bloom keeps .* So masks, scales and single heads cannot be changed"):
         run(tiny_model("bloom"), tiny.SENTENCE, interventions=[edit])
 
 

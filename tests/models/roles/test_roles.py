@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from models import head_roles, open_checkpoint, run, which_heads
+from models.engine.engine import Engine
 from models.files.adapter_files import TENSORS
 from models.files.own_cache import cache_folder
 from models.protocol.errors import InputError
@@ -209,11 +211,21 @@ def test_the_head_that_finds_a_name_is_told_by_its_cell(story_gpt):
     assert set(best[:2]) == {(5, 5), (5, 0)}
 
 
+def all_roles(engine: Engine) -> RolesView:
+    """As the panel asks for them: again, until all texts were run."""
+    request = RolesRequest()
+    while True:
+        view = ask(engine, request)
+        assert isinstance(view, RolesView)
+        if view.done == 1:
+            return view
+        request = replace(request, have=view.done)
+
+
 @pytest.mark.parametrize("name", ["dates-bahdanau", "dates-luong"])
 def test_the_head_of_a_dates_model_copies(name):
     engine = opened(name)
-    view = ask(engine, RolesRequest())
-    assert isinstance(view, RolesView)
+    view = all_roles(engine)
     assert view.sites == (SiteRef("cross", 0),)
     assert view.texts == 40 <= len(date_pairs(40, 0))
     place = view.roles.index("next")
@@ -241,8 +253,7 @@ def test_story_bert_has_a_head_for_the_token_before(story_bert):
     ],
 )
 def test_each_family_has_roles_and_a_sentence_for_each_that_it_lacks(name, stacks, has, lacks):
-    view = ask(opened(name), RolesRequest())
-    assert isinstance(view, RolesView)
+    view = all_roles(opened(name))
     assert {site.stack for site in view.sites} == stacks
     assert not np.isnan(view.scores[view.roles.index(has)]).all()
     for place, role in enumerate(view.roles):
