@@ -43,8 +43,8 @@ TEXTS = {
 _NO_LABEL = re.compile(
     r"“[^”]*”"  # a token in a sentence
     r"|<[^>]*>"  # mark-up
-    r"|\S*…\S*"  # cut by the width
-    r"|(?:Ctrl|Alt|Shift)\+\S+"  # keys
+    r"|(?:\S+ )?\S*…\S*"  # cut by the width, maybe within a term of two words
+    r"|(?:Ctrl|Alt|Shift)\+\S+|\bEsc\b"  # keys
     r"|␣\S*"  # a token
     r"|https?:\S+"
     r"|\b[\w-]+ (?:et al\.|and \w+) \d{4}"  # a paper
