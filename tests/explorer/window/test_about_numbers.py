@@ -407,12 +407,11 @@ def test_decode(shown):
     assert "Nothing is written yet." in said
     if shown.name == "en-es":
         panel.view.knobs.strategy_buttons.button(0).click()  # greedy: it is made for beams
-    before = shown.window.session.state.document.writings
+    before, masks = shown.window.session.state.document.writings, shown.window.session.state.ran.masks
     panel.view.transport.step.emit()
     wait_until(lambda: panel.player.pending is None and panel.player.at > 0)
     said = shown.about("decoding")
-    state = shown.window.session.state
-    position = state.ran.masks[0] if state.ran.masks else len(state.ran.tokens) - 1
+    position = masks[0] if masks else len(shown.facts.logits) - 1  # before the step
     if shown.name in ("en-es", "recurrent-en-es-bahdanau"):
         position = 0  # it writes from its start token on
     shares = softmax(shown.facts.logits[position])

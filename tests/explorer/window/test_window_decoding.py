@@ -183,7 +183,7 @@ def test_in_large_text_a_step_brings_its_candidates_into_sight_with_what_was_wri
         for _ in range(2):
             pressed(window, decode.view.transport.step_button)
         bars, timeline = decode.view.candidates.bars, decode.view.timeline
-        wait(lambda: all(bars.visibleRegion().contains(bars.row_rect(row).toAlignedRect()) for row in range(5)))
+        wait(lambda: bars.visibleRegion().contains(bars.row_rect(0).toAlignedRect()))  # the map keeps its room, too
         assert timeline.visibleRegion().contains(timeline.step_rect(2).toRect())
         top = decode.view.area.verticalScrollBar().value()
         decode.view.area.verticalScrollBar().setValue(0)

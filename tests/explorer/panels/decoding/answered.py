@@ -6,6 +6,7 @@ import numpy as np
 from PySide6.QtCore import Qt
 
 from explorer.session.state import Document, State
+from explorer.session.view_options import ViewOptions
 from models.engine.engine import Engine
 from models.forward.run import run
 from models.protocol.decoding import DecodeRowsRequest, DecodeRowsView, DecodeSamplesRequest, DecodeStepRequest
@@ -20,10 +21,10 @@ DECODING = (DecodeStepRequest, DecodeSamplesRequest, DecodeRowsRequest)
 
 
 class Answered(SilentSession):
-    """A session that a real engine answers, when it is told to."""
+    """A session that a real engine answers, when it is told to. No window follows what is written."""
 
     def __init__(self, engine: Engine, text: str) -> None:
-        super().__init__(State(Document(text=text)))
+        super().__init__(State(Document(text=text, view=ViewOptions(follow=False))))
         self.engine = engine
         self.tickets = 10
 
