@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +126,7 @@ def _what_it_says(engine: Engine, ran: Ran) -> Request:
     return PredictionRequest(run=ran.run, positions=(0, last))
 
 
-def views(engine: Engine, ran: Ran, folder: Path) -> Asked:
+def views(engine: Engine, ran: Ran, folder: Path, gradients: bool = True) -> Asked:
     """Every request about one run; of an edited one those that see the edit."""
     site, query, key = ran.sites[-1].ref, ran.sites[-1].queries - 1, 0
     last, head = len(ran.tokens) - 1, ran.sites[-1].heads - 1
@@ -146,7 +146,7 @@ def views(engine: Engine, ran: Ran, folder: Path) -> Asked:
         EffectsRequest(**about),
         AttributionRequest(**about),
         LensRequest(**about),
-        ExplanationRequest(**about),
+        *([ExplanationRequest(**about)] if gradients else []),
     ]
     if any(other.stack == "cross" for other in ran.sites):
         requests += [AlignmentRequest(**about), AlignmentRequest(**about, site=site, head=head)]
@@ -165,8 +165,17 @@ def views(engine: Engine, ran: Ran, folder: Path) -> Asked:
             PatchRequest(**about, other="Tom went to the park.", align="end", kind="head"),
         ]
     for request in requests:
-        result = ask(engine, request)
+        result = _whole(engine, request)
         yield request, _written(request.path, result) if isinstance(request, ExportRequest) else result
+
+
+def _whole(engine: Engine, request: Request) -> Any:
+    """The last answer to a request that is answered in parts, as far as each comes within a moment."""
+    result: Any = ask(engine, request)
+    while isinstance(request, (EffectsRequest, PatchRequest)) and getattr(result, "done", 1) < 1:
+        request = replace(request, have=result.done)
+        result = ask(engine, request)
+    return result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -214,14 +223,14 @@ def writing(engine: Engine, text: str, site: SiteRef, interventions: tuple[Inter
         numbers, written = tuple(n for n, _ in left), tuple(ids for _, ids in left)
 
 
-def everything(engine: Engine, text: str, folder: Path, picture: str = "") -> Asked:
-    """A run and every view of it, the same with edits of every kind, and writing."""
+def everything(engine: Engine, text: str, folder: Path, picture: str = "", gradients: bool = True) -> Asked:
+    """A run and every view of it, those that take `gradients` too, the same with edits of every kind, and writing."""
     plain = ForwardRequest(inputs=RunInputs(text, picture=picture), ticket=2)
     ran = ask(engine, plain)
     yield plain, ran
     if not isinstance(ran, Ran):
         return
-    yield from views(engine, ran, folder)
+    yield from views(engine, ran, folder, gradients)
     site = ran.sites[-1].ref
     for ticket, interventions in enumerate(edits(site), start=3):
         # with a target, which takes no search
@@ -231,7 +240,7 @@ def everything(engine: Engine, text: str, folder: Path, picture: str = "") -> As
         edited = ask(engine, forward)
         yield forward, edited
         if isinstance(edited, Ran):
-            yield from views(engine, edited, folder)
+            yield from views(engine, edited, folder, gradients)
     if not picture:
         yield from writing(engine, text, site)
         yield from writing(engine, text, site, (Scale(0.5), Mask("window", window=4)))

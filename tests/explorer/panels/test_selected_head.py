@@ -46,7 +46,7 @@ def test_why_a_head_is_shown_first_is_said_until_another_is_chosen():
     looks = Looks(3, tuple(tuple(Look(2, 0.625 if (n, h) == (6, 1) else 0.1) for h in range(8)) for n in range(8)))
     ran = replace(answers.ran(), looks=looks)
     state = answers.after(State(Document(text="Tom and Anna went")), answers.loaded("b", "another"), ran)
-    assert why_first(state).startswith("Shown first: from “went” this head gives “Anna” 62 % of its row. A head")
+    assert why_first(state).startswith("Shown first: from “went” this head gives “Anna” 62.5 % of its row. A head")
     assert why_first(answers.after(state, SelectQuery(1))) == ""
     assert why_first(answers.after(state, SelectHead(SiteRef("decoder", 2), 1))) == ""
     assert why_first(answers.after(State(), answers.loaded(), answers.ran())) == ""

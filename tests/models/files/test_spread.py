@@ -34,8 +34,9 @@ def test_a_model_spread_over_two_cards_and_the_cpu_answers_the_same(monkeypatch,
     assert isinstance(loaded, Loaded)
     assert loaded.device == "PRETEND 1 (Card 1), PRETEND 0 (Card 0), CPU"
     assert loaded.placement == Placement(AUTO)
-    here = everything(open_in("story-gpt", Placement("cpu")), tiny.SENTENCE, tmp_path)
-    assert not unlike(here, everything(spread, tiny.SENTENCE, tmp_path))
+    # no gradients: torch prepares for the devices that there are when it first takes one, in whichever test that was
+    here = everything(open_in("story-gpt", Placement("cpu")), tiny.SENTENCE, tmp_path, gradients=False)
+    assert not unlike(here, everything(spread, tiny.SENTENCE, tmp_path, gradients=False))
     assert spread.workspace.run is not None
     assert {x.query.device.index for x in spread.workspace.run.trace.inputs} == {0, 1}
 
