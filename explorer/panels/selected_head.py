@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -15,7 +15,7 @@ from models.protocol.comparison import CompareRequest, CompareView
 from models.protocol.head import HeadRequest, HeadView, RowRequest, RowView, ScoresRequest
 from models.protocol.matrices import MatricesRequest, window_start
 from models.protocol.running import Ran
-from models.protocol.values import CheckpointInfo, Site, Token, site_tokens
+from models.protocol.values import CheckpointInfo, Site, SiteRef, Token, site_tokens
 from models.protocol.words import Words, word_label
 from models.protocol.words import site_words as words_of_site
 
@@ -103,9 +103,15 @@ def head_name(state: State) -> str:
     site, ran = state.site, state.ran
     if site is None or ran is None:
         return "No head"
-    several = len({s.stack for s in ran.sites}) > 1
-    prefix = {"encoder": "Encoder layer", "decoder": "Decoder layer", "cross": "Cross-attention layer"}[site.stack]
-    return f"{prefix if several else 'Layer'} {site.layer}, head {state.selection.head}"
+    name = name_of_head(site.ref, state.selection.head, [s.ref for s in ran.sites])
+    return name[0].upper() + name[1:]
+
+
+def name_of_head(site: SiteRef, head: int, sites: Iterable[SiteRef]) -> str:
+    """ "layer 5, head 5" within a sentence; of `sites` of several stacks, the stack too."""
+    several = len({each.stack for each in sites}) > 1
+    stack = {"encoder": "encoder ", "decoder": "decoder ", "cross": "cross-attention "}[site.stack]
+    return f"{stack if several else ''}layer {site.layer}, head {head}"
 
 
 def why_first(state: State) -> str:

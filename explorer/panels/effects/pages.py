@@ -10,6 +10,7 @@ import numpy as np
 
 from explorer.colour_maps import ColourTable
 from explorer.panels.effects.value_grid import Grid
+from explorer.panels.selected_head import name_of_head
 from explorer.widgets.number_text import MINUS, percent_text, signed, value_text
 from models.protocol.attribution import AttributionView
 from models.protocol.effects import AimView, EffectsView, Said, SiteEffects
@@ -86,10 +87,10 @@ def heads_grid(view: EffectsView, unit: Unit) -> Grid:
 
 
 def _head_tip(view: EffectsView, unit: Unit) -> list[list[str]]:
-    words = aim_words(view.aim, unit)
+    words, sites = aim_words(view.aim, unit), [at.site for at in view.sites]
     return [
         [
-            f"{at.site.stack} layer {at.site.layer}, head {head}: without it {words} is "
+            f"{name_of_head(at.site, head, sites)}: without it {words} is "
             f"{value_text(view.aim.value + effect)}, {signed(effect)}"
             for head, effect in enumerate(at.heads.tolist())
         ]
@@ -117,14 +118,13 @@ def head_sentence(view: EffectsView, cell: Cell | None, unit: Unit) -> str:
         return ""
     said = f"{words[0].upper()}{words[1:]} is {value_text(view.aim.value)}. "
     site, head, change = largest
-    most = f"Most changes without layer {site.layer}, head {head}: {signed(change)}."
+    sites = [each.site for each in view.sites]
+    most = f"Most changes without {name_of_head(site, head, sites)}: {signed(change)}."
     if cell is not None and (site, head) != cell:
         found = view.of(cell[0])
         if found is not None and cell[1] < len(found):
-            own = (
-                f"Without the selected head (layer {cell[0].layer}, head {cell[1]}): {signed(float(found[cell[1]]))}. "
-            )
-            return f"{said}{own}{most}"
+            own = f"Without the selected head ({name_of_head(*cell, sites)}): {signed(float(found[cell[1]]))}."
+            return f"{said}{own} {most}"
     return said + most
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from explorer.panels.effects.pages import before_sentence, head_sentence, heads_grid, in_unit, patch_grid, tokens_grid
 from explorer.widgets.number_text import signed, value_text
-from models.protocol.effects import EffectsRequest, EffectsView, Said
+from models.protocol.effects import EffectsRequest, EffectsView, Said, SiteEffects
 from models.protocol.explanation import Account, ExplanationRequest, ExplanationView
 from models.protocol.information import Unit
 from models.protocol.patching import PatchRequest, PatchView
@@ -78,3 +78,14 @@ def test_a_token_that_cannot_be_seen_is_no_zero() -> None:
     )
     grid = tokens_grid(view, ran)
     np.testing.assert_array_equal(np.isnan(grid.values[0]), ~reached)
+
+
+def test_a_head_of_several_stacks_is_named_with_its_stack() -> None:
+    """Layer 3, head 3 is one of the encoder, one of the decoder and one of cross-attention."""
+    view = effects(EffectsRequest(run=1))
+    of_cross = replace(view, sites=(*view.sites, SiteEffects(SiteRef("cross", 3), np.array([0.0, -9.0]))))
+    said = head_sentence(of_cross, (SITE, 0), "bits")
+    assert "Most changes without cross-attention layer 3, head 1: −9" in said
+    assert "Without the selected head (decoder layer 4, head 0): " in said
+    assert heads_grid(of_cross, "bits").tips[-1][1].startswith("cross-attention layer 3, head 1: without it")
+    assert heads_grid(view, "bits").tips[4][1].startswith("layer 4, head 1: without it")
