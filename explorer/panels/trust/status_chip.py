@@ -26,23 +26,26 @@ class StatusChip(ThemedWidget):
     def __init__(self, text: str = "", kind: StatusKind = "pending", parent: QWidget | None = None) -> None:
         super().__init__(text, parent)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        self._text = text
         self._kind: StatusKind = kind
+        self._text, self._tip = text, ""
         self._is_short = False
-        self._tip = ""
         self.set_clickable(False)
-        self.set_status(kind, text)
+        self._say()
 
     def set_status(self, kind: StatusKind, text: str, tooltip: str = "") -> None:
         """Show a state, with the whole story in the tooltip."""
-        self._kind, self._text = kind, text
-        self._tip = tooltip
+        if (kind, text, tooltip) == (self._kind, self._text, self._tip):
+            return  # it is told at each change of anything, and the bar around it is laid out anew when it says so
+        self._kind, self._text, self._tip = kind, text, tooltip
+        self._say()
+        self.said.emit()
+
+    def _say(self) -> None:
         self._set_tip()
-        self.setAccessibleName(f"{text}: {_SPOKEN[kind]}")
-        self.setAccessibleDescription(tooltip)
+        self.setAccessibleName(f"{self._text}: {_SPOKEN[self._kind]}")
+        self.setAccessibleDescription(self._tip)
         self.updateGeometry()
         self.update()
-        self.said.emit()
 
     def set_clickable(self, clickable: bool) -> None:
         """Whether a click, Enter or Space emits `clicked`, and the keyboard reaches the chip."""

@@ -36,6 +36,16 @@ def test_a_sign_tells_the_state_without_colour(chip, kind, sign, spoken):
     assert chip.toolTip() == "largest error 1.2e-7"
 
 
+def test_what_is_said_again_is_not_news(chip, qtbot):
+    chip.set_status("ok", "rows sum to 1", "largest error 1.2e-7")
+    with qtbot.assertNotEmitted(chip.said):
+        chip.set_status("ok", "rows sum to 1", "largest error 1.2e-7")
+    for news in (("ok", "rows sum to 1", "largest error 3.4e-7"), ("error", "rows sum to 1", "largest error 3.4e-7")):
+        with qtbot.waitSignal(chip.said):
+            chip.set_status(*news)
+        assert chip.toolTip() == "largest error 3.4e-7"
+
+
 @pytest.mark.parametrize(("kind", "drawn"), [("ok", "✓"), ("pending", "…"), ("error", "✕ rows"), ("warning", "! rows")])
 def test_without_room_only_bad_news_is_cut(chip, kind, drawn):
     chip.set_status(kind, "rows miss 1")
