@@ -8,6 +8,8 @@ _MARGINS = 36  # around an entry, with the frame of the list
 
 
 class WholeListBox(QComboBox):
+    """Is as wide as its `minimumContentsLength` asks for, whatever its entries are."""
+
     def __init__(self) -> None:
         super().__init__()
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)

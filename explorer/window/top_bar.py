@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QProgressBar, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QSizePolicy, QWidget
 
 from explorer.panels.trust.panel import TrustStrip
 from explorer.session.hover import Hover
@@ -24,7 +24,6 @@ from models.protocol.quality import QualityView
 
 _NAME, _LONG_NAME = 15, 20  # characters of a checkpoint's name that a narrow and a wide bar have room for
 _MOST_SEEN = 24  # checkpoints in its list; more are scrolled
-_MARGIN = 24  # beside the names in the list
 _GAP = 4  # pixels after the facts
 _LEAST_WORK = 60  # pixels for what is being done
 PATIENCE = 300  # ms: what is done sooner is not announced
@@ -42,8 +41,6 @@ class TopBar(QWidget):
         self.menu = WholeListBox()
         self.menu.setAccessibleName("Checkpoint")
         self.menu.setToolTip(_MENU)
-        # long names are elided in the bar, not in the list
-        self.menu.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.menu.setMinimumContentsLength(_NAME)
         self.menu.setMaximumWidth(MENU_WIDTH)
         self.menu.setMaxVisibleItems(_MOST_SEEN)
@@ -152,7 +149,6 @@ class TopBar(QWidget):
             for other in others:
                 self.menu.addItem(_short(other), other)
                 self.menu.setItemData(self.menu.count() - 1, other, Qt.ItemDataRole.ToolTipRole)
-            self.menu.view().setMinimumWidth(self.menu.view().sizeHintForColumn(0) + _MARGIN)
         self.menu.setCurrentIndex(self.menu.findData(reference))
         said = next((sentences for name, _, sentences in entries if name == reference), "")
         self.menu.setToolTip(f"{said}\n{_MENU}".strip())

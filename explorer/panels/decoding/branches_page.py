@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QLineEdit, QPushButton, QWidget
 
 from explorer.panels.decoding.branch_list import BranchList, BranchRow
 from explorer.panels.decoding.layout import column, count, dim, log_text, plain
@@ -39,7 +39,6 @@ class BranchesPage(QWidget):
         self.other = WholeListBox()
         self.other.setAccessibleName("Compare with")
         self.other.setToolTip("The branch to compare this one with")
-        self.other.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.other.setMinimumContentsLength(14)
         self.comparison = wrapped()
         self._compare = beside(dim("Compare with"), self.other)

@@ -468,7 +468,6 @@ def _tokens_box(name: str, first: str) -> QComboBox:
     field.setAccessibleName(name)
     box.setToolTip(f"{name}: choose one, or type a token as it stands in a text")
     box.setMinimumContentsLength(10)
-    box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
     box.addItem(first, None)
     return box
 
@@ -476,7 +475,6 @@ def _tokens_box(name: str, first: str) -> QComboBox:
 def _choice_box(name: str, choices: list[str]) -> QComboBox:
     box = WholeListBox()
     box.addItems(choices)
-    box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
     box.setMinimumContentsLength(14)
     box.setAccessibleName(name)
     box.setToolTip(name)

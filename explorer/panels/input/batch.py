@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QAction, QGuiApplication
-from PySide6.QtWidgets import QComboBox, QMenu, QPushButton, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QMenu, QPushButton, QSizePolicy, QToolButton, QWidget
 
 from explorer.panels.input.labels import title
 from explorer.widgets.beside import beside
@@ -47,7 +47,6 @@ class BatchParts(QObject):
         self.list = WholeListBox()
         self.list.setAccessibleName("Which text is shown")
         self.list.setToolTip("All of them ran together; none is run again to be shown")
-        self.list.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.list.setMinimumContentsLength(12)
         self.list.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.list.activated.connect(self.chosen.emit)
