@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from explorer.session.intents import (
@@ -15,6 +16,7 @@ from explorer.session.intents import (
 from explorer.session.rules import another_text, rule
 from explorer.session.state import InterventionItem, State
 from models.protocol.interventions import Intervention, Mask, is_neutral, same_slot
+from models.protocol.values import SiteRef
 
 
 @rule.register
@@ -24,13 +26,7 @@ def _(intent: PutIntervention, state: State) -> State:
 
 @rule.register
 def _(intent: PaintCells, state: State) -> State:
-    if not intent.cells:
-        return state
-    site, head = state.edit_scope
-    stroke = Mask("painted", cells=tuple((q, k, intent.allow) for q, k in intent.cells), site=site, head=head)
-    before = [listed.value for listed in state.document.interventions if same_slot(listed.value, stroke)]
-    cells = {(q, k): allow for mask in (*before, stroke) if isinstance(mask, Mask) for q, k, allow in mask.cells or ()}
-    return _put(state, replace(stroke, cells=tuple((q, k, allow) for (q, k), allow in sorted(cells.items()))))
+    return _painted(state, *state.edit_scope, dict.fromkeys(intent.cells, intent.allow)) if intent.cells else state
 
 
 @rule.register
@@ -38,16 +34,22 @@ def _(intent: BlockCell, state: State) -> State:
     site, chosen = state.site, state.selection
     if site is None:
         raise ValueError("There is no cell to block: no head is selected.")
-    stroke = Mask("painted", cells=((chosen.query, chosen.key, False),), site=site.ref, head=chosen.head)
+    cell = chosen.query, chosen.key
+    return _painted(state, site.ref, chosen.head, {cell: False if intent.blocked else None})
+
+
+def _painted(
+    state: State, site: SiteRef | None, head: int | None, changes: Mapping[tuple[int, int], bool | None]
+) -> State:
+    """With cells (query, key) allowed, blocked, or (None) as the model has them, beside those painted there before."""
+    stroke = Mask("painted", cells=tuple((*cell, bool(allow)) for cell, allow in changes.items()), site=site, head=head)
     listed = state.document.interventions
     before = [item.value for item in listed if same_slot(item.value, stroke)]
     cells = {(q, k): allow for mask in before if isinstance(mask, Mask) for q, k, allow in mask.cells or ()}
-    cells.pop((chosen.query, chosen.key), None)
-    if intent.blocked:
-        cells[chosen.query, chosen.key] = False
-    if not cells:
+    left = tuple((*cell, allow) for cell, allow in sorted({**cells, **changes}.items()) if allow is not None)
+    if not left:
         return _with_interventions(state, tuple(item for item in listed if not same_slot(item.value, stroke)))
-    return _put(state, replace(stroke, cells=tuple((q, k, allow) for (q, k), allow in sorted(cells.items()))))
+    return _put(state, replace(stroke, cells=left))
 
 
 def _put(state: State, value: Intervention) -> State:
