@@ -1,15 +1,15 @@
-"""The veil over rows and columns of a small picture of a map whose tokens fill up a text."""
+"""The veil over rows and columns of a map whose tokens fill up a text."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPainterPath
 
 from explorer.theme import Theme
 
-VEIL = 0.62
+_VEIL = 0.62
 """How much of the ground lies over what is faded."""
 
 Share = tuple[float, float]
@@ -38,16 +38,20 @@ def draw_veil(
     """Lay the ground's colour over some rows and columns of a picture."""
     if not (rows or columns):
         return
+    width, height = picture.width(), picture.height()
+    across = (QRectF(picture.left(), picture.top() + a * height, width, (b - a) * height) for a, b in rows)
+    down = (QRectF(picture.left() + a * width, picture.top(), (b - a) * width, height) for a, b in columns)
+    lay_veil(painter, theme, picture, (*across, *down))
+
+
+def lay_veil(painter: QPainter, theme: Theme, picture: QRectF, parts: Iterable[QRectF]) -> None:
+    """Lay the ground's colour over parts of a picture; where they overlap they are no paler."""
     covered = QPainterPath()
-    covered.setFillRule(Qt.FillRule.WindingFill)  # where a row and a column cross they are no paler
-    for first, last in rows:
-        top, bottom = (picture.top() + share * picture.height() for share in (first, last))
-        covered.addRect(QRectF(picture.left(), top, picture.width(), bottom - top))
-    for first, last in columns:
-        left, right = (picture.left() + share * picture.width() for share in (first, last))
-        covered.addRect(QRectF(left, picture.top(), right - left, picture.height()))
+    covered.setFillRule(Qt.FillRule.WindingFill)
+    for part in parts:
+        covered.addRect(part)
     veil = QColor(theme.surface)
-    veil.setAlphaF(VEIL)
+    veil.setAlphaF(_VEIL)
     painter.save()
     painter.setClipRect(picture)
     painter.fillPath(covered, veil)

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QLineF, QRectF, Qt
-from PySide6.QtGui import QColor, QFontMetricsF, QImage, QPainter, QPainterPath, QPen
+from PySide6.QtGui import QColor, QFontMetricsF, QImage, QPainter, QPen
 
 from explorer.theme import Theme
 from explorer.widgets.heat_map.frame import GAP, Frame
 from explorer.widgets.heat_map.view import Axis, MapView
-from explorer.widgets.veil import VEIL, runs
+from explorer.widgets.veil import lay_veil, runs
 
 QUERY_TITLE = "query (looks)"
 KEY_TITLE = "key (is looked at)"
@@ -66,18 +66,10 @@ class MapPainter:
 
     def draw_faded(self, painter: QPainter, rows: Sequence[int], columns: Sequence[int]) -> None:
         """Lay the ground's colour over whole rows and columns."""
-        area, veil = self.map_rect, QColor(self.theme.surface)
-        veil.setAlphaF(VEIL)
-        covered = QPainterPath()
-        covered.setFillRule(Qt.FillRule.WindingFill)  # where a row and a column cross they are no paler
-        for first, last in runs(rows):
-            covered.addRect(self.cell(first, 0).united(self.cell(last, self.view.columns.count - 1)))
-        for first, last in runs(columns):
-            covered.addRect(self.cell(0, first).united(self.cell(self.view.rows.count - 1, last)))
-        painter.save()
-        painter.setClipRect(area)
-        painter.fillPath(covered, veil)
-        painter.restore()
+        last_row, last_column = self.view.rows.count - 1, self.view.columns.count - 1
+        across = (self.cell(first, 0).united(self.cell(last, last_column)) for first, last in runs(rows))
+        down = (self.cell(0, first).united(self.cell(last_row, last)) for first, last in runs(columns))
+        lay_veil(painter, self.theme, self.map_rect, (*across, *down))
 
     def draw_titles(self, painter: QPainter) -> None:
         """What each axis is, where there is room to say it."""
