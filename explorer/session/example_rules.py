@@ -8,6 +8,7 @@ from dataclasses import replace
 from explorer.session.branches import ROOT
 from explorer.session.examples import Example, examples_of
 from explorer.session.intents import ShowExample
+from explorer.session.named_tokens import position_of
 from explorer.session.rules import broken_off, rule, with_prompt_of
 from explorer.session.state import Document, InterventionItem, Notice, Selection, State, clamped, site_of
 from explorer.session.texts import alone
@@ -96,7 +97,7 @@ def _place_of(word: str | None, place: int, tokens: Sequence[Token]) -> int:
     """The position of the `place`-th token (from 1) of this word, 0 of no word. LookupError where there are fewer."""
     if word is None:
         return 0
-    found = [position for position, token in enumerate(tokens) if token.word == word]
-    if len(found) < place:
+    position = position_of(word, place, tokens)
+    if position is None:
         raise LookupError(f"There is no token “{word}” ({place}).")
-    return found[place - 1]
+    return position

@@ -14,6 +14,7 @@ import msgspec
 
 from explorer import json_files
 from explorer.paths import resource
+from explorer.session.named_tokens import Count, Word
 from models.files.catalogue import SHIPPED
 from models.protocol.interventions import Intervention, Mask, Positions
 from models.protocol.values import SiteRef
@@ -21,9 +22,7 @@ from models.protocol.values import SiteRef
 _BYTES = 64 * 1024
 """A file of examples is not larger."""
 
-_Word = Annotated[str, msgspec.Meta(min_length=1, max_length=60)]
 _Text = Annotated[str, msgspec.Meta(max_length=1000)]
-_Count = Annotated[int, msgspec.Meta(ge=1, le=1000)]
 _Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 log = logging.getLogger(__name__)
@@ -34,11 +33,11 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     weight: _Share | None = None  # the selected cell's weight is at least this much
     largest: bool = False  # no other key of its row has more
-    over: _Word | None = None  # a key of the same row that has less than half as much
-    next: _Word | None = None  # the likeliest token or class, where the model says one
+    over: Word | None = None  # a key of the same row that has less than half as much
+    next: Word | None = None  # the likeliest token or class, where the model says one
     probability: _Share = 0.0  # of `next`, at least
     most: _Share = 1.0  # of `next`, at most
-    otherwise: _Word | None = None  # the likeliest one where nothing is changed
+    otherwise: Word | None = None  # the likeliest one where nothing is changed
     otherwise_probability: _Share = 0.0
     writes: _Text | None = None  # all that an encoder-decoder model writes
 
@@ -54,13 +53,13 @@ class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     stack: Literal["decoder", "encoder", "cross"] | None = None  # None for a model without attention
     layer: Annotated[int, msgspec.Meta(ge=0, le=100)] = 0
     head: Annotated[int, msgspec.Meta(ge=0, le=100)] = 0
-    query: _Word | None = None  # a token's word, and which of those alike
-    query_place: _Count = 1
-    key: _Word | None = None
-    key_place: _Count = 1
+    query: Word | None = None  # a token's word, and which of those alike
+    query_place: Count = 1
+    key: Word | None = None
+    key_place: Count = 1
     blocks: bool = False  # the selected cell is masked at the selected head
     mask: str | None = None  # a kind of mask at every head, with its number
-    window: _Count | None = None
+    window: Count | None = None
     positions: Literal["off"] | None = None
     panel: str = "map"  # comes to the front
     claim: Claim

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Annotated, Literal
 
@@ -18,12 +18,11 @@ from explorer.session.intents import (
     SelectHead,
     SelectQuery,
 )
+from explorer.session.named_tokens import Count, Word, position_of
 from explorer.session.state import Selection, State, site_of
 from explorer.session.texts import alone
 from models.protocol.values import SiteRef, Token, site_tokens
 
-Word = Annotated[str, msgspec.Meta(min_length=1, max_length=60)]
-_Count = Annotated[int, msgspec.Meta(ge=1, le=1000)]
 _Place = Annotated[int, msgspec.Meta(ge=0, le=1000)]
 
 
@@ -38,9 +37,9 @@ class Goal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     layer: _Place | None = None
     head: _Place = 0
     query: Word | None = None  # and which of those alike
-    query_place: _Count = 1
+    query_place: Count = 1
     key: Word | None = None
-    key_place: _Count = 1
+    key_place: Count = 1
     blocked: bool = False  # the selected cell is masked at the selected head
 
     @property
@@ -102,9 +101,9 @@ class Goal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return _place(self.query, self.query_place, queries), _place(self.key, self.key_place, keys)
 
 
-def _place(word: str | None, place: int, tokens: tuple[Token, ...]) -> int | None:
-    """The position of the `place`-th token that is called `word`; -1, which no token has, where there is none."""
+def _place(word: str | None, place: int, tokens: Sequence[Token]) -> int | None:
+    """None for no word; -1, which no token has, where no token is called by it."""
     if word is None:
         return None
-    alike = [i for i, token in enumerate(tokens) if token.word == word]
-    return alike[place - 1] if place <= len(alike) else -1
+    position = position_of(word, place, tokens)
+    return -1 if position is None else position

@@ -11,7 +11,8 @@ import msgspec
 
 from explorer import json_files
 from explorer.paths import resource
-from explorer.session.goals import Goal, Word
+from explorer.session.goals import Goal
+from explorer.session.named_tokens import Word
 
 _BYTES = 64 * 1024
 """A file of a tour is not larger."""
