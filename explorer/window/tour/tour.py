@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Literal, Protocol
 
 from PySide6.QtCore import QObject, QRect, Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QWidget
 
-from explorer.panels.base import Panel, Place
-from explorer.panels.input.panel import InputPanel
+from explorer.panels.base import Place
 from explorer.session.goals import Goal
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.session.tours import Tour
 from explorer.theme import Theme
-from explorer.window.docks import DockHost
-from explorer.window.top_bar import TopBar
 from explorer.window.tour.bar import Button, TourBar
 from explorer.window.tour.figures import said, wanted
-from explorer.window.tour.places import in_sight, place_of, reveal
+from explorer.window.tour.places import Pointed, in_sight, place_of, reveal
 from explorer.window.tour.ring import Ring
 from models.protocol.request import Request
 
@@ -31,16 +27,10 @@ _FOLLOW = 80
 _ELSEWHERE = "This step is about another text or model, or about the model unchanged. Undo brings back what you had."
 
 
-class Shown(Protocol):
+class Shown(Pointed, Protocol):
     """The contents of a window, which the tour is about."""
 
     session: Session
-    input: InputPanel
-    top_bar: TopBar
-    dock_host: DockHost
-
-    @property
-    def made_panels(self) -> Mapping[str, Panel]: ...
 
 
 class TourGuide(QObject):
