@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -127,9 +127,8 @@ class Contents(QWidget):
         """Put every dock back, but for the panels that have nothing to show of the open model."""
         self.dock_host.arrange(text_scale, arrangement)
         loaded = self.session.state.results.loaded
-        for panel in self.panels if loaded is not None else ():
-            if loaded is not None and panel.attempt(partial(panel.suits, loaded.info)) is False:
-                self.dock_host.docks[panel.name].hide()
+        if loaded is not None:
+            self._put_away_unsuited(self.panels, loaded)
 
     def remembered_layout(self) -> bytes | None:
         """Where the docks are; None while those of other packages, which have places too, have not been made."""
@@ -252,10 +251,14 @@ class Contents(QWidget):
 
     def _put_away_what_is_done(self, old: State, new: State) -> None:
         """Put away the panels that stayed for what could be stopped there, though the model does not suit them."""
-        loaded = new.results.loaded
-        done = [panel for panel in self._panels.values() if panel.is_at_work(old) and not panel.is_at_work(new)]
-        for panel in done if loaded is not None else ():
-            if loaded is not None and panel.attempt(partial(panel.suits, loaded.info)) is False:
+        if new.results.loaded is not None:
+            done = [panel for panel in self._panels.values() if panel.is_at_work(old) and not panel.is_at_work(new)]
+            self._put_away_unsuited(done, new.results.loaded)
+
+    def _put_away_unsuited(self, panels: Iterable[Panel], loaded: Loaded) -> None:
+        """Of these, those that have nothing to show of the open model."""
+        for panel in panels:
+            if panel.attempt(partial(panel.suits, loaded.info)) is False:
                 self.dock_host.docks[panel.name].hide()
 
     def _front_for(self, before: Loaded, now: Loaded) -> str:
