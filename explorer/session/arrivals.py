@@ -140,8 +140,12 @@ def _is_for_an_example(document: Document, before: Loaded | None) -> bool:
         return False
     if before is None or not document.text:
         return not document.text
-    example = (before.info.example, before.info.second or None)
-    return (document.text, document.second or None) == example or any(one.text for one in untouched_examples(document))
+    return _shows_example(document, before.info) or any(one.text for one in untouched_examples(document))
+
+
+def _shows_example(document: Document, info: CheckpointInfo) -> bool:
+    """Whether the text is the example that the model came with."""
+    return (document.text, document.second or "") == (info.example, info.second)
 
 
 def _came_along(picture: str, untouched: tuple[Example, ...]) -> bool:
@@ -233,11 +237,8 @@ def _selection_after(state: State, ran: Ran) -> Selection:
 
 def _first_selection(state: State, ran: Ran) -> Selection:
     document, loaded = state.document, state.results.loaded
-    is_example = loaded is not None and (document.text, document.second or "") == (
-        loaded.info.example,
-        loaded.info.second,
-    )
-    return default_selection(ran, document.checkpoint, document.selection, is_example and ran.seen is None)
+    is_example = loaded is not None and ran.seen is None and _shows_example(document, loaded.info)
+    return default_selection(ran, document.checkpoint, document.selection, is_example)
 
 
 @_arrive.register
