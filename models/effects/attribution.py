@@ -17,8 +17,8 @@ from torch import Tensor
 from models.attention.inputs import AttentionInputs
 from models.effects.aim import Settled, aimed, settle, view_of
 from models.effects.copies import Copies, check_reachable
+from models.forward.block_hooks import Edits, tensor_of
 from models.forward.context import Context
-from models.forward.means import Edits
 from models.forward.model import Model
 from models.forward.run import run
 from models.forward.sublayers import sublayers_of
@@ -183,7 +183,7 @@ def writes_of(copies: Copies, should_stop: ShouldStop = never) -> Writes:
 
 def _keeping(found: dict[str, Tensor], part: str) -> Any:
     def edit(_given: Mapping[str, Any], out: Any) -> None:
-        wrote = out[0] if isinstance(out, (tuple, list)) else out
+        wrote = tensor_of(out)
         rows = wrote.reshape(-1, wrote.shape[-1])  # of one copy: (tokens, width)
         found[part] = found[part] + rows if part in found else rows
 

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import threading
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from models.attention.inputs import AttentionInputs
 from models.forward.batches import encode, real_keys
+from models.forward.block_hooks import Edits, Entering, hooked
 from models.forward.capture import MixEdit, Recorder, recording
 from models.forward.class_logits import logits_of
 from models.forward.current_run import CurrentRun
-from models.forward.means import Edits
 from models.forward.model import Model
 from models.forward.position_edits import edited_positions
-from models.forward.skipping import hooked, skipped
+from models.forward.skipping import skipped
 from models.forward.trace import Trace
 from models.protocol.errors import InputError
 from models.protocol.values import Site, SiteRef
@@ -47,44 +44,6 @@ class PassingRecorder(Recorder):
 
     def keep_residual(self, stack: str, before: Tensor | None, after: Tensor) -> None:
         """Nothing is kept."""
-
-
-Entering = Callable[[SiteRef, Tensor], Tensor]
-"""From a block and the stream that enters it, (copies, tokens, width), to what is to enter."""
-
-
-@contextmanager
-def entered(model: Model, edit: Entering | None) -> Iterator[None]:
-    """While it lasts, every block of this thread's passes is entered by what `edit` makes of the stream."""
-    handles = []
-    ran: Counter[str] = Counter()
-    thread = threading.get_ident()
-    time_first = getattr(model.config, "model_type", "") == "xlnet"
-
-    def hook(stack: str) -> Callable[..., Any]:
-        def enter(_block: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            assert edit is not None
-            if threading.get_ident() != thread:
-                return None
-            ref = SiteRef(stack, ran[stack])
-            ran[stack] += 1
-            hidden = args[0] if args else kwargs.get("hidden_states")
-            if not isinstance(hidden, Tensor):
-                return None
-            changed = edit(ref, hidden.transpose(0, 1)).transpose(0, 1) if time_first else edit(ref, hidden)
-            return ((changed, *args[1:]), kwargs) if args else (args, {**kwargs, "hidden_states": changed})
-
-        return enter
-
-    if edit is not None:
-        handles = [
-            b.register_forward_pre_hook(hook(stack), with_kwargs=True) for stack, b in dict.fromkeys(model.blocks)
-        ]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 @dataclass(slots=True, eq=False)
@@ -150,7 +109,7 @@ class Copies:
             mix_edits: applied to what the heads of each site give, after the run's own interventions.
             edits: applied to what calls within blocks give.
             positions: whose logits are wanted; all if None.
-            entering: applied to the stream as it enters each block.
+            entering: applied to the stream as it enters each block, (copies, tokens, width).
 
         Raises:
             Cancelled: `should_stop()` was true between two blocks.
@@ -164,8 +123,7 @@ class Copies:
             model.adapter_as(interventions),
             skipped(model, inputs, interventions),
             edited_positions(model, inputs, interventions) as changed,
-            hooked(model, edits or {}),
-            entered(model, entering),
+            hooked(model, edits or {}, entering=entering),
         ):
             recorder.mix_edits += mix_edits
             asked: dict[str, Any] = dict(changed)

@@ -18,10 +18,10 @@ from torch import Tensor
 from models.attention import attention
 from models.attention.inputs import AttentionInputs, Part
 from models.effects.aim import Settled, aimed, losses_of, of_logits, settle, value_of, view_of
-from models.effects.copies import Copies, Entering, polled
+from models.effects.copies import Copies, polled
+from models.forward.block_hooks import Edits, Entering, tensor_of, with_tensor
 from models.forward.capture import MixEdit
 from models.forward.context import Context
-from models.forward.means import Edits
 from models.forward.model import Model
 from models.forward.run import run
 from models.forward.sublayers import Call, sublayers_of
@@ -293,13 +293,12 @@ class PatchSweep:
         self, ref: SiteRef, call: Call, patches: Sequence[tuple[int, list[int]]], copies: int
     ) -> Callable[[Any, Any], Any]:
         def edit(_given: Any, out: Any) -> Any:
-            wrote = out[0] if isinstance(out, (tuple, list)) else out
+            wrote = tensor_of(out)
             rows = wrote.clone().view(copies, -1, wrote.shape[-1])
             for copy, columns in patches:
                 here, there = self._pairs(columns)
                 rows[copy, here] = self._found.adds[ref, call][there].to(rows.device, rows.dtype)
-            changed = rows.view(wrote.shape)
-            return type(out)((changed, *out[1:])) if isinstance(out, (tuple, list)) else changed
+            return with_tensor(out, rows.view(wrote.shape))
 
         return edit
 
@@ -326,7 +325,7 @@ class PatchSweep:
 
 def _keeping(found: _Other, ref: SiteRef, call: Call) -> Callable[[Any, Any], None]:
     def edit(_given: Any, out: Any) -> None:
-        wrote = out[0] if isinstance(out, (tuple, list)) else out
+        wrote = tensor_of(out)
         found.adds[ref, call] = wrote.reshape(-1, wrote.shape[-1])  # of one copy
 
     return edit

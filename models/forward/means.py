@@ -10,19 +10,12 @@ import torch
 from torch import Tensor
 
 from models.attention.inputs import AttentionInputs
+from models.forward.block_hooks import Edit, Edits, hooked, tensor_of
 from models.forward.capture import Recorder, recording
 from models.forward.mean_texts import mean_inputs
 from models.forward.model import Model
 from models.forward.sublayers import Blocks, Call
 from models.protocol.values import Site, SiteRef
-
-Edit = Callable[[Any, Any], Any]
-"""From what a call was given, (args, kwargs), and what it returned, to what it is to return; None leaves it."""
-
-Edits = dict[SiteRef, dict[Call, Edit]]
-"""By block."""
-
-Hooked = Callable[[Edits], Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,19 +49,19 @@ class _Sums:
 
 
 @torch.no_grad()
-def means_of(model: Model, blocks: Blocks, hooked: Hooked, should_stop: Callable[[], bool]) -> Means:
-    """Those of `model` as it is now, an adapter that is off included. `hooked` puts edits on for a while.
+def means_of(model: Model, blocks: Blocks, should_stop: Callable[[], bool]) -> Means:
+    """Those of `model` as it is now, an adapter that is off included.
 
     Found once a model, and once more without its adapter.
     """
     is_off = model.adapter is not None and model.adapter.is_off
     if is_off not in model.means:
-        model.means[is_off] = _measured(model, blocks, hooked, should_stop)
+        model.means[is_off] = _measured(model, blocks, should_stop)
     found: Means = model.means[is_off]
     return found
 
 
-def _measured(model: Model, blocks: Blocks, hooked: Hooked, should_stop: Callable[[], bool]) -> Means:
+def _measured(model: Model, blocks: Blocks, should_stop: Callable[[], bool]) -> Means:
     sums = _Sums()
 
     def of_heads(site: Site, _x: AttentionInputs, out: Tensor) -> Tensor:
@@ -81,7 +74,7 @@ def _measured(model: Model, blocks: Blocks, hooked: Hooked, should_stop: Callabl
             ref: {call: _counting(sums, ref, call, call == found.neurons) for call in _calls(found)}
             for ref, found in blocks.items()
         }
-        with recording(recorder), hooked(edits):
+        with recording(recorder), hooked(model, edits):
             model.forward(encoded.inputs)
     return Means(sums.means("head"), sums.means("summand"), sums.means("neuron"))
 
@@ -94,7 +87,7 @@ def _calls(found: Any) -> list[Call]:
 
 def _counting(sums: _Sums, ref: SiteRef, call: Call, reads_neurons: bool) -> Edit:
     def edit(given: Any, out: Any) -> None:
-        wrote = out[0] if isinstance(out, (tuple, list)) else out
+        wrote = tensor_of(out)
         sums.add(("summand", (ref, call)), wrote.reshape(-1, wrote.shape[-1]))
         if reads_neurons:
             read = given[0][0]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -11,11 +9,11 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils.hooks import RemovableHandle
 
 from models.attention.inputs import AttentionInputs
+from models.forward.block_hooks import Edit, Edits, hooked, tensor_of, with_tensor
 from models.forward.capture import MixEdit, active
-from models.forward.means import Edit, Edits, Means, means_of
+from models.forward.means import Means, means_of
 from models.forward.model import Model
 from models.forward.sublayers import BlockParts, Blocks, Call, sublayers_of, without_gain
 from models.protocol.errors import InputError
@@ -54,7 +52,7 @@ def skipped(
     means = None
     if any(skip.fill == "mean" for skip in skips):
         stop = never if recorder is None else recorder.should_stop
-        means = means_of(model, sublayers_of(model, inputs), partial(hooked, model), stop)
+        means = means_of(model, sublayers_of(model, inputs), stop)
     heads = [skip for skip in skips if skip.part == "head"]
     others = sorted((skip for skip in skips if skip.part != "head"), key=lambda skip: _ORDER.get(skip.part, 2))
     fills = _Fills(model, next(iter(inputs.values())).shape[0], means)
@@ -63,17 +61,6 @@ def skipped(
         recorder.mix_edits.append(fills.of_heads(heads))
     with hooked(model, edits, first):
         yield
-
-
-@contextmanager
-def hooked(model: Model, edits: Edits, first: SiteRef | None = None) -> Iterator[None]:
-    """While it lasts, `edits` act on this thread's passes."""
-    handles = _hooks(model, edits, first) if edits else []
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 class _Fills:
@@ -129,9 +116,7 @@ class _Fills:
         return block.neurons
 
     def _filled(self, skip: Skip, call: Call, _given: Any, out: Any) -> Any:
-        if isinstance(out, (tuple, list)):
-            return type(out)((self._fill(skip, call, out[0]), *out[1:]))
-        return self._fill(skip, call, out)
+        return with_tensor(out, self._fill(skip, call, tensor_of(out)))
 
     def _fill(self, skip: Skip, call: Call, out: Tensor) -> Tensor:
         if skip.fill == "zero":
@@ -202,41 +187,6 @@ def _no_block(name: str, blocks: Blocks, skip: Skip) -> str:
         has = f"its only stack is the {stack}" if stack else "no list of blocks was found in it"
         return f"“{describe_skip(skip)}” cannot be done in {name}: {has}."
     return f"“{describe_skip(skip)}”: {name} has no such layer; its {skip.site.stack} has layers 0 to {max(of_stack)}."
-
-
-def _hooks(model: Model, edits: Edits, first: SiteRef | None) -> list[RemovableHandle]:
-    """Hooks that act in this thread alone; a module that blocks share is edited in those that are meant."""
-    thread = threading.get_ident()
-    ran: Counter[str] = Counter() if first is None else Counter({first.stack: first.layer})
-    calls: Counter[nn.Module] = Counter()  # within the block that runs
-    now: dict[Call, Edit] = {}
-    stacks = {block: stack for stack, block in model.blocks}
-
-    def enter(block: nn.Module, _args: Any) -> None:
-        if threading.get_ident() == thread:
-            ref = SiteRef(stacks[block], ran[stacks[block]])
-            ran[ref.stack] += 1
-            calls.clear()
-            now.clear()
-            now.update(edits.get(ref, {}))
-
-    def leave(_block: nn.Module, _args: Any, _out: Any) -> None:
-        if threading.get_ident() == thread:
-            now.clear()
-
-    def edit(module: nn.Module, args: Any, kwargs: Any, out: Any) -> Any:
-        if threading.get_ident() != thread:
-            return None
-        call = Call(module, calls[module])
-        calls[module] += 1
-        return now[call]((args, kwargs), out) if call in now else None
-
-    handles: list[RemovableHandle] = []
-    for block in stacks:
-        handles += [block.register_forward_pre_hook(enter), block.register_forward_hook(leave, always_call=True)]
-    for module in dict.fromkeys(call.module for at in edits.values() for call in at):
-        handles.append(module.register_forward_hook(edit, with_kwargs=True))
-    return handles
 
 
 def _no_gain(norm: nn.Module) -> Edit:
