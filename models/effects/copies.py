@@ -31,8 +31,6 @@ TOKENS_AT_ONCE_ON_DEVICE = 8192
 LOGIT_BYTES = 1 << 28
 """Of the logits of all positions of a batch."""
 
-_NO_HEADS = "so the output of a single head cannot be changed."
-
 
 class PassingRecorder(Recorder):
     """Edits as a `Recorder` does, and keeps nothing."""
@@ -154,7 +152,7 @@ def check_reachable(model: Model) -> None:
             "Open a model that reads each text by itself."
         )
     if model.info.weights_only:
-        raise InputError(f"{model.info.weights_only} Therefore {_NO_HEADS}")
+        raise InputError(f"{model.info.weights_only} So the output of a single head cannot be changed.")
 
 
 def without_heads(units: list[tuple[SiteRef, int]]) -> MixEdit:
