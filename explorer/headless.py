@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from explorer.console import complain, say, signals_raised
 from explorer.first_state import Given, given
 from explorer.headless_ablation import write_ablation
+from explorer.headless_model import no_folder, opened, sentence_of
 from explorer.headless_texts import write_tables
 from explorer.log import log_to_file
 from explorer.session import session_check
@@ -66,25 +67,14 @@ def run_without_window(args: argparse.Namespace) -> int:
     except ValueError as error:
         return _refuse(str(error))
     asked = replace(asked, state=_placed(asked.state))
-    if args.save or (args.weights and args.decode is None):
-        sentence = _write_files(args, asked)
-        if sentence:
-            return _refuse(sentence)
-    if args.png:
-        sentence = _write_picture(args, asked)
-        if sentence:
-            return _refuse(sentence)
-    if args.ablate:
-        sentence = write_ablation(args, asked.state)
-        if sentence:
-            return _refuse(sentence)
-    if args.roles or args.corpus:
-        sentence = write_tables(args, asked.state)
-        if sentence:
-            return _refuse(sentence)
-    if args.decode is not None:
-        sentence = _write_text(args, asked.state)
-        if sentence:
+    for is_asked, write in (
+        (args.save or (args.weights and args.decode is None), partial(_write_files, args, asked)),
+        (args.png, partial(_write_picture, args, asked)),
+        (args.ablate, partial(write_ablation, args, asked.state)),
+        (args.roles or args.corpus, partial(write_tables, args, asked.state)),
+        (args.decode is not None, partial(_write_text, args, asked.state)),
+    ):
+        if is_asked and (sentence := write()):
             return _refuse(sentence)
     return 0
 
@@ -259,19 +249,12 @@ def _write_text(args: argparse.Namespace, state: State) -> str:
     """Print what the model writes, and nothing else; what is to be said of it goes to standard error."""
     from explorer.language import foreign_remark
     from models.decoding.decode import decode
-    from models.files.devices import is_out_of_memory
-    from models.opening.open import open_checkpoint
-    from models.opening.trial import TrialRequest
-    from models.opening.trial_process import verdict_on
-    from models.protocol.errors import NO_MEMORY
 
     prompt, settings = state.document.prompt, _writing(args, state)
-    interventions = [listed.value for listed in state.document.interventions if listed.on]
+    interventions = state.document.inputs.interventions
     last: DecodedStep | None = None
     try:
-        where = state.placement
-        verdict_on(TrialRequest(reference=state.document.checkpoint)).check(where)
-        model = open_checkpoint(state.document.checkpoint, device=where.device, dtype=where.dtype)
+        model = opened(state)
         unsuited = _unsuited(args, model.info)
         if unsuited:
             return unsuited
@@ -289,11 +272,7 @@ def _write_text(args: argparse.Namespace, state: State) -> str:
             with signals_raised():
                 _write_both(args, state, model, prompt, last)
     except Exception as error:
-        if is_out_of_memory(error):
-            return NO_MEMORY
-        if not isinstance(error, ExplorerError):
-            raise
-        return str(error)
+        return sentence_of(error)
     say(last.text if last is not None else "")
     remarks = (foreign_remark(plain_text(prompt), model.info), _unended(model, last, args.decode))
     for remark in filter(None, remarks):
@@ -314,7 +293,7 @@ def _write_both(args: argparse.Namespace, state: State, model: Model, prompt: Pr
     from models.forward.run import run
     from models.views.export import save_weights
 
-    interventions = [listed.value for listed in state.document.interventions if listed.on]
+    interventions = state.document.inputs.interventions
     words = state.document.view.words
     if last is None:
         save_weights(run(model, prompt, interventions=interventions), args.weights, words=words)
@@ -344,8 +323,8 @@ def _write_picture(args: argparse.Namespace, asked: Given) -> str:
         return f"“{args.size}” is no size. Write width x height in pixels, like 1920x1080."
     width, height = int(size[1]), int(size[2])
     path = Path(args.png)
-    if not path.parent.is_dir():
-        return f"There is no folder {path.parent} to write {path.name} into."
+    if sentence := no_folder(path):
+        return sentence
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
     from explorer.window.display import qt_messages_logged
     from explorer.window.shell import SMALLEST

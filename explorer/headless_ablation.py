@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 
 from explorer.console import complain, signals_raised
+from explorer.headless_model import no_folder, opened, sentence_of
 from explorer.session.state import State
-from models.protocol.errors import NO_MEMORY, ExplorerError
 
 
 def write_ablation(args: argparse.Namespace, state: State) -> str:
@@ -17,20 +17,13 @@ def write_ablation(args: argparse.Namespace, state: State) -> str:
     """
     from models.effects.effects_file import save_effects
     from models.effects.sweep import head_effects
-    from models.files.devices import is_out_of_memory
-    from models.files.whole_files import not_written
-    from models.opening.open import open_checkpoint
-    from models.opening.trial import TrialRequest
-    from models.opening.trial_process import verdict_on
 
     document, path = state.document, Path(args.ablate)
-    if not path.parent.is_dir():
-        return f"There is no folder {path.parent} to write {path.name} into."
-    interventions = tuple(listed.value for listed in document.interventions if listed.on)
-    where = state.placement
+    if sentence := no_folder(path):
+        return sentence
+    interventions = document.inputs.interventions
     try:
-        verdict_on(TrialRequest(reference=document.checkpoint)).check(where)
-        model = open_checkpoint(document.checkpoint, device=where.device, dtype=where.dtype)
+        model = opened(state)
         given = document.picture if model.info.family == "vision" else document.prompt
         effects = head_effects(
             model,
@@ -42,14 +35,10 @@ def write_ablation(args: argparse.Namespace, state: State) -> str:
         )
         with signals_raised():
             save_effects(effects, path)
-    except OSError as error:
-        return not_written("The effects", path, error)
-    except Exception as error:
-        if is_out_of_memory(error):
-            return NO_MEMORY
-        if not isinstance(error, (ExplorerError, ValueError)):
-            raise
+    except ValueError as error:  # an intervention that this model does not take
         return str(error)
+    except Exception as error:
+        return sentence_of(error)
     found = effects.largest
     assert found is not None
     site, head, change = found

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from explorer.console import complain, signals_raised
+from explorer.headless_model import no_folder, opened, sentence_of
 from explorer.session.state import State
-from models.protocol.errors import NO_MEMORY, ExplorerError
 
 if TYPE_CHECKING:
     from models.forward.model import Model
@@ -17,28 +17,17 @@ if TYPE_CHECKING:
 
 def write_tables(args: argparse.Namespace, state: State) -> str:
     """Write the files that were named; a sentence where that cannot be done."""
-    from models.files.devices import is_out_of_memory
-    from models.opening.open import open_checkpoint
-    from models.opening.trial import TrialRequest
-    from models.opening.trial_process import verdict_on
-
-    for path in (Path(name) for name in (args.roles, args.weights_mean) if name):
-        if not path.parent.is_dir():
-            return f"There is no folder {path.parent} to write {path.name} into."
-    where = state.placement
+    for name in filter(None, (args.roles, args.weights_mean)):
+        if sentence := no_folder(Path(name)):
+            return sentence
     try:
-        verdict_on(TrialRequest(reference=state.document.checkpoint)).check(where)
-        model = open_checkpoint(state.document.checkpoint, device=where.device, dtype=where.dtype)
+        model = opened(state)
         if args.roles:
             _write_roles(args, model)
         if args.corpus:
             _write_means(args, model)
     except Exception as error:
-        if is_out_of_memory(error):
-            return NO_MEMORY
-        if not isinstance(error, ExplorerError):
-            raise
-        return str(error)
+        return sentence_of(error)
     return ""
 
 

@@ -6,8 +6,9 @@ import csv
 import io
 from pathlib import Path
 
-from models.files.whole_files import write_whole
+from models.files.whole_files import not_written, write_whole
 from models.protocol.effects import EffectsView
+from models.protocol.errors import ExplorerError
 
 COLUMNS = ("stack", "layer", "head", "effect")
 
@@ -16,11 +17,15 @@ def save_effects(effects: EffectsView, path: str | Path) -> None:
     """Write `effects` to a CSV file: stack, layer, head, and what zeroing the head adds to the logit.
 
     Raises:
-        OSError: it cannot be written; what was there is still there.
+        ExplorerError: it cannot be written; what was there is still there.
     """
+    path = Path(path)
     table = io.StringIO(newline="")
     rows = csv.writer(table, lineterminator="\n")
     rows.writerow(COLUMNS)
     for at in effects.sites:
         rows.writerows((at.site.stack, at.site.layer, head, repr(float(v))) for head, v in enumerate(at.heads))
-    write_whole(Path(path), table.getvalue().encode())
+    try:
+        write_whole(path, table.getvalue().encode())
+    except OSError as cause:
+        raise ExplorerError(not_written("The effects", path, cause)) from cause
