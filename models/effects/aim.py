@@ -15,7 +15,6 @@ from models.forward.model import Model
 from models.forward.trace import Trace
 from models.protocol.effects import Aim, AimView, Measure, Said
 from models.protocol.errors import InputError
-from models.protocol.values import Candidate
 from models.views.candidates import label_of, likeliest
 from models.views.comparison import loss, next_ids
 
@@ -78,23 +77,19 @@ def view_of(model: Model, trace: Trace, aim: Settled) -> AimView:
         target_label=label_of(model, trace, aim.target),
         against_label=label_of(model, trace, aim.against),
         value=value_of(model, trace, aim),
-        candidates=_candidates(model, trace, aim),
+        candidates=likeliest(model, trace, model.info.predicting_stack, aim.position),
     )
 
 
-def said(model: Model, trace: Trace, aim: Settled) -> Said:
-    """What a run says where `aim` is measured."""
-    best = next(iter(_candidates(model, trace, aim)), None)
+def said(model: Model, trace: Trace, view: AimView) -> Said:
+    """What a run says where an aim is measured; `view` is of that run."""
+    best = next(iter(view.candidates), None)
     return Said(
-        value=value_of(model, trace, aim),
+        value=view.value,
         best_label="" if best is None else best.label,
         best_share=float("nan") if best is None else best.probability,
-        loss=None if loss_of_none(model, trace) else loss(model, trace),
+        loss=None if loss_of_none(model, trace) else view.value if view.measure == "loss" else loss(model, trace),
     )
-
-
-def _candidates(model: Model, trace: Trace, aim: Settled) -> tuple[Candidate, ...]:
-    return likeliest(model, trace, model.info.predicting_stack, aim.position)
 
 
 def value_of(model: Model, trace: Trace, aim: Settled) -> float:
@@ -107,7 +102,7 @@ def value_of(model: Model, trace: Trace, aim: Settled) -> float:
 
 
 def of_logits(logits: Tensor, aim: Settled) -> Tensor:
-    """The logit or difference of each row of (rows, vocabulary), (rows,) float64 on the CPU."""
+    """The logit or difference of each row of (rows, vocabulary), (rows,) float64 on the CPU; gradients pass."""
     assert aim.target is not None
     value = logits[:, aim.target].float().cpu().double()
     return value if aim.against is None else value - logits[:, aim.against].float().cpu().double()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar, Generic, TypeVar
 
 import torch
 from torch import Tensor
@@ -21,7 +21,9 @@ from models.forward.skipping import skipped
 from models.forward.trace import Trace
 from models.protocol.errors import InputError
 from models.protocol.values import Site, SiteRef
-from models.protocol.work import ShouldStop, never
+from models.protocol.work import Report, ShouldStop, never, silent
+
+UnitT = TypeVar("UnitT")
 
 TOKENS_AT_ONCE = {"cpu": 512}
 """Tokens of all copies together that are run at once: more is no faster there, and less often says how far it is."""
@@ -155,7 +157,7 @@ def check_reachable(model: Model) -> None:
         raise InputError(f"{model.info.weights_only} So the output of a single head cannot be changed.")
 
 
-def without_heads(units: list[tuple[SiteRef, int]]) -> MixEdit:
+def without_heads(units: Sequence[tuple[SiteRef, int]]) -> MixEdit:
     """Of copy i the head `units[i]` gives 0."""
     by_site: dict[SiteRef, list[tuple[int, int]]] = {}
     for row, (site, head) in enumerate(units):
@@ -173,18 +175,47 @@ def without_heads(units: list[tuple[SiteRef, int]]) -> MixEdit:
     return edit
 
 
-Told = Callable[[float], None]
-"""Told the share of a pass that is done."""
+class Sweep(Generic[UnitT]):
+    """Copies of a run, each changed for one of `units`, a batch at a time. Subclasses say in `_compute` how.
 
+    `label` is what it is called while it runs.
+    """
 
-def polled(should_stop: ShouldStop, blocks: int, told: Told) -> ShouldStop:
-    """As `should_stop`, which is asked after each of `blocks` blocks, telling how far the pass is."""
-    asked = 0
+    label: ClassVar[str]
 
-    def ask() -> bool:
-        nonlocal asked
-        asked += 1
-        told(min(1.0, asked / max(1, blocks)))
-        return should_stop()
+    def __init__(self, copies: Copies, units: Sequence[UnitT]) -> None:
+        self._copies, self.units = copies, units
+        self._did = 0
 
-    return ask
+    @property
+    def is_whole(self) -> bool:
+        return self._did == len(self.units)
+
+    @property
+    def done(self) -> float:
+        """The share of the units that were computed."""
+        return self._did / max(1, len(self.units))
+
+    def advance(self, should_stop: ShouldStop = never, report: Report = silent) -> None:
+        """Run one batch more, if one is left.
+
+        Raises:
+            Cancelled: `should_stop()` was true between two blocks; what was done before stays.
+        """
+        start, units = self._did, self.units[self._did : self._did + self._copies.at_once]
+        if not units:
+            return
+        blocks, asked = max(1, len(self._copies.model.blocks)), 0
+
+        def ask() -> bool:  # after each block
+            nonlocal asked
+            asked += 1
+            report(self.label, (start + min(1.0, asked / blocks) * len(units)) / len(self.units))
+            return should_stop()
+
+        self._compute(start, units, ask)
+        self._did += len(units)
+
+    def _compute(self, start: int, units: Sequence[UnitT], should_stop: ShouldStop) -> None:
+        """Run copies for `units`, which come at `start`, and keep what is found."""
+        raise NotImplementedError

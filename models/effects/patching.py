@@ -7,7 +7,7 @@ Vig et al. 2020, "Investigating Gender Bias in Language Models Using Causal Medi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from typing import Any
 
@@ -18,7 +18,7 @@ from torch import Tensor
 from models.attention import attention
 from models.attention.inputs import AttentionInputs, Part
 from models.effects.aim import Settled, aimed, losses_of, of_logits, settle, value_of, view_of
-from models.effects.copies import Copies, polled
+from models.effects.copies import Copies, Sweep
 from models.forward.block_hooks import Edits, Entering, tensor_of, with_tensor
 from models.forward.capture import MixEdit
 from models.forward.context import Context
@@ -33,7 +33,7 @@ from models.protocol.errors import InputError
 from models.protocol.interventions import Intervention
 from models.protocol.patching import BY_POSITION, Align, Patched, PatchRequest, PatchView
 from models.protocol.values import Site, SiteRef, Token
-from models.protocol.work import Report, ShouldStop, never, silent
+from models.protocol.work import ShouldStop, never
 from models.views.comparison import next_ids
 
 Unit = tuple[int, list[int]]
@@ -44,7 +44,7 @@ def answer(request: PatchRequest, context: Context) -> PatchView:
     """As far as it is computed once a batch more was run."""
     current = context.run(request.run)
     kept = current.kept.get(PatchSweep)
-    if kept is None or kept.request_without_have() != _whole(request):
+    if kept is None or not kept.answers(request):
         if isinstance(current.text, Batch):
             raise InputError("Patching goes between two texts: run one text alone, and give the other here.")
         copies = Copies.of_run(current)
@@ -132,14 +132,17 @@ class _Other:
     sites: dict[SiteRef, AttentionInputs] = field(default_factory=dict)
 
 
-class PatchSweep:
+class PatchSweep(Sweep[Unit]):
     """Every place of one map patched once."""
+
+    label = "Patching activations"
 
     def __init__(self, request: PatchRequest, copies: Copies, other: Copies) -> None:
         """Both of the same model. Raises InputError as `patch` does."""
         model, trace = copies.model, copies.trace
-        self._request, self._copies = request, copies
+        self._request = request
         self._aim = settle(model, trace, request.aim)
+        self._shown = view_of(model, trace, self._aim)
         self._wanted = next_ids(trace) if self._aim.measure == "loss" else {}
         self._other_labels = tuple(token.label for token in other.trace.tokens)
         self.stands_for = aligned(model, trace.tokens, other.trace.tokens, request.align)
@@ -151,50 +154,31 @@ class PatchSweep:
         if request.kind in BY_POSITION:
             self.rows = tuple(SiteRef(self._stack, layer) for layer in range(len(trace.residual[self._stack]) - 1))
             columns = len(trace.tokens)
-            self._units: list[Unit] = [(row, [i]) for row in range(len(self.rows)) for i in self._places]
+            units: list[Unit] = [(row, [i]) for row in range(len(self.rows)) for i in self._places]
         else:
             own = (self._stack, *(("cross",) if model.seq2seq else ()))
             sites = [site for site in trace.sites if site.stack in own]
             self.rows = tuple(site.ref for site in sites)
             columns = max(site.heads for site in sites)
-            self._units = [(row, [head]) for row, site in enumerate(sites) for head in range(site.heads)]
+            units = [(row, [head]) for row, site in enumerate(sites) for head in range(site.heads)]
             if request.kind == "pattern":
                 self._check_patterns(sites)
         self._values = np.full((len(self.rows), columns), np.nan)
-        self._done = 0
+        super().__init__(copies, units)
 
-    def request_without_have(self) -> PatchRequest:
-        return _whole(self._request)
-
-    @property
-    def is_whole(self) -> bool:
-        return self._done == len(self._units)
-
-    def advance(self, should_stop: ShouldStop = never, report: Report = silent) -> None:
-        """Run one batch more, if one is left.
-
-        Raises:
-            Cancelled: `should_stop()` was true between two blocks; what was done before stays.
-        """
-        start, units = self._done, self._units[self._done : self._done + self._copies.at_once]
-        if not units:
-            return
-
-        def told(share: float) -> None:
-            report("Patching activations", (start + share * len(units)) / len(self._units))
-
-        values = self.patched(units, polled(should_stop, len(self._copies.model.blocks), told))
-        for (row, columns), value in zip(units, values.tolist(), strict=True):
-            self._values[row, columns] = value
-        self._done += len(units)
+    def answers(self, request: PatchRequest) -> bool:
+        """Whether it is what `request` asks for, however much of it is there."""
+        return replace(request, have=0.0) == replace(self._request, have=0.0)
 
     @torch.no_grad()
-    def patched(self, units: Sequence[Unit], should_stop: ShouldStop = never) -> Tensor:
-        """The aim in a copy for each of `units`, (units,) float64."""
+    def _compute(self, start: int, units: Sequence[Unit], should_stop: ShouldStop) -> None:
         logits = self.logits(units, None if self._wanted else [self._aim.position], should_stop)
         if self._wanted:
-            return losses_of(logits, self._wanted)
-        return of_logits(logits[:, 0] if logits.dim() == 3 else logits, self._aim)
+            values = losses_of(logits, self._wanted)
+        else:
+            values = of_logits(logits[:, 0] if logits.dim() == 3 else logits, self._aim)
+        for (row, columns), value in zip(units, values.tolist(), strict=True):
+            self._values[row, columns] = value
 
     def logits(self, units: Sequence[Unit], positions: list[int] | None, should_stop: ShouldStop = never) -> Tensor:
         """As `Copies.run`, patched."""
@@ -214,13 +198,13 @@ class PatchSweep:
         """What is computed so far."""
         return PatchView(
             request=request,
-            aim=view_of(self._copies.model, self._copies.trace, self._aim),
+            aim=self._shown,
             other_value=self._other_value,
             rows=self.rows,
             values=read_only(self._values.copy()),
             stands_for=self.stands_for,
             other_labels=self._other_labels,
-            done=self._done / max(1, len(self._units)),
+            done=self.done,
         )
 
     # ----------------------------------------------------------------- the other run
@@ -229,7 +213,7 @@ class PatchSweep:
         """The same aim in the other run, at the place that stands for its position."""
         place = self.stands_for[self._aim.position]
         position = trace.last if place is None else place
-        return Settled(self._aim.measure, position, self._aim.target, self._aim.against)
+        return replace(self._aim, position=position)
 
     def _read(self, other: Copies) -> _Other:
         found = _Other(other.trace.residual[self._stack])
@@ -329,7 +313,3 @@ def _keeping(found: _Other, ref: SiteRef, call: Call) -> Callable[[Any, Any], No
         found.adds[ref, call] = wrote.reshape(-1, wrote.shape[-1])  # of one copy
 
     return edit
-
-
-def _whole(request: PatchRequest) -> PatchRequest:
-    return PatchRequest(run=request.run, other=request.other, kind=request.kind, align=request.align, aim=request.aim)

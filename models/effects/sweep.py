@@ -7,6 +7,7 @@ copy alone by rounding, at most 1e-5 of the largest.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,16 +15,16 @@ import torch
 from torch import Tensor
 
 from models.effects.aim import Settled, aimed, loss_of_none, losses_of, of_logits, said, settle, view_of
-from models.effects.copies import LOGIT_BYTES, Copies, polled, without_heads
+from models.effects.copies import LOGIT_BYTES, Copies, Sweep, without_heads
 from models.forward.context import Context
 from models.forward.model import Model
 from models.forward.run import run
 from models.forward.trace import Trace
 from models.protocol.arrays import read_only
-from models.protocol.effects import Aim, EffectsRequest, EffectsView, Measure, Said, SiteEffects
+from models.protocol.effects import Aim, AimView, EffectsRequest, EffectsView, Measure, Said, SiteEffects
 from models.protocol.interventions import Intervention
 from models.protocol.values import SiteRef
-from models.protocol.work import Report, ShouldStop, never, silent
+from models.protocol.work import ShouldStop, never
 from models.views.comparison import next_ids
 
 KEPT_BYTES = 1 << 27
@@ -39,8 +40,7 @@ def answer(request: EffectsRequest, context: Context) -> EffectsView:
         kept = current.kept.put(HeadSweep(Copies.of_run(current), aim))
     kept.advance(context.should_stop, context.report)
     untouched = current.untouched(context.should_stop) if current.trace.interventions else None
-    before = None if untouched is None else said(current.model, untouched, aim)
-    return kept.view(request, aim, before)
+    return kept.view(request, aim, untouched)
 
 
 def head_effects(
@@ -87,13 +87,19 @@ def effects_of(
     return sweep.view(EffectsRequest(run=0, aim=aim), settled)
 
 
-class HeadSweep:
+Unit = tuple[SiteRef, int]
+"""A head."""
+
+
+class HeadSweep(Sweep[Unit]):
     """Every head of a run zeroed once. What was computed answers for any token at the position."""
 
+    label = "Ablating every head"
+
     def __init__(self, copies: Copies, aim: Settled) -> None:
-        self._copies, self._aim = copies, aim
         trace, model = copies.trace, copies.model
-        self.units = [(site.ref, head) for site in trace.sites for head in range(site.heads)]
+        super().__init__(copies, [(site.ref, head) for site in trace.sites for head in range(site.heads)])
+        self._aim = aim
         self._has_loss = not loss_of_none(model, trace) and copies.logit_bytes <= LOGIT_BYTES
         self._wanted = next_ids(trace) if self._has_loss else {}
         row = 4 * trace.logits_at([aim.position]).shape[1]
@@ -101,12 +107,7 @@ class HeadSweep:
         self._logits: list[Tensor | None] = [None] * len(self.units)  # (vocabulary,) float32, of each head
         self._values = np.full(len(self.units), np.nan)  # where not all logits are kept, those of the aim
         self._losses = np.full(len(self.units), np.nan)
-        self._done = 0  # heads
-        self._now: tuple[Settled, Said] | None = None
-
-    @property
-    def is_whole(self) -> bool:
-        return self._done == len(self.units)
+        self._shown: tuple[Settled, AimView, Said, Said | None] | None = None  # of the aim that was shown last
 
     def answers(self, aim: Settled) -> bool:
         """Whether what it computes says something of `aim` too."""
@@ -114,39 +115,29 @@ class HeadSweep:
             return self._has_loss or self._aim == aim
         return aim.position == self._aim.position and (self._keeps_all or aim == self._aim)
 
-    def advance(self, should_stop: ShouldStop = never, report: Report = silent) -> None:
-        """Run one batch more, if one is left.
-
-        Raises:
-            Cancelled: `should_stop()` was true between two blocks; what was done before stays.
-        """
-        start, units = self._done, self.units[self._done : self._done + self._copies.at_once]
-        if not units:
-            return
-
-        def told(share: float) -> None:
-            report("Ablating every head", (start + share * len(units)) / len(self.units))
-
-        self._compute(start, units, polled(should_stop, len(self._copies.model.blocks), told))
-        self._done += len(units)
-
-    def view(self, request: EffectsRequest, aim: Settled, before: Said | None = None) -> EffectsView:
-        """What is computed so far; later work leaves it as it is."""
-        model, trace = self._copies.model, self._copies.trace
-        shown = view_of(model, trace, aim)
-        if self._now is None or self._now[0] != aim:
-            self._now = aim, said(model, trace, aim)
+    def view(self, request: EffectsRequest, aim: Settled, untouched: Trace | None = None) -> EffectsView:
+        """What is computed so far; later work leaves it as it is. `untouched` is the run without its interventions."""
+        trace = self._copies.trace
+        shown, now, before = self._said(aim, untouched)
         effects = self._after(aim) - shown.value
         ends = np.cumsum([site.heads for site in trace.sites])
         parts = np.split(effects, ends[:-1])
         return EffectsView(
             request=request,
             aim=shown,
-            now=self._now[1],
+            now=now,
             before=before,
             sites=tuple(SiteEffects(s.ref, read_only(part)) for s, part in zip(trace.sites, parts, strict=True)),
-            done=self._done / len(self.units),
+            done=self.done,
         )
+
+    def _said(self, aim: Settled, untouched: Trace | None) -> tuple[AimView, Said, Said | None]:
+        if self._shown is None or self._shown[0] != aim:
+            model, trace = self._copies.model, self._copies.trace
+            view = view_of(model, trace, aim)
+            before = None if untouched is None else said(model, untouched, view_of(model, untouched, aim))
+            self._shown = aim, view, said(model, trace, view), before
+        return self._shown[1:]
 
     def _after(self, aim: Settled) -> np.ndarray:
         if aim.measure == "loss":
@@ -160,7 +151,7 @@ class HeadSweep:
         return values
 
     @torch.no_grad()
-    def _compute(self, start: int, units: list[tuple[SiteRef, int]], should_stop: ShouldStop) -> None:
+    def _compute(self, start: int, units: Sequence[Unit], should_stop: ShouldStop) -> None:
         position = self._aim.position
         wanted = None if self._has_loss else [position]
         logits = self._copies.run(len(units), [without_heads(units)], positions=wanted, should_stop=should_stop)
