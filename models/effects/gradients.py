@@ -12,7 +12,7 @@ from torch import Tensor
 
 from models.attention import attention
 from models.attention.inputs import WHOLE, AttentionInputs
-from models.effects.aim import Settled
+from models.effects.aim import Settled, of_logits
 from models.effects.copies import Copies, PassingRecorder
 from models.forward.capture import recording
 from models.forward.class_logits import logits_of
@@ -71,12 +71,12 @@ class Embedded:
         with torch.no_grad():
             self.embeddings: Tensor = module.get_input_embeddings()(copies.inputs["input_ids"])  # (1, tokens, width)
             same = self.values(self.embeddings)
-        own = float(_value(copies.trace.logits_at([aim.position]), aim)[0])
+        own = float(of_logits(copies.trace.logits_at([aim.position]), aim)[0])
         if abs(float(same[0]) - own) > _TOLERANCE * max(1.0, abs(own)):
             raise InputError(f"What {model.info.name} says of its token embeddings is not what it says of the tokens.")
 
     def values(self, embeddings: Tensor, should_stop: ShouldStop = never) -> Tensor:
-        """The aim of each of some copies, (copies,), of embeddings (copies, tokens, width)."""
+        """The aim of each of some copies, (copies,) float64 on the CPU, of embeddings (copies, tokens, width)."""
         return self._forward(embeddings, should_stop)[0]
 
     def _forward(self, embeddings: Tensor, should_stop: ShouldStop) -> tuple[Tensor, dict[SiteRef, Tensor]]:
@@ -95,7 +95,7 @@ class Embedded:
         logits = logits_of(out)
         assert logits is not None
         there = logits if logits.dim() == 2 else logits[:, self._aim.position]
-        return _value(there, self._aim), recorder.weights
+        return of_logits(there, self._aim), recorder.weights
 
     def gradients(self, should_stop: ShouldStop = never) -> tuple[np.ndarray, np.ndarray]:
         """(tokens,) of gradient x input, and (tokens,) of attention x gradient, float64.
@@ -113,7 +113,7 @@ class Embedded:
         for w in weights.values():
             if w.grad is not None:
                 of_weights += (w.grad * w.detach())[0].cpu().double().sum(dim=(0, 1))
-        return of_inputs.cpu().numpy(), of_weights.numpy()
+        return of_inputs.numpy(), of_weights.numpy()
 
     def integrated(self, should_stop: ShouldStop = never) -> tuple[np.ndarray, float, float, int]:
         """Integrated gradients from embeddings of 0: (tokens,) float64, the aim there, the gap, and how many points.
@@ -123,7 +123,7 @@ class Embedded:
         """
         with torch.no_grad():
             ends = self.values(torch.cat([torch.zeros_like(self.embeddings), self.embeddings]), should_stop)
-        baseline, value = ends.cpu().double().tolist()
+        baseline, value = ends.tolist()
         found, gap, points = np.zeros(self.embeddings.shape[1]), float("inf"), 0
         for points in POINTS:
             found = self._integral(points, should_stop)
@@ -159,12 +159,5 @@ class Embedded:
                 places: Sequence[int] = range(start, min(start + at_once, tokens))
                 changed = self.embeddings.repeat(len(places), 1, 1)
                 changed[range(len(places)), list(places)] = 0.0
-                found.append(self.values(changed, should_stop).cpu().double())
+                found.append(self.values(changed, should_stop))
         return value - torch.cat(found).numpy()
-
-
-def _value(logits: Tensor, aim: Settled) -> Tensor:
-    """As `models.effects.aim.of_logits`, where a gradient may be taken of it."""
-    assert aim.target is not None
-    value = logits[:, aim.target].float()
-    return value if aim.against is None else value - logits[:, aim.against].float()
