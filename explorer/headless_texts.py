@@ -32,7 +32,8 @@ def write_tables(args: argparse.Namespace, state: State) -> str:
 
 
 def _write_roles(args: argparse.Namespace, model: Model) -> None:
-    from models.roles.roles import head_roles, save_roles
+    from models.roles.roles import head_roles
+    from models.roles.saving import save_roles
 
     found = head_roles(model, args.probe, report=_show)
     _show("", None)

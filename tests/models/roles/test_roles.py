@@ -20,11 +20,11 @@ from models.protocol.roles import PATTERNS, RELATIONS, ROLES, HeadQuestion, Role
 from models.protocol.values import SiteRef
 from models.protocol.words import Words
 from models.protocol.work import Cancelled
-from models.roles import roles as finding
+from models.roles import finding
 from models.roles.copying import copying_score, value_weights
 from models.roles.distances import offset_of, offsets
 from models.roles.probe import Edge, Probe, ProbeText, our_probe
-from models.roles.roles import save_roles
+from models.roles.saving import save_roles
 from models.textbook.tasks import date_pairs
 from tests.models import lora, tiny
 from tests.models.asking import ask, opened

@@ -1,0 +1,348 @@
+"""Texts run through a model, and what its heads do in them added up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from models.attention import attention
+from models.attention.inputs import AttentionInputs, Part
+from models.files.catalogue import DATE_MODELS
+from models.forward.model import Encoded, Model
+from models.forward.passing import run_passing
+from models.forward.run import run
+from models.protocol.arrays import read_only
+from models.protocol.errors import InputError, NotFiniteError
+from models.protocol.roles import PATTERNS, ROLE_NAMES, ROLES, RolesRequest, RolesView, why_not
+from models.protocol.values import Site, SiteRef, site_tokens
+from models.protocol.work import Cancelled, Report, ShouldStop
+from models.quality.batching import source_ids, translate
+from models.roles.batching import batches, takes_batches
+from models.roles.breadth import Breadth
+from models.roles.copying import UNFOUND, copying_scores
+from models.roles.counting import Asked, Tally, visible_cells
+from models.roles.distances import ByDistance, ClassedCells, offsets, patch_offsets
+from models.roles.patterns import CELLS
+from models.roles.probe import Probe, ProbeText, picture_probe
+from models.roles.relations import NAMES, Distances, Related
+from models.roles.repeats import repeated_ids
+from models.roles.sides import Side, is_ordered
+from models.textbook.tasks import date_pairs
+
+_PATTERNS = tuple(role.name for role in PATTERNS)
+_REPEATED = ("copy", "induction")
+_WEIGHTS = 1 << 22  # of a layer that are looked at together
+_DATES = 40
+_MOST_WRITTEN = 64
+_WRITTEN_AT_ONCE = 16
+_READ_AT_ONCE = 100
+_MOST_SAID = 20
+NO_EDGES = "The texts come without dependency edges. Give a CoNLL-U file (.conllu), or use the texts that come along."
+UNORDERED = "Which words are rare is told by the order of the vocabulary, and this tokenizer's says nothing of it."
+NONE_SEEN = "In none of the texts is there something that a query could attend to so."
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Item:
+    """A text as the model takes it."""
+
+    encoded: Encoded
+    text: ProbeText
+
+
+class _SiteFound:
+    """What is added up of one site."""
+
+    def __init__(self, heads: int) -> None:
+        self.patterns, self.repeats = Tally(len(_PATTERNS), heads), Tally(len(_REPEATED), heads)
+        self.relations = Tally(len(NAMES), heads)
+        self.breadth, self.distance = Breadth(heads), ByDistance(heads)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """What is the same for every layer of a batch that is masked alike, of some of its rows."""
+
+    mask: Tensor | None  # held, so that no other comes to have its id
+    visible: Tensor  # (texts, heads or 1, rows, keys)
+    asked: Asked  # of `_PATTERNS`, or of `_REPEATED` where tokens are repeated
+    classed: ClassedCells
+    real: Tensor  # (texts, rows)
+
+
+class Finding:
+    """Runs the texts, and adds up what the heads do."""
+
+    def __init__(self, model: Model, probe: Probe, should_stop: ShouldStop, report: Report) -> None:
+        self._model, self._probe, self._should_stop, self._report = model, probe, should_stop, report
+        self._ordered = is_ordered(model)
+        self._sites: dict[SiteRef, tuple[Site, _SiteFound]] = {}
+        self._far: dict[str, Distances] = {}  # by stack
+        self._left_out: list[str] = []
+        self._known: dict[str, int] = {}
+        self._rows: dict[tuple[str, int, bool], _Rows] = {}  # of the batch that is run
+        self._related: dict[tuple[str, int, bool], Related] = {}
+        self._facts: dict[str, tuple[Side, Side]] = {}
+        self._items: list[_Item] = []
+        self._copied: np.ndarray | None = None
+
+    def serve(self, should_stop: ShouldStop, report: Report) -> None:
+        """Heed another request from now on."""
+        self._should_stop, self._report = should_stop, report
+
+    def work(self) -> Iterator[float]:
+        """Run the texts; yields the share that is done, after each batch.
+
+        Raises:
+            InputError: no text of the probe fits the model.
+            Cancelled: then what was found cannot be used.
+        """
+        model = self._model
+        items = self._pictures() if model.info.family == "vision" else (yield from self._read())
+        if not items:
+            why = f" {self._left_out[0]}" if self._left_out else ""
+            raise InputError(f"None of the texts of {self._probe.name} fits {model.info.name}.{why}")
+        repeats = []
+        if self._probe.ours and takes_batches(model):
+            nothing: list[int] | None = [] if model.seq2seq else None
+            repeats = [_Item(model.encode(ids, nothing), ProbeText("")) for ids in repeated_ids(model)]
+        total = sum(_length(item) for item in (*items, *repeats))
+        done = 0
+        for group, repeated in ((items, False), (repeats, True)):
+            for together, encoded in batches(model, group):
+                self._report(f"Looking at {len(items):,} texts", done / total)
+                self._rows.clear()
+                self._related.clear()
+                self._facts.clear()
+                run_passing(model, encoded, partial(self._see, together, encoded, repeated), self._asked_to_stop)
+                done += sum(_length(item) for item in together)
+                yield done / total
+        if not self._sites:
+            raise InputError(f"{model.info.name} has no attention that could be seen.")
+        self._items = items
+        yield from self._copying(items)
+
+    def _asked_to_stop(self) -> bool:
+        return self._should_stop()
+
+    # texts
+
+    def _pictures(self) -> list[_Item]:
+        model = self._model
+        if not self._probe.ours:
+            raise InputError(f"{model.info.name} looks at pictures, and {self._probe.name} holds texts.")
+        items = []
+        for reference in picture_probe(model.info.channels):
+            self._check()
+            items.append(_Item(model.encode(reference), ProbeText(reference)))
+        return items
+
+    def _read(self) -> Generator[float, None, list[_Item]]:
+        """The texts that fit, as the model takes them; of the others sentences are kept."""
+        self._report("Reading the texts", None)
+        texts = self._probe.texts
+        if self._probe.ours and self._model.info.reference in DATE_MODELS:
+            texts = tuple(ProbeText(text) for text, _ in date_pairs(_DATES, seed=0))
+        written = (yield from self._written(texts)) if self._model.seq2seq else [None] * len(texts)
+        items = []
+        for place, (text, target) in enumerate(zip(texts, written, strict=True)):
+            self._check()
+            if place % _READ_AT_ONCE == _READ_AT_ONCE - 1:
+                yield 0.0
+            try:
+                items.append(_Item(self._model.encode(text.prompt, target), text))
+            except InputError as error:
+                where = f"Line {text.line:,} of {self._probe.name}" if text.line and not self._probe.ours else "A text"
+                self._left_out.append(f"{where} is left out: {error}")
+        return items
+
+    def _written(self, texts: Sequence[ProbeText]) -> Generator[float, None, list[str | None]]:
+        """What an encoder-decoder model writes itself of each text."""
+        limit = self._model.info.context or 1 << 30
+        plain = [text.prompt if isinstance(text.prompt, str) else text.prompt.first for text in texts]
+        found: list[str | None] = []
+        for start in range(0, len(plain), _WRITTEN_AT_ONCE):
+            self._report("Writing what the decoder says", start / len(plain))
+            ids = [row[:limit] for row in source_ids(self._model, plain[start : start + _WRITTEN_AT_ONCE])]
+            found += translate(self._model, ids, min(_MOST_WRITTEN, limit - 1), self._asked_to_stop)
+            yield 0.0
+        return [text or None for text in found]
+
+    def _check(self) -> None:
+        if self._asked_to_stop():
+            raise Cancelled
+
+    # weights
+
+    def _see(
+        self,
+        items: Sequence[_Item],
+        encoded: Sequence[Encoded],
+        repeated: bool,
+        site: Site,
+        x: AttentionInputs,
+        w: Tensor | None,
+    ) -> None:
+        _, found = self._sites.setdefault(site.ref, (site, _SiteFound(site.heads)))
+        step = max(1, _WEIGHTS // (x.query.shape[0] * x.heads * x.keys))
+        related = None if repeated else self._relations_of(items, encoded, site, x)
+        for start in range(0, x.queries, step):
+            self._check()
+            rows = slice(start, min(start + step, x.queries))
+            shared = self._shared(encoded, repeated, site, x, rows)
+            part = attention.weights(x, Part(None, rows)) if w is None else w[:, :, rows]
+            if repeated:
+                found.repeats.add(shared.asked, part)
+                continue
+            found.patterns.add(shared.asked, part)
+            found.breadth.add(part, shared.visible, shared.real)
+            found.distance.add(part, shared.classed)
+            if related is not None:
+                found.relations.sums += related.sums(part, rows)
+        if related is not None:
+            found.relations.counts += related.counts[:, None]
+            found.relations.even_sums += related.even[:, None]
+
+    def _shared(self, encoded: Sequence[Encoded], repeated: bool, site: Site, x: AttentionInputs, rows: slice) -> _Rows:
+        key = (site.stack, id(x.mask), x.causal)
+        whole = rows == slice(0, x.queries)
+        kept = self._rows.get(key) if whole and x.precomputed is None else None
+        if kept is not None:
+            return kept
+        q, k = self._sides_of(encoded, site, x)
+        keys, names = slice(0, x.keys), _REPEATED if repeated else _PATTERNS
+        visible = visible_cells(x, rows, keys)
+        cells = torch.stack([CELLS[name](q, k, rows, keys) for name in names])
+        real = q.real[:, rows]
+        picture = encoded[0].picture
+        far = offsets(rows, keys, x.query.device)
+        classes = far if picture is None else patch_offsets(picture, x.keys, x.query.device)[rows]
+        made = _Rows(x.mask, visible, Asked.of(cells, visible, real), ClassedCells(visible, real, classes), real)
+        if whole:
+            self._rows[key] = made
+        return made
+
+    def _relations_of(
+        self, items: Sequence[_Item], encoded: Sequence[Encoded], site: Site, x: AttentionInputs
+    ) -> Related | None:
+        if why_not("det-to-head", self._model.info, site.stack) or not any(item.text.edges for item in items):
+            return None
+        key = (site.stack, id(x.mask), x.causal)
+        if key not in self._related:
+            tokens = [one.source or one.tokens for one in encoded]
+            visible = visible_cells(x, slice(0, x.queries), slice(0, x.keys))
+            far = self._far.setdefault(site.stack, Distances())
+            self._related[key] = Related([item.text for item in items], tokens, visible, far)
+        return self._related[key]
+
+    def _sides_of(self, encoded: Sequence[Encoded], site: Site, x: AttentionInputs) -> tuple[Side, Side]:
+        if site.stack not in self._facts:
+            both = [site_tokens(one, site) for one in encoded]
+            q, k = (
+                Side.of([tokens[side] for tokens in both], self._known, self._ordered, x.query.device)
+                for side in range(2)
+            )
+            self._facts[site.stack] = (q, k)
+        return self._facts[site.stack]
+
+    # the result
+
+    def view(self) -> RolesView:
+        """What was found, once all of `work` is done."""
+        items = self._items
+        sites = [site for site, _ in self._sites.values()]
+        heads = max(site.heads for site in sites)
+        shape = (len(ROLES), len(sites), heads)
+        scores, even, counts = np.full(shape, np.nan), np.full(shape[:2], np.nan), np.zeros(shape[:2], int)
+        for i, (site, found) in enumerate(self._sites.values()):
+            for name, of_heads, evenly, counted in _rows_of(found, self._far.get(site.stack, Distances())):
+                if not why_not(name, self._model.info, site.stack):
+                    place = _PLACES[name]
+                    scores[place, i, : site.heads], even[place, i], counts[place, i] = of_heads, evenly, counted
+        if not self._ordered:
+            scores[_PLACES["rare"]], even[_PLACES["rare"]], counts[_PLACES["rare"]] = np.nan, np.nan, 0
+        if self._copied is not None:
+            scores[_PLACES["ov-copying"], : len(self._copied), : self._copied.shape[1]] = self._copied
+        self._check_finite(scores, counts, sites)
+        return RolesView(
+            request=RolesRequest(probe="" if self._probe.ours else self._probe.name),
+            sites=tuple(site.ref for site in sites),
+            roles=tuple(_PLACES),
+            scores=read_only(scores),
+            even=read_only(even),
+            counts=read_only(counts),
+            why=tuple(self._reasons(sites, scores)),
+            texts=len(items),
+            tokens=sum(_length(item) for item in items),
+            left_out=_listed(self._left_out),
+        )
+
+    def _copying(self, items: Sequence[_Item]) -> Iterator[float]:
+        """(sites, heads) of OV copying; None where the model has none."""
+        stacks = {site.stack for site, _ in self._sites.values()}
+        if all(why_not("ov-copying", self._model.info, stack) for stack in stacks):
+            return
+        self._report("Following what the heads write", None)
+        yield 0.999
+        few = [token.id for token in items[0].encoded.tokens[:4]]
+        self._copied = copying_scores(self._model, run(self._model, few), self._asked_to_stop)
+
+    def _reasons(self, sites: Sequence[Site], scores: np.ndarray) -> Iterator[tuple[str, str, str]]:
+        """Why a stack lacks a role."""
+        for stack in dict.fromkeys(site.stack for site in sites):
+            here = [i for i, site in enumerate(sites) if site.stack == stack]
+            for name, place in _PLACES.items():
+                if np.isnan(scores[place, here]).all():
+                    yield name, stack, why_not(name, self._model.info, stack) or self._lacking(name)
+
+    def _lacking(self, name: str) -> str:
+        if name == "ov-copying":
+            return UNFOUND
+        if name == "rare" and not self._ordered:
+            return UNORDERED
+        return NO_EDGES if ROLE_NAMES[name].kind == "relation" and not self._probe.has_edges else NONE_SEEN
+
+    def _check_finite(self, scores: np.ndarray, counts: np.ndarray, sites: Sequence[Site]) -> None:
+        """Raises NotFiniteError where a run gave no numbers: NaN is what a role is that nothing was counted of."""
+        place = _PLACES["self"] if sites[0].stack != "cross" else _PLACES["first"]
+        for i, site in enumerate(sites):
+            if counts[place, i] and not np.isfinite(scores[place, i, : site.heads]).all():
+                raise NotFiniteError(
+                    f"{self._model.info.name} gives no figures here: attention weights of {site.stack} layer "
+                    f"{site.layer} are no numbers. Choose another number format, or fetch the checkpoint again."
+                )
+
+
+_PLACES = {role.name: place for place, role in enumerate(ROLES)}
+
+
+def _rows_of(found: _SiteFound, far: Distances) -> Iterator[tuple[str, np.ndarray, float, int]]:
+    """(role, (heads,) scores, what an even head would score, how many were counted)."""
+    for place, name in enumerate(_PATTERNS):
+        tally, row = found.patterns, place
+        if name in _REPEATED and found.repeats.counts.any():
+            tally, row = found.repeats, _REPEATED.index(name)
+        yield name, tally.scores[row], float(tally.even[row]), int(tally.counts[row].max())
+    for place, name in enumerate(NAMES):
+        tally = found.relations
+        evenly = float(np.fmax(tally.even[place], far.best_share(place)))
+        yield name, tally.scores[place], evenly, int(tally.counts[place].max())
+    yield "positional", found.distance.explained, math.nan, int(found.distance.counts.sum())
+    yield "breadth", found.breadth.scores, math.nan, found.breadth.rows
+
+
+def _length(item: _Item) -> int:
+    return len(item.encoded.tokens) + len(item.encoded.source)
+
+
+def _listed(sentences: list[str]) -> tuple[str, ...]:
+    """The first of them, and how many more there are."""
+    if len(sentences) <= _MOST_SAID:
+        return tuple(sentences)
+    return (*sentences[:_MOST_SAID], f"{len(sentences) - _MOST_SAID:,} more texts are left out.")
