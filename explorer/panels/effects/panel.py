@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QFrame,
-    QHBoxLayout,
     QLabel,
     QLineEdit,
     QPushButton,
@@ -24,6 +23,7 @@ from explorer.colour_maps import sequential
 from explorer.panels.about import About
 from explorer.panels.base import Panel
 from explorer.panels.effects.about import about
+from explorer.panels.effects.answer_box import AnswerBox
 from explorer.panels.effects.pages import (
     before_sentence,
     head_at,
@@ -48,6 +48,7 @@ from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import PutIntervention, SelectHead, SelectQuery
 from explorer.session.session import Session
 from explorer.session.state import State
+from explorer.widgets.beside import beside
 from explorer.widgets.card import Card
 from explorer.widgets.choices_kept import text_choice
 from explorer.widgets.flow_layout import FlowLayout
@@ -58,7 +59,6 @@ from models.protocol.attribution import AttributionRequest, AttributionView
 from models.protocol.effects import Aim, AimView, EffectsRequest, EffectsView
 from models.protocol.explanation import ExplanationRequest, ExplanationView
 from models.protocol.lens import LensRequest, LensView
-from models.protocol.loading import Loaded
 from models.protocol.patching import BY_POSITION, Align, Patched, PatchRequest, PatchView
 from models.protocol.request import Request, Result
 from models.protocol.skip import Skip, head_skip
@@ -85,7 +85,6 @@ _ALIGNS: tuple[tuple[Align, str], ...] = (
     ("end", "from the end"),
     ("tokens", "equal tokens"),
 )
-_LIKELIEST, _NOTHING = "the likeliest", "nothing"
 _WAITING = "What each head does appears here when the model has run."
 _NO_HEAD = "This model gives vectors, not words: it has no output head, so nothing it says could change."
 _RECURRENT = "A recurrent model has no heads and no residual stream to take parts out of. Open a transformer."
@@ -109,22 +108,19 @@ class EffectsPanel(Panel):
         super().__init__(session, hover, parent)
         self.pages = Segments(_PAGES, "What is shown", wraps=True)
         self.pages.chosen.connect(lambda _page: self._choices_changed())
-        self.target = _tokens_box("Which answer is measured", _LIKELIEST)
-        self.against = _tokens_box("Less which other answer", _NOTHING)
+        self.target = AnswerBox("Which answer is measured", "the likeliest")
+        self.against = AnswerBox("Less which other answer", "nothing")
         self.loss = QCheckBox("Loss")
         self.loss.setToolTip("The mean loss over the text's own next tokens, in the place of one logit")
         for box in (self.target, self.against):
-            box.textActivated.connect(lambda _text: self._choices_changed())
-            field = box.lineEdit()
-            assert field is not None  # it is editable
-            field.editingFinished.connect(self._choices_changed)
+            box.changed.connect(self._choices_changed)
         self.loss.toggled.connect(lambda _on: self._choices_changed())
         self.other = QLineEdit()
         self.other.setAccessibleName("The other text")
         self.other.setPlaceholderText("The other text, as long as this one")
         self.other.editingFinished.connect(self._choices_changed)
-        self.kind = _choice_box("What is copied", [name for _, name in _KINDS])
-        self.align = _choice_box("Which token stands for which", [name for _, name in _ALIGNS])
+        self.kind = _choice_box("What is copied", _KINDS)
+        self.align = _choice_box("Which token stands for which", _ALIGNS)
         for choice in (self.kind, self.align):
             choice.activated.connect(lambda _index: self._choices_changed())
         self.strongest = QPushButton("Strongest")
@@ -146,9 +142,9 @@ class EffectsPanel(Panel):
         self.area.setWidget(self.grid)
         self.area.setWidgetResizable(True)
         self.area.setFrameShape(QFrame.Shape.NoFrame)
-        self.aim_row = _row(QLabel("Of"), self.target, QLabel("less"), self.against, self.loss)
-        self.patch_row = _rows(_row(QLabel("From"), self.other), _row(QLabel("copy"), self.kind, self.align))
-        self.head_row = _row(self.strongest, self.without)
+        self.aim_row = _flowing(QLabel("Of"), self.target, QLabel("less"), self.against, self.loss)
+        self.patch_row = _rows(beside(QLabel("From"), self.other), _flowing(QLabel("copy"), self.kind, self.align))
+        self.head_row = _flowing(self.strongest, self.without)
         body = QWidget()
         column = QVBoxLayout(body)
         column.setContentsMargins(0, 0, 0, 0)
@@ -162,7 +158,6 @@ class EffectsPanel(Panel):
         self.card.set_content(body)
         self.fill(self.card)
         self._revealed = (-1, -1)
-        self._loaded: Loaded | None = None  # what the answers are of that are offered
         self._aimed_in = ""  # the checkpoint that the two answers were chosen for; "" for the next that is shown
         self.keep("page", self.pages)
         self.keep("loss", self.loss)
@@ -170,14 +165,12 @@ class EffectsPanel(Panel):
             self.keep(name, text_choice(box.currentText, partial(self._choose_token, box)))
         self.keep("other", text_choice(self.other.text, self._choose_other))
         for name, choice, values in (("copied", self.kind, _KINDS), ("aligned", self.align, _ALIGNS)):
-            names = [value for value, _ in values]
-            get, choose = partial(_current, choice, names), partial(self._choose_of, choice, names)
-            self.keep(name, text_choice(get, choose, names))
+            kept = text_choice(choice.currentData, partial(self._choose_of, choice), [value for value, _ in values])
+            self.keep(name, kept)
 
     # ----------------------------------------------------------------- what it asks for
 
     def wants(self, state: State) -> Request | None:
-        self._forget_answers_of_another_model(state)
         ran = state.ran
         if ran is None or self._why_not(state):
             return None
@@ -207,8 +200,7 @@ class EffectsPanel(Panel):
         other = self.other.text()
         if not other.strip():
             return None
-        kind, align = _KINDS[self.kind.currentIndex()][0], _ALIGNS[self.align.currentIndex()][0]
-        return PatchRequest(run=run, other=other, kind=kind, align=align, aim=aim)
+        return PatchRequest(run=run, other=other, kind=self.kind.currentData(), align=self.align.currentData(), aim=aim)
 
     def _aim(self, state: State) -> Aim:
         assert state.ran is not None
@@ -217,7 +209,7 @@ class EffectsPanel(Panel):
             position = 0  # where the classes are read
         if self.loss.isChecked() and self.pages.current in (HEADS, PATCH) and self._has_loss(state):
             return Aim(measure="loss", position=position)
-        target, against = _named(self.target, _LIKELIEST), _named(self.against, _NOTHING)
+        target, against = self.target.answer, self.against.answer
         if against is None:
             return Aim(position=position, target=target)
         return Aim(measure="difference", position=position, target=target, against=against)
@@ -253,7 +245,6 @@ class EffectsPanel(Panel):
         return about(state)
 
     def render_state(self, state: State, old: State | None) -> None:
-        self._forget_answers_of_another_model(state)
         if state.results.loaded is not None:
             self._forget_answers(state.results.loaded.info.reference)
         page, why = self.pages.current, self._why_not(state)
@@ -296,18 +287,6 @@ class EffectsPanel(Panel):
             self._offer(view.aim)
         self.legend.setVisible(self.grid.grid is not None)
         self._render_selection(state)
-
-    def _forget_answers_of_another_model(self, state: State) -> None:
-        """A token or a class that was chosen is one of the model that was open."""
-        if state.results.loaded is self._loaded:
-            return
-        if self._loaded is not None:
-            for box, first in ((self.target, _LIKELIEST), (self.against, _NOTHING)):
-                box.blockSignals(True)
-                box.clear()
-                box.addItem(first, None)
-                box.blockSignals(False)
-        self._loaded = state.results.loaded
 
     def _is_of(self, state: State, view: Result) -> bool:
         """Whether an answer is what the page asks for now, all of it or in part."""
@@ -367,18 +346,8 @@ class EffectsPanel(Panel):
         self.change.setVisible(bool(change))
 
     def _offer(self, aim: AimView) -> None:
-        """Offer the likeliest answers; what is chosen stays."""
-        for box, first in ((self.target, _LIKELIEST), (self.against, _NOTHING)):
-            if [box.itemText(i) for i in range(1, box.count())] == [c.label for c in aim.candidates]:
-                continue
-            text = box.currentText()
-            box.blockSignals(True)
-            box.clear()
-            box.addItem(first, None)
-            for candidate in aim.candidates:
-                box.addItem(candidate.label, candidate.id)
-            box.setEditText(text)
-            box.blockSignals(False)
+        for box in (self.target, self.against):
+            box.offer(aim.candidates)
 
     def render_hover(self, pointed: Pointed) -> None:
         view = self.session.state.results.of(EffectsView)
@@ -392,8 +361,8 @@ class EffectsPanel(Panel):
         self._revealed = (-1, -1)
         self.attempt(self._refresh)
 
-    def _choose_token(self, box: QComboBox, text: str) -> None:
-        box.setEditText(text)
+    def _choose_token(self, box: AnswerBox, text: str) -> None:
+        box.type_answer(text)
         self._aimed_in = ""
         self._choices_changed()
 
@@ -401,8 +370,8 @@ class EffectsPanel(Panel):
         self.other.setText(text)
         self._choices_changed()
 
-    def _choose_of(self, box: QComboBox, names: Sequence[str], name: str) -> None:
-        box.setCurrentIndex(names.index(name))
+    def _choose_of(self, box: QComboBox, value: str) -> None:
+        box.setCurrentIndex(box.findData(value))
         self._choices_changed()
 
     def _forget_answers(self, reference: str) -> None:
@@ -410,10 +379,8 @@ class EffectsPanel(Panel):
         chosen_for, self._aimed_in = self._aimed_in, reference
         if chosen_for in ("", reference):
             return
-        for box, first in ((self.target, _LIKELIEST), (self.against, _NOTHING)):
-            box.clear()
-            box.addItem(first, None)
-            box.setEditText(first)
+        for box in (self.target, self.against):
+            box.forget()
 
     def _head_of(self, row: int, column: int) -> tuple[SiteRef, int] | None:
         page = self.pages.current
@@ -458,43 +425,15 @@ _NAMES = ("heads", "lens", "sum", "patch", "tokens")
 _VIEWS: tuple[type[Result], ...] = (EffectsView, LensView, AttributionView, PatchView, ExplanationView)
 
 
-def _tokens_box(name: str, first: str) -> QComboBox:
+def _choice_box(name: str, choices: Sequence[tuple[str, str]]) -> QComboBox:
+    """Of (value, what it is called)."""
     box = WholeListBox()
-    box.setEditable(True)
-    box.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
-    box.setAccessibleName(name)
-    field = box.lineEdit()
-    assert field is not None  # it is editable
-    field.setAccessibleName(name)
-    box.setToolTip(f"{name}: choose one, or type a token as it stands in a text")
-    box.setMinimumContentsLength(10)
-    box.addItem(first, None)
-    return box
-
-
-def _choice_box(name: str, choices: list[str]) -> QComboBox:
-    box = WholeListBox()
-    box.addItems(choices)
+    for value, text in choices:
+        box.addItem(text, value)
     box.setMinimumContentsLength(14)
     box.setAccessibleName(name)
     box.setToolTip(name)
     return box
-
-
-def _current(box: QComboBox, names: Sequence[str]) -> str:
-    return names[box.currentIndex()]
-
-
-def _named(box: QComboBox, first: str) -> int | str | None:
-    """The id of the token that is chosen, what was typed, or None for the first choice."""
-    text = box.currentText()
-    if not text or text == first:
-        return None
-    place = box.findText(text, Qt.MatchFlag.MatchExactly | Qt.MatchFlag.MatchCaseSensitive)
-    if place > 0:
-        id_: int = box.itemData(place)
-        return id_
-    return text.replace("␣", " ")
 
 
 def _rows(*parts: QWidget) -> QWidget:
@@ -507,17 +446,10 @@ def _rows(*parts: QWidget) -> QWidget:
     return rows
 
 
-def _row(*parts: QWidget) -> QWidget:
-    """Beside each other; what has no room goes to the next line, but for a field, which takes what room there is."""
+def _flowing(*parts: QWidget) -> QWidget:
+    """Beside each other; what has no room goes to the next line."""
     row = QWidget()
-    if not any(isinstance(part, QLineEdit) for part in parts):
-        lines = FlowLayout(row, gap=6)
-        for part in parts:
-            lines.addWidget(part)
-        return row
-    line = QHBoxLayout(row)
-    line.setContentsMargins(0, 0, 0, 0)
-    line.setSpacing(6)
+    lines = FlowLayout(row, gap=6)
     for part in parts:
-        line.addWidget(part, 1 if isinstance(part, QLineEdit) else 0)
+        lines.addWidget(part)
     return row

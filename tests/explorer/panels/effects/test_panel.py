@@ -204,3 +204,26 @@ def test_what_is_chosen_and_typed_comes_back_with_a_session(panel, session, qtbo
     assert isinstance(request, PatchRequest)
     assert (request.other, request.kind, request.align) == ("Tom and Ben went", "head", "end")
     assert (request.aim.target, request.aim.against) == (" Anna", " Ben")
+
+
+def test_answers_of_a_session_of_another_model_are_kept_where_the_panel_was_hidden_meanwhile(panel, session):
+    session.arrive(effects(session.asked[-1]))
+    panel.hide()
+    session.dispatch(OpenCheckpoint("story-next"))
+    session.arrive(answers.loaded("story-next"))
+    session.arrive(answers.ran(2))
+    panel.choose_again({"target": "␣Anna", "against": "␣Ben"})  # the first is listed, with the other model's id
+    panel.show()
+    request = [asked for asked in session.asked if isinstance(asked, EffectsRequest)][-1]
+    assert request.run == 2
+    assert (request.aim.target, request.aim.against) == (" Anna", " Ben")
+
+
+def test_answers_stay_where_the_same_model_is_placed_anew(panel, session):
+    session.arrive(effects(session.asked[-1]))
+    panel.target.setCurrentIndex(2)
+    panel.target.textActivated.emit(panel.target.currentText())
+    session.arrive(answers.loaded())
+    session.arrive(answers.ran(2))
+    request = [asked for asked in session.asked if isinstance(asked, EffectsRequest)][-1]
+    assert (request.run, request.aim.target) == (2, 5)
