@@ -24,6 +24,16 @@ from models.protocol.values import SiteRef
 _WORD = 58.0  # pixels that a cell with a word in it is wide at least
 _STACKS = {"encoder": "enc", "decoder": "dec", "cross": "cross"}
 
+LEGENDS = (
+    "blue: falls without the head · red: rises",
+    "the likeliest answer, by its probability: dark 0, bright 1",
+    "red: adds to it · blue: takes from it",
+    "red: towards the other text, full colour all the way · blue: away from it",
+    "each strip by its own largest: red speaks for it, blue against it; attention, rollout and flow only say how much "
+    "· empty: cannot be seen from there",
+)
+"""What the colours of each page say: heads, lens, sum, patch, tokens."""
+
 Cell = tuple[SiteRef, int]
 View = TypeVar("View", EffectsView, PatchView)
 
@@ -264,21 +274,11 @@ def patch_grid(view: PatchView, ran: Ran, unit: Unit) -> Grid:
         ]
         for label, line in zip(labels, view.values, strict=True)
     ]
-    grid = _diverging(shares, labels, columns, "layer", "token" if by_position else "head", tips)
+    least_width = 40.0 if by_position else 30.0
+    grid = _diverging(shares, labels, columns, "layer", "token" if by_position else "head", tips, least_width)
     high = max(1.0, grid.high)
-    return Grid(
-        values=grid.values,
-        row_labels=labels,
-        column_labels=columns,
-        low=-high,
-        high=high,
-        row_name=grid.row_name,
-        column_name=grid.column_name,
-        words=tuple(tuple("" if word == "0" else word for word in line) for line in grid.words),
-        tips=grid.tips,
-        least_width=40.0 if by_position else 30.0,
-        has_numbers=True,
-    )
+    words = tuple(tuple("" if word == "0" else word for word in line) for line in grid.words)
+    return replace(grid, low=-high, high=high, words=words)
 
 
 def patch_sentence(view: PatchView, unit: Unit) -> str:
@@ -312,14 +312,13 @@ def tokens_grid(view: ExplanationView, ran: Ran) -> Grid:
             ]
         )
     labels = tuple(_account_label(view, row) for row in range(len(view.accounts)))
-    grid = _diverging(values, labels, tuple(t.word for t in ran.tokens), "", "token", tips)
     return Grid(
-        values=grid.values,
+        values=values,
         row_labels=labels,
-        column_labels=grid.column_labels,
+        column_labels=tuple(token.word for token in ran.tokens),
         low=-1.0,
         high=1.0,
-        tips=grid.tips,
+        tips=tuple(map(tuple, tips)),
         least_width=34.0,
     )
 
@@ -327,7 +326,7 @@ def tokens_grid(view: ExplanationView, ran: Ran) -> Grid:
 def _account_label(view: ExplanationView, row: int) -> str:
     name = ACCOUNTS[view.accounts[row].name]
     rho = float(view.correlations[row, 0])
-    return name if row == 0 or np.isnan(rho) else f"{name}, ρ {rho:.2f}".replace("-", "−")
+    return name if row == 0 or np.isnan(rho) else f"{name}, ρ {rho:.2f}".replace("-", MINUS)
 
 
 def tokens_sentence(view: ExplanationView) -> str:
@@ -336,18 +335,6 @@ def tokens_sentence(view: ExplanationView) -> str:
         f"What each token has to do with {words}, {value_text(view.aim.value)}. ρ: rank correlation with attention. "
         "Where accounts differ, none of them is the explanation."
     )
-
-
-def legend_of(page: str) -> str:
-    """What the colours of a page say."""
-    return {
-        "heads": "blue: falls without the head · red: rises",
-        "lens": "the likeliest answer, by its probability: dark 0, bright 1",
-        "sum": "red: adds to it · blue: takes from it",
-        "patch": "red: towards the other text, full colour all the way · blue: away from it",
-        "tokens": "each strip by its own largest: red speaks for it, blue against it; attention, rollout and flow only "
-        "say how much · empty: cannot be seen from there",
-    }[page]
 
 
 # --------------------------------------------------------------------------- all

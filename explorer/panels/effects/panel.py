@@ -25,12 +25,12 @@ from explorer.panels.base import Panel
 from explorer.panels.effects.about import about
 from explorer.panels.effects.answer_box import AnswerBox
 from explorer.panels.effects.pages import (
+    LEGENDS,
     before_sentence,
     head_at,
     head_sentence,
     heads_grid,
     in_unit,
-    legend_of,
     lens_grid,
     lens_sentence,
     patch_grid,
@@ -264,7 +264,7 @@ class EffectsPanel(Panel):
                 self.grid.show_grid(None)
                 self.legend.hide()
             return  # else what is there stays until the new answer comes
-        self.legend.setText(legend_of(_NAMES[page]))
+        self.legend.setText(LEGENDS[page])
         if isinstance(view, EffectsView):
             self._render_heads(state, view)
         elif isinstance(view, LensView):
@@ -421,7 +421,6 @@ class EffectsPanel(Panel):
             self.dispatch(PutIntervention(Skip("head", site, self.session.state.selection.head, on=not off)))
 
 
-_NAMES = ("heads", "lens", "sum", "patch", "tokens")
 _VIEWS: tuple[type[Result], ...] = (EffectsView, LensView, AttributionView, PatchView, ExplanationView)
 
 
