@@ -288,7 +288,7 @@ def time_head_changes(window: MainWindow, times: int, plain: float) -> None:
     for change in range(times):
         row, head = divmod(change * 7 % 64, 8)
         started, painted = time.perf_counter(), paints.count
-        QTest.mouseClick(atlas, Qt.MouseButton.LeftButton, pos=atlas.head_rect(row, head).center().toPoint())
+        QTest.mouseClick(atlas, Qt.MouseButton.LeftButton, pos=atlas.cell_rect(row, head).center().toPoint())
         wait_until(lambda painted=painted: paints.count > painted)  # type: ignore[misc]
         taken.append(1000 * (time.perf_counter() - started))
     say(f"another head at {token_count(window)} tokens: click to painted", spread(taken), f"{HEAD_CHANGE:.0f} ms")

@@ -113,7 +113,7 @@ def click(widget: QWidget, where: QPoint, keys: Qt.KeyboardModifier = Qt.Keyboar
 
 def click_head(window: MainWindow, layer: int, head: int) -> None:
     atlas = panel_of(window, HeadAtlasPanel).atlas
-    click(atlas, atlas.head_rect(layer, head).center().toPoint())
+    click(atlas, atlas.cell_rect(layer, head).center().toPoint())
 
 
 def click_cell(window: MainWindow, query: int, key: int) -> None:

@@ -165,7 +165,7 @@ def test_the_selected_cell_and_thumbnail_are_framed_in_the_accent(window):
     other = cut(window, heat_map, heat_map.cell_rect(11, 4).toAlignedRect().adjusted(-3, -3, 3, 3))
     assert count(cell, accent, tolerance=12) > cell.shape[0]
     assert count(other, accent, tolerance=12) == 0
-    chosen = cut(window, atlas, atlas.head_rect(5, 5).toAlignedRect().adjusted(-3, -3, 3, 3))
+    chosen = cut(window, atlas, atlas.cell_rect(5, 5).toAlignedRect().adjusted(-3, -3, 3, 3))
     assert count(chosen, accent, tolerance=12) > chosen.shape[0]
 
 
@@ -174,10 +174,10 @@ def test_thumbnails_are_pictures_of_the_heads(window):
     pixels = cut(window, atlas)
     for layer in range(8):
         for head in range(8):
-            rect = atlas.head_rect(layer, head).toAlignedRect()
+            rect = atlas.cell_rect(layer, head).toAlignedRect()
             thumbnail = pixels[rect.top() + 1 : rect.bottom(), rect.left() + 1 : rect.right()]
             assert len(np.unique(thumbnail.reshape(-1, 3), axis=0)) >= 8, (layer, head)
-    first = atlas.head_rect(2, 4)
+    first = atlas.cell_rect(2, 4)
     cell = first.width() / 14
     shown = pixels[round(first.top() + cell / 2), round(first.left() + cell / 2)]
     colours = expected_colour(float(view.images[2, 4, 0, 0]), float(np.nanmax(view.images)))

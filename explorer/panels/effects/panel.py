@@ -134,7 +134,7 @@ class EffectsPanel(Panel):
         self.change = wrapped(role="dim")
         self.grid = ValueGrid("Effects")
         self.grid.set_empty_text(_WAITING)
-        self.grid.chosen.connect(self._on_chosen)
+        self.grid.cell_selected.connect(self._on_chosen)
         self.grid.hovered.connect(self._on_hovered)
         self.grid.menu_wanted.connect(self._on_menu)
         self.area = QScrollArea()
@@ -310,18 +310,18 @@ class EffectsPanel(Panel):
         page, ran = self.pages.current, state.ran
         view = state.results.of(_VIEWS[page])
         if isinstance(view, EffectsView):
-            self.grid.select(*place_of(view, state.selection.site, state.selection.head))
+            self.grid.set_selection(*place_of(view, state.selection.site, state.selection.head))
         elif isinstance(view, AttributionView):
             rows = [site.site for site in view.sites]
             site = state.selection.site
-            self.grid.select(rows.index(site) if site in rows else -1, state.selection.head)
+            self.grid.set_selection(rows.index(site) if site in rows else -1, state.selection.head)
         elif ran is not None and self.grid.grid is not None and page == LENS:
-            self.grid.select(0, predicting_position(state, ran))
+            self.grid.set_selection(0, predicting_position(state, ran))
             if self.grid.selection != self._revealed:
                 self._revealed = self.grid.selection
                 QTimer.singleShot(0, self, self._reveal)  # once the cells are laid out
         else:
-            self.grid.select(-1, -1)
+            self.grid.set_selection(-1, -1)
 
     def _reveal(self) -> None:
         """Scroll to the selected position; whoever scrolls on is left alone until the selection moves."""
@@ -352,7 +352,7 @@ class EffectsPanel(Panel):
     def render_hover(self, pointed: Pointed) -> None:
         view = self.session.state.results.of(EffectsView)
         if self.pages.current == HEADS and view is not None:
-            self.grid.point_at(*place_of(view, pointed.site, pointed.head))
+            self.grid.set_hover(*place_of(view, pointed.site, pointed.head))
 
     # ----------------------------------------------------------------- what is pressed
 

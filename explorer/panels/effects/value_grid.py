@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
-from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import (
     QColor,
-    QContextMenuEvent,
     QFontMetricsF,
-    QKeyEvent,
-    QMouseEvent,
-    QMoveEvent,
     QPainter,
     QPaintEvent,
     QPen,
@@ -20,21 +17,13 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from explorer.colour_maps import ColourTable, diverging
-from explorer.widgets.themed import ThemedWidget
-from explorer.widgets.token_text import isolated
+from explorer.widgets.cells_widget import NOWHERE, Cell, CellsWidget
 
-_NOWHERE = (-1, -1)
 _GAP = 2.0
 _EDGE = 4.0
 _DARK = 0.45  # below this luminance a cell's word is white
 _TALLEST = 44.0
 _NUMBERS = 0.88  # of the size of words
-_ARROWS = {
-    Qt.Key.Key_Up: (-1, 0),
-    Qt.Key.Key_Down: (1, 0),
-    Qt.Key.Key_Left: (0, -1),
-    Qt.Key.Key_Right: (0, 1),
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,25 +62,41 @@ class Grid:
         return QColor(red, green, blue)
 
 
-class ValueGrid(ThemedWidget):
-    """A click or the arrow keys choose a cell. Put it in a QScrollArea: cells keep a least width."""
+class _Layout(NamedTuple):
+    """Where the first cell begins, and what each takes with the gap behind it, in pixels."""
 
-    chosen = Signal(int, int)  # row, column, by a person
-    hovered = Signal(int, int)  # -1, -1 off the cells
-    menu_wanted = Signal(int, int, QPoint)  # where on the screen
+    left: float
+    top: float
+    width: float
+    height: float
+
+    def rect(self, row: int, column: int) -> QRectF:
+        x, y = self.left + column * self.width, self.top + row * self.height
+        return QRectF(x, y, self.width - _GAP, self.height - _GAP)
+
+    def within(self, area: QRectF, rows: int, columns: int) -> tuple[range, range]:
+        """Which of so many rows and columns reach into an area."""
+        across = _reached(area.left() - self.left, area.right() - self.left, self.width, columns)
+        return _reached(area.top() - self.top, area.bottom() - self.top, self.height, rows), across
+
+
+def _reached(start: float, end: float, step: float, count: int) -> range:
+    """Which of `count` steps of this length reach into a stretch."""
+    return range(max(0, int(start / step)), max(0, min(count, int(end / step) + 1)))
+
+
+class ValueGrid(CellsWidget):
+    """A click or the arrow keys choose a cell. Put it in a QScrollArea: cells keep a least width."""
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(name, parent)
-        self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self._grid: Grid | None = None
-        self._selection = _NOWHERE
-        self._hover = _NOWHERE
 
     def show_grid(self, grid: Grid | None) -> None:
         """None shows the empty text."""
         self._grid = grid if grid is not None and grid.values.size else None
-        self._selection, self._hover = self._held(self._selection), self._held(self._hover)
+        self._keep_cells()
         self.updateGeometry()
         self.update()
 
@@ -99,34 +104,23 @@ class ValueGrid(ThemedWidget):
     def grid(self) -> Grid | None:
         return self._grid
 
-    @property
-    def selection(self) -> tuple[int, int]:
-        return self._selection
-
-    def select(self, row: int, column: int) -> None:
-        """Frame a cell; -1, -1 for none. Emits nothing."""
-        if self._held((row, column)) != self._selection:
-            self._selection = self._held((row, column))
-            self.update()
-
-    def point_at(self, row: int, column: int) -> None:
-        """Frame a cell that is pointed at elsewhere. Emits nothing."""
-        if self._held((row, column)) != self._hover:
-            self._hover = self._held((row, column))
-            self.update()
-
     def cell_rect(self, row: int, column: int) -> QRectF:
         """Where a cell lies."""
-        left, top, width, height = self._layout()
-        return QRectF(left + column * width, top + row * height, width - _GAP, height - _GAP)
+        return self._layout().rect(row, column)
 
-    def _held(self, cell: tuple[int, int]) -> tuple[int, int]:
-        grid = self._grid
-        if grid is None:
-            return _NOWHERE
-        rows, columns = grid.values.shape
-        inside = 0 <= cell[0] < rows and 0 <= cell[1] < columns
-        return cell if inside and not np.isnan(grid.values[cell]) else _NOWHERE
+    def shape(self) -> tuple[int, int]:
+        return (0, 0) if self._grid is None else self._grid.values.shape
+
+    def _holds(self, cell: Cell) -> bool:
+        return super()._holds(cell) and self._grid is not None and not np.isnan(self._grid.values[cell])
+
+    def _with_labels(self, rect: QRectF) -> QRectF:
+        left, top = self._margins()
+        return rect.adjusted(-left, -top, 0, 0)
+
+    def tooltip_of(self, cell: Cell) -> str:
+        tips = () if self._grid is None else self._grid.tips
+        return tips[cell[0]][cell[1]] if tips and cell != NOWHERE else ""
 
     # geometry
 
@@ -140,15 +134,14 @@ class ValueGrid(ThemedWidget):
         grid = self._grid
         return (grid.least_width if grid is not None else 30.0), QFontMetricsF(self.font()).height() + 6
 
-    def _layout(self) -> tuple[float, float, float, float]:
-        """Left, top, width and height of a cell, its gap included."""
+    def _layout(self) -> _Layout:
         left, top = self._margins()
         least_width, least_height = self._least()
         assert self._grid is not None
         rows, columns = self._grid.values.shape
         width = max(least_width, (self.width() - left - _EDGE) / columns)
         height = max(least_height, min(_TALLEST, (self.height() - top - _EDGE) / rows))
-        return left, top, width, height
+        return _Layout(left, top, width, height)
 
     def sizeHint(self) -> QSize:
         return self.minimumSizeHint()
@@ -169,13 +162,11 @@ class ValueGrid(ThemedWidget):
         if grid is None:
             self._draw_empty_text(painter)
             return
-        left, top, width, height = self._layout()
-        rows, columns = grid.values.shape
-        area = event.rect()
-        first, last = (max(0, int((x - left) / width)) for x in (area.left(), area.right()))
-        for row in range(rows):
-            for column in range(first, min(columns, last + 1)):
-                rect = self.cell_rect(row, column)
+        layout, exposed = self._layout(), QRectF(event.rect())
+        rows, columns = layout.within(exposed, *grid.values.shape)
+        for row in rows:
+            for column in columns:
+                rect = layout.rect(row, column)
                 if np.isnan(grid.values[row, column]):
                     painter.fillRect(rect, QColor(self._theme.surface_alt))
                     continue
@@ -185,39 +176,37 @@ class ValueGrid(ThemedWidget):
                     self._draw_word(painter, rect, grid, grid.words[row][column], colour)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         for cell, pen in ((self._hover, self._theme.text_dim), (self._selection, self._theme.text)):
-            if cell != _NOWHERE:
+            if cell != NOWHERE:
                 painter.setPen(QPen(QColor(pen), 2))
                 painter.setBrush(Qt.BrushStyle.NoBrush)
-                painter.drawRoundedRect(self.cell_rect(*cell).adjusted(-1, -1, 1, 1), 2, 2)
-        self._draw_labels(painter, grid, left, top, width, height)
+                painter.drawRoundedRect(layout.rect(*cell).adjusted(-1, -1, 1, 1), 2, 2)
+        self._draw_labels(painter, grid, layout, exposed)
         self._draw_focus_ring(painter)
-
-    def moveEvent(self, event: QMoveEvent) -> None:
-        super().moveEvent(event)
-        self.update()  # scrolled: the labels of rows and columns stay in view
 
     def _corner(self) -> QPointF:
         """The top left of what can be seen."""
         shown = self.visibleRegion().boundingRect()
         return QPointF(0, 0) if shown.isEmpty() else QPointF(shown.topLeft())
 
-    def _draw_labels(self, painter: QPainter, grid: Grid, left: float, top: float, width: float, height: float) -> None:
+    def _draw_labels(self, painter: QPainter, grid: Grid, layout: _Layout, exposed: QRectF) -> None:
+        left, top, width, height = layout
         metrics, corner = QFontMetricsF(self.font()), self._corner()
         right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         ground = QColor(self._theme.surface)
         here, dim = QColor(self._theme.text), QColor(self._theme.text_dim)
         painter.fillRect(QRectF(0, corner.y(), self.width(), top - 2), ground)
-        for column, label in enumerate(grid.column_labels):
+        rows, columns = layout.within(exposed, *grid.values.shape)
+        for column in columns:
             painter.setPen(here if column in (self._selection[1], self._hover[1]) else dim)
             rect = QRectF(left + column * width, corner.y(), width - _GAP, top - 4)
-            shown = metrics.elidedText(label, Qt.TextElideMode.ElideRight, rect.width())
+            shown = metrics.elidedText(grid.column_labels[column], Qt.TextElideMode.ElideRight, rect.width())
             painter.drawText(rect, Qt.AlignmentFlag.AlignCenter, shown)
         painter.fillRect(QRectF(corner.x(), corner.y(), left - 4, self.height() - corner.y()), ground)
-        for row, label in enumerate(grid.row_labels):
+        for row in rows:
             painter.setPen(here if row in (self._selection[0], self._hover[0]) else dim)
             rect = QRectF(corner.x() + _EDGE, top + row * height, left - _EDGE - 8, height - _GAP)
             if rect.top() >= corner.y() + top - height / 2:
-                painter.drawText(rect, right, label)
+                painter.drawText(rect, right, grid.row_labels[row])
         painter.fillRect(QRectF(corner.x(), corner.y(), left - 4, top - 2), ground)
         painter.setPen(dim)
         painter.drawText(QRectF(corner.x() + _EDGE, corner.y(), left - _EDGE - 8, top - 4), right, grid.row_name)
@@ -235,61 +224,13 @@ class ValueGrid(ThemedWidget):
             painter.drawText(inner, Qt.AlignmentFlag.AlignCenter, shown)
         painter.setFont(self.font())
 
-    # pointer and keyboard
+    # for pointer and keyboard
 
-    def _at(self, position: QPointF) -> tuple[int, int]:
+    def _cell_at(self, position: QPointF) -> Cell:
         if self._grid is None:
-            return _NOWHERE
+            return NOWHERE
         left, top, width, height = self._layout()
         corner = self._corner()
         if position.x() < corner.x() + left or position.y() < corner.y() + top:
-            return _NOWHERE  # the labels lie there
+            return NOWHERE  # the labels lie there
         return self._held((int((position.y() - top) / height), int((position.x() - left) / width)))
-
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        cell = self._at(event.position())
-        if cell != self._hover:
-            self._hover = cell
-            tips = () if self._grid is None else self._grid.tips
-            self.setToolTip(isolated(tips[cell[0]][cell[1]]) if tips and cell != _NOWHERE else "")
-            self.update()
-            self.hovered.emit(*cell)
-
-    def leaveEvent(self, event: QEvent) -> None:
-        super().leaveEvent(event)
-        if self._hover != _NOWHERE:
-            self._hover = _NOWHERE
-            self.update()
-            self.hovered.emit(*_NOWHERE)
-
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        cell = self._at(event.position())
-        if event.button() == Qt.MouseButton.LeftButton and cell != _NOWHERE:
-            self._choose(cell)
-        else:
-            event.ignore()
-
-    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        by_mouse = event.reason() == QContextMenuEvent.Reason.Mouse
-        cell = self._at(QPointF(event.pos())) if by_mouse else self._selection
-        if cell != _NOWHERE:
-            where = event.globalPos() if by_mouse else self.mapToGlobal(self.cell_rect(*cell).center().toPoint())
-            self.menu_wanted.emit(*cell, where)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        step = _ARROWS.get(Qt.Key(event.key()))
-        if self._grid is None or step is None:
-            event.ignore()
-            return
-        rows, columns = self._grid.values.shape
-        row, column = self._selection if self._selection != _NOWHERE else (0, 0)
-        cell = (min(max(row + step[0], 0), rows - 1), min(max(column + step[1], 0), columns - 1))
-        if self._held(cell) != _NOWHERE:
-            self._choose(cell)
-            self._keep_visible(self.cell_rect(*cell))
-
-    def _choose(self, cell: tuple[int, int]) -> None:
-        if cell != self._selection:
-            self._selection = cell
-            self.update()
-            self.chosen.emit(*cell)

@@ -6,14 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
-    QContextMenuEvent,
     QFontMetricsF,
     QImage,
-    QKeyEvent,
     QMouseEvent,
-    QMoveEvent,
     QPainter,
     QPaintEvent,
     QResizeEvent,
@@ -24,33 +21,21 @@ from explorer.colour_maps import ColourTable, sequential
 from explorer.panels.head_atlas.atlas_layout import GAP, MEAN_GAP, SMALLEST, AtlasLayout
 from explorer.panels.head_atlas.atlas_paint import EDGE, LABEL_GAP, AtlasPainter, draw_sheet
 from explorer.widgets import cell_image
-from explorer.widgets.themed import ThemedWidget
+from explorer.widgets.cells_widget import NOWHERE, Cell, CellsWidget
 from explorer.widgets.veil import Share
 
-_NOWHERE = (-1, -1)
-_ARROWS = {
-    Qt.Key.Key_Up: (-1, 0),
-    Qt.Key.Key_Down: (1, 0),
-    Qt.Key.Key_Left: (0, -1),
-    Qt.Key.Key_Right: (0, 1),
-}
 
-
-class HeadAtlas(ThemedWidget):
+class HeadAtlas(CellsWidget):
     """Layers down, heads across; a click or the arrows choose a head.
 
     Inside a QScrollArea the labels of the columns and the caption stay in view.
     """
 
-    head_selected = Signal(int, int)  # row, column
-    hovered = Signal(int, int)  # row, column; -1, -1 off the heads
-    menu_wanted = Signal(int, int, QPoint)  # row, column, where on the screen
     page_wanted = Signal(int, int)  # row, column of a head with a badge
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("All heads", parent)
         self.setAccessibleDescription("Arrow keys choose a head.")
-        self.setMouseTracking(True)
         self._codes: cell_image.Codes | None = None  # (rows, columns, height, width)
         self._means: cell_image.Codes | None = None  # (rows, height, width)
         self._mean_values: NDArray[np.float32] | None = None  # (rows, height, width)
@@ -61,8 +46,6 @@ class HeadAtlas(ThemedWidget):
         self._table = sequential()
         self._badges: dict[tuple[int, int], str] = {}
         self._meanings: dict[tuple[int, int], str] = {}
-        self._selection = _NOWHERE
-        self._hover = _NOWHERE
         self._picture: QImage | None = None
         self._faded: tuple[tuple[Share, ...], tuple[Share, ...]] = ((), ())  # rows and columns that fill up a text
         self._layout = AtlasLayout.fit(1, 1, False, 0, 0, 0, 0)
@@ -91,8 +74,7 @@ class HeadAtlas(ThemedWidget):
         self._codes = cell_image.encode(images, low, high) if images is not None and images.size else None
         if self._mean_values is not None:
             self._means = cell_image.encode(self._mean_values, low, high)
-        self._selection = self._head_at(self._selection)
-        self._hover = self._head_at(self._hover)
+        self._keep_cells()
         self._lay_out()
 
     def set_mean_column(self, images: NDArray[np.float32] | None) -> None:
@@ -127,24 +109,7 @@ class HeadAtlas(ThemedWidget):
         self._picture = None
         self.update()
 
-    def set_selection(self, row: int, column: int) -> None:
-        """Frame a head; -1, -1 for none. Emits nothing."""
-        if self._head_at((row, column)) != self._selection:
-            self._selection = self._head_at((row, column))
-            self.update()
-
-    def set_hover(self, row: int, column: int) -> None:
-        """Frame a head pointed at elsewhere; -1, -1 for none. Emits nothing."""
-        if self._head_at((row, column)) != self._hover:
-            self._hover = self._head_at((row, column))
-            self.update()
-
-    @property
-    def selection(self) -> tuple[int, int]:
-        """The selected (row, column), or (-1, -1)."""
-        return self._selection
-
-    def head_rect(self, row: int, column: int) -> QRectF:
+    def cell_rect(self, row: int, column: int) -> QRectF:
         """Where a head's thumbnail lies."""
         return self._layout.rect(row, column)
 
@@ -162,13 +127,22 @@ class HeadAtlas(ThemedWidget):
         names = self._axis_names
         return f"{names[0]} {self._row_labels[row]}, {names[1]} {self._column_labels[column]}"
 
-    def _holds(self, head: tuple[int, int]) -> bool:
-        """Whether there is such a head; the column of means holds none."""
-        in_grid = 0 <= head[0] < len(self._row_labels) and 0 <= head[1] < len(self._column_labels)
-        return in_grid and self._codes is not None
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of heads; the column of means holds none."""
+        return (0, 0) if self._codes is None else (len(self._row_labels), len(self._column_labels))
 
-    def _head_at(self, head: tuple[int, int]) -> tuple[int, int]:
-        return head if self._holds(head) else _NOWHERE
+    def _cell_at(self, position: QPointF) -> Cell:
+        return self._layout.at(position)
+
+    def _with_labels(self, rect: QRectF) -> QRectF:
+        around = self._layout.top  # what the labels of the columns and the caption would cover
+        return rect.adjusted(-GAP, -around, GAP, around)
+
+    def tooltip_of(self, cell: Cell) -> str:
+        if self._codes is None:
+            return ""
+        meaning = self._meanings.get(cell, "")
+        return f"{self._plain_name(*cell)}\n{meaning}" if meaning else self.head_name(*cell)
 
     # geometry
 
@@ -208,10 +182,6 @@ class HeadAtlas(ThemedWidget):
         super().resizeEvent(event)
         self._lay_out()
 
-    def moveEvent(self, event: QMoveEvent) -> None:
-        super().moveEvent(event)
-        self.update()  # scrolled: labels and caption keep to the visible part
-
     def _visible_part(self) -> QRectF:
         shown = self.visibleRegion().boundingRect()
         return QRectF(self.rect() if shown.isEmpty() else shown)
@@ -232,71 +202,19 @@ class HeadAtlas(ThemedWidget):
             painter.drawImage(QPointF(self._layout.left, self._layout.top), self._picture)
             artist.draw_faded(painter, *self._faded)
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            if self._hover not in (_NOWHERE, self._selection):
+            if self._hover not in (NOWHERE, self._selection):
                 artist.draw_hover_frame(painter, *self._hover)
-            if self._selection != _NOWHERE:
+            if self._selection != NOWHERE:
                 artist.draw_selection_frame(painter, *self._selection)
             artist.draw_badges(painter, {head: text for head, text in self._badges.items() if self._holds(head)})
             artist.draw_labels(painter, self._row_labels, self._column_labels, self._selection)
-            named = self._selection if self._hover == _NOWHERE else self._hover
+            named = self._selection if self._hover == NOWHERE else self._hover
             artist.draw_caption(painter, self.head_name(*named), f"{self._low:.3g} to {self._high:.3g}", self.height())
         self._draw_focus_ring(painter)
 
-    # pointer and keyboard
-
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        if event.button() == Qt.MouseButton.LeftButton:
-            self._choose(self._layout.at(event.position()))
-        else:
-            event.ignore()
-
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        head = self._layout.at(event.position())
+        head = self._cell_at(event.position())
         if event.button() == Qt.MouseButton.LeftButton and head in self._badges and self._holds(head):
             self.page_wanted.emit(*head)
         else:
             super().mouseDoubleClickEvent(event)
-
-    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        by_mouse = event.reason() == QContextMenuEvent.Reason.Mouse
-        head = self._head_at(self._layout.at(QPointF(event.pos()))) if by_mouse else self._selection
-        if head != _NOWHERE:
-            where = event.globalPos() if by_mouse else self.mapToGlobal(self._layout.rect(*head).center().toPoint())
-            self.menu_wanted.emit(*head, where)
-
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        head = self._layout.at(event.position())
-        meaning = self._meanings.get(head, "")
-        said = self.head_name(*head) if not meaning else f"{self._plain_name(*head)}\n{meaning}"
-        self.setToolTip("" if self._codes is None else said)
-        self._point_at(head)
-
-    def leaveEvent(self, event: QEvent) -> None:
-        super().leaveEvent(event)
-        self._point_at(_NOWHERE)
-
-    def _point_at(self, head: tuple[int, int]) -> None:
-        if self._head_at(head) != self._hover:
-            self.set_hover(*head)
-            self.hovered.emit(*self._hover)
-
-    def _choose(self, head: tuple[int, int]) -> None:
-        if self._head_at(head) not in (_NOWHERE, self._selection):
-            self.set_selection(*head)
-            self.head_selected.emit(*head)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        modifiers = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
-        step = _ARROWS.get(Qt.Key(event.key()))
-        if self._codes is None or step is None or modifiers != Qt.KeyboardModifier.NoModifier:
-            event.ignore()
-            return
-        rows, columns = self._codes.shape[:2]
-        row, column = self._selection
-        if self._selection == _NOWHERE:
-            head = (0, 0)
-        else:
-            head = (min(max(row + step[0], 0), rows - 1), min(max(column + step[1], 0), columns - 1))
-        self._choose(head)
-        around = self._layout.top  # what the fixed labels and caption would cover
-        self._keep_visible(self._layout.rect(*head).adjusted(-GAP, -around, GAP, around))

@@ -97,7 +97,7 @@ class HeadAtlasPanel(Panel):
         super().__init__(session, hover, parent)
         self.atlas = HeadAtlas()
         self.atlas.set_empty_text(_WAITING)
-        self.atlas.head_selected.connect(self._on_selected)
+        self.atlas.cell_selected.connect(self._on_selected)
         self.atlas.hovered.connect(self._on_hovered)
         self.atlas.menu_wanted.connect(self._on_menu)
         self.atlas.page_wanted.connect(self._open_page)
@@ -176,7 +176,7 @@ class HeadAtlasPanel(Panel):
         row = next((row for row, shown in enumerate(self._sites) if shown.ref == site), -1)
         if part != "head" or row < 0:
             return None
-        return self.atlas, self.atlas.head_rect(row, head).toAlignedRect()
+        return self.atlas, self.atlas.cell_rect(row, head).toAlignedRect()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -329,7 +329,7 @@ class HeadAtlasPanel(Panel):
         """Scroll to the selected head; whoever scrolls on is left alone until the selection moves."""
         row, head, _ = self._revealed
         if row < len(self._sites):
-            rect = self.atlas.head_rect(row, head).toAlignedRect()
+            rect = self.atlas.cell_rect(row, head).toAlignedRect()
             # the labels of the columns and the caption lie over the edges
             margin = rect.height() + 2 * self.fontMetrics().height()
             self.area.ensureVisible(rect.center().x(), rect.center().y(), rect.width(), margin)

@@ -84,7 +84,7 @@ def test_the_selected_head_of_thirty_layers_is_in_view(qapp, tmp_path: Path) -> 
             window.session.dispatch(SelectHead(SiteRef("decoder", layer), 2))
             settle(window)
             laid_out()
-            rect = panel.atlas.head_rect(layer, 2).toAlignedRect().translated(panel.atlas.pos())
+            rect = panel.atlas.cell_rect(layer, 2).toAlignedRect().translated(panel.atlas.pos())
             assert panel.area.viewport().rect().contains(rect), layer
         facts = window.top_bar.facts
         for width in (1280, 1281, 1300, 1366, 1280):  # the name of the checkpoint gives way to the count of tokens

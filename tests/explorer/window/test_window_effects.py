@@ -67,7 +67,7 @@ def test_the_atlas_menu_takes_a_head_out(window, monkeypatch):
     opened = []
     monkeypatch.setattr(QMenu, "popup", lambda menu, where: opened.append(menu))  # it would take the keyboard
     atlas = panel_of(window, HeadAtlasPanel)
-    where = atlas.atlas.head_rect(2, 3).center().toPoint()
+    where = atlas.atlas.cell_rect(2, 3).center().toPoint()
     event = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, where, atlas.atlas.mapToGlobal(where))
     QApplication.sendEvent(atlas.atlas, event)
     assert len(opened) == 1

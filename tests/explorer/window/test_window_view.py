@@ -85,7 +85,7 @@ def test_hover_over_a_thumbnail_selects_nothing(window):
     atlas = panel_of(window, HeadAtlasPanel).atlas
     before = window.session.state
     with requests_of(window) as asked:
-        move_pointer(atlas, atlas.head_rect(1, 2).center().toPoint())
+        move_pointer(atlas, atlas.cell_rect(1, 2).center().toPoint())
     assert (window.hover.pointed.site.layer, window.hover.pointed.head) == (1, 2)
     assert asked == []
     assert window.session.state is before

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, QRectF, Qt
 from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QScrollArea
 
 from explorer.colour_maps import diverging
 from explorer.panels.effects.value_grid import Grid, ValueGrid
@@ -43,7 +43,7 @@ def test_a_cell_has_the_colour_of_its_number(grid):
 
 def test_a_click_and_the_arrows_choose_and_an_empty_cell_is_none(grid, qtbot):
     chosen = []
-    grid.chosen.connect(lambda row, column: chosen.append((row, column)))
+    grid.cell_selected.connect(lambda row, column: chosen.append((row, column)))
     qtbot.mouseClick(grid, Qt.MouseButton.LeftButton, pos=grid.cell_rect(0, 1).center().toPoint())
     qtbot.mouseClick(grid, Qt.MouseButton.LeftButton, pos=grid.cell_rect(1, 1).center().toPoint())
     QTest.keyClick(grid, Qt.Key.Key_Down)  # nothing is there
@@ -51,10 +51,35 @@ def test_a_click_and_the_arrows_choose_and_an_empty_cell_is_none(grid, qtbot):
     QTest.keyClick(grid, Qt.Key.Key_Down)
     assert chosen == [(0, 1), (0, 2), (1, 2)]
     assert grid.selection == (1, 2)
-    grid.select(0, 0)
+    grid.set_selection(0, 0)
     assert len(chosen) == 3
-    grid.select(1, 1)
+    grid.set_selection(1, 1)
     assert grid.selection == (-1, -1)
+
+
+def test_where_nothing_is_chosen_an_arrow_chooses_the_first_cell_that_there_is(grid):
+    grid.show_grid(Grid(np.array([[np.nan, np.nan], [np.nan, 2.0]]), ("0", "1"), ("x", "y"), -2.0, 2.0))
+    QTest.keyClick(grid, Qt.Key.Key_Left)
+    assert grid.selection == (1, 1)
+
+
+def test_a_cell_that_the_arrows_choose_is_not_left_below_the_labels(qtbot):
+    widget, area = ValueGrid("Numbers"), QScrollArea()
+    qtbot.addWidget(area)
+    names = tuple(map(str, range(40)))
+    widget.show_grid(Grid(np.ones((40, 40)), tuple(f"a long name {name}" for name in names), names, 0.0, 1.0))
+    area.setWidget(widget)
+    area.setWidgetResizable(True)
+    area.resize(400, 200)
+    area.show()
+    widget.set_selection(30, 30)
+    for key, turns in ((Qt.Key.Key_Right, 1), (Qt.Key.Key_Left, 20), (Qt.Key.Key_Up, 20)):
+        for _ in range(turns):
+            QTest.keyClick(widget, key)
+            shown = widget.visibleRegion().boundingRect()
+            corner, first = shown.topLeft(), widget.cell_rect(0, 0).topLeft()  # labels lie above and left of the first
+            free = QRectF(shown).adjusted(first.x(), first.y(), 0, 0)
+            assert free.contains(widget.cell_rect(*widget.selection)), (corner, widget.selection)
 
 
 def test_the_pointer_is_told_and_the_menu_is_of_its_cell(grid):
@@ -67,7 +92,7 @@ def test_the_pointer_is_told_and_the_menu_is_of_its_cell(grid):
     assert "d" in grid.toolTip()
     QApplication.sendEvent(grid, QContextMenuEvent(QContextMenuEvent.Reason.Mouse, where, grid.mapToGlobal(where)))
     assert asked == [(1, 0)]
-    grid.select(0, 2)
+    grid.set_selection(0, 2)
     QApplication.sendEvent(grid, QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, QPoint(0, 0), QPoint(0, 0)))
     assert asked[-1] == (0, 2)
 

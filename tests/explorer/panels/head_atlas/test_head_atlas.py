@@ -35,33 +35,33 @@ def atlas(qtbot) -> HeadAtlas:
 
 
 def middle(atlas: HeadAtlas, row: int, column: int) -> QPoint:
-    return atlas.head_rect(row, column).center().toPoint()
+    return atlas.cell_rect(row, column).center().toPoint()
 
 
 def test_a_click_selects_a_head(atlas, qtbot):
-    with qtbot.waitSignal(atlas.head_selected) as caught:
+    with qtbot.waitSignal(atlas.cell_selected) as caught:
         qtbot.mouseClick(atlas, Qt.MouseButton.LeftButton, pos=middle(atlas, 2, 3))
     assert caught.args == [2, 3]
     assert atlas.selection == (2, 3)
 
 
 def test_a_click_between_heads_selects_none(atlas, qtbot):
-    gap = atlas.head_rect(1, 1).topLeft() - QPointF(2, 2)
-    with qtbot.assertNotEmitted(atlas.head_selected):
+    gap = atlas.cell_rect(1, 1).topLeft() - QPointF(2, 2)
+    with qtbot.assertNotEmitted(atlas.cell_selected):
         qtbot.mouseClick(atlas, Qt.MouseButton.LeftButton, pos=gap.toPoint())
 
 
 def test_arrows_move_the_selection_within_the_grid(atlas, qtbot):
     atlas.set_selection(0, 0)
     seen = []
-    atlas.head_selected.connect(lambda row, column: seen.append((row, column)))
+    atlas.cell_selected.connect(lambda row, column: seen.append((row, column)))
     for key in (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Down, Qt.Key.Key_Up, Qt.Key.Key_Up):
         qtbot.keyClick(atlas, key)
     assert seen == [(0, 1), (1, 1), (0, 1)]
 
 
 def test_selecting_from_outside_emits_nothing(atlas, qtbot):
-    with qtbot.assertNotEmitted(atlas.head_selected):
+    with qtbot.assertNotEmitted(atlas.cell_selected):
         atlas.set_selection(3, 5)
     assert atlas.selection == (3, 5)
     atlas.set_selection(4, 0)
@@ -72,12 +72,12 @@ def test_hover_is_told_and_named(atlas, qtbot):
     seen = []
     atlas.hovered.connect(lambda row, column: seen.append((row, column)))
     atlas.set_badges({(1, 2): "prev"})
-    before = (atlas.size(), atlas.head_rect(1, 2), atlas.selection)
+    before = (atlas.size(), atlas.cell_rect(1, 2), atlas.selection)
     move_pointer(atlas, middle(atlas, 1, 2))
     assert atlas.toolTip() == "layer 1, head 2: prev"
     QApplication.sendEvent(atlas, QEvent(QEvent.Type.Leave))
     assert seen == [(1, 2), (-1, -1)]
-    assert before == (atlas.size(), atlas.head_rect(1, 2), atlas.selection)
+    assert before == (atlas.size(), atlas.cell_rect(1, 2), atlas.selection)
 
 
 def test_thumbnails_have_the_colours_of_their_values(atlas):
@@ -101,24 +101,24 @@ def test_a_single_strong_weight_stays_visible_in_a_small_thumbnail(atlas):
     values = np.zeros((4, 6, 300, 300), dtype=np.float32)
     values[1, 2, 217, 113] = 1.0
     atlas.set_images(values, LAYERS, HEADS, 1.0)
-    thumb = rendered(atlas).copy(atlas.head_rect(1, 2).toRect())
+    thumb = rendered(atlas).copy(atlas.cell_rect(1, 2).toRect())
     brightest = tuple(sequential()[255])
     pixels = [rgb(thumb.pixelColor(x, y)) for x in range(thumb.width()) for y in range(thumb.height())]
     assert brightest in pixels
 
 
 def test_the_column_of_means_can_be_pointed_at_and_not_selected(atlas, qtbot):
-    before = atlas.head_rect(0, 0).width()
+    before = atlas.cell_rect(0, 0).width()
     atlas.set_mean_column(np.ones((4, 8, 8), dtype=np.float32))
-    assert atlas.head_rect(0, 0).width() <= before
+    assert atlas.cell_rect(0, 0).width() <= before
     where = middle(atlas, 1, 6)
     assert rgb(rendered(atlas).pixelColor(where)) == tuple(sequential()[255])
-    with qtbot.assertNotEmitted(atlas.head_selected), qtbot.assertNotEmitted(atlas.hovered):
+    with qtbot.assertNotEmitted(atlas.cell_selected), qtbot.assertNotEmitted(atlas.hovered):
         qtbot.mouseClick(atlas, Qt.MouseButton.LeftButton, pos=where)
         move_pointer(atlas, where + QPoint(1, 1))
     assert atlas.toolTip() == "layer 1, mean of its heads"
     atlas.set_mean_column(None)
-    assert atlas.head_rect(0, 0).width() == before
+    assert atlas.cell_rect(0, 0).width() == before
 
 
 def test_names_of_the_axes(atlas):
@@ -133,7 +133,7 @@ def test_badges_are_drawn_where_there_is_a_head(atlas):
     atlas.set_badges({(1, 1): "prev"})
     with_badge = rendered(atlas)
     assert with_badge != plain
-    thumb = atlas.head_rect(1, 1).toRect()
+    thumb = atlas.cell_rect(1, 1).toRect()
     colours = {with_badge.pixelColor(x, thumb.bottom() - 3).name() for x in range(thumb.left(), thumb.right())}
     assert LIGHT.query in colours
 
@@ -144,7 +144,7 @@ def test_every_screen_resolution(atlas, ratio, width):
     atlas.resize(width, 320)
     atlas.set_mean_column(np.ones((4, 8, 8), dtype=np.float32))
     image = rendered(atlas, ratio)
-    spot = atlas.head_rect(2, 3).center() * ratio
+    spot = atlas.cell_rect(2, 3).center() * ratio
     assert rgb(image.pixelColor(spot.toPoint())) == tuple(sequential()[255])
 
 
@@ -153,7 +153,7 @@ def test_nothing_to_show_is_a_sentence(atlas, qtbot):
     blank = rendered(atlas)
     atlas.set_empty_text("This model gives no heads.")
     assert rendered(atlas) != blank
-    with qtbot.assertNotEmitted(atlas.head_selected):
+    with qtbot.assertNotEmitted(atlas.cell_selected):
         qtbot.keyClick(atlas, Qt.Key.Key_Right)
         qtbot.mouseClick(atlas, Qt.MouseButton.LeftButton, pos=QPoint(50, 50))
 
@@ -210,6 +210,6 @@ def test_labels_and_caption_stay_in_view_when_scrolled(many_layers):
     QApplication.processEvents()
     shown = atlas.visibleRegion().boundingRect()
     image = atlas.grab(shown).toImage()
-    head = image.copy(0, 0, image.width(), round(atlas.head_rect(0, 0).top()) - 4)
+    head = image.copy(0, 0, image.width(), round(atlas.cell_rect(0, 0).top()) - 4)
     accents = {head.pixelColor(x, y).name() for x in range(head.width()) for y in range(head.height())}
     assert LIGHT.query in accents  # the label of the selected column

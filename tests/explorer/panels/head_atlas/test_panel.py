@@ -57,7 +57,7 @@ def test_another_pooling_is_asked_for_and_named(panel, session):
 def test_a_click_selects_and_a_selection_made_elsewhere_is_framed(panel, session, qtbot):
     session.arrive(atlas())
     assert panel.atlas.selection == (5, 5)
-    qtbot.mouseClick(panel.atlas, Qt.MouseButton.LeftButton, pos=panel.atlas.head_rect(2, 3).center().toPoint())
+    qtbot.mouseClick(panel.atlas, Qt.MouseButton.LeftButton, pos=panel.atlas.cell_rect(2, 3).center().toPoint())
     assert (session.state.selection.site, session.state.selection.head) == (SiteRef("decoder", 2), 3)
     before = rendered(panel.atlas)
     session.dispatch(SelectHead(SiteRef("decoder", 7), 0))
@@ -68,7 +68,7 @@ def test_a_click_selects_and_a_selection_made_elsewhere_is_framed(panel, session
 def test_the_pointer_is_shared_in_both_directions(panel, session):
     session.arrive(atlas())
     calm = rendered(panel.atlas)
-    move_pointer(panel.atlas, panel.atlas.head_rect(1, 6).center().toPoint())
+    move_pointer(panel.atlas, panel.atlas.cell_rect(1, 6).center().toPoint())
     assert panel.hover.pointed == Pointed(site=SiteRef("decoder", 1), head=6)
     panel.hover.point(NOTHING)
     assert rendered(panel.atlas) == calm
@@ -144,7 +144,7 @@ def test_one_stack_is_shown_at_a_time_and_chosen_by_a_button(stacked, qtbot):
 
 def test_a_click_selects_in_the_stack_that_is_shown(stacked, qtbot):
     qtbot.mouseClick(stacked.stacks.button(2), Qt.MouseButton.LeftButton)
-    qtbot.mouseClick(stacked.atlas, Qt.MouseButton.LeftButton, pos=stacked.atlas.head_rect(1, 2).center().toPoint())
+    qtbot.mouseClick(stacked.atlas, Qt.MouseButton.LeftButton, pos=stacked.atlas.cell_rect(1, 2).center().toPoint())
     assert stacked.session.state.selection.site == SiteRef("cross", 1)
     assert stacked.atlas.selection == (1, 2)
 
@@ -207,7 +207,7 @@ def test_padding_is_faint_in_every_thumbnail(qtbot, side):
         pictures.append((panel, rendered(panel.atlas)))
     (panel, before), (_, after) = pictures
     for row, head in ((0, 0), (3, 5), (7, 7)):
-        rect = panel.atlas.head_rect(row, head)
+        rect = panel.atlas.cell_rect(row, head)
         for query in range(4):
             for key in range(4):
                 x = round(rect.left() + (key + 0.5) * rect.width() / 4)

@@ -220,7 +220,7 @@ def test_badges_name_what_a_head_plainly_does(panel, session):
 def test_a_badge_says_what_it_is_and_opens_its_page(panel, session, qtbot):
     panel.roles.click()
     session.arrive(roles())
-    where = panel.atlas.head_rect(5, 3).center().toPoint()
+    where = panel.atlas.cell_rect(5, 3).center().toPoint()
     move_pointer(panel.atlas, where)
     said = panel.atlas.toolTip()
     assert said.startswith("layer 5, head 3\n“next”: attends to a copy of the word that comes next.\n")
