@@ -35,7 +35,39 @@ LEGENDS = (
 """What the colours of each page say: heads, lens, sum, patch, tokens."""
 
 Cell = tuple[SiteRef, int]
-View = TypeVar("View", EffectsView, PatchView)
+View = EffectsView | LensView | AttributionView | PatchView | ExplanationView
+Told = TypeVar("Told", EffectsView, PatchView)
+
+
+def grid_of(view: View, ran: Ran, unit: Unit, table: ColourTable) -> Grid | None:
+    """The cells of an answer, losses in `unit`, probabilities by `table`; None where there is nothing to draw."""
+    match view:
+        case EffectsView():
+            return heads_grid(in_unit(view, unit), unit)
+        case LensView():
+            return lens_grid(view, ran, table)
+        case AttributionView():
+            return sum_grid(view)
+        case PatchView():
+            return patch_grid(in_unit(view, unit), ran, unit)
+        case ExplanationView():
+            return tokens_grid(view, ran)
+
+
+def sentences_of(view: View, ran: Ran, unit: Unit, cell: Cell | None, position: int) -> tuple[str, str]:
+    """What is said above the cells, of the selected head or position, and what interventions changed."""
+    match view:
+        case EffectsView():
+            told = in_unit(view, unit)
+            return head_sentence(told, cell, unit), before_sentence(told, unit)
+        case LensView():
+            return lens_sentence(view, ran, position), ""
+        case AttributionView():
+            return sum_sentence(view), ""
+        case PatchView():
+            return patch_sentence(in_unit(view, unit), unit), ""
+        case ExplanationView():
+            return tokens_sentence(view), ""
 
 
 def site_labels(sites: Sequence[SiteRef]) -> tuple[str, ...]:
@@ -44,7 +76,7 @@ def site_labels(sites: Sequence[SiteRef]) -> tuple[str, ...]:
     return tuple(f"{_STACKS[site.stack]} {site.layer}" if several else str(site.layer) for site in sites)
 
 
-def in_unit(view: View, unit: Unit) -> View:
+def in_unit(view: Told, unit: Unit) -> Told:
     """`view`, all losses in it in `unit`; an answer has them in nats."""
     if isinstance(view, PatchView):
         if view.aim.measure != "loss":
@@ -277,8 +309,8 @@ def patch_grid(view: PatchView, ran: Ran, unit: Unit) -> Grid:
     least_width = 40.0 if by_position else 30.0
     grid = _diverging(shares, labels, columns, "layer", "token" if by_position else "head", tips, least_width)
     high = max(1.0, grid.high)
-    words = tuple(tuple("" if word == "0" else word for word in line) for line in grid.words)
-    return replace(grid, low=-high, high=high, words=words)
+    cells = tuple(tuple("" if word == "0" else word for word in line) for line in grid.words)
+    return replace(grid, low=-high, high=high, words=cells)
 
 
 def patch_sentence(view: PatchView, unit: Unit) -> str:

@@ -24,23 +24,7 @@ from explorer.panels.about import About
 from explorer.panels.base import Panel
 from explorer.panels.effects.about import about
 from explorer.panels.effects.answer_box import AnswerBox
-from explorer.panels.effects.pages import (
-    LEGENDS,
-    before_sentence,
-    head_at,
-    head_sentence,
-    heads_grid,
-    in_unit,
-    lens_grid,
-    lens_sentence,
-    patch_grid,
-    patch_sentence,
-    place_of,
-    sum_grid,
-    sum_sentence,
-    tokens_grid,
-    tokens_sentence,
-)
+from explorer.panels.effects.pages import LEGENDS, View, grid_of, head_at, place_of, sentences_of
 from explorer.panels.effects.value_grid import ValueGrid
 from explorer.panels.predicted import is_body
 from explorer.panels.selected_head import predicting_position
@@ -58,6 +42,7 @@ from explorer.widgets.whole_list_box import WholeListBox
 from models.protocol.attribution import AttributionRequest, AttributionView
 from models.protocol.effects import Aim, AimView, EffectsRequest, EffectsView
 from models.protocol.explanation import ExplanationRequest, ExplanationView
+from models.protocol.information import Unit
 from models.protocol.lens import LensRequest, LensView
 from models.protocol.patching import BY_POSITION, Align, Patched, PatchRequest, PatchView
 from models.protocol.request import Request, Result
@@ -158,6 +143,7 @@ class EffectsPanel(Panel):
         self.card.set_content(body)
         self.fill(self.card)
         self._revealed = (-1, -1)
+        self._drawn: tuple[View, Unit, str] | None = None  # what the cells show, and how
         self._aimed_in = ""  # the checkpoint that the two answers were chosen for; "" for the next that is shown
         self.keep("page", self.pages)
         self.keep("loss", self.loss)
@@ -262,28 +248,18 @@ class EffectsPanel(Panel):
                 self._say(why if state.ran is not None else "", "")
                 self.grid.set_empty_text(why or (_TYPE if page == PATCH else _WAITING))
                 self.grid.show_grid(None)
+                self._drawn = None
                 self.legend.hide()
             return  # else what is there stays until the new answer comes
         self.legend.setText(LEGENDS[page])
-        if isinstance(view, EffectsView):
-            self._render_heads(state, view)
-        elif isinstance(view, LensView):
-            self._say(lens_sentence(view, state.ran, predicting_position(state, state.ran)), "")
-            self.grid.show_grid(lens_grid(view, state.ran, sequential(state.document.view.colour_map)))
-        elif isinstance(view, AttributionView):
-            self._say(sum_sentence(view), "")
-            self.grid.set_empty_text("")
-            self.grid.show_grid(sum_grid(view))
-            self._offer(view.aim)
-        elif isinstance(view, PatchView):
-            unit = state.document.view.unit
-            told = in_unit(view, unit)
-            self._say(patch_sentence(told, unit), "")
-            self.grid.show_grid(patch_grid(told, state.ran, unit))
-            self._offer(view.aim)
-        elif isinstance(view, ExplanationView):
-            self._say(tokens_sentence(view), "")
-            self.grid.show_grid(tokens_grid(view, state.ran))
+        looks, site = state.document.view, state.selection.site
+        cell = None if site is None else (site, state.selection.head)
+        self._say(*sentences_of(view, state.ran, looks.unit, cell, predicting_position(state, state.ran)))
+        if (view, looks.unit, looks.colour_map) != self._drawn:  # a selection changes no cell
+            self._drawn = (view, looks.unit, looks.colour_map)
+            self.grid.set_empty_text("")  # the sentence says why there is nothing
+            self.grid.show_grid(grid_of(view, state.ran, looks.unit, sequential(looks.colour_map)))
+        if not isinstance(view, LensView):
             self._offer(view.aim)
         self.legend.setVisible(self.grid.grid is not None)
         self._render_selection(state)
@@ -295,16 +271,6 @@ class EffectsPanel(Panel):
         if isinstance(asked, (EffectsRequest, PatchRequest)):
             asked = replace(asked, have=0.0)
         return asked == wanted
-
-    def _render_heads(self, state: State, view: EffectsView) -> None:
-        site, unit = state.selection.site, state.document.view.unit
-        told = in_unit(view, unit)
-        self._say(
-            head_sentence(told, None if site is None else (site, state.selection.head), unit),
-            before_sentence(told, unit),
-        )
-        self.grid.show_grid(heads_grid(told, unit))
-        self._offer(view.aim)
 
     def _render_selection(self, state: State) -> None:
         page, ran = self.pages.current, state.ran
@@ -421,7 +387,7 @@ class EffectsPanel(Panel):
             self.dispatch(PutIntervention(Skip("head", site, self.session.state.selection.head, on=not off)))
 
 
-_VIEWS: tuple[type[Result], ...] = (EffectsView, LensView, AttributionView, PatchView, ExplanationView)
+_VIEWS: tuple[type[View], ...] = (EffectsView, LensView, AttributionView, PatchView, ExplanationView)
 
 
 def _choice_box(name: str, choices: Sequence[tuple[str, str]]) -> QComboBox:

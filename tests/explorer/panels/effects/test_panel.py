@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 
 from explorer.panels.effects.panel import HEADS, LENS, PATCH, SUM, TOKENS, EffectsPanel
 from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.session.intents import OpenCheckpoint
+from explorer.session.intents import OpenCheckpoint, SelectHead, SetView
 from explorer.session.state import InterventionItem, State
 from explorer.widgets.choices_kept import Value
 from models.protocol.attribution import AttributionRequest
@@ -136,6 +136,19 @@ def test_each_page_asks_its_own_question(panel, session):
     panel.kind.setCurrentIndex(3)
     panel.kind.activated.emit(3)
     assert session.asked[-1].kind == "head"
+
+
+def test_a_selection_leaves_the_cells_and_another_unit_tells_losses_anew(panel, session):
+    panel.loss.click()
+    loss = replace(AIM, measure="loss", value=3.0)
+    session.arrive(effects(session.asked[-1], aim=loss, now=replace(NOW, value=3.0)))
+    before = panel.grid.grid
+    session.dispatch(SelectHead(SiteRef("decoder", 5), 0))
+    assert panel.grid.grid is before
+    assert "layer 5, head 0" in panel.sentence.text()
+    assert before.words[4][1] == "−4.33"  # 3 nats in bits
+    session.dispatch(SetView("unit", "nats"))
+    assert panel.grid.grid.words[4][1] == "−3.00"
 
 
 def test_what_was_before_is_said_of_an_edited_run(panel, session):
