@@ -85,7 +85,6 @@ class CachedRun:
     def __init__(self, model: Model, encoded: Encoded, interventions: Sequence[Intervention] = ()) -> None:
         self.model = model
         self.interventions = tuple(interventions)
-        self.encoder_tokens = encoded.source
         self._inputs = encoded.inputs
         try:
             check_edits(model, self.interventions)

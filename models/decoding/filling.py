@@ -23,6 +23,7 @@ from models.protocol.errors import InputError
 from models.protocol.interventions import Intervention
 from models.protocol.prompt import Prompt, plain_text
 from models.protocol.work import Cancelled
+from models.text.common_start import common_start
 
 
 class Filling:
@@ -96,8 +97,7 @@ class Filling:
 
     def _go_to(self, ids: tuple[int, ...], should_stop: Callable[[], bool]) -> None:
         """Fill the masks with `ids`, in the order of confidence."""
-        common = next((i for i, (a, b) in enumerate(zip(ids, self._ids, strict=False)) if a != b), None)
-        common = min(len(ids), len(self._ids)) if common is None else common
+        common = common_start(ids, self._ids)
         self._texts, self._ids, self._places = self._texts[: common + 1], ids[:common], self._places[:common]
         for id_ in ids[common:]:
             if should_stop():

@@ -34,6 +34,9 @@ class LiveTrace:
     """Follows one `CachedRun` of a single sequence: `add` after each of its steps, `trace` whenever it is wanted."""
 
     def __init__(self) -> None:
+        self._forget()
+
+    def _forget(self) -> None:
         self.tokens = 0
         """Tokens of the decoder whose rows are here."""
         self._rows: list[_Rows] = []
@@ -41,28 +44,28 @@ class LiveTrace:
         self._residual: dict[str, list[Tensor]] = {}  # stack: (1, tokens, width) each
         self._logits: Tensor | None = None  # (tokens, vocabulary)
 
-    def add(self, run: CachedRun) -> bool:
-        """Take in what `run` read last; False, and nothing is left here, where it does not go on from the rest."""
+    def add(self, run: CachedRun) -> None:
+        """Take in what `run` read last; nothing is left here where it does not go on from the rest."""
         if not self._takes(run):
-            self.__init__()  # type: ignore[misc]
-            return False
+            self._forget()
+            return
         recorder, said = run.recorder, run.said
         assert recorder is not None
         assert said is not None
         past = recorder.past
-        own = [i for i, site in enumerate(recorder.sites) if site.stack != "cross"]
-        fresh = past == 0
-        if fresh:
+        if past == 0:
             self._rows = [_Rows(x.query, x.mask, x.bias) for x in recorder.inputs]
             self._residual = {stack: list(stream) for stack, stream in recorder.residual.items()}
             self._logits = said[0]
         else:
-            for i, (rows, x) in enumerate(zip(self._rows, recorder.inputs, strict=True)):
-                self._rows[i] = _Rows(
+            self._rows = [
+                _Rows(
                     torch.cat([rows.query[:, :, :past], x.query], dim=2),
-                    _longer(rows.mask, x.mask, past, x, i in own, hidden=True),
-                    _longer(rows.bias, x.bias, past, x, i in own, hidden=False),
+                    _longer(rows.mask, x.mask, past, x, causal=site.stack != "cross", hidden=True),
+                    _longer(rows.bias, x.bias, past, x, causal=False, hidden=False),
                 )
+                for site, rows, x in zip(recorder.sites, self._rows, recorder.inputs, strict=True)
+            ]
             for stack, stream in recorder.residual.items():
                 before = self._residual[stack]
                 self._residual[stack] = [
@@ -71,7 +74,6 @@ class LiveTrace:
             assert self._logits is not None
             self._logits = torch.cat([self._logits[:past], said[0]])
         self._last, self.tokens = recorder, past + said.shape[1]
-        return True
 
     def _takes(self, run: CachedRun) -> bool:
         recorder, said = run.recorder, run.said
@@ -108,11 +110,12 @@ class LiveTrace:
 
 
 def _longer(
-    before: Tensor | None, now: Tensor | None, past: int, x: AttentionInputs, own: bool, *, hidden: bool
+    before: Tensor | None, now: Tensor | None, past: int, x: AttentionInputs, *, causal: bool, hidden: bool
 ) -> Tensor | None:
     """The rows of a mask (`hidden`) or a bias for all tokens: those `before`, cut to `past`, and those `now`.
 
-    Both broadcast to (1, heads, rows, keys). To the earlier rows the newer keys are hidden.
+    Both broadcast to (1, heads, rows, keys). To the earlier rows the newer keys are hidden. A step without a mask was
+    `causal`, or saw all keys.
     """
     if before is None and now is None:
         return None
@@ -121,10 +124,9 @@ def _longer(
     closed: float | bool = 0.0
     if hidden:
         closed = False if like.dtype == torch.bool else torch.finfo(like.dtype).min
-    keys = x.keys
     parts = [
-        _whole(before, past, 0, keys, like, closed, own and hidden),
-        _whole(now, x.queries, past, keys, like, closed, own and hidden),
+        _whole(before, past, 0, x.keys, like, closed, causal),
+        _whole(now, x.queries, past, x.keys, like, closed, causal),
     ]
     heads = max(part.shape[1] for part in parts)
     return torch.cat([part.expand(-1, heads, -1, -1) for part in parts], dim=2)
@@ -141,8 +143,7 @@ def _whole(
             places = torch.arange(first, first + rows, device=like.device)[:, None]
             made = made.masked_fill(torch.arange(keys, device=like.device) > places, closed)
         return made
-    t = t[:, :, :rows]
-    t = t.expand(-1, -1, rows, -1)
+    t = t[:, :, :rows].expand(-1, -1, rows, -1)
     if t.shape[-1] == 1:
         return t.expand(-1, -1, -1, keys)
     missing = keys - t.shape[-1]

@@ -17,6 +17,7 @@ from models.protocol.chat import Pair
 from models.protocol.errors import InputError
 from models.protocol.prompt import Prompt, plain_text, shown_of, with_more
 from models.protocol.values import Token
+from models.text.common_start import common_start
 
 Tokenize = Callable[[Any], tuple[Token, ...]]
 
@@ -73,7 +74,7 @@ def _first_read(
     model: Model,
     spellings: Iterable[Prompt],
     wanted: list[int],
-    tokenize: Callable[[Any], tuple[Token, ...]] | None = None,
+    tokenize: Tokenize | None = None,
 ) -> Spelled:
     """The first spelling that is read as `wanted`; where none is, the first of all, with what it is read as."""
     first: Spelled | None = None
@@ -110,10 +111,8 @@ def _misread(model: Model, read: list[int] | None, wanted: list[int]) -> str:
     """Where what is read begins to differ from what was chosen, and as what."""
     if read is None:
         return "is not read at all"
-    pairs = zip(read, wanted, strict=False)
-    same = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(read), len(wanted)))
-    rest = zip(reversed(read[same:]), reversed(wanted[same:]), strict=False)
-    tail = next((i for i, (a, b) in enumerate(rest) if a != b), min(len(read), len(wanted)) - same)
+    same = common_start(read, wanted)
+    tail = common_start(read[same:][::-1], wanted[same:][::-1])
     if min(len(read), len(wanted)) == same + tail:  # one is the other with more: a neighbour says where
         same, tail = (same, tail - 1) if tail else (max(0, same - 1), 0)
     chosen = " ".join(f"“{model.piece_label(id_)}”" for id_ in wanted[same : len(wanted) - tail]) or "nothing"

@@ -12,7 +12,7 @@ from torch import Tensor
 from models.attention.row_cache import KeptRows, most_rows
 from models.decoding.along import Along
 from models.decoding.cached_run import CachedRun, Run, start_run
-from models.decoding.choosing import choose, end_ids
+from models.decoding.choosing import Choice, choose, end_ids
 from models.decoding.decode import written_text
 from models.decoding.live_trace import LiveTrace
 from models.decoding.side_by_side import Drawing, Search
@@ -38,6 +38,7 @@ from models.protocol.errors import InputError
 from models.protocol.prompt import Prompt, shown_of, with_more
 from models.protocol.run_inputs import RunInputs
 from models.protocol.work import Cancelled, ShouldStop
+from models.text.common_start import common_start
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,19 +88,7 @@ class WrittenText:
         run, logits = self._run, said.logits
         self._keep_rows(run, request)
         choice = choose(self.model, logits, run.ids, request.settings, request.number, request.top, request.forced)
-        ids = (*request.ids, choice.token)
-        return self._view(
-            request,
-            ids,
-            started,
-            self._ending(choice.token in self._ends, request),
-            run,
-            candidates=choice.candidates,
-            stages=choice.stages,
-            chosen=choice.chosen,
-            drawn=choice.drawn,
-            log_probability=choice.log_probability,
-        )
+        return self._chosen(request, choice, started, run)
 
     def samples(self, request: DecodeSamplesRequest, should_stop: ShouldStop) -> DecodeSamplesView:
         self._check_room(request.number)
@@ -111,23 +100,10 @@ class WrittenText:
         drawing = self._samples
         choices = drawing.advance(request.number, request.top)
         self._keep_rows(drawing.run, request)
-        steps = []
-        for place, sample in enumerate(request.samples):
-            alone, choice = request.alone(place), choices[sample]
-            steps.append(
-                self._view(
-                    alone,
-                    (*alone.ids, choice.token),
-                    started,
-                    self._ending(choice.token in self._ends, alone),
-                    drawing.run,
-                    candidates=choice.candidates,
-                    stages=choice.stages,
-                    chosen=choice.chosen,
-                    drawn=choice.drawn,
-                    log_probability=choice.log_probability,
-                )
-            )
+        steps = (
+            self._chosen(request.alone(place), choices[sample], started, drawing.run)
+            for place, sample in enumerate(request.samples)
+        )
         return DecodeSamplesView(request=request, steps=tuple(steps))
 
     def rows(self, request: DecodeRowsRequest, should_stop: ShouldStop) -> DecodeRowsView:
@@ -201,10 +177,7 @@ class WrittenText:
         self._is_followed = True
         self._said_after(ids, should_stop, early=True)
         if self._live.tokens != self.prompt + len(ids):  # some were read before anybody followed, or forgotten since
-            self._run = self._afresh()
-            for id_ in ids:
-                self._run.append(torch.tensor([id_], device=self._run.ids.device))
-            self._said = None
+            self._run, self._said = self._afresh(), None
             self._said_after(ids, should_stop, early=True)
         run = self._run
         if not isinstance(run, CachedRun) or self._live.tokens != self.prompt + len(ids):
@@ -230,18 +203,18 @@ class WrittenText:
     def _go_to(self, ids: tuple[int, ...], should_stop: ShouldStop) -> None:
         """Bring the run to prompt and `ids`, keeping of its cache what serves."""
         run = self._run
-        written = tuple(run.ids[0, self.prompt :].tolist()) if len(run.ids) == 1 else None
+        written = tuple(run.ids[0, self.prompt :].tolist())
         if isinstance(run, CachedRun):
             # at least one token runs: the logits after it were not kept
             wanted = (*run.ids[0, : self.prompt].tolist(), *ids)
-            same = 0 if written is None else min(self.prompt + _common(written, ids), len(wanted) - 1)
-            if written is None or not run.crop(same):
+            same = min(self.prompt + common_start(written, ids), len(wanted) - 1)
+            if not run.crop(same):
                 run, same = self._afresh(), self.prompt
                 self._run = run
             for id_ in wanted[same:]:
                 run.append(torch.tensor([id_], device=run.ids.device))
             return
-        if written is not None and ids[:-1] == written and ids:
+        if ids and ids[:-1] == written:
             run.append(torch.tensor(ids[-1:], device=run.ids.device))
             return
         run = self._run = self._afresh()  # a recurrent state cannot be taken back
@@ -307,6 +280,20 @@ class WrittenText:
             return "context"
         return "steps" if request.number >= request.steps else ""
 
+    def _chosen(self, request: DecodeStepRequest, choice: Choice, started: float, run: Run) -> DecodeStepView:
+        return self._view(
+            request,
+            (*request.ids, choice.token),
+            started,
+            self._ending(choice.token in self._ends, request),
+            run,
+            candidates=choice.candidates,
+            stages=choice.stages,
+            chosen=choice.chosen,
+            drawn=choice.drawn,
+            log_probability=choice.log_probability,
+        )
+
     def _view(
         self,
         request: DecodeStepRequest,
@@ -342,10 +329,3 @@ class WrittenText:
     def _continuation(self, ids: tuple[int, ...]) -> str:
         """What `ids` say after the prompt, special tokens left out."""
         return written_text(self.model, [*self._given, *ids])[len(self._lead) :]
-
-
-def _common(first: tuple[int, ...], second: tuple[int, ...]) -> int:
-    """How many of the first elements agree."""
-    return next(
-        (i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
-    )

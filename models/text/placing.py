@@ -11,6 +11,8 @@ import unicodedata
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 
+from models.text.common_start import common_start
+
 Span = tuple[int, int]
 Decode = Callable[[Sequence[int]], str]
 
@@ -70,7 +72,7 @@ def _growth(ids: Sequence[int], decode: Decode) -> tuple[list[Span], str]:
             before = _decoded(ids[first:n], decode, "")
             offset = len(decoded) - len(before)
         now = _decoded(ids[first : n + 1], decode, before)
-        same = _common(before, now)
+        same = len(before) if now.startswith(before) else common_start(before, now)
         if same < len(before):  # a character whose last byte came, or a space that is taken back
             begun = offset + same
             end = offset + max(len(now), same)
@@ -142,10 +144,3 @@ def _with_gaps(found: list[Span | None], special: list[bool], text: str) -> Plac
     covered = {i for a, b in spans for i in range(a, b)}
     whole = all(i in covered or c.isspace() or unicodedata.combining(c) for i, c in enumerate(text))
     return Placed(tuple(spans), tuple(no_text), whole)
-
-
-def _common(a: str, b: str) -> int:
-    """How many characters two texts begin with in common."""
-    if b.startswith(a):
-        return len(a)
-    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
