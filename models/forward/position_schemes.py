@@ -156,7 +156,7 @@ class Table(Scheme):
         return cls(tables) if tables else None
 
     def table_at(self, site: Site | None) -> nn.Module:
-        stack = "" if site is None else "decoder" if site.stack == "cross" else site.stack
+        stack = "" if site is None else site.ref.block.stack
         own = (table for name, table in self.tables.items() if stack in name.split("."))
         return next(own, next(iter(self.tables.values())))
 

@@ -37,5 +37,4 @@ class PartsView(Result):
 
     def at(self, ref: SiteRef) -> Block | None:
         """The block of a site: of cross-attention that of the decoder."""
-        wanted = SiteRef("decoder", ref.layer) if ref.stack == "cross" else ref
-        return next((block for block in self.blocks if block.ref == wanted), None)
+        return next((block for block in self.blocks if block.ref == ref.block), None)

@@ -108,11 +108,6 @@ class Skip:
         """Which norm of the block, counted from 1; None where it is no norm."""
         return int(self.part.removeprefix("norm")) if _NORM.fullmatch(self.part) else None
 
-    @property
-    def block(self) -> SiteRef:
-        """The block that it is in: of cross-attention one of the decoder."""
-        return SiteRef("decoder", self.site.layer) if self.site.stack == "cross" else self.site
-
     def of_stack(self, predicting: str) -> Skip:
         """With its stack named, in a model whose stack that predicts is called `predicting`."""
         return self if self.site.stack else replace(self, site=SiteRef(predicting, self.site.layer))
@@ -173,8 +168,7 @@ def skips_head(skip: Skip, site: SiteRef, head: int) -> bool:
         return False
     if skip.part == "head":
         return (skip.site, skip.unit) == (site, head)
-    block = SiteRef("decoder", site.layer) if site.stack == "cross" else site
-    return skip.site == block and skip.part in (LAYER, "cross" if site.stack == "cross" else "attention")
+    return skip.site == site.block and skip.part in (LAYER, "cross" if site.stack == "cross" else "attention")
 
 
 def head_skip(interventions: Iterable[Any], site: SiteRef, head: int, predicting: str) -> Skip | None:

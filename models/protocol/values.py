@@ -85,6 +85,11 @@ class SiteRef:
     stack: str
     layer: int
 
+    @property
+    def block(self) -> SiteRef:
+        """The block that it is in: of cross-attention one of the decoder."""
+        return SiteRef("decoder", self.layer) if self.stack == "cross" else self
+
 
 class HasTokens(Protocol):
     """A run, as the engine or the window keeps it."""

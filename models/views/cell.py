@@ -205,7 +205,7 @@ def _bias(x: AttentionInputs, head: int, query: int, key: int) -> float | None:
 
 def _stream_norm(model: Model, trace: Trace, site: Site, query: int) -> float | None:
     """The length of the residual stream at the query after the site's block."""
-    stack = "decoder" if site.stack == "cross" else site.stack
+    stack = site.ref.block.stack
     if site.layer + 1 >= len(trace.residual.get(stack, ())):
         return None
     return float(stream_after(model, trace, stack, site.layer)[query].float().norm())

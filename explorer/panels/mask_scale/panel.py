@@ -250,7 +250,7 @@ class MaskScalePanel(Panel):
 def _block(state: State) -> SiteRef | None:
     """The block that the selected head is in."""
     ref = state.selection.site
-    return SiteRef("decoder", ref.layer) if ref is not None and ref.stack == "cross" else ref
+    return None if ref is None else ref.block
 
 
 def _wanted_parts(state: State) -> PartsRequest | None:
