@@ -13,7 +13,7 @@ from models.forward.context import Context, Workspace
 from models.forward.model import Model
 from models.opening.load import placement_of
 from models.protocol.answering import answering
-from models.protocol.errors import ExplorerError, InputError, NoRoomError, NotFiniteError, StaleRunError
+from models.protocol.errors import ExplorerError, InputError, NoRoomError, NotFiniteError, StaleRunError, cause_of
 from models.protocol.loading import LoadRequest
 from models.protocol.request import Failure, Request, Result
 from models.protocol.values import AUTO, Placement
@@ -57,7 +57,7 @@ class Engine:
             return Failure(
                 request=request,
                 sentence=str(error),
-                cause=_cause(error),
+                cause=cause_of(error),
                 cut_to=error.cut_to,
                 of_target=error.of_target,
                 no_figures=isinstance(error, NotFiniteError),
@@ -67,7 +67,7 @@ class Engine:
                 if not isinstance(error, ExplorerError):
                     raise
                 no_room = self._placement(request) if isinstance(error, NoRoomError) else None
-                return Failure(request=request, sentence=str(error), cause=_cause(error), no_room=no_room)
+                return Failure(request=request, sentence=str(error), cause=cause_of(error), no_room=no_room)
             cause = "".join(traceback.format_exception(error))
         # here the error is gone, and with it the frames that held what did not fit
         devices.free()
@@ -88,8 +88,3 @@ class Engine:
         where = "over all devices" if device == AUTO else f"on {device}"
         what = f"{request.reference} in {request.placement.dtype} does not fit {where}"
         return f"{what}: there is not enough memory. Close other programs, or choose a smaller number format."
-
-
-def _cause(error: BaseException) -> str:
-    """For the log: what lies behind the error. What a person did wrong has nothing behind it."""
-    return "".join(traceback.format_exception(error)) if error.__cause__ is not None else ""

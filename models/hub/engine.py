@@ -7,7 +7,6 @@ Nothing here imports torch.
 
 from __future__ import annotations
 
-import traceback
 from pathlib import Path
 
 from huggingface_hub import constants
@@ -16,7 +15,7 @@ from models.files.hub_cache import HubCache
 from models.hub.context import HubContext
 from models.hub.transfer import Transfer
 from models.protocol.answering import answering
-from models.protocol.errors import CheckpointError
+from models.protocol.errors import CheckpointError, cause_of
 from models.protocol.request import Failure, Request, Result
 from models.protocol.work import Report, ShouldStop
 
@@ -46,5 +45,4 @@ class HubEngine:
             hub = HubContext(self.endpoint, self.cache, self._transfer, should_stop, report)
             return answering(request, "A hub")(request, hub)
         except CheckpointError as error:
-            cause = "".join(traceback.format_exception(error)) if error.__cause__ is not None else ""
-            return Failure(request=request, sentence=str(error), cause=cause)
+            return Failure(request=request, sentence=str(error), cause=cause_of(error))

@@ -6,11 +6,9 @@ threads that build models at the same time would take torch's default number for
 
 from __future__ import annotations
 
-import traceback
-
 from models.opening.describe import described_elsewhere
 from models.protocol.describing import DescribeRequest
-from models.protocol.errors import ExplorerError
+from models.protocol.errors import ExplorerError, cause_of
 from models.protocol.request import Failure, Request, Result
 from models.protocol.work import Report, ShouldStop
 
@@ -29,5 +27,4 @@ class DescribingEngine:
         try:
             return described_elsewhere(request, should_stop)
         except ExplorerError as error:
-            cause = "".join(traceback.format_exception(error)) if error.__cause__ is not None else ""
-            return Failure(request=request, sentence=str(error), cause=cause)
+            return Failure(request=request, sentence=str(error), cause=cause_of(error))

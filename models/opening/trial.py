@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from models.opening.examination import Examination
 from models.opening.examined import Examined, check_opens
 from models.opening.open import open_textbook
 from models.opening.tokenizer import no_tokenizer
-from models.protocol.errors import CheckpointError
+from models.protocol.errors import CheckpointError, cause_of
 from models.protocol.hub import HubListing
 from models.protocol.values import CheckpointInfo, Placement
 
@@ -90,6 +89,5 @@ def judge(
     except CheckpointError as error:
         if is_out_of_memory(error):
             raise  # it says nothing of the checkpoint
-        cause = "".join(traceback.format_exception(error)) if error.__cause__ is not None else ""
-        return replace(verdict, refusal=str(error), cause=cause)
+        return replace(verdict, refusal=str(error), cause=cause_of(error))
     return verdict

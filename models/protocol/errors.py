@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import traceback
+
 NO_MEMORY = "There is not enough memory for this. Shorten the text, or choose a smaller number format or checkpoint."
 
 
@@ -35,3 +37,8 @@ class StaleRunError(Exception):
 
 class NotFiniteError(InputError):
     """A run gave NaN or infinity: there is no figure to show. The sentence names the first layer where, and of what."""
+
+
+def cause_of(error: ExplorerError) -> str:
+    """For the log: what lies behind the error. What a person did wrong has nothing behind it."""
+    return "".join(traceback.format_exception(error)) if error.__cause__ is not None else ""
