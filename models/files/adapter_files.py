@@ -19,12 +19,12 @@ from models.files.extras import ADAPTERS, install_command, lacking
 from models.files.names import SCHEME, title_of
 from models.files.weight_files import file_header, read_json, summary
 from models.protocol.errors import CheckpointError
-from models.protocol.hub import Tensors
+from models.protocol.hub import ADAPTER, Tensors
 from models.protocol.values import AdapterInfo
 
 Shape = tuple[int, ...]
 
-CONFIG, TENSORS = "adapter_config.json", "adapter_model.safetensors"
+CONFIG, TENSORS = ADAPTER
 
 PREFIX = "base_model.model."
 """What stands before the name of a parameter in the file."""

@@ -18,14 +18,12 @@ from models.files.memory import in_bytes
 from models.files.names import HubName
 from models.files.whole_files import write_whole
 from models.protocol.errors import CheckpointError
-from models.protocol.hub import HubFile
+from models.protocol.hub import ADAPTER, HubFile
 
 WAIT_SECONDS = 0.2
 """How long one try to take a lock lasts."""
 
 _SHARD = re.compile(r"model-\d{5}-of-(\d{5})\.safetensors")
-
-_ADAPTER = ("adapter_config.json", "adapter_model.safetensors")
 
 
 def cache_location() -> str:
@@ -48,7 +46,7 @@ class HubCache:
                 return folder / name.file
             if not name.file and (folder / "config.json").is_file() and _has_weights(folder):
                 return folder
-            if not name.file and all((folder / file).is_file() for file in _ADAPTER):
+            if not name.file and all((folder / file).is_file() for file in ADAPTER):
                 return folder
         return None
 
@@ -157,7 +155,7 @@ class HubCache:
 
 def _has_weights(folder: Path) -> bool:
     """Not where a checkpoint was only looked up, nor where some of its shards have not come."""
-    names = [path.name for path in folder.glob("*.safetensors") if path.name not in _ADAPTER]
+    names = [path.name for path in folder.glob("*.safetensors") if path.name not in ADAPTER]
     shards = [match for match in map(_SHARD.fullmatch, names) if match is not None]
     return len(names) > len(shards) or (bool(shards) and len(shards) >= int(shards[0][1]))
 

@@ -16,6 +16,9 @@ from models.protocol.request import Lane, Request, Result
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
 """Any of these files makes a tokenizer."""
 
+ADAPTER = ("adapter_config.json", "adapter_model.safetensors")
+"""The two files of an adapter."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tensors:
