@@ -235,6 +235,10 @@ class Model:
             sentence = str(error).replace("This text", "The target", 1).replace("this text", "the target", 1)
             raise InputError(sentence, error.cut_to, of_target=True) from None
 
+    def target_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of many targets at once, as `tokenize_target` finds them of one; none is refused for its length."""
+        return self._reader.target_ids(texts)
+
     def tokenize(self, text: Prompt | list[Any], special: bool = True) -> tuple[Token, ...]:
         """The tokens of `text`, those that the model expects around it included if `special`.
 

@@ -23,18 +23,14 @@ Rows = Sequence[Sequence[int]]
 
 def source_ids(model: Model, texts: Sequence[str]) -> list[list[int]]:
     """Each text's ids as the encoder takes them, special tokens included."""
-    return _ids(model, texts, special=True)
+    ids: list[list[int]] = model.tokenizer(list(texts), verbose=False)["input_ids"]
+    return ids
 
 
 def target_ids(model: Model, texts: Sequence[str]) -> list[list[int]]:
     """Each text's ids as the decoder should write them, its end token included."""
     end = end_ids(model)[0]
-    return [[*ids, end] for ids in _ids(model, texts, special=False)]
-
-
-def _ids(model: Model, texts: Sequence[str], special: bool) -> list[list[int]]:
-    ids: list[list[int]] = model.tokenizer(list(texts), add_special_tokens=special, verbose=False)["input_ids"]
-    return ids
+    return [[*ids, end] for ids in model.target_ids(texts)]
 
 
 @torch.no_grad()

@@ -62,10 +62,8 @@ class TextReader:
         safe = _SURROGATES.sub("\ufffd", text)
         try:
             with panics_raised():
-                encoding = self._called(safe, use)
-                written = self._prefix if use == "input" else ""
-                prefix = self._tokenizer(written, add_special_tokens=False)["input_ids"] if written else []
-                start = self.start_of_targets if use == "target" else []
+                encoding = self._called(safe, use, return_offsets_mapping=True, return_special_tokens_mask=True)
+                before = self._before(encoding["input_ids"], use)
         except InputError:
             raise  # in its own words
         except Exception as cause:  # whatever a tokenizer runs into: no [UNK] where it needs one, say
@@ -76,28 +74,32 @@ class TextReader:
             bool(mask) and start == end
             for mask, (start, end) in zip(encoding["special_tokens_mask"], spans, strict=True)
         ]
-        if ids[: len(start)] == start:
-            start = []  # it was typed
-        before = [*prefix, *start]
         return Reading(
             ids=[*before, *ids],
             spans=[(0, 0)] * len(before) + spans,
-            added=[False] * len(prefix) + [True] * len(start) + added,
+            added=[use == "target"] * len(before) + added,
             all_placed=encoding.get("all_placed", True),
             segment_ids=[*([0] * len(before)), *encoding.get("token_type_ids", ())],
             words=[*[None] * len(before), *(_word_ids(encoding) if self._divides_words else [None] * len(ids))],
         )
 
-    def _called(self, text: str, use: Use) -> Any:
-        options = {
-            "return_offsets_mapping": True,
-            "return_special_tokens_mask": True,
-            "add_special_tokens": use == "input",
-            "verbose": False,
-        }
-        if use == "target" and self._knows_targets:
-            return self._tokenizer(text_target=text, **options)
-        return self._tokenizer(text, **options)
+    def target_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of many targets at once, as `read` gives them. Raises whatever the tokenizer does."""
+        called = self._called(list(texts), "target")["input_ids"]
+        return [[*self._before(ids, "target"), *ids] for ids in called]
+
+    def _called(self, text: str | list[str], use: Use, **options: bool) -> Any:
+        given = {"text_target" if use == "target" and self._knows_targets else "text": text}
+        return self._tokenizer(**given, add_special_tokens=use == "input", verbose=False, **options)
+
+    def _before(self, ids: list[int], use: Use) -> list[int]:
+        """What stands before a text of such `ids` and is not the tokenizer's own answer for it."""
+        if use == "target":
+            start = self.start_of_targets
+            return [] if ids[: len(start)] == start else start  # else it was typed
+        if use == "input" and self._prefix:
+            return list(self._tokenizer(self._prefix, add_special_tokens=False)["input_ids"])
+        return []
 
     @property
     def _knows_targets(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,60 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tokenizers import processors
-from transformers import MBart50Tokenizer, MBartTokenizer, PreTrainedTokenizerFast
 
-from models import open_checkpoint, run
+from models import run
 from models.decoding.spelling import in_target
 from models.forward.model import Model
 from models.protocol.errors import CheckpointError
 from models.trust.inputs import report_on_input
 from tests.models import tiny
 from tests.models.eager import attentions
-
-SOURCE, TARGET = "Tom and Anna went to the park.", "El gato va al parque"
-WORDS = f"{SOURCE} {TARGET}".replace(".", "").split()
-PIECES: list[Any] = [("<s>", 0.0), ("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("\u2581", -2.0)]
-PIECES += [(f"\u2581{word}", -3.0 - place / 100) for place, word in enumerate(dict.fromkeys(WORDS))]
-PIECES += [(letter, -8.0) for letter in "abcdefghijklmnopqrstuvwxyzTAE."]
-
-
-def mbart() -> MBartTokenizer:
-    """The language comes last, of a source as of a target, and first in the decoder: its start."""
-    return MBartTokenizer(vocab=PIECES, src_lang="en_XX", tgt_lang="ro_RO")
-
-
-def mbart50() -> MBart50Tokenizer:
-    """The language comes first."""
-    return MBart50Tokenizer(vocab=PIECES, src_lang="en_XX", tgt_lang="es_XX")
-
-
-def bart() -> PreTrainedTokenizerFast:
-    """As BART's: a start before a text, which is before a target too."""
-    tokenizer = tiny.sentence_piece()
-    tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
-        single="<unk> $A </s>", special_tokens=[("<unk>", 2), ("</s>", 1)]
-    )
-    return tokenizer
-
-
-def made(tmp_path: Path, kind: str, tokenizer: Callable[[], Any], **settings: Any) -> Model:
-    known = tiny.KINDS[kind]
-    chosen = replace(known, tokenizer=tokenizer, settings={**known.settings, **settings})
-    return open_checkpoint(tiny.save(chosen, tmp_path / "model"))
-
-
-def models(tmp_path: Path, which: str) -> Model:
-    ends: dict[str, Any] = {"pad_token_id": 1, "eos_token_id": 2, "bos_token_id": 0}
-    if which == "mbart":
-        start = mbart().convert_tokens_to_ids("ro_RO")
-        return made(tmp_path, "mbart", mbart, decoder_start_token_id=start, **ends)
-    if which == "mbart50":
-        return made(tmp_path, "mbart", mbart50, decoder_start_token_id=2, **ends)
-    if which == "bart":
-        return made(tmp_path, "bart", bart)
-    return open_checkpoint(tiny.save(which, tmp_path / "model"))
-
+from tests.models.translators import SOURCE, TARGET, made, opened
 
 WHICH = ("mbart", "mbart50", "bart", "marian", "t5", "bert2bert")
 
@@ -86,7 +40,7 @@ def theirs(model: Model) -> tuple[list[int], Any]:
 
 @pytest.mark.parametrize("which", WHICH)
 def test_a_target_is_run_as_transformers_makes_it_of_labels(tmp_path: Path, which: str) -> None:
-    model = models(tmp_path, which)
+    model = opened(tmp_path, which)
     trace = run(model, SOURCE, target=TARGET)
     wanted, out = theirs(model)
     ours = [token.id for token in trace.tokens]
@@ -104,7 +58,7 @@ def test_a_target_is_run_as_transformers_makes_it_of_labels(tmp_path: Path, whic
 
 @pytest.mark.parametrize("which", WHICH)
 def test_the_tick_compares_source_and_target(tmp_path: Path, which: str) -> None:
-    model = models(tmp_path, which)
+    model = opened(tmp_path, which)
     trace = run(model, SOURCE, target=TARGET)
     good = report_on_input(model, SOURCE, trace)
     assert good is not None
@@ -122,7 +76,7 @@ def test_the_tick_compares_source_and_target(tmp_path: Path, which: str) -> None
 @pytest.mark.parametrize("which", ["mbart50", "bart"])
 def test_a_target_without_its_start_turns_the_tick_red(tmp_path: Path, which: str) -> None:
     """Planted: as the ids of a source without special tokens, which is how targets were read once."""
-    model = models(tmp_path, which)
+    model = opened(tmp_path, which)
     trace = run(model, SOURCE, target=TARGET)
     report = report_on_input(model, SOURCE, replace(trace, tokens=(trace.tokens[0], *trace.tokens[2:])))
     assert report is not None
@@ -130,7 +84,7 @@ def test_a_target_without_its_start_turns_the_tick_red(tmp_path: Path, which: st
 
 
 def test_a_start_that_was_typed_stands_once(tmp_path: Path) -> None:
-    model = models(tmp_path, "mbart50")
+    model = opened(tmp_path, "mbart50")
     plain, typed = (run(model, SOURCE, target=target) for target in (TARGET, f"es_XX{TARGET}"))
     assert [token.id for token in typed.tokens] == [token.id for token in plain.tokens]
     report = report_on_input(model, SOURCE, typed)
@@ -140,13 +94,13 @@ def test_a_start_that_was_typed_stands_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("which", "begins"), [("mbart50", ["es_XX"]), ("bart", ["<unk>"]), ("t5", [])])
 def test_a_target_of_which_nothing_is_typed_begins_as_one(tmp_path: Path, which: str, begins: list[str]) -> None:
-    model = models(tmp_path, which)
+    model = opened(tmp_path, which)
     assert [token.piece for token in run(model, SOURCE, target="").tokens[1:]] == begins
     assert len(run(model, SOURCE).tokens) == 1
 
 
 def test_what_is_written_after_a_target_is_read_back(tmp_path: Path) -> None:
-    model = models(tmp_path, "mbart50")
+    model = opened(tmp_path, "mbart50")
     before = [token.id for token in run(model, SOURCE, target=TARGET).tokens[1:]]
     more = model.tokenizer.convert_tokens_to_ids("\u2581Tom")
     spelled = in_target(model, TARGET, before, (more,))

@@ -13,7 +13,7 @@ from models import decode, open_checkpoint
 from models.forward.recurrent_model import RecurrentModel
 from models.protocol.work import Cancelled
 from models.quality.batching import log_probabilities, source_ids, target_ids, translate
-from tests.models import recurrents
+from tests.models import recurrents, translators
 from tests.models.recurrent_by_hand import Hand
 from tests.models.sentences import ENGLISH
 
@@ -74,6 +74,18 @@ def test_log_probabilities_of_a_transformer_equal_its_own_loss(en_es):
     for source, target, value in zip(sources, targets, found.tolist(), strict=True):
         loss = en_es.module(input_ids=torch.tensor([source]), labels=torch.tensor([target])).loss  # mean over tokens
         assert value / len(target) == pytest.approx(-float(loss), abs=1e-5)
+
+
+@pytest.mark.parametrize("which", ["mbart", "mbart50", "bart", "marian", "t5"])
+def test_targets_are_the_labels_that_the_tokenizer_makes(tmp_path, which):
+    model, texts = translators.opened(tmp_path, which), [translators.TARGET, "El gato", translators.SOURCE]
+    found = target_ids(model, texts)
+    for ids, text in zip(found, texts, strict=True):
+        labels = model.tokenizer(text_target=text)["input_ids"]
+        assert ids[:-1] == labels[: len(ids) - 1]
+        assert ids[-1] == model.config.eos_token_id
+        assert len(labels) - len(ids) == (which == "mbart")  # whose labels end with their language, its decoder's start
+    assert [row[:-1] for row in found] == [[token.id for token in model.tokenize_target(text)] for text in texts]
 
 
 def test_it_can_be_called_off_between_steps(en_es, recurrent):
