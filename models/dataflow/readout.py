@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,55 +68,76 @@ def readout_of(model: Model, trace: Trace) -> Readout:
 def _found(model: Model, trace: Trace) -> Readout:
     watch = Watch(model.module_names)
     recorder = WatchedRecorder(model.module_names, model.seq2seq, watch=watch)
-    stack = model.info.predicting_stack
-    blocks: list[Anatomy] = []
-    last: list[tuple[BlockCall, int]] = []
-    waiting: list[Reader] = []  # the block whose stream was not found in it
-    outputs: dict[SiteRef, nn.Module] = {}
-
-    def enter(call: BlockCall) -> None:
-        if waiting and call.layer:
-            read(waiting[0], waiting.pop().added_outside(call.start))
-
-    def leave(call: BlockCall) -> None:
-        own = own_sites_of(model, trace, call.stack, call.layer)
-        reader = Reader(watch, call, recorder.seen[call.first_site :], own)
-        anatomy = reader.anatomy()
-        if call.stack == stack:
-            last[:] = [(call, len(watch.units))]
-        if anatomy.known:
-            read(reader, anatomy)
-        else:
-            waiting[:] = [reader]
-
-    def read(reader: Reader, anatomy: Anatomy | None) -> None:
-        anatomy = reader.anatomy() if anatomy is None else anatomy
-        for sublayer in anatomy.sublayers:
-            output = reader.output_matrix(sublayer)
-            if output is not None and len(sublayer.sites) == 1:
-                outputs[sublayer.sites[0].site.ref] = output.module
-        if reader.call.stack == stack:
-            blocks.append(anatomy)
-
+    read = _Blocks(model, trace, watch, recorder)
     few = _few(model, trace)
-    with recording(recorder), on_blocks(model, watch, recorder, enter, leave), watch.watching(model.module.modules()):
+    with (
+        recording(recorder),
+        on_blocks(model, watch, recorder, read.enter, read.leave),
+        watch.watching(model.module.modules()),
+    ):
         out = model.forward(few)
         logits = getattr(out, "logits", None)
         answer = watch.node(logits) if isinstance(logits, Tensor) else -1
-    if waiting:
-        later = (unit.reads[0] for unit in watch.units[last[0][1] :] if unit.reads) if last else ()
-        tried = (waiting[0].added_outside(watch.graph.whole(node)) for node in later)
-        read(waiting[0], next((anatomy for anatomy in tried if anatomy is not None), None))
+    read.close()
+    blocks, last = read.anatomies, read.last
     known = bool(blocks) and all(anatomy.known for anatomy in blocks)
     adds = known and all(anatomy.adds for anatomy in blocks)
     alters = any(sublayer.alters for anatomy in blocks for sublayer in anatomy.sublayers)
     norms: FoundNorm = (None, None)
     head = None
-    if last:
-        call, first = last[0]
-        norms, head = _between(watch, watch.units[first:], watch.graph.whole(call.end), answer)
-    outer = bool(last) and last[0][0].outer
-    return Readout(known, adds, alters, outer, *norms, head, outputs)
+    if last is not None:
+        norms, head = _between(watch, read.after_last, watch.graph.whole(last.end), answer)
+    return Readout(known, adds, alters, last is not None and last.outer, *norms, head, read.outputs)
+
+
+class _Blocks:
+    """What is read of each block while the model runs."""
+
+    def __init__(self, model: Model, trace: Trace, watch: Watch, recorder: WatchedRecorder) -> None:
+        self._model, self._trace, self._watch, self._recorder = model, trace, watch, recorder
+        self.anatomies: list[Anatomy] = []  # of the stack that predicts, and its last block
+        self.last: BlockCall | None = None
+        self.outputs: dict[SiteRef, nn.Module] = {}
+        self._units = 0  # until that had run
+        self._waiting: Reader | None = None  # the block whose stream was not found in it
+
+    @property
+    def after_last(self) -> list[Unit]:
+        """What ran after the last block."""
+        return self._watch.units[self._units :]
+
+    def enter(self, call: BlockCall) -> None:
+        self._settle([call.start] if call.layer else [])
+
+    def leave(self, call: BlockCall) -> None:
+        own = own_sites_of(self._model, self._trace, call.stack, call.layer)
+        reader = Reader(self._watch, call, self._recorder.seen[call.first_site :], own)
+        anatomy = reader.anatomy()
+        if call.stack == self._model.info.predicting_stack:
+            self.last, self._units = call, len(self._watch.units)
+        if anatomy.known:
+            self._read(reader, anatomy)
+        else:
+            self._waiting = reader
+
+    def close(self) -> None:
+        self._settle(self._watch.graph.whole(unit.reads[0]) for unit in self.after_last if unit.reads)
+
+    def _settle(self, nodes: Iterable[int]) -> None:
+        """Read the block that waits, with the first of `nodes` that is the stream with what it gave added to it."""
+        if self._waiting is None:
+            return
+        reader, self._waiting = self._waiting, None
+        tried = (reader.added_outside(node) for node in nodes)
+        self._read(reader, next((anatomy for anatomy in tried if anatomy is not None), None) or reader.anatomy())
+
+    def _read(self, reader: Reader, anatomy: Anatomy) -> None:
+        for sublayer in anatomy.sublayers:
+            output = reader.output_matrix(sublayer)
+            if output is not None and len(sublayer.sites) == 1:
+                self.outputs[sublayer.sites[0].site.ref] = output.module
+        if reader.call.stack == self._model.info.predicting_stack:
+            self.anatomies.append(anatomy)
 
 
 def _few(model: Model, trace: Trace) -> dict[str, Tensor]:
