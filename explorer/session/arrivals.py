@@ -156,7 +156,7 @@ def _came_along(picture: str, untouched: tuple[Example, ...]) -> bool:
 def _takes(info: CheckpointInfo, listed: InterventionItem) -> bool:
     """Whether the model can be run with this change: a textbook model takes none, some take no other scores."""
     if isinstance(listed.value, Adapter):
-        return info.adapter is not None and not info.adapter.why
+        return info.put_on is not None
     return not info.textbook and (not info.weights_only or acts_outside_of_attention(listed.value))
 
 

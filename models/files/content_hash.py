@@ -30,8 +30,8 @@ def content_hash(info: CheckpointInfo, should_stop: Callable[[], bool] = never) 
         return {}
     folder = Path(info.folder)
     files = [folder / info.gguf] if info.gguf else weight_files(folder)
-    if info.adapter is not None and not info.adapter.why:
-        files += [Path(info.adapter.folder) / name for name in (CONFIG, TENSORS)]
+    if info.put_on is not None:
+        files += [Path(info.put_on.folder) / name for name in (CONFIG, TENSORS)]
     return {file.name: hash_of_file(file, should_stop) for file in files}
 
 

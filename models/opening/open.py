@@ -23,6 +23,7 @@ from models.files import devices
 from models.files.families import auto_class
 from models.files.gguf_reading import quiet_unpacking, reading_once
 from models.files.weight_files import read_headers, read_json, summary
+from models.forward.adapter import MergedAdapter
 from models.forward.capture import IMPLEMENTATION
 from models.forward.first_run import check_first_run
 from models.forward.model import Model
@@ -83,20 +84,25 @@ def _open(examination: Examination, placement: Placement) -> Model:
     check_opens(examined, placement)
     if where is None and not _can_be_spread(examined):
         where, _ = devices.parse(Placement(BEST))
-    adapter = examined.info.adapter if examined.info.adapter is not None and not examined.info.adapter.why else None
     if examined.info.family == "vision":
-        module = _weights(examined, where, number)
-        merged = merge(module, adapter) if adapter is not None else None
+        module, adapter = _merged(examined, where, number)
         seeing = open_vision(examined.info, module, examined.folder)
-        seeing.adapter = merged
+        seeing.adapter = adapter
         return seeing
     tokenizer, info = examination.tokenizer
-    module = _weights(replace(examined, info=info), where, number)
-    merged = merge(module, adapter) if adapter is not None else None
+    module, adapter = _merged(replace(examined, info=info), where, number)
     model = Model(info, module, tokenizer)
-    model.adapter = merged
+    model.adapter = adapter
     check_first_run(model)
     return model
+
+
+def _merged(
+    examined: Examined, device: torch.device | None, dtype: torch.dtype
+) -> tuple[torch.nn.Module, MergedAdapter | None]:
+    """The weights, with the adapter that is put on them."""
+    module, adapter = _weights(examined, device, dtype), examined.info.put_on
+    return module, None if adapter is None else merge(module, adapter)
 
 
 def open_textbook(reference: str) -> Model | None:

@@ -254,6 +254,11 @@ class CheckpointInfo:
     pair_head: ClassHead | None = None  # beside a head for masks, what it says of two texts (BertForPreTraining)
 
     @property
+    def put_on(self) -> AdapterInfo | None:
+        """The adapter that its weights are changed by; None of one that could not be put on them."""
+        return None if self.adapter is None or self.adapter.why else self.adapter
+
+    @property
     def predicting_stack(self) -> str:
         """The stack whose states say what comes: "decoder" where there is one, else "encoder"."""
         is_decoder = self.family in ("causal", "seq2seq") or any(stack.stack == "decoder" for stack in self.stacks)

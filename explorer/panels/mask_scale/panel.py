@@ -217,8 +217,8 @@ class MaskScalePanel(Panel):
 
     def _render_adapter(self, state: State) -> None:
         loaded = state.results.loaded
-        adapter = loaded.info.adapter if loaded is not None else None
-        self.adapter.setVisible(adapter is not None and not adapter.why)
+        adapter = loaded.info.put_on if loaded is not None else None
+        self.adapter.setVisible(adapter is not None)
         if adapter is not None:
             self.adapter.setText(f"Adapter {apart(adapter.name)} ({adapter.scale_words})".replace("&", "&&"))
             self.adapter.setToolTip(f"{adapter.words}. Off, the model is the one that it was made for.")
