@@ -62,11 +62,11 @@ def judge(
     `note` is told what is being read.
     """
     examination = examination or Examination(request.reference, request.listing)
-    here = request.listing is None
+    listing = request.listing
     verdict = Verdict()
     try:
         note("what its config and its weights' headers say")
-        textbook = open_textbook(request.reference) if here else None
+        textbook = open_textbook(request.reference) if listing is None else None
         if textbook is not None:
             return Verdict(info=textbook.info)
         examined = examination.examined
@@ -75,7 +75,7 @@ def judge(
         if verdict.missing or verdict.misshapen:
             return verdict
         # of an adapter that is still to come the model is here
-        here = here or (not info.gguf and examined.folder != Path(request.listing.folder if request.listing else ""))
+        here = listing is None or (not info.gguf and examined.folder != Path(listing.folder))
         if info.family == "vision":
             if here:
                 note("how pictures are prepared for it (preprocessor_config.json)")
@@ -84,7 +84,7 @@ def judge(
             note("its tokenizer")
             _, info = examination.tokenizer
             verdict = replace(verdict, info=info)
-        elif not here and not (info.gguf or (request.listing is not None and request.listing.has_tokenizer)):
+        elif listing is not None and not here and not (info.gguf or listing.has_tokenizer):
             raise no_tokenizer(examined.title)
     except CheckpointError as error:
         if is_out_of_memory(error):
