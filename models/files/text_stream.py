@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from models.files.regular_files import open_regular
+from models.files.utf8 import not_utf8, unread
 from models.protocol.chat import Pair
 from models.protocol.errors import InputError
 
@@ -57,7 +58,7 @@ class TextStream:
             with open_regular(self.path) as file:
                 self._size = max(1, file.seek(0, 2))
         except OSError as cause:
-            raise self._unread(cause) from cause
+            raise unread(self.name, cause) from cause
 
     def __iter__(self) -> Iterator[TextLine]:
         """Raises InputError: the line that cannot be read, by its number; or a file in which there is none."""
@@ -78,7 +79,7 @@ class TextStream:
                         found += 1
                         yield text
         except OSError as cause:
-            raise self._unread(cause) from cause
+            raise unread(self.name, cause) from cause
         if not found:
             raise InputError(f"{self.name} has no line that says anything. Give one text a line.")
         self.share = 1.0
@@ -97,9 +98,7 @@ class TextStream:
             except UnicodeDecodeError as cause:
                 if len(raw) > 4 * LONGEST_LINE:
                     raise self._too_long(number) from cause
-                raise InputError(
-                    f"{self.name} is not UTF-8 text: line {number:,} has other bytes. Save it as UTF-8."
-                ) from cause
+                raise not_utf8(self.name, number) from cause
             if len(line) > LONGEST_LINE:
                 raise self._too_long(number)
             yield number, line
@@ -156,10 +155,6 @@ class TextStream:
         return InputError(
             f"{self.name}: line {number:,} is longer than {LONGEST_LINE:,} characters. Divide it into several texts."
         )
-
-    def _unread(self, cause: OSError) -> InputError:
-        said = (cause.strerror or type(cause).__name__).lower()
-        return InputError(f"{self.name} cannot be read: {said}. Choose another file.")
 
 
 def _second_column(named: list[str], first: int) -> int:

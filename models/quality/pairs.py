@@ -12,6 +12,7 @@ import zipfile
 import zlib
 from pathlib import Path
 
+from models.files.utf8 import decoded, unread
 from models.protocol.errors import InputError
 
 Pair = tuple[str, str]
@@ -28,7 +29,7 @@ def read_pairs(path: Path) -> list[Pair]:
     Raises:
         InputError: it cannot be read, is too large, is no text, or most of it is no pairs.
     """
-    text = _decoded(_content(path), path.name)
+    text = decoded(_content(path), path.name)
     lines = [line for line in io.StringIO(text, newline=None) if line.strip()]
     pairs: dict[Pair, None] = {}
     found = 0
@@ -53,8 +54,7 @@ def _content(path: Path) -> bytes:
             raise _too_large(name)
         raw = path.read_bytes()
     except OSError as cause:
-        said = (cause.strerror or type(cause).__name__).lower()
-        raise InputError(f"{name} cannot be read: {said}. Choose another file.") from cause
+        raise unread(name, cause) from cause
     if raw.startswith(b"\xfd7zXZ\x00"):
         return _from_xz(raw, name)
     if raw.startswith(b"PK"):
@@ -97,14 +97,6 @@ def _from_zip(raw: bytes, name: str) -> bytes:
     if len(content) > MOST_BYTES:
         raise _too_large(name)
     return content
-
-
-def _decoded(content: bytes, name: str) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as cause:
-        line = content.count(b"\n", 0, cause.start) + 1
-        raise InputError(f"{name} is not UTF-8 text: line {line:,} has other bytes. Save it as UTF-8.") from cause
 
 
 def _too_large(name: str) -> InputError:

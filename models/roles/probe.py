@@ -10,6 +10,7 @@ from pathlib import Path
 from models.files.regular_files import open_regular
 from models.files.sample_pictures import samples
 from models.files.text_stream import TextStream
+from models.files.utf8 import decoded, unread
 from models.protocol.chat import Pair
 from models.protocol.errors import InputError
 from models.protocol.roles import RELATIONS
@@ -115,15 +116,10 @@ def _lines(path: Path) -> Iterator[str]:
         with open_regular(path) as file:
             content = file.read(_MOST_BYTES + 1)
     except OSError as cause:
-        said = (cause.strerror or type(cause).__name__).lower()
-        raise InputError(f"{path.name} cannot be read: {said}. Choose another file.") from cause
+        raise unread(path.name, cause) from cause
     if len(content) > _MOST_BYTES:
         raise InputError(f"{path.name} is larger than {_MOST_BYTES >> 20} MB. Keep a part of its sentences.")
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as cause:
-        line = content.count(b"\n", 0, cause.start) + 1
-        raise InputError(f"{path.name} is not UTF-8 text: line {line:,} has other bytes. Save it as UTF-8.") from cause
+    text = decoded(content, path.name)
     yield from text.replace("\r\n", "\n").split("\n")
     yield ""  # ends the last sentence
 
