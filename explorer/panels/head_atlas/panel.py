@@ -173,7 +173,7 @@ class HeadAtlasPanel(Panel):
         self._revealed = (-1, -1, "")  # row, head and stack that were scrolled to
 
     def place_of(self, part: str, site: SiteRef | None, head: int, query: int, key: int) -> Place | None:
-        row = next((row for row, shown in enumerate(self._sites) if shown.ref == site), -1)
+        row = self._row_of(site)
         if part != "head" or row < 0:
             return None
         return self.atlas, self.atlas.cell_rect(row, head).toAlignedRect()
@@ -298,26 +298,16 @@ class HeadAtlasPanel(Panel):
         return about(state, self._stack, tuple(self._roles_shown(state).values()))
 
     def render_state(self, state: State, old: State | None) -> None:
-        options = state.document.view
         chosen = state.selection.site
         follows = chosen is not None and (old is None or chosen != old.selection.site) and chosen.stack != self._stack
         if chosen is not None and follows:
             self._stack = chosen.stack
-        redraws = old is None or any(
-            state.results.of(kind) is not old.results.of(kind) for kind in (AtlasView, WhichHeadsView, RolesView)
-        )
-        redraws = redraws or (old is not None and state.question != old.question)
-        looks = (options.mean_column, options.colour_map)
-        if (
-            redraws
-            or follows
-            or (old is not None and looks != (old.document.view.mean_column, old.document.view.colour_map))
-        ):
+        if old is None or follows or _drawn_of(state) != _drawn_of(old):
             self._render_images(state)
         self._render_selection(state)
 
     def _render_selection(self, state: State) -> None:
-        row = self._row_of(state)
+        row = self._row_of(state.selection.site)
         head = state.selection.head if row >= 0 else -1
         self.atlas.set_selection(row, head)
         self.ranking.mark(row, head)
@@ -433,11 +423,10 @@ class HeadAtlasPanel(Panel):
 
     def head_menu(self, site: SiteRef, head: int) -> QMenu | None:
         menu = super().head_menu(site, head)
-        row = next((row for row, shown in enumerate(self._sites) if shown.ref == site), -1)
-        role = self._roles_shown(self.session.state).get((row, head))
+        role = self._roles_shown(self.session.state).get((self._row_of(site), head))
         if menu is not None and role is not None:
             menu.addSeparator()
-            menu.addAction(f"What “{role.badge}” means", lambda: self._open_page(row, head))
+            menu.addAction(f"What “{role.badge}” means", lambda: self._choose(f"{ROLE}{role.name}"))
         return menu
 
     def _choose_stack(self, sites: tuple[Site, ...]) -> list[int]:
@@ -452,12 +441,12 @@ class HeadAtlasPanel(Panel):
         self.stacks.setVisible(len(there) > 1)
         return [i for i, site in enumerate(sites) if site.stack == self._stack]
 
-    def _row_of(self, state: State) -> int:
-        ref = state.selection.site
+    def _row_of(self, ref: SiteRef | None) -> int:
+        """Of the heads of a site; -1 where it is of another stack."""
         return next((row for row, site in enumerate(self._sites) if site.ref == ref), -1)
 
     def render_hover(self, pointed: Pointed) -> None:
-        row = next((row for row, site in enumerate(self._sites) if site.ref == pointed.site), -1)
+        row = self._row_of(pointed.site)
         self.atlas.set_hover(row, pointed.head if row >= 0 else -1)
 
     def _on_selected(self, row: int, head: int) -> None:
@@ -489,6 +478,12 @@ def _as_heading(box: QComboBox, place: int) -> None:
     model = box.model()
     assert isinstance(model, QStandardItemModel)
     model.item(place).setEnabled(False)
+
+
+def _drawn_of(state: State) -> tuple[object, ...]:
+    """What decides how the heads are drawn, beside the selection and what is chosen here."""
+    answers = (state.results.of(kind) for kind in (AtlasView, WhichHeadsView, RolesView))
+    return *answers, state.question, state.document.view.mean_column, state.document.view.colour_map
 
 
 _POOLED = {"max": "largest", "mean": "mean"}
