@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 import numpy as np
 
@@ -77,13 +78,10 @@ def _largest(state: State, ran: Ran, view: AtlasView, stack: str) -> str:
 
     A row with one visible key has 1 there whatever the head does, so it is left out.
     """
-    places = [i for i, site in enumerate(ran.sites) if site.stack == stack]
-    images = view.images[places]
-    if not images.size or np.isnan(images).all() or (view.request.pooling == "mean" and view.cell > 1):
+    places = tuple(i for i, site in enumerate(ran.sites) if site.stack == stack)
+    if view.request.pooling == "mean" and view.cell > 1:
         return ""
-    weights = np.nan_to_num(images)
-    has_choice = (weights > 0).sum(axis=3, keepdims=True) > 1  # (layers, heads, rows, 1): what is masked is 0 exactly
-    peaks = np.where(has_choice, weights, 0).max(axis=(2, 3))  # (layers, heads)
+    peaks = _peaks(view, places)
     if not peaks.any():
         return ""
     row, head = divmod(int(peaks.argmax()), peaks.shape[1])
@@ -99,3 +97,15 @@ def _largest(state: State, ran: Ran, view: AtlasView, stack: str) -> str:
         f"{said}; the selected one, layer {ran.sites[places[chosen]].layer}, head {state.selection.head}, "
         f"reaches {value_text(float(peaks[chosen, state.selection.head]))}."
     )
+
+
+@lru_cache(maxsize=2)  # asked for again and again while the (i) is open
+def _peaks(view: AtlasView, places: tuple[int, ...]) -> np.ndarray:
+    """The largest weight of each head in a row with a choice, (layers, heads); 0 where it has not come."""
+    images = view.images[list(places)]
+    if not images.size:
+        return np.zeros((0, 0))
+    weights = np.nan_to_num(images)
+    has_choice = (weights > 0).sum(axis=3, keepdims=True) > 1  # (layers, heads, rows, 1): what is masked is 0 exactly
+    peaks: np.ndarray = np.where(has_choice, weights, 0).max(axis=(2, 3))
+    return peaks

@@ -74,7 +74,8 @@ def page_of(role: str) -> str:
     )
 
 
-def badges_of(view: RolesView) -> dict[tuple[SiteRef, int], Role]:
+@lru_cache(maxsize=2)  # asked for again and again while the (i) is open
+def badges_of(view: RolesView) -> Mapping[tuple[SiteRef, int], Role]:
     """The role of each head that plainly has one: a pattern or relation far beyond what even attention gives.
 
     Resting on the first token, or on punctuation, is a head's role where it has no other.
