@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from PySide6.QtCore import QPoint, QSize, Qt, QTimer
-from PySide6.QtGui import QResizeEvent, QStandardItemModel
+from PySide6.QtCore import QPoint, Qt, QTimer
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
-    QComboBox,
     QFrame,
     QHBoxLayout,
     QMenu,
@@ -24,8 +21,19 @@ from explorer.panels.about import About
 from explorer.panels.base import Panel, Place
 from explorer.panels.head_atlas.about import about
 from explorer.panels.head_atlas.atlas import HeadAtlas
+from explorer.panels.head_atlas.choice_box import ASKED, ChoiceBox
 from explorer.panels.head_atlas.ranking import Ranking
-from explorer.panels.head_atlas.scores import ROLE, WEIGHTS, badges_of, choices, clause_of, explained, page_of, title_of
+from explorer.panels.head_atlas.scores import (
+    ROLE,
+    WEIGHTS,
+    Scores,
+    badges_of,
+    choices,
+    explained,
+    page_of,
+    scores_of_role,
+    title_of,
+)
 from explorer.panels.selected_head import NO_HEADS, padding_of, site_words
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import AskHeads, SelectHead
@@ -36,9 +44,7 @@ from explorer.widgets.choices_kept import text_choice
 from explorer.widgets.colour_bar import ColourBar
 from explorer.widgets.flow_layout import FlowLayout
 from explorer.widgets.segments import Segments
-from explorer.widgets.token_text import isolated
 from explorer.widgets.veil import shares
-from explorer.widgets.whole_list_box import WholeListBox
 from models.protocol.atlas import THUMBNAIL, AtlasRequest, AtlasView
 from models.protocol.request import Request
 from models.protocol.roles import (
@@ -62,25 +68,11 @@ _CHOICES = (
 
 _WAITING = "The heads appear here when the model has run."
 _WIDE = 620  # pixels from which on the list has room beside the heads
-_CUT = 12  # letters
-_ASKED = "asked"  # a cell, a row, a column or painted cells
 _ROLES_TIP = (
     "Badges: what each head plainly does over the texts that come along. They are run through the model once.\n"
     "Hovering a badge says what it means; a double click opens its page."
 )
 _ABOVE_TIP = "Only the heads that score more than one that attends evenly to all it sees"
-
-
-@dataclass(frozen=True)
-class _Scores:
-    """What the heads are coloured by."""
-
-    values: np.ndarray  # (sites, heads) float64
-    even: np.ndarray  # (sites,)
-    title: str
-    why: tuple[str, ...]  # of each site, why it has none
-    page: str = ""
-    signed: bool = False
 
 
 class HeadAtlasPanel(Panel):
@@ -135,14 +127,8 @@ class HeadAtlasPanel(Panel):
         self.bar.hide()
         self.ranking.hide()
         self.card = Card(self.title)
-        self.by = _ChoiceBox()
-        self.by.setAccessibleName("What the heads are coloured by")
-        self.by.setToolTip("Thumbnails of the weights, or a colour for how much each head does something")
-        for choice, text in choices():
-            self.by.addItem(text, choice)
-            if not choice:
-                _as_heading(self.by, self.by.count() - 1)
-        self.by.activated.connect(lambda i: self._choose(self.by.itemData(i)))
+        self.by = ChoiceBox()
+        self.by.chosen.connect(self._choose)
         self.above = QPushButton("Above even")
         self.above.setCheckable(True)
         self.above.setToolTip(_ABOVE_TIP)
@@ -227,8 +213,6 @@ class HeadAtlasPanel(Panel):
         return question.kind if question is not None and question.is_pattern else WEIGHTS
 
     def _choose(self, choice: str) -> None:
-        if choice in (_ASKED, ""):
-            return
         self._role = choice.removeprefix(ROLE) if choice.startswith(ROLE) else ""
         is_pattern = choice in ROLE_NAMES
         self.dispatch(AskHeads(HeadQuestion(choice) if is_pattern else None))
@@ -245,54 +229,38 @@ class HeadAtlasPanel(Panel):
         self._render_selection(self.session.state)
         self._refresh()  # it may lack something now
 
-    def _scores(self, state: State) -> _Scores | None:
+    def _scores(self, state: State) -> Scores | None:
         """None while the thumbnails are shown, or what is asked for has not come."""
         ran = state.ran
         if ran is not None and state.question is not None:
             view = self._answer(state)
             if view is None or view.scores.shape[0] != len(ran.sites):
                 return None
-            title = title_of(state.question, *self._names(state, state.question))
             page = page_of(state.question.kind) if state.question.is_pattern else ""
-            return _Scores(view.scores, view.even, title, view.why, page)
+            return Scores(view.scores, view.even, self._title_of(state, state.question), view.why, page)
         found = state.results.of(RolesView)
         if ran is None or not self._role or found is None or found.done < 1:
             return None
-        place = found.roles.index(self._role)
-        order = [found.sites.index(site.ref) if site.ref in found.sites else -1 for site in ran.sites]
-        values = np.array([found.scores[place, i] if i >= 0 else np.full(found.scores.shape[2], np.nan) for i in order])
-        even = np.array([found.even[place, i] if i >= 0 else np.nan for i in order])
-        said = {stack: sentence for role, stack, sentence in found.why if role == self._role}
-        role = ROLE_NAMES[self._role]
-        over = f"{clause_of(role)}, over {found.texts:,} texts"
-        why = tuple(said.get(site.stack, "") for site in ran.sites)
-        return _Scores(values, even, over, why, page_of(self._role), self._role == "ov-copying")
+        return scores_of_role(found, ROLE_NAMES[self._role], ran.sites)
 
-    def _names(self, state: State, question: HeadQuestion) -> tuple[str, str]:
+    def _title_of(self, state: State, question: HeadQuestion) -> str:
+        """What every head is asked, with the words of the run on screen."""
         ran = state.ran
         site = None if ran is None or question.site is None else ran.site(question.site)
         if ran is None or site is None:
-            return "", ""
+            return title_of(question, "", "")
         queries, keys = site_words(ran, site)
         inside = question.query < len(queries) and question.key < len(keys)
-        return (queries[question.query], keys[question.key]) if inside else ("", "")
+        return title_of(question, *((queries[question.query], keys[question.key]) if inside else ("", "")))
 
     def _render_choice(self, state: State) -> None:
         """The list of choices, with what was asked at the map."""
         question = state.question
         if question is not None:
             self._role = ""
-        asked = question is not None and not question.is_pattern
-        place = self.by.findData(_ASKED)
-        if asked and place < 0:
-            self.by.insertItem(1, "", _ASKED)
-            place = 1
-        elif not asked and place >= 0:
-            self.by.removeItem(place)
-        if asked and question is not None:
-            self.by.setItemText(place, isolated(title_of(question, *self._names(state, question))))
-        current = _ASKED if asked else question.kind if question is not None else WEIGHTS
-        self.by.setCurrentIndex(self.by.findData(f"{ROLE}{self._role}" if self._role else current))
+        is_asked = question is not None and not question.is_pattern
+        self.by.offer_asked("" if question is None or not is_asked else self._title_of(state, question))
+        self.by.show_choice(ASKED if is_asked else self._coloured_by())
 
     def about(self, state: State) -> About:
         return about(state, self._stack, tuple(self._roles_shown(state).values()))
@@ -371,7 +339,7 @@ class HeadAtlasPanel(Panel):
         pooled = "" if view.cell == 1 else f"{_POOLED[view.request.pooling]} of {view.cell} × {view.cell} a pixel · "
         self.card.set_subtitle(f"{coming}{pooled}layers down, heads across")
 
-    def _render_scores(self, state: State, scores: _Scores, shown: list[int]) -> None:
+    def _render_scores(self, state: State, scores: Scores, shown: list[int]) -> None:
         """A colour a head in the place of its thumbnail, and the heads in their order."""
         values, even = scores.values[shown], scores.even[shown]
         heads = max((site.heads for site in self._sites), default=0)
@@ -460,24 +428,6 @@ class HeadAtlasPanel(Panel):
     def _on_hovered(self, row: int, head: int) -> None:
         inside = 0 <= row < len(self._sites)
         self.hover.point(Pointed(site=self._sites[row].ref, head=head) if inside else NOTHING)
-
-
-class _ChoiceBox(WholeListBox):
-    """Room for most of what can be chosen; cut to a few letters before the heads give way to it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.setMinimumContentsLength(16)
-
-    def minimumSizeHint(self) -> QSize:
-        hint = super().sizeHint()
-        return QSize(hint.width() - _CUT * self.fontMetrics().horizontalAdvance("X"), hint.height())
-
-
-def _as_heading(box: QComboBox, place: int) -> None:
-    model = box.model()
-    assert isinstance(model, QStandardItemModel)
-    model.item(place).setEnabled(False)
 
 
 def _drawn_of(state: State) -> tuple[object, ...]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from explorer.paths import resource
 from models.protocol.roles import MEASURES, PATTERNS, ROLE_NAMES, ROLES, HeadQuestion, Role, RolesView
-from models.protocol.values import SiteRef
+from models.protocol.values import Site, SiteRef
 
 WEIGHTS = "weights"
 ROLE = "role:"
@@ -18,6 +19,18 @@ ROLE = "role:"
 _SURE = 0.4  # a share of attention from which on it is a head's role
 _LIFT = 1.5  # times what an even head scores
 _RESTS, _RESTING = ("first", "special"), 0.75
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What the heads are coloured by."""
+
+    values: np.ndarray  # (sites, heads) float64
+    even: np.ndarray  # (sites,)
+    title: str
+    why: tuple[str, ...]  # of each site, why it has none
+    page: str = ""
+    signed: bool = False
 
 
 def choices() -> list[tuple[str, str]]:
@@ -52,6 +65,18 @@ def clause_of(role: Role) -> str:
         "measure": role.title,
         "relation": f"attends by grammar, {role.title}",
     }[role.kind]
+
+
+def scores_of_role(found: RolesView, role: Role, sites: Sequence[Site]) -> Scores:
+    """What was found of a role over many texts, in the order of a run's sites."""
+    place = found.roles.index(role.name)
+    order = [found.sites.index(site.ref) if site.ref in found.sites else -1 for site in sites]
+    values = np.array([found.scores[place, i] if i >= 0 else np.full(found.scores.shape[2], np.nan) for i in order])
+    even = np.array([found.even[place, i] if i >= 0 else np.nan for i in order])
+    said = {stack: sentence for name, stack, sentence in found.why if name == role.name}
+    title = f"{clause_of(role)}, over {found.texts:,} texts"
+    why = tuple(said.get(site.stack, "") for site in sites)
+    return Scores(values, even, title, why, page_of(role.name), role.name == "ov-copying")
 
 
 def explained(role: Role) -> str:
