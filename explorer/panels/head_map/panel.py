@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import NamedTuple
-
 import numpy as np
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QContextMenuEvent, QHideEvent, QKeySequence, QResizeEvent, QShortcut
@@ -18,9 +15,20 @@ from explorer.panels.head_map.about import about
 from explorer.panels.head_map.ask_menu import ask_menu, bind_keys
 from explorer.panels.head_map.blocks import BlockBox, bands_of, cells_of
 from explorer.panels.head_map.choice_box import ChoiceBox
+from explorer.panels.head_map.long_map import MapName, name_of, thumbnail
 from explorer.panels.head_map.map_tools import MapTools
 from explorer.panels.head_map.part import Part
-from explorer.panels.head_map.shown_map import SCALES, Source, offered, shown_map, source_of, table_for
+from explorer.panels.head_map.shown_map import (
+    SCALES,
+    Source,
+    is_faint,
+    is_of_pieces,
+    offered,
+    shown_map,
+    shown_scaling,
+    source_of,
+    table_for,
+)
 from explorer.panels.head_map.token_search import TokenSearch
 from explorer.panels.head_map.word_cells import WordCells
 from explorer.panels.selected_head import (
@@ -48,12 +56,10 @@ from explorer.widgets.heat_map.heat_map import HeatMap
 from explorer.widgets.number_text import value_text
 from explorer.widgets.token_text import in_lines
 from explorer.widgets.veil import shares
-from models.protocol.atlas import AtlasView
 from models.protocol.head import HeadView, TilesRequest, TilesView
 from models.protocol.request import Request
 from models.protocol.roles import HeadQuestion
-from models.protocol.running import Ran
-from models.protocol.values import LARGEST_WHOLE, TILE, CheckpointInfo, Pooling, Site, SiteRef, Tile, top_level
+from models.protocol.values import LARGEST_WHOLE, TILE, CheckpointInfo, SiteRef, Tile, top_level
 from models.protocol.words import MERGED
 from models.protocol.words import site_words as words_of_site
 
@@ -66,7 +72,6 @@ _LETTERS_WITH_WORDS = 58  # a panel is wide that has room for its title, the swi
 HEADS = "heads"
 """The name of the panel that answers what all heads are asked."""
 _MOST_TILES = 32  # asked for at once
-_FEWEST, _SOME = 2_000, 0.02  # of fewer weights each one can be seen; the share above which a map is not dark
 _BRIGHTER = "Nearly all is faint · Show each row by its largest"
 _WAITING = "The weights of the selected head appear here when the model has run."
 
@@ -194,7 +199,7 @@ class HeadMapPanel(Panel):
         return self.map
 
     def about(self, state: State) -> About:
-        return about(state, _shown_scaling(state))
+        return about(state, shown_scaling(state))
 
     def wants(self, state: State) -> Request | None:
         if state.site is not None and state.site.is_long:
@@ -202,20 +207,20 @@ class HeadMapPanel(Panel):
         wanted = wanted_head(state)
         if wanted is not None:
             return wanted
-        how = _shown_scaling(state)
+        how = shown_scaling(state)
         return wanted_comparison(state) if how == "difference" else wanted_scores(state) if how in SCORES else None
 
     def render_state(self, state: State, old: State | None) -> None:
         options, selection = state.document.view, state.selection
         is_long = state.site is not None and state.site.is_long
-        how = _shown_scaling(state)
-        choices, tip = _offered(state)
+        how = shown_scaling(state)
+        choices, tip = offered(state)
         self.scale.setCurrentIndex(self.scale.findData(how))
         self.scale.offer(choices)
         self.scale.setToolTip(tip)
         self.words.setChecked(options.words)
         self.words.setEnabled(not is_long)
-        self.words.setToolTip(_NO_WORDS if is_long else _NO_WORD_CHANGE if _is_of_pieces(how) else _WORDS_TIP)
+        self.words.setToolTip(_NO_WORDS if is_long else _NO_WORD_CHANGE if is_of_pieces(how) else _WORDS_TIP)
         self._renders = True
         self._take_tiles(state)
         if is_long:
@@ -266,7 +271,7 @@ class HeadMapPanel(Panel):
     def _render_weights(self, state: State) -> None:
         no_heads = state.ran is not None and not state.ran.sites
         self.map.set_empty_text(NO_HEADS if no_heads else _WAITING)
-        ran, how = state.ran, _shown_scaling(state)
+        ran, how = state.ran, shown_scaling(state)
         view, table = source_of(state, how), table_for(how, state.document.view.colour_map)
         if (view, how) == self._shown and table is self._table:
             return
@@ -314,7 +319,7 @@ class HeadMapPanel(Panel):
         if view is None or view is self._taken:
             return
         self._taken = view
-        name = _of(view.request)
+        name = MapName.asked_by(view.request)
         for (tile, values), sinks in zip(view.tiles, view.sinks, strict=True):
             self.map.add_tile(name, tile, values)
             if sinks is not None:
@@ -330,7 +335,7 @@ class HeadMapPanel(Panel):
                 kept[row] = share
 
     def _wanted_tiles(self, state: State) -> TilesRequest | None:
-        name, site = _name_of(state), state.site
+        name, site = name_of(state), state.site
         if name is None or site is None:
             return None
         if self.map.is_tiled and name == self._map_name:
@@ -345,14 +350,14 @@ class HeadMapPanel(Panel):
         return TilesRequest(run=run, site=ref, head=head, tiles=tiles, pooling=pooling, scale_rows=scale_rows)
 
     def _render_tiles(self, state: State) -> None:
-        name, ran, site = _name_of(state), state.ran, state.site
+        name, ran, site = name_of(state), state.ran, state.site
         if name is None or ran is None or site is None:
             return
         top = Tile(top_level(site.queries, site.keys), 0, 0)
-        thumbnail = _thumbnail(state, ran, site)
+        picture = thumbnail(state, ran, site)
         if name != self._map_name:
             shows_something = self.map.is_tiled or self._values is not None
-            if shows_something and thumbnail is None and not self.map.cache.has(name, top):
+            if shows_something and picture is None and not self.map.cache.has(name, top):
                 return  # the last picture stays until there is one of the new head
             self._map_name, self._shown, self._values = name, (None, "none"), None
             self._cells, self.map.key_note, self._sinks = None, "", None
@@ -362,7 +367,7 @@ class HeadMapPanel(Panel):
             self._bands = bands_of(ran, site)
             self.map.cache.keep_only(lambda kept: isinstance(kept, MapName) and kept.run == name.run)
             self.tools.search.set_tokens(*map(TokenSearch, (rows, columns), site_texts(ran, site)))
-        self.map.set_backdrop(thumbnail)
+        self.map.set_backdrop(picture)
         table = sequential(state.document.view.colour_map)
         if table is not self._table:
             self._table = table
@@ -500,74 +505,3 @@ def _asked_cells(state: State) -> tuple[tuple[int, int], ...]:
     """The cells that were painted to be asked about."""
     question = state.question
     return question.cells if question is not None and question.kind == "painted" else ()
-
-
-class MapName(NamedTuple):
-    """Which map of a long text: of a run, a head, and how its weights are pooled."""
-
-    run: int
-    site: SiteRef
-    head: int
-    pooling: Pooling
-    scale_rows: bool
-
-
-def _name_of(state: State) -> MapName | None:
-    ran, site = state.ran, state.site
-    if ran is None or site is None:
-        return None
-    return MapName(ran.run, site.ref, state.selection.head, state.document.view.pooling, _scales_rows(state))
-
-
-def _scales_rows(state: State) -> bool:
-    return state.document.view.normalisation == "row"
-
-
-def _of(asked: TilesRequest) -> MapName:
-    return MapName(asked.run, asked.site, asked.head, asked.pooling, asked.scale_rows)
-
-
-def _thumbnail(state: State, ran: Ran, site: Site) -> np.ndarray | None:
-    """The head's picture among all heads, (down, across), once it is whole and pooled as the map is."""
-    view = state.results.of(AtlasView)
-    if view is None or _scales_rows(state):
-        return None
-    if (view.request.run, view.request.pooling) != (ran.run, state.document.view.pooling):
-        return None
-    cell = -(-max(site.queries, site.keys) // view.request.size)
-    size = (-(-site.queries // cell), -(-site.keys // cell))
-    return _cut_out(view, ran.sites.index(site), state.selection.head, size)
-
-
-@lru_cache(maxsize=2)  # asked for at each change of the state
-def _cut_out(view: AtlasView, site: int, head: int, size: tuple[int, int]) -> np.ndarray | None:
-    picture = view.images[site, head, : size[0], : size[1]]
-    if np.isnan(picture).any():
-        return None
-    # a weight is exactly 0 where the mask hides every key, and tiles have a NaN there
-    marked: np.ndarray = np.where(picture == 0, np.float32(np.nan), picture)
-    return marked
-
-
-def is_faint(values: np.ndarray | None) -> bool:
-    """Whether hardly any of these weights is a tenth of the largest: their map is dark. NaN and 0 are masked."""
-    if values is None:
-        return False
-    seen = values[values > 0]
-    return len(seen) >= _FEWEST and float(np.mean(seen > seen.max() / 10)) < _SOME
-
-
-def _offered(state: State) -> tuple[tuple[Normalisation, ...], str]:
-    loaded = state.results.loaded
-    return offered(None if loaded is None else loaded.info, state.site is not None and state.site.is_long)
-
-
-def _shown_scaling(state: State) -> Normalisation:
-    """What is shown: the choice, where the model and the text have it."""
-    chosen = state.document.view.normalisation
-    return chosen if chosen in _offered(state)[0] else "none"
-
-
-def _is_of_pieces(how: Normalisation) -> bool:
-    """Whether it is shown for pieces alone, also where words are wanted."""
-    return how == "difference" or how in SCORES

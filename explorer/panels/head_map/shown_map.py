@@ -15,7 +15,7 @@ from explorer.session.view_options import SCORES, Normalisation
 from models.protocol.comparison import CompareView
 from models.protocol.head import HeadView, ScoresView, WordWeights
 from models.protocol.running import Ran
-from models.protocol.values import LARGEST_WHOLE, CheckpointInfo, Site
+from models.protocol.values import LARGEST_WHOLE, Site
 from models.protocol.words import site_words as words_of_site
 
 Source = HeadView | CompareView | ScoresView
@@ -36,6 +36,7 @@ _ONLY_WHOLE = (
     "Weights, or each row divided by its largest. Columns and scores are shown up to "
     f"{LARGEST_WHOLE:,} tokens, changes in Masks."
 )
+_FEWEST, _SOME = 2_000, 0.02  # of fewer weights each one can be seen; the share above which a map is not dark
 _RECURRENT = "A recurrent model's scores are not scaled, and no product of q and k: they are shown with their mask."
 
 
@@ -55,15 +56,28 @@ class ShownMap:
     sinks: np.ndarray | None = None  # (queries,) the share of each row that a sink takes
 
 
-def offered(info: CheckpointInfo | None, is_long: bool) -> tuple[tuple[Normalisation, ...], str]:
+def offered(state: State) -> tuple[tuple[Normalisation, ...], str]:
     """What can be shown of this model's heads, and why not all of it, or what there is to choose."""
-    if is_long:
+    loaded = state.results.loaded
+    info = None if loaded is None else loaded.info
+    if state.site is not None and state.site.is_long:
         return ("none", "row"), _ONLY_WHOLE
     if info is not None and info.weights_only:
         return tuple(how for how in SCALES if how not in SCORES), f"{_TIP}. {info.weights_only}"
     if info is not None and info.textbook:
         return tuple(how for how in SCALES if how not in ("raw", "scaled")), f"{_TIP}. {_RECURRENT}"
     return tuple(SCALES), _TIP
+
+
+def shown_scaling(state: State) -> Normalisation:
+    """What is shown: the choice, where the model and the text have it."""
+    chosen = state.document.view.normalisation
+    return chosen if chosen in offered(state)[0] else "none"
+
+
+def is_of_pieces(how: Normalisation) -> bool:
+    """Whether it is shown for pieces alone, also where words are wanted."""
+    return how == "difference" or how in SCORES
 
 
 def table_for(how: Normalisation, colour_map: str) -> ColourTable:
@@ -110,3 +124,11 @@ def normalised(weights: np.ndarray, how: Normalisation) -> np.ndarray:
     largest = weights.max(axis=1 if how == "row" else 0, keepdims=True)
     scaled: np.ndarray = np.divide(weights, largest, out=np.zeros_like(weights), where=largest > 0)
     return scaled
+
+
+def is_faint(values: np.ndarray | None) -> bool:
+    """Whether hardly any of these weights is a tenth of the largest: their map is dark. NaN and 0 are masked."""
+    if values is None:
+        return False
+    seen = values[values > 0]
+    return len(seen) >= _FEWEST and float(np.mean(seen > seen.max() / 10)) < _SOME

@@ -10,8 +10,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QStyle, QStyleOptionComboBox
 
 from explorer.colour_maps import diverging
-from explorer.panels.head_map.panel import HeadMapPanel, is_faint
-from explorer.panels.head_map.shown_map import normalised
+from explorer.panels.head_map.panel import HeadMapPanel
+from explorer.panels.head_map.shown_map import is_faint, normalised
 from explorer.session.hover import Pointed
 from explorer.session.intents import SelectCell, SelectHead, SetView
 from explorer.session.state import State

@@ -1,0 +1,63 @@
+"""Which map of a long text is shown, and what is drawn until its tiles are here. Pure."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from explorer.session.state import State
+from models.protocol.atlas import AtlasView
+from models.protocol.head import TilesRequest
+from models.protocol.running import Ran
+from models.protocol.values import Pooling, Site, SiteRef
+
+
+class MapName(NamedTuple):
+    """Which map of a long text: of a run, a head, and how its weights are pooled."""
+
+    run: int
+    site: SiteRef
+    head: int
+    pooling: Pooling
+    scale_rows: bool
+
+    @classmethod
+    def asked_by(cls, request: TilesRequest) -> MapName:
+        """Whose tiles a request asks for."""
+        return cls(request.run, request.site, request.head, request.pooling, request.scale_rows)
+
+
+def name_of(state: State) -> MapName | None:
+    """The map of the selected head, as it is to be shown."""
+    ran, site = state.ran, state.site
+    if ran is None or site is None:
+        return None
+    return MapName(ran.run, site.ref, state.selection.head, state.document.view.pooling, _scales_rows(state))
+
+
+def _scales_rows(state: State) -> bool:
+    return state.document.view.normalisation == "row"
+
+
+def thumbnail(state: State, ran: Ran, site: Site) -> np.ndarray | None:
+    """The head's picture among all heads, (down, across), once it is whole and pooled as the map is."""
+    view = state.results.of(AtlasView)
+    if view is None or _scales_rows(state):
+        return None
+    if (view.request.run, view.request.pooling) != (ran.run, state.document.view.pooling):
+        return None
+    cell = -(-max(site.queries, site.keys) // view.request.size)
+    size = (-(-site.queries // cell), -(-site.keys // cell))
+    return _cut_out(view, ran.sites.index(site), state.selection.head, size)
+
+
+@lru_cache(maxsize=2)  # asked for at each change of the state
+def _cut_out(view: AtlasView, site: int, head: int, size: tuple[int, int]) -> np.ndarray | None:
+    picture = view.images[site, head, : size[0], : size[1]]
+    if np.isnan(picture).any():
+        return None
+    # a weight is exactly 0 where the mask hides every key, and tiles have a NaN there
+    marked: np.ndarray = np.where(picture == 0, np.float32(np.nan), picture)
+    return marked
