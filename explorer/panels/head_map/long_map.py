@@ -1,4 +1,4 @@
-"""Which map of a long text is shown, and what is drawn until its tiles are here. Pure."""
+"""Which map of a long text is shown, what is drawn until its tiles are here, and what they tell of sinks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from explorer.session.state import State
 from models.protocol.atlas import AtlasView
 from models.protocol.head import TilesRequest
 from models.protocol.running import Ran
-from models.protocol.values import Pooling, Site, SiteRef
+from models.protocol.values import TILE, Pooling, Site, SiteRef, Tile
 
 
 class MapName(NamedTuple):
@@ -27,6 +27,25 @@ class MapName(NamedTuple):
     def asked_by(cls, request: TilesRequest) -> MapName:
         """Whose tiles a request asks for."""
         return cls(request.run, request.site, request.head, request.pooling, request.scale_rows)
+
+
+class RowSinks:
+    """What the sinks take of the rows of one run, as far as tiles have told."""
+
+    def __init__(self) -> None:
+        self._shares: dict[tuple[int, SiteRef, int], dict[int, float]] = {}  # by run, site and head
+
+    def keep(self, name: MapName, tile: Tile, sinks: np.ndarray) -> None:
+        """`sinks` are (rows of the tile,), NaN where not known."""
+        self._shares = {head: rows for head, rows in self._shares.items() if head[0] == name.run}
+        kept = self._shares.setdefault((name.run, name.site, name.head), {})
+        for row, share in enumerate(sinks.tolist(), start=tile.row * TILE):
+            if not np.isnan(share):
+                kept[row] = share
+
+    def share(self, name: MapName, query: int) -> float | None:
+        """None without a sink, and where no tile of the row has come."""
+        return self._shares.get((name.run, name.site, name.head), {}).get(query)
 
 
 def name_of(state: State) -> MapName | None:

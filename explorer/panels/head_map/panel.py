@@ -15,7 +15,7 @@ from explorer.panels.head_map.about import about
 from explorer.panels.head_map.ask_menu import ask_menu, bind_keys
 from explorer.panels.head_map.blocks import BlockBox, bands_of, cells_of
 from explorer.panels.head_map.choice_box import ChoiceBox
-from explorer.panels.head_map.long_map import MapName, name_of, thumbnail
+from explorer.panels.head_map.long_map import MapName, RowSinks, name_of, thumbnail
 from explorer.panels.head_map.map_tools import MapTools
 from explorer.panels.head_map.part import Part
 from explorer.panels.head_map.shown_map import (
@@ -59,7 +59,7 @@ from explorer.widgets.veil import shares
 from models.protocol.head import HeadView, TilesRequest, TilesView
 from models.protocol.request import Request
 from models.protocol.roles import HeadQuestion
-from models.protocol.values import LARGEST_WHOLE, TILE, CheckpointInfo, SiteRef, Tile, top_level
+from models.protocol.values import LARGEST_WHOLE, CheckpointInfo, SiteRef, Tile, top_level
 from models.protocol.words import MERGED
 from models.protocol.words import site_words as words_of_site
 
@@ -162,7 +162,7 @@ class HeadMapPanel(Panel):
         self._bands = Bands()  # of what is shown
         self._padding: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())  # queries and keys that fill up a text
         self._sinks: np.ndarray | None = None  # (queries,) what the sink takes of each row
-        self._row_sinks: dict[tuple[int, SiteRef, int], dict[int, float]] = {}  # of a long text, by run, site and head
+        self._row_sinks = RowSinks()  # of a long text
 
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
@@ -323,16 +323,7 @@ class HeadMapPanel(Panel):
         for (tile, values), sinks in zip(view.tiles, view.sinks, strict=True):
             self.map.add_tile(name, tile, values)
             if sinks is not None:
-                self._keep_sinks(name, tile, sinks)
-
-    def _keep_sinks(self, name: MapName, tile: Tile, sinks: np.ndarray) -> None:
-        """What the sinks take of the rows of a tile, as far as it is known."""
-        head = (name.run, name.site, name.head)
-        self._row_sinks = {kept: rows for kept, rows in self._row_sinks.items() if kept[0] == name.run}
-        kept = self._row_sinks.setdefault(head, {})
-        for row, share in enumerate(sinks.tolist(), start=tile.row * TILE):
-            if not np.isnan(share):
-                kept[row] = share
+                self._row_sinks.keep(name, tile, sinks)
 
     def _wanted_tiles(self, state: State) -> TilesRequest | None:
         name, site = name_of(state), state.site
@@ -445,7 +436,7 @@ class HeadMapPanel(Panel):
         if self._sinks is not None:
             return float(self._sinks[query])
         name = self._map_name
-        return None if name is None else self._row_sinks.get((name.run, name.site, name.head), {}).get(query)
+        return None if name is None else self._row_sinks.share(name, query)
 
     def _more_of_key(self, key: int) -> str:
         """Why a head rests on the first token, where the selected row does."""
