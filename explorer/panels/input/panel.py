@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, Qt, Signal
-from PySide6.QtGui import QShowEvent
+from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
 from explorer.panels.base import EDITED, MASKS, Panel, Place
@@ -62,6 +61,7 @@ from explorer.widgets.elided_label import ElidedLabel
 from explorer.widgets.page import wrapped
 from explorer.widgets.small_screens import is_low
 from explorer.widgets.token_text import in_lines
+from explorer.widgets.window_size import WindowSize
 from models.protocol.chat import Pair
 from models.protocol.decoding import into_input
 from models.protocol.interventions import Mask
@@ -161,17 +161,8 @@ class InputPanel(Panel):
         outer.addWidget(card)
         self._is_low = False  # whether the window has room for one line of everything
         self._shown: tuple[Ran | None, bool] = (None, False)  # what the strips show, and whether its words
+        WindowSize(self).changed.connect(self._fit_window)
         self._chips = {strip: Words.alone(0) for strip in (self.strip, self.target.strip)}  # the tokens of each chip
-
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        self.window().installEventFilter(self)  # once, however often it is asked for
-        self._fit_window()
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.Resize and watched is self.window():
-            self._fit_window()
-        return super().eventFilter(watched, event)
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)

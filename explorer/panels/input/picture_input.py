@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QEvent, QObject, Qt, Signal
-from PySide6.QtGui import QShowEvent
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from explorer.panels.input.patch_view import SMALLEST, PatchView
 from explorer.widgets.page import wrapped
+from explorer.widgets.window_size import WindowSize
 
 _LOW, _SHARE = 800, 0.4
 """A window of this height has the smallest picture; of every pixel more the picture gets this share."""
@@ -59,16 +59,7 @@ class PictureInput(QWidget):
             view.patch_selected.connect(self.patch_selected)
             view.hovered.connect(self.patch_hovered)
         row.addLayout(side, 1)
-
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        self.window().installEventFilter(self)  # once, however often it is asked for
-        self._fit_window()
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.Resize and watched is self.window():
-            self._fit_window()
-        return super().eventFilter(watched, event)
+        WindowSize(self).changed.connect(self._fit_window)
 
     def _fit_window(self) -> None:
         """The higher the window, the larger the picture: the panels below keep most of what is added."""
