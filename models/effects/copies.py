@@ -12,10 +12,11 @@ from torch import Tensor
 from models.attention.inputs import AttentionInputs
 from models.forward.batches import encode, real_keys
 from models.forward.block_hooks import Edits, Entering, hooked
-from models.forward.capture import MixEdit, Recorder, recording
+from models.forward.capture import MixEdit, recording
 from models.forward.class_logits import logits_of
 from models.forward.current_run import CurrentRun
 from models.forward.model import Model
+from models.forward.passing import PassingRecorder
 from models.forward.position_edits import edited_positions
 from models.forward.skipping import skipped
 from models.forward.trace import Trace
@@ -32,18 +33,6 @@ TOKENS_AT_ONCE_ON_DEVICE = 8192
 
 LOGIT_BYTES = 1 << 28
 """Of the logits of all positions of a batch."""
-
-
-class PassingRecorder(Recorder):
-    """Edits as a `Recorder` does, and keeps nothing."""
-
-    def keep(self, module: Any, x: AttentionInputs, stack: str = "") -> AttentionInputs:
-        kept = super().keep(module, x, stack)
-        self.inputs.clear()
-        return kept
-
-    def keep_residual(self, stack: str, before: Tensor | None, after: Tensor) -> None:
-        """Nothing is kept."""
 
 
 @dataclass(slots=True, eq=False)

@@ -13,9 +13,10 @@ from torch import Tensor
 from models.attention import attention
 from models.attention.inputs import WHOLE, AttentionInputs
 from models.effects.aim import Settled, of_logits
-from models.effects.copies import Copies, PassingRecorder
+from models.effects.copies import Copies
 from models.forward.capture import recording
 from models.forward.class_logits import logits_of
+from models.forward.passing import PassingRecorder
 from models.forward.position_edits import edited_positions
 from models.forward.skipping import skipped
 from models.protocol.errors import InputError

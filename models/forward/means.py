@@ -11,9 +11,10 @@ from torch import Tensor
 
 from models.attention.inputs import AttentionInputs
 from models.forward.block_hooks import Edit, Edits, hooked, tensor_of
-from models.forward.capture import Recorder, recording
+from models.forward.capture import recording
 from models.forward.mean_texts import mean_inputs
 from models.forward.model import Model
+from models.forward.passing import PassingRecorder
 from models.forward.sublayers import Blocks, Call
 from models.protocol.values import Site, SiteRef
 
@@ -69,7 +70,7 @@ def _measured(model: Model, blocks: Blocks, should_stop: Callable[[], bool]) -> 
         return out
 
     for encoded in mean_inputs(model):
-        recorder = Recorder(model.module_names, model.seq2seq, should_stop, mix_edits=[of_heads])
+        recorder = PassingRecorder(model.module_names, model.seq2seq, should_stop, mix_edits=[of_heads])
         edits: Edits = {
             ref: {call: _counting(sums, ref, call, call == found.neurons) for call in _calls(found)}
             for ref, found in blocks.items()

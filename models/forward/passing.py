@@ -34,9 +34,21 @@ of it may be kept.
 """
 
 
+class PassingRecorder(Recorder):
+    """Edits as a `Recorder` does, and keeps nothing."""
+
+    def keep(self, module: Any, x: AttentionInputs, stack: str = "") -> AttentionInputs:
+        kept = super().keep(module, x, stack)
+        self.inputs.clear()
+        return kept
+
+    def keep_residual(self, stack: str, before: Tensor | None, after: Tensor) -> None:
+        """Nothing is kept."""
+
+
 @dataclass(slots=True, eq=False)
-class Passing(Recorder):
-    """Hands on what a site was given, and forgets it."""
+class _Seeing(PassingRecorder):
+    """Hands on what a site was given."""
 
     see: See = lambda _site, _x, _w: None
 
@@ -44,16 +56,12 @@ class Passing(Recorder):
         if self.should_stop():
             raise Cancelled
         site = self.sites[-1]
-        self.inputs.clear()
         if x.query.shape[0] * x.heads * x.queries * x.keys > _WHOLE:
             self.see(site, x, None)
             return mixing.output(x)
         w = attention.weights(x)
         self.see(site, x, w)
         return torch.matmul(w.to(x.value.dtype), WHOLE.take_keys(x.value, x.heads))
-
-    def keep_residual(self, stack: str, before: Tensor | None, after: Tensor) -> None:
-        """Nothing of it is kept."""
 
 
 @torch.no_grad()
@@ -65,7 +73,7 @@ def run_passing(model: Model, encoded: Sequence[Encoded], see: See, should_stop:
     """
     shared = encoded[0].inputs
     real = real_keys(model, shared) if len(encoded) > 1 else {}
-    recorder = Passing(model.module_names, model.seq2seq, should_stop, real=real, see=see)
+    recorder = _Seeing(model.module_names, model.seq2seq, should_stop, real=real, see=see)
     few: dict[str, Any] = {"logits_to_keep": 1} if model.accepts("logits_to_keep") else {}
     with recording(recorder):
         out = model.forward({**shared, **few})
