@@ -22,8 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from models.attention import attention
-from models.attention.inputs import AttentionInputs, Part
+from models.attention.inputs import AttentionInputs
 from models.corpus.hits import BestRows, Read
 from models.files.text_stream import TextLine, TextStream
 from models.forward.context import Context
@@ -49,11 +48,11 @@ from models.quality.batching import source_ids, translate
 from models.roles.batching import batches
 from models.roles.counting import Asked, Tally, visible_cells
 from models.roles.distances import ByDistance, ClassedCells, offset_of, offsets
+from models.roles.layers import OfMask, weights_of_rows
 from models.roles.patterns import CELLS
-from models.roles.sides import Side, is_ordered
+from models.roles.sides import Side, Sides
 
 _AT_ONCE = 256  # lines that are read, sorted by length and run
-_WEIGHTS = 1 << 22  # of a layer that are looked at together
 _MOMENT = 0.2  # seconds that an answer takes, about
 _MOST_WRITTEN = 64
 _MOST_SAID = 20
@@ -136,7 +135,6 @@ class _OfSite:
 class _Rows:
     """What is the same for every layer of a batch that is masked alike, of some of its rows."""
 
-    mask: Tensor | None  # held, so that no other comes to have its id
     cells: Tensor | None  # (texts, rows, keys) bool: what is asked about
     asked: Asked | None
     classed: ClassedCells
@@ -160,7 +158,7 @@ class CorpusReading:
         self._model, self._question, self.path = model, question, path
         self._stream = TextStream(path)
         self.name = self._stream.name
-        self._ordered = is_ordered(model)
+        self._sides = Sides(model)
         self._sites: dict[SiteRef, _OfSite] = {}
         self._rows: list[WordRow] = []
         self._row_stack = ""
@@ -168,8 +166,7 @@ class CorpusReading:
         self._texts: dict[int, Read] = {}  # that hits are in, by their number
         self._left_out: list[str] = []
         self._left_out_count = self._run_texts = self._tokens = self._lines = 0
-        self._shared: dict[tuple[str, int, bool], _Rows] = {}
-        self._sides: dict[str, tuple[Side, Side]] = {}
+        self._shared = OfMask[_Rows]()  # of the batch that is run
         self._seconds = 0.0
         self._answers = 0
         self.ended = False
@@ -280,20 +277,15 @@ class CorpusReading:
         if of is None:
             can = bool(self._question.attends_to) and not self._why_not(site)
             of = self._sites[site.ref] = _OfSite(site, can)
-        step = max(1, _WEIGHTS // (x.query.shape[0] * x.heads * x.keys))
-        for start in range(0, x.queries, step):
-            if self._should_stop():
-                raise Cancelled
-            rows = slice(start, min(start + step, x.queries))
-            shared = self._of_rows(encoded, site, x, rows)
-            part = attention.weights(x, Part(None, rows)) if w is None else w[:, :, rows]
+        for rows, part in weights_of_rows(x, w, self._asked_to_stop):
+            shared = self._shared.of_rows(site, x, rows, partial(self._of_rows, encoded, site, x, rows))
             self._add(of, shared, part, rows)
             if self._question.rows_of:
                 self._gather(items, encoded, site, part, rows)
 
     def _why_not(self, site: Site) -> str:
         asked = self._question.attends_to
-        if asked.startswith(WORD) or (asked == "rare" and self._ordered):
+        if asked.startswith(WORD) or (asked == "rare" and self._sides.ordered):
             return ""
         return "its order" if asked == "rare" else why_not(asked, self._model.info, site.stack)
 
@@ -311,23 +303,15 @@ class CorpusReading:
             of.best.add(w, shared.asked.factors[0], rows.start, self._run_texts)
 
     def _of_rows(self, encoded: Sequence[Encoded], site: Site, x: AttentionInputs, rows: slice) -> _Rows:
-        key = (site.stack, id(x.mask), x.causal)
-        whole = rows == slice(0, x.queries)
-        kept = self._shared.get(key) if whole and x.precomputed is None else None
-        if kept is not None:
-            return kept
         keys = slice(0, x.keys)
         visible = visible_cells(x, rows, keys)
-        q, k = self._sides_of(encoded, site, x)
+        q, k = self._sides.of(encoded, site, x.query.device)
         cells = None if not self._question.attends_to or self._why_not(site) else self._cells(encoded, site, q, k, rows)
         real = q.real[:, rows]
         asked = None if cells is None else Asked.of(cells[None], visible, real)
         far = offsets(rows, keys, x.query.device)
         classed = ClassedCells(visible, real, torch.where(far <= 2 * FARTHEST, far, -1))
-        made = _Rows(x.mask, cells, asked, classed, visible.any(dim=1) & real[..., None])
-        if whole:
-            self._shared[key] = made
-        return made
+        return _Rows(cells, asked, classed, visible.any(dim=1) & real[..., None])
 
     def _cells(self, encoded: Sequence[Encoded], site: Site, q: Side, k: Side, rows: slice) -> Tensor:
         asked = self._question.attends_to
@@ -336,16 +320,6 @@ class CorpusReading:
         word = asked.removeprefix(WORD)
         named = [[token.word == word and not token.padding for token in site_tokens(one, site)[1]] for one in encoded]
         return torch.tensor(named, device=k.ids.device)[:, None].expand(-1, rows.stop - rows.start, -1)
-
-    def _sides_of(self, encoded: Sequence[Encoded], site: Site, x: AttentionInputs) -> tuple[Side, Side]:
-        if site.stack not in self._sides:
-            both = [site_tokens(one, site) for one in encoded]
-            known: dict[str, int] = {}
-            q, k = (
-                Side.of([tokens[side] for tokens in both], known, self._ordered, x.query.device) for side in range(2)
-            )
-            self._sides[site.stack] = (q, k)
-        return self._sides[site.stack]
 
     def _gather(self, items: Sequence[Read], encoded: Sequence[Encoded], site: Site, w: Tensor, rows: slice) -> None:
         """Keep the rows of the token that is searched for, of the first stack in which it stands among the queries."""

@@ -11,8 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from models.attention import attention
-from models.attention.inputs import AttentionInputs, Part
+from models.attention.inputs import AttentionInputs
 from models.files.catalogue import DATE_MODELS
 from models.forward.model import Encoded, Model
 from models.forward.passing import run_passing
@@ -20,7 +19,7 @@ from models.forward.run import run
 from models.protocol.arrays import read_only
 from models.protocol.errors import InputError, NotFiniteError
 from models.protocol.roles import PATTERNS, ROLE_NAMES, ROLES, RolesRequest, RolesView, why_not
-from models.protocol.values import Site, SiteRef, site_tokens
+from models.protocol.values import Site, SiteRef
 from models.protocol.work import Cancelled, Report, ShouldStop
 from models.quality.batching import source_ids, translate
 from models.roles.batching import batches, takes_batches
@@ -28,23 +27,22 @@ from models.roles.breadth import Breadth
 from models.roles.copying import UNFOUND, copying_scores
 from models.roles.counting import Asked, Tally, visible_cells
 from models.roles.distances import ByDistance, ClassedCells, offsets, patch_offsets
+from models.roles.layers import OfMask, weights_of_rows
 from models.roles.patterns import CELLS
 from models.roles.probe import Probe, ProbeText, picture_probe
 from models.roles.relations import NAMES, Distances, Related
 from models.roles.repeats import repeated_ids
-from models.roles.sides import Side, is_ordered
+from models.roles.sides import UNORDERED, Sides
 from models.textbook.tasks import date_pairs
 
 _PATTERNS = tuple(role.name for role in PATTERNS)
 _REPEATED = ("copy", "induction")
-_WEIGHTS = 1 << 22  # of a layer that are looked at together
 _DATES = 40
 _MOST_WRITTEN = 64
 _WRITTEN_AT_ONCE = 16
 _READ_AT_ONCE = 100
 _MOST_SAID = 20
 NO_EDGES = "The texts come without dependency edges. Give a CoNLL-U file (.conllu), or use the texts that come along."
-UNORDERED = "Which words are rare is told by the order of the vocabulary, and this tokenizer's says nothing of it."
 NONE_SEEN = "In none of the texts is there something that a query could attend to so."
 
 
@@ -69,7 +67,6 @@ class _SiteFound:
 class _Rows:
     """What is the same for every layer of a batch that is masked alike, of some of its rows."""
 
-    mask: Tensor | None  # held, so that no other comes to have its id
     visible: Tensor  # (texts, heads or 1, rows, keys)
     asked: Asked  # of `_PATTERNS`, or of `_REPEATED` where tokens are repeated
     classed: ClassedCells
@@ -81,14 +78,11 @@ class Finding:
 
     def __init__(self, model: Model, probe: Probe, should_stop: ShouldStop, report: Report) -> None:
         self._model, self._probe, self._should_stop, self._report = model, probe, should_stop, report
-        self._ordered = is_ordered(model)
+        self._sides = Sides(model)
         self._sites: dict[SiteRef, tuple[Site, _SiteFound]] = {}
         self._far: dict[str, Distances] = {}  # by stack
         self._left_out: list[str] = []
-        self._known: dict[str, int] = {}
-        self._rows: dict[tuple[str, int, bool], _Rows] = {}  # of the batch that is run
-        self._related: dict[tuple[str, int, bool], Related] = {}
-        self._facts: dict[str, tuple[Side, Side]] = {}
+        self._rows, self._related = OfMask[_Rows](), OfMask[Related]()  # of the batch that is run
         self._items: list[_Item] = []
         self._copied: np.ndarray | None = None
 
@@ -119,7 +113,7 @@ class Finding:
                 self._report(f"Looking at {len(items):,} texts", done / total)
                 self._rows.clear()
                 self._related.clear()
-                self._facts.clear()
+                self._sides.clear()
                 run_passing(model, encoded, partial(self._see, together, encoded, repeated), self._asked_to_stop)
                 done += sum(_length(item) for item in together)
                 yield done / total
@@ -190,13 +184,10 @@ class Finding:
         w: Tensor | None,
     ) -> None:
         _, found = self._sites.setdefault(site.ref, (site, _SiteFound(site.heads)))
-        step = max(1, _WEIGHTS // (x.query.shape[0] * x.heads * x.keys))
         related = None if repeated else self._relations_of(items, encoded, site, x)
-        for start in range(0, x.queries, step):
-            self._check()
-            rows = slice(start, min(start + step, x.queries))
-            shared = self._shared(encoded, repeated, site, x, rows)
-            part = attention.weights(x, Part(None, rows)) if w is None else w[:, :, rows]
+        for rows, part in weights_of_rows(x, w, self._asked_to_stop):
+            make = partial(self._shared, encoded, repeated, site, x, rows)
+            shared = self._rows.of_rows(site, x, rows, make)
             if repeated:
                 found.repeats.add(shared.asked, part)
                 continue
@@ -210,12 +201,7 @@ class Finding:
             found.relations.even_sums += related.even[:, None]
 
     def _shared(self, encoded: Sequence[Encoded], repeated: bool, site: Site, x: AttentionInputs, rows: slice) -> _Rows:
-        key = (site.stack, id(x.mask), x.causal)
-        whole = rows == slice(0, x.queries)
-        kept = self._rows.get(key) if whole and x.precomputed is None else None
-        if kept is not None:
-            return kept
-        q, k = self._sides_of(encoded, site, x)
+        q, k = self._sides.of(encoded, site, x.query.device)
         keys, names = slice(0, x.keys), _REPEATED if repeated else _PATTERNS
         visible = visible_cells(x, rows, keys)
         cells = torch.stack([CELLS[name](q, k, rows, keys) for name in names])
@@ -223,33 +209,21 @@ class Finding:
         picture = encoded[0].picture
         far = offsets(rows, keys, x.query.device)
         classes = far if picture is None else patch_offsets(picture, x.keys, x.query.device)[rows]
-        made = _Rows(x.mask, visible, Asked.of(cells, visible, real), ClassedCells(visible, real, classes), real)
-        if whole:
-            self._rows[key] = made
-        return made
+        return _Rows(visible, Asked.of(cells, visible, real), ClassedCells(visible, real, classes), real)
 
     def _relations_of(
         self, items: Sequence[_Item], encoded: Sequence[Encoded], site: Site, x: AttentionInputs
     ) -> Related | None:
         if why_not("det-to-head", self._model.info, site.stack) or not any(item.text.edges for item in items):
             return None
-        key = (site.stack, id(x.mask), x.causal)
-        if key not in self._related:
+
+        def make() -> Related:
             tokens = [one.source or one.tokens for one in encoded]
             visible = visible_cells(x, slice(0, x.queries), slice(0, x.keys))
             far = self._far.setdefault(site.stack, Distances())
-            self._related[key] = Related([item.text for item in items], tokens, visible, far)
-        return self._related[key]
+            return Related([item.text for item in items], tokens, visible, far)
 
-    def _sides_of(self, encoded: Sequence[Encoded], site: Site, x: AttentionInputs) -> tuple[Side, Side]:
-        if site.stack not in self._facts:
-            both = [site_tokens(one, site) for one in encoded]
-            q, k = (
-                Side.of([tokens[side] for tokens in both], self._known, self._ordered, x.query.device)
-                for side in range(2)
-            )
-            self._facts[site.stack] = (q, k)
-        return self._facts[site.stack]
+        return self._related.once(site, x, make)
 
     # the result
 
@@ -265,7 +239,7 @@ class Finding:
                 if not why_not(name, self._model.info, site.stack):
                     place = _PLACES[name]
                     scores[place, i, : site.heads], even[place, i], counts[place, i] = of_heads, evenly, counted
-        if not self._ordered:
+        if not self._sides.ordered:
             scores[_PLACES["rare"]], even[_PLACES["rare"]], counts[_PLACES["rare"]] = np.nan, np.nan, 0
         if self._copied is not None:
             scores[_PLACES["ov-copying"], : len(self._copied), : self._copied.shape[1]] = self._copied
@@ -304,7 +278,7 @@ class Finding:
     def _lacking(self, name: str) -> str:
         if name == "ov-copying":
             return UNFOUND
-        if name == "rare" and not self._ordered:
+        if name == "rare" and not self._sides.ordered:
             return UNORDERED
         return NO_EDGES if ROLE_NAMES[name].kind == "relation" and not self._probe.has_edges else NONE_SEEN
 

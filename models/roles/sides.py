@@ -12,7 +12,9 @@ import torch
 from torch import Tensor
 
 from models.forward.model import Model
-from models.protocol.values import Token
+from models.protocol.values import HasTokens, Site, Token, site_tokens
+
+UNORDERED = "Which words are rare is told by the order of the vocabulary, and this tokenizer's says nothing of it."
 
 _NONE = -1
 
@@ -54,6 +56,27 @@ class Side:
         """The id of the token before each, -2 where there is none, which no token has: (texts, tokens)."""
         before = torch.cat([torch.full_like(self.ids[:, :1], _NONE), self.ids[:, :-1]], dim=1)
         return torch.where(before < 0, -2, before)
+
+
+class Sides:
+    """Both sides of the attention of some texts: of their queries and of their keys, worked out once a stack."""
+
+    def __init__(self, model: Model) -> None:
+        self.ordered = is_ordered(model)
+        self._of: dict[str, tuple[Side, Side]] = {}
+
+    def of(self, texts: Sequence[HasTokens], site: Site, device: torch.device) -> tuple[Side, Side]:
+        """Of the same texts each time, until `clear`."""
+        if site.stack not in self._of:
+            known: dict[str, int] = {}  # the same for both
+            both = [site_tokens(one, site) for one in texts]
+            queries, keys = (Side.of([tokens[i] for tokens in both], known, self.ordered, device) for i in range(2))
+            self._of[site.stack] = queries, keys
+        return self._of[site.stack]
+
+    def clear(self) -> None:
+        """Other texts are run."""
+        self._of.clear()
 
 
 def _facts(token: Token, known: dict[str, int], rare: frozenset[int]) -> tuple[int, int, bool, bool, bool]:

@@ -22,13 +22,12 @@ from models.forward.trace import Trace
 from models.protocol.arrays import read_only
 from models.protocol.errors import InputError
 from models.protocol.roles import HeadQuestion, WhichHeadsRequest, WhichHeadsView, why_not
-from models.protocol.values import Site, SiteRef, site_tokens
+from models.protocol.values import Site, SiteRef
 from models.roles.counting import Asked, Tally, visible_cells
 from models.roles.patterns import CELLS
-from models.roles.sides import Side, is_ordered
+from models.roles.sides import UNORDERED, Sides
 
 _BLOCK = BlockSize(1 << 20)  # weights of all heads that are held at once
-_UNORDERED = "Which words are rare is told by the order of the vocabulary, and this tokenizer's says nothing of it."
 _OTHER = "The question is about another stack."
 
 
@@ -98,11 +97,9 @@ class AskingHeads(IncrementalWork):
 
     def __init__(self, model: Model, trace: Trace, question: HeadQuestion) -> None:
         self._trace, self._question = trace, question
-        self._known: dict[str, int] = {}
-        self._ordered = is_ordered(model)
+        self._sides = Sides(model)
         self._why = tuple(self._why_not(model, site) for site in trace.sites)
         self._tallies = [Tally(1, site.heads) for site in trace.sites]
-        self._sides: dict[str, tuple[Side, Side]] = {}
         self._row = self._compared_row()
         self._check()
         asked = [site for site, why in zip(trace.sites, self._why, strict=True) if not why]
@@ -128,8 +125,8 @@ class AskingHeads(IncrementalWork):
         if not question.is_pattern:
             assert question.site is not None
             return "" if site.stack == question.site.stack else _OTHER
-        if question.kind == "rare" and not self._ordered and model.info.family != "vision":
-            return _UNORDERED
+        if question.kind == "rare" and not self._sides.ordered and model.info.family != "vision":
+            return UNORDERED
         return why_not(question.kind, model.info, site.stack)
 
     def _check(self) -> None:
@@ -183,7 +180,7 @@ class AskingHeads(IncrementalWork):
 
     def _weigh(self, site: Site, x: AttentionInputs, rows: slice, keys: slice, tally: Tally) -> None:
         visible = visible_cells(x, rows, keys)
-        q, k = self._facts(site, x)
+        q, k = self._sides.of([self._trace], site, x.query.device)
         w = attention.weights(x, Part(None, rows, keys))
         if self._question.is_pattern:
             asked = Asked.of(CELLS[self._question.kind](q, k, rows, keys)[None], visible, q.real[:, rows])
@@ -215,14 +212,6 @@ class AskingHeads(IncrementalWork):
         for query, key in here:
             cells[query - rows.start, key - keys.start] = True
         return cells
-
-    def _facts(self, site: Site, x: AttentionInputs) -> tuple[Side, Side]:
-        if site.stack not in self._sides:
-            queries, keys = site_tokens(self._trace, site)
-            device = x.query.device
-            q, k = (Side.of([tokens], self._known, self._ordered, device) for tokens in (queries, keys))
-            self._sides[site.stack] = (q, k)
-        return self._sides[site.stack]
 
 
 def _asked_of_cells(cells: Tensor, visible: Tensor, masked_too: bool) -> Asked:
