@@ -5,6 +5,7 @@ The formula, the source and the limits of each stand in `resources/roles/`, the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -204,10 +205,13 @@ class RolesView(Result):
 
     def ranked(self, role: str, most: int = 10) -> list[tuple[SiteRef, int, float]]:
         """The heads with the highest score in a role, that first."""
-        import numpy as np
+        return ranked_heads(self.scores[self.roles.index(role)], self.sites, most)
 
-        table = self.scores[self.roles.index(role)]
-        order = np.argsort(np.where(np.isnan(table), -np.inf, table), axis=None)[::-1]
-        places = [divmod(int(place), table.shape[1]) for place in order]
-        found = [(self.sites[site], head, float(table[site, head])) for site, head in places]
-        return [one for one in found if not np.isnan(one[2])][:most]
+
+def ranked_heads(scores: np.ndarray, sites: Sequence[SiteRef], most: int) -> list[tuple[SiteRef, int, float]]:
+    """Of scores (sites, heads) the `most` highest, that first; NaN is none."""
+    import numpy as np
+
+    order = np.argsort(np.where(np.isnan(scores), -np.inf, scores), axis=None, kind="stable")[::-1]
+    places = [divmod(int(place), scores.shape[1]) for place in order[: min(most, np.count_nonzero(~np.isnan(scores)))]]
+    return [(sites[site], head, float(scores[site, head])) for site, head in places]

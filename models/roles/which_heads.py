@@ -21,7 +21,7 @@ from models.forward.model import Model
 from models.forward.trace import Trace
 from models.protocol.arrays import read_only
 from models.protocol.errors import InputError
-from models.protocol.roles import HeadQuestion, WhichHeadsRequest, WhichHeadsView, why_not
+from models.protocol.roles import HeadQuestion, WhichHeadsRequest, WhichHeadsView, ranked_heads, why_not
 from models.protocol.values import Site, SiteRef
 from models.roles.counting import Asked, Tally, visible_cells
 from models.roles.patterns import CELLS
@@ -42,10 +42,7 @@ class Answer:
 
     def ranked(self, sites: tuple[Site, ...], most: int = 10) -> list[tuple[SiteRef, int, float]]:
         """The heads with the highest scores, that first."""
-        order = np.argsort(np.where(np.isnan(self.scores), -np.inf, self.scores), axis=None, kind="stable")[::-1]
-        places = [divmod(int(place), self.scores.shape[1]) for place in order]
-        found = [(sites[site].ref, head, float(self.scores[site, head])) for site, head in places]
-        return [one for one in found if not np.isnan(one[2])][:most]
+        return ranked_heads(self.scores, [site.ref for site in sites], most)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
