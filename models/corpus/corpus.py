@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
@@ -44,17 +44,16 @@ from models.protocol.errors import InputError, StaleRunError
 from models.protocol.roles import PATTERNS, why_not
 from models.protocol.values import Site, SiteRef, site_tokens
 from models.protocol.work import Cancelled, Report, ShouldStop, never
-from models.quality.batching import source_ids, translate
 from models.roles.batching import batches
 from models.roles.counting import Asked, Tally, visible_cells
 from models.roles.distances import ByDistance, ClassedCells, offset_of, offsets
 from models.roles.layers import OfMask, weights_of_rows
 from models.roles.patterns import CELLS
 from models.roles.sides import Side, Sides
+from models.roles.writing import written_of
 
 _AT_ONCE = 256  # lines that are read, sorted by length and run
 _MOMENT = 0.2  # seconds that an answer takes, about
-_MOST_WRITTEN = 64
 _MOST_SAID = 20
 _PATTERN_NAMES = frozenset(role.name for role in PATTERNS)
 
@@ -242,15 +241,11 @@ class CorpusReading:
 
     def _targets(self, lines: Sequence[TextLine]) -> list[str | None]:
         """What decoders are given: the second text of a line, or what the model writes itself."""
-        limit = self._model.info.context or 1 << 30
         found: list[str | None] = [line.second for line in lines]
         missing = [i for i, target in enumerate(found) if target is None]
-        for start in range(0, len(missing), 16):
-            places = missing[start : start + 16]
-            ids = [row[:limit] for row in source_ids(self._model, [lines[i].text for i in places])]
-            texts = translate(self._model, ids, min(_MOST_WRITTEN, limit - 1), self._asked_to_stop)
-            for place, text in zip(places, texts, strict=True):
-                found[place] = text or None
+        written = written_of(self._model, [lines[i].text for i in missing], self._asked_to_stop)
+        for place, text in zip(missing, chain.from_iterable(written), strict=True):
+            found[place] = text
         return found
 
     def _begin_batch(self) -> None:

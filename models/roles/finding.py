@@ -21,7 +21,6 @@ from models.protocol.errors import InputError, NotFiniteError
 from models.protocol.roles import PATTERNS, ROLE_NAMES, ROLES, RolesRequest, RolesView, why_not
 from models.protocol.values import Site, SiteRef
 from models.protocol.work import Cancelled, Report, ShouldStop
-from models.quality.batching import source_ids, translate
 from models.roles.batching import batches, takes_batches
 from models.roles.breadth import Breadth
 from models.roles.copying import UNFOUND, copying_scores
@@ -33,13 +32,12 @@ from models.roles.probe import Probe, ProbeText, picture_probe
 from models.roles.relations import NAMES, Distances, Related
 from models.roles.repeats import repeated_ids
 from models.roles.sides import UNORDERED, Sides
+from models.roles.writing import written_of
 from models.textbook.tasks import date_pairs
 
 _PATTERNS = tuple(role.name for role in PATTERNS)
 _REPEATED = ("copy", "induction")
 _DATES = 40
-_MOST_WRITTEN = 64
-_WRITTEN_AT_ONCE = 16
 _READ_AT_ONCE = 100
 _MOST_SAID = 20
 NO_EDGES = "The texts come without dependency edges. Give a CoNLL-U file (.conllu), or use the texts that come along."
@@ -158,15 +156,14 @@ class Finding:
 
     def _written(self, texts: Sequence[ProbeText]) -> Generator[float, None, list[str | None]]:
         """What an encoder-decoder model writes itself of each text."""
-        limit = self._model.info.context or 1 << 30
         plain = [text.prompt if isinstance(text.prompt, str) else text.prompt.first for text in texts]
         found: list[str | None] = []
-        for start in range(0, len(plain), _WRITTEN_AT_ONCE):
-            self._report("Writing what the decoder says", start / len(plain))
-            ids = [row[:limit] for row in source_ids(self._model, plain[start : start + _WRITTEN_AT_ONCE])]
-            found += translate(self._model, ids, min(_MOST_WRITTEN, limit - 1), self._asked_to_stop)
+        self._report("Writing what the decoder says", 0.0)
+        for some in written_of(self._model, plain, self._asked_to_stop):
+            found += some
+            self._report("Writing what the decoder says", len(found) / len(plain))
             yield 0.0
-        return [text or None for text in found]
+        return found
 
     def _check(self) -> None:
         if self._asked_to_stop():
