@@ -43,7 +43,7 @@ from models.protocol.corpus import (
 from models.protocol.errors import InputError, StaleRunError
 from models.protocol.roles import PATTERNS, why_not
 from models.protocol.values import Site, SiteRef, site_tokens
-from models.protocol.work import Cancelled, Report, ShouldStop, never
+from models.protocol.work import Cancelled, Report, ShouldStop, never, silent
 from models.roles.batching import batches
 from models.roles.counting import Asked, Tally, visible_cells
 from models.roles.distances import ByDistance, ClassedCells, offset_of, offsets
@@ -93,7 +93,7 @@ def read_corpus(
     attends_to: str = "",
     rows_of: str = "",
     should_stop: ShouldStop = never,
-    report: Report | None = None,
+    report: Report = silent,
 ) -> CorpusView:
     """Run every text of a file, and gather what the heads do.
 
@@ -113,8 +113,7 @@ def read_corpus(
     reading = CorpusReading(model, str(path), CorpusQuestion(attends_to, rows_of), should_stop)
     while not reading.ended:
         reading.advance(_MOMENT, should_stop)
-        if report is not None:
-            report(f"Reading {reading.name}", reading.share)
+        report(f"Reading {reading.name}", reading.share)
     return reading.view()
 
 

@@ -20,7 +20,7 @@ from models.forward.model import Model
 from models.protocol.arrays import read_only
 from models.protocol.errors import InputError, StaleRunError
 from models.protocol.roles import RolesRequest, RolesView
-from models.protocol.work import Report, ShouldStop, never
+from models.protocol.work import Report, ShouldStop, never, silent
 from models.roles.finding import Finding
 from models.roles.keeping import keep_view, kept_view, key_of
 from models.roles.probe import Probe, our_probe, read_probe
@@ -89,7 +89,7 @@ def head_roles(
     model: Model,
     probe: str | Path | Probe | None = None,
     should_stop: ShouldStop = never,
-    report: Report | None = None,
+    report: Report = silent,
     cached: bool = True,
 ) -> RolesView:
     """Every role of every head of `model`, as it is: interventions of a run play no part.
@@ -110,7 +110,7 @@ def head_roles(
     key = key_of(model, chosen, should_stop) if cached else ""
     found = kept_view(key)
     if found is None:
-        finding = Finding(model, chosen, should_stop, report or (lambda _label, _fraction: None))
+        finding = Finding(model, chosen, should_stop, report)
         for _ in finding.work():
             pass
         found = finding.view()
