@@ -46,6 +46,7 @@ class TextStream:
 
     Attributes:
         name: the file's name, for sentences.
+        size: of the file, in bytes.
         share: how much of the file is read, 0 to 1.
     """
 
@@ -56,41 +57,43 @@ class TextStream:
         self.share = 0.0
         try:
             with open_regular(self.path) as file:
-                self._size = max(1, file.seek(0, 2))
+                self.size = file.seek(0, 2)
         except OSError as cause:
             raise unread(self.name, cause) from cause
 
     def __iter__(self) -> Iterator[TextLine]:
         """Raises InputError: the line that cannot be read, by its number; or a file in which there is none."""
-        self.share = 0.0
-        suffix = self.path.suffix.lower()
-        found = 0
-        try:
-            with open_regular(self.path) as file:
-                lines = self._lines(file)
-                if suffix in (".csv", ".tsv"):
-                    texts = self._of_table(lines, "," if suffix == ".csv" else "\t")
-                elif suffix in (".jsonl", ".ndjson"):
-                    texts = self._of_json(lines)
-                else:
-                    texts = (TextLine(number, line.strip()) for number, line in lines)
-                for text in texts:
-                    if text.text.strip():
-                        found += 1
-                        yield text
-        except OSError as cause:
-            raise unread(self.name, cause) from cause
+        suffix, lines = self.path.suffix.lower(), self.lines()
+        if suffix in (".csv", ".tsv"):
+            texts = self._of_table(lines, "," if suffix == ".csv" else "\t")
+        elif suffix in (".jsonl", ".ndjson"):
+            texts = self._of_json(lines)
+        else:
+            texts = (TextLine(number, line.strip()) for number, line in lines)
+        found = False
+        for text in texts:
+            if text.text.strip():
+                found = True
+                yield text
         if not found:
             raise InputError(f"{self.name} has no line that says anything. Give one text a line.")
         self.share = 1.0
 
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Every line, without its end, and its number. Raises InputError: the line that cannot be read."""
+        self.share = 0.0
+        try:
+            with open_regular(self.path) as file:
+                yield from self._lines(file)
+        except OSError as cause:
+            raise unread(self.name, cause) from cause
+
     def _lines(self, file: IO[bytes]) -> Iterator[tuple[int, str]]:
-        """The lines, without their ends, and their numbers."""
         number, read = 0, 0
         while raw := file.readline(4 * LONGEST_LINE + 8):
             number += 1
             read += len(raw)
-            self.share = min(1.0, read / self._size)
+            self.share = min(1.0, read / max(1, self.size))
             if b"\0" in raw:
                 raise InputError(f"{self.name} is no text: line {number:,} holds zero bytes. Give a file of texts.")
             try:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
-from models.files.regular_files import open_regular
 from models.files.sample_pictures import samples
 from models.files.text_stream import TextStream
-from models.files.utf8 import decoded, unread
 from models.protocol.chat import Pair
 from models.protocol.errors import InputError
 from models.protocol.roles import RELATIONS
@@ -72,7 +71,8 @@ def read_probe(path: str | Path) -> Probe:
     path = Path(path).expanduser()
     is_conllu = path.suffix.lower() in (".conllu", ".conll")
     texts: list[ProbeText] = []
-    for text in _conllu(path) if is_conllu else (ProbeText(one.prompt, one.number) for one in TextStream(path)):
+    stream = TextStream(path)
+    for text in _conllu(stream) if is_conllu else (ProbeText(one.prompt, one.number) for one in stream):
         texts.append(text)
         if len(texts) > MOST_TEXTS:
             raise InputError(
@@ -84,22 +84,25 @@ def read_probe(path: str | Path) -> Probe:
     return Probe(path.name, tuple(texts), has_edges=any(text.edges for text in texts))
 
 
-def _conllu(path: Path) -> Iterator[ProbeText]:
+def _conllu(stream: TextStream) -> Iterator[ProbeText]:
     """Nivre et al. 2020. Words that stand for several (1-2) and empty ones (1.1) are passed over."""
+    name = stream.name
+    if stream.size > _MOST_BYTES:
+        raise InputError(f"{name} is larger than {_MOST_BYTES >> 20} MB. Keep a part of its sentences.")
     waiting: ProbeText | None = None  # it may go on
     rows: list[tuple[str, int, str, bool]] = []  # form, head, relation, whether a space follows
     goes_on, begun = False, 0
-    for number, line in enumerate(_lines(path), start=1):
+    for number, line in chain(stream.lines(), [(0, "")]):  # an empty line ends the last sentence
         begun = begun or number
         if line.startswith("#"):
             goes_on = goes_on or line.replace(" ", "") == "#goes_on=yes"
         elif line.strip():
-            row = _row(path.name, number, line)
+            row = _row(name, number, line)
             if row is not None:
                 rows.append(row)
         else:
             if rows:
-                here = _sentence(path.name, rows, begun)
+                here = _sentence(name, rows, begun)
                 if goes_on and waiting is not None:
                     waiting = _joined(waiting, here)
                 else:
@@ -109,19 +112,6 @@ def _conllu(path: Path) -> Iterator[ProbeText]:
             rows, goes_on, begun = [], False, 0
     if waiting is not None:
         yield waiting
-
-
-def _lines(path: Path) -> Iterator[str]:
-    try:
-        with open_regular(path) as file:
-            content = file.read(_MOST_BYTES + 1)
-    except OSError as cause:
-        raise unread(path.name, cause) from cause
-    if len(content) > _MOST_BYTES:
-        raise InputError(f"{path.name} is larger than {_MOST_BYTES >> 20} MB. Keep a part of its sentences.")
-    text = decoded(content, path.name)
-    yield from text.replace("\r\n", "\n").split("\n")
-    yield ""  # ends the last sentence
 
 
 def _row(name: str, number: int, line: str) -> tuple[str, int, str, bool] | None:
