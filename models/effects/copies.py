@@ -12,13 +12,12 @@ from torch import Tensor
 from models.attention.inputs import AttentionInputs
 from models.forward.batches import encode, real_keys
 from models.forward.block_hooks import Edits, Entering, hooked
-from models.forward.capture import MixEdit, recording
+from models.forward.capture import MixEdit
 from models.forward.class_logits import logits_of
 from models.forward.current_run import CurrentRun
+from models.forward.intervened import intervened
 from models.forward.model import Model
 from models.forward.passing import PassingRecorder
-from models.forward.position_edits import edited_positions
-from models.forward.skipping import skipped
 from models.forward.trace import Trace
 from models.protocol.errors import InputError
 from models.protocol.values import Site, SiteRef
@@ -103,15 +102,12 @@ class Copies:
         Raises:
             Cancelled: `should_stop()` was true between two blocks.
         """
-        model, interventions = self.model, self.trace.interventions
+        model = self.model
         inputs = self._copied(count)
         real = real_keys(model, inputs) if self.padded else {}
-        recorder = PassingRecorder(model.module_names, model.seq2seq, should_stop, interventions, real=real)
+        recorder = PassingRecorder(model.module_names, model.seq2seq, should_stop, self.trace.interventions, real=real)
         with (
-            recording(recorder),
-            model.adapter_as(interventions),
-            skipped(model, inputs, interventions),
-            edited_positions(model, inputs, interventions) as changed,
+            intervened(model, inputs, recorder) as changed,
             hooked(model, edits or {}, entering=entering),
         ):
             recorder.mix_edits += mix_edits

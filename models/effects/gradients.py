@@ -14,11 +14,9 @@ from models.attention import attention
 from models.attention.inputs import WHOLE, AttentionInputs
 from models.effects.aim import Settled, of_logits
 from models.effects.copies import Copies
-from models.forward.capture import recording
 from models.forward.class_logits import logits_of
+from models.forward.intervened import intervened
 from models.forward.passing import PassingRecorder
-from models.forward.position_edits import edited_positions
-from models.forward.skipping import skipped
 from models.protocol.errors import InputError
 from models.protocol.values import SiteRef
 from models.protocol.work import ShouldStop, never
@@ -81,16 +79,10 @@ class Embedded:
         return self._forward(embeddings, should_stop)[0]
 
     def _forward(self, embeddings: Tensor, should_stop: ShouldStop) -> tuple[Tensor, dict[SiteRef, Tensor]]:
-        model, interventions = self._copies.model, self._copies.trace.interventions
-        count = len(embeddings)
+        model, count = self._copies.model, len(embeddings)
         inputs = {name: t.expand(count, *t.shape[1:]) for name, t in self._copies.inputs.items()}
-        recorder = _Weighing(model.module_names, False, should_stop, interventions)
-        with (
-            recording(recorder),
-            model.adapter_as(interventions),
-            skipped(model, inputs, interventions),
-            edited_positions(model, inputs, interventions) as changed,
-        ):
+        recorder = _Weighing(model.module_names, False, should_stop, self._copies.trace.interventions)
+        with intervened(model, inputs, recorder) as changed:
             given = {name: t for name, t in changed.items() if name != "input_ids"}
             out = model.module(inputs_embeds=embeddings, **given, **model.forward_options)
         logits = logits_of(out)

@@ -17,12 +17,10 @@ from models.flow.drafts import Draft
 from models.flow.layout import Layout, Vectors, vectors_of
 from models.flow.model import Watched, watched_run
 from models.flow.recurrent import NO_BLOCKS
-from models.forward.capture import recording
 from models.forward.context import Context
 from models.forward.current_run import CurrentRun
-from models.forward.position_edits import edited_positions
+from models.forward.intervened import intervened
 from models.forward.recurrent_model import RecurrentModel
-from models.forward.skipping import skipped
 from models.protocol.errors import InputError
 from models.protocol.values import SiteRef
 from models.protocol.work import ShouldStop
@@ -91,10 +89,7 @@ def compute(run: CurrentRun, watched: Watched, stack: str, layer: int, should_st
     again = BlockCall(stack, layer, call.name, call.module, args, kwargs, call.layers)
     given = args[0] if args else kwargs["hidden_states"]
     with (
-        recording(recorder),
-        model.adapter_as(trace.interventions),
-        skipped(model, watched.inputs, trace.interventions, SiteRef(stack, layer)),
-        edited_positions(model, watched.inputs, trace.interventions),
+        intervened(model, watched.inputs, recorder, SiteRef(stack, layer)),
         watch.watching(call.module.modules()),
         model.ready(),
     ):

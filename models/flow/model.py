@@ -20,14 +20,12 @@ from models.flow.embedding import embedding_of
 from models.flow.layout import Layout, norms
 from models.flow.recurrent import unrolled
 from models.forward.batches import encode, real_keys
-from models.forward.capture import recording
 from models.forward.context import Context
 from models.forward.current_run import CurrentRun
+from models.forward.intervened import intervened
 from models.forward.logits import last_only
 from models.forward.model import Model
-from models.forward.position_edits import edited_positions
 from models.forward.recurrent_model import RecurrentModel
-from models.forward.skipping import skipped
 from models.forward.trace import Trace
 from models.protocol.flow import BlockFlow, FlowRequest, FlowView, StackFlow, Written
 from models.protocol.interventions import Intervention
@@ -80,10 +78,7 @@ def watch(model: Model, trace: Trace, text: Any, target: Any, should_stop: Shoul
     graph.holds_all = True  # until the first block: what is embedded
     reading = _Reading(model, trace, graph, recorder, encoded.row, shared, report)
     with (
-        recording(recorder),
-        model.adapter_as(trace.interventions),
-        skipped(model, shared, trace.interventions),
-        edited_positions(model, shared, trace.interventions) as inputs,
+        intervened(model, shared, recorder) as inputs,
         on_blocks(model, graph, recorder, reading.enter, reading.leave),
         graph.watching(model.module.modules()),
     ):

@@ -10,14 +10,13 @@ import numpy as np
 import torch
 
 from models.forward.batches import Targets, encode_batch, real_keys, targets_of
-from models.forward.capture import Recorder, recording
+from models.forward.capture import Recorder
 from models.forward.finite import check_finite
+from models.forward.intervened import intervened
 from models.forward.logits import later_logits
 from models.forward.model import Encoded, Model, Target
 from models.forward.origin import origin_of
 from models.forward.output_weights import check_edits, keep_output_weights
-from models.forward.position_edits import edited_positions
-from models.forward.skipping import skipped
 from models.forward.trace import Trace
 from models.protocol.batch import Batch, PaddingSide, is_batch
 from models.protocol.chat import Chat, Pair
@@ -142,10 +141,7 @@ def _run(
     recorder = Recorder(model.module_names, model.seq2seq, should_stop, tuple(interventions), real=real)
     with (
         torch.no_grad(),
-        recording(recorder),
-        model.adapter_as(interventions),
-        skipped(model, shared, interventions),
-        edited_positions(model, shared, interventions) as inputs,
+        intervened(model, shared, recorder) as inputs,
         later_logits(model, inputs, len(encoded) * tokens) as later,
     ):
         out = model.forward(inputs if later is None else later.asking)
