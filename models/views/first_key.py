@@ -25,12 +25,13 @@ def first_key(trace: Trace, where: SiteLike, head: int, weights: np.ndarray | No
     real = [i for i, token in enumerate(tokens) if not token.padding]
     if len(real) < 2:
         return None
-    first, others = real[0], real[1:]
+    first, after = real[0], real[-1] + 1  # padding is at one end
+    others = slice(first + 1, after)
     rows = of_rows = None
     if weights is not None:
-        counted = weights[others][:, real]  # a later token sees two at least, unless a mask hides them
-        counted = counted[(counted > 0).sum(axis=1) > 1]
-        rows, of_rows = int((counted.argmax(axis=1) == 0).sum()), len(counted)
+        part = weights[others, first:after]  # a later token sees two at least, unless a mask hides them
+        counted = np.count_nonzero(part, axis=1) > 1
+        rows, of_rows = int(np.count_nonzero(counted & (part.argmax(axis=1) == 0))), int(np.count_nonzero(counted))
     norm = others_norm = None
     if x.precomputed is None:
         norms = to_numpy(x.value[0, head // x.group].float().norm(dim=-1))  # (keys,)
