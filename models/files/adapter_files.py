@@ -25,6 +25,7 @@ from models.protocol.values import AdapterInfo
 Shape = tuple[int, ...]
 
 CONFIG, TENSORS = ADAPTER
+PICKLE = "adapter_model.bin"  # what older adapters have in the place of the tensors
 
 PREFIX = "base_model.model."
 """What stands before the name of a parameter in the file."""
@@ -169,7 +170,7 @@ def _check_kind(folder: Path, raw: dict[str, Any], kind: str, is_coming: bool) -
         other = f"it is of the kind “{kind}”, and LoRA is read here"
         raise _Unread(other if kind else f"{CONFIG} does not say its kind")
     if not is_coming and not (folder / TENSORS).is_file():
-        pickled = (folder / "adapter_model.bin").is_file()
+        pickled = (folder / PICKLE).is_file()
         raise _Unread("its tensors lie in a pickle, which is never read here" if pickled else f"{TENSORS} is not there")
     for name, what in _OTHERWISE.items():
         if raw.get(name) not in _ABSENT:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from models.files.adapter_files import CONFIG, TENSORS
+from models.files.adapter_files import CONFIG, PICKLE, TENSORS
 from models.files.gguf import parts_only
 from models.files.gguf_names import is_part
 from models.files.names import HubName, is_sound_file
@@ -108,8 +108,7 @@ def _nothing(name: HubName, there: Mapping[str, Any], parts: int) -> CheckpointE
         return parts_only(name.repository)
     if "config.json" not in there:
         if CONFIG in there:
-            pickled = "adapter_model.bin" in there
-            return only_a_pickle(name.repository, "adapter_model.bin") if pickled else _no_adapter(name)
+            return only_a_pickle(name.repository, PICKLE) if PICKLE in there else _no_adapter(name)
         return CheckpointError(f"{name.repository} has no config.json, so it holds no model of transformers.")
     pickles = sorted(file for file in there if file.endswith(PICKLES))
     if pickles == ["model.bin"] and any("vocabulary." in file for file in there):
