@@ -360,19 +360,24 @@ class DockHost(QMainWindow):
             # once Qt has brought it to the front
             QTimer.singleShot(0, place, lambda: place.follow_focus(self.window().focusWidget(), self.docks.values()))
 
+    def tab_bars(self) -> list[QTabBar]:
+        """Those of docks that are tabs; not those inside of panels."""
+        return self.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
+
     def _name_tabs(self) -> None:
         """Say in each tab's tooltip what its panel is for. Qt makes the tab bars itself, when docks become tabs."""
         hints = {dock.windowTitle(): dock.toggleViewAction().toolTip() for dock in self.docks.values()}
-        for bar in self.findChildren(QTabBar):
-            bar.setElideMode(Qt.TextElideMode.ElideNone)  # arrows beside the tabs are better than half a word in each
-            bar.setUsesScrollButtons(True)
+        for bar in self.tab_bars():
+            if bar.elideMode() != Qt.TextElideMode.ElideNone:  # which lays out all tabs
+                bar.setElideMode(Qt.TextElideMode.ElideNone)  # arrows beside them are better than half a word in each
+                bar.setUsesScrollButtons(True)
             for i in range(bar.count()):
                 bar.setTabToolTip(i, hints.get(bar.tabText(i), ""))
 
     def event(self, event: QEvent) -> bool:
         handled = super().event(event)
         if event.type() == QEvent.Type.LayoutRequest:
-            for bar in self.findChildren(QTabBar):  # Qt keeps those that have lost their tabs
+            for bar in self.tab_bars():  # Qt keeps those that have lost their tabs
                 bar.setFocusPolicy(Qt.FocusPolicy.TabFocus if bar.count() else Qt.FocusPolicy.NoFocus)
         return handled
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from PySide6.QtCore import QRect
-from PySide6.QtWidgets import QScrollArea, QTabBar, QWidget
+from PySide6.QtWidgets import QScrollArea, QWidget
 
 from explorer.panels.base import Panel, Place
 from explorer.panels.input.panel import InputPanel
@@ -72,7 +72,7 @@ def _tab(docks: DockHost, name: str) -> Place | None:
     dock = docks.docks.get(name)
     if dock is None:
         return None
-    for bar in docks.findChildren(QTabBar):
+    for bar in docks.tab_bars():
         for i in range(bar.count()):
             if bar.isVisible() and bar.tabText(i) == dock.windowTitle():
                 shown = bar.tabRect(i) & bar.rect()
