@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 
-from PySide6.QtCore import QSize, Qt, QUrl, Signal
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, QUrl, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QLineEdit, QListWidget, QTextBrowser, QVBoxLayout, QWidget
 
@@ -57,10 +57,11 @@ class GlossaryWindow(QDialog):
     def search(self, typed: str) -> None:
         """List what the words lead to; the first of it is read."""
         self._shown = glossary().search(typed)
-        self.list.clear()
-        self.list.addItems([entry.term for entry in self._shown])
-        self.list.setCurrentRow(0 if self._shown else -1)
-        self._show_entry(self.list.currentRow())
+        with QSignalBlocker(self.list):  # an entry is laid out once, when the list is whole
+            self.list.clear()
+            self.list.addItems([entry.term for entry in self._shown])
+            self.list.setCurrentRow(0 if self._shown else -1)
+        self._show_entry()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Up and down go through the list from the field too; Enter follows the link, and does not close."""
@@ -74,12 +75,9 @@ class GlossaryWindow(QDialog):
         else:
             super().keyPressEvent(event)
 
-    def _show_entry(self, _row: int) -> None:
+    def _show_entry(self) -> None:
         entry = self.entry
-        if entry is None:
-            self.page.setHtml("<p>No term has these letters.</p>")
-            return
-        self.page.setHtml(page_of(entry))
+        self.page.setHtml("<p>No term has these letters.</p>" if entry is None else page_of(entry))
 
     def _follow(self, url: QUrl) -> None:
         if url.scheme() == _SCHEME:
