@@ -311,7 +311,7 @@ def _help(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
     _add(menu, actions, "glossary", "&Glossary", "Shift+F1", window.show_glossary, tip)
     tip = "What the panel that has the keyboard says, with the numbers on screen, and something to try in it"
     _add(menu, actions, "about_panel", "What this &panel says", "Ctrl+I", window.contents.about_panel, tip)
-    tip = "Eight small steps in this window, from where you left off"
+    tip = "Small steps in this window, from where you left off"
     _add(menu, actions, "tour", "&Tour of the window", "", window.start_tour, tip)
     window.top_bar.examples.setTitle("&Examples")
     menu.addMenu(window.top_bar.examples)
