@@ -10,7 +10,6 @@ from explorer.theme import Theme
 from explorer.widgets.elided_label import ElidedLabel
 from explorer.widgets.page import wrapped
 from explorer.widgets.small_screens import is_low
-from explorer.widgets.token_text import isolated
 
 _LEAST_TITLE = 60  # pixels
 
@@ -90,14 +89,14 @@ class Card(QFrame):
         Without title and controls there is no head.
         """
         self._title.setText(title)
-        self._title.setToolTip(isolated(f"{title}\n{more}" if more else title))
+        self._title.setToolTip(f"{title}\n{more}" if more else title)
         self.setAccessibleName(title)
         self._show_head()
 
     def set_subtitle(self, subtitle: str) -> None:
         """The dim text beside the title. It is cut where there is no room for it, and whole in its tooltip."""
         self._subtitle.setText(subtitle)
-        self._subtitle.setToolTip(isolated(subtitle))
+        self._subtitle.setToolTip(subtitle)
 
     def set_path(self, path: QWidget) -> None:
         """Put a line above the title that says where this is; a low window has no room for it."""

@@ -9,7 +9,6 @@ from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QMouseEvent, QMoveEvent
 from PySide6.QtWidgets import QWidget
 
 from explorer.widgets.themed import ThemedWidget
-from explorer.widgets.token_text import isolated
 
 Cell = tuple[int, int]
 """Row and column, counted from 0."""
@@ -101,7 +100,7 @@ class CellsWidget(ThemedWidget):
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         cell = self._cell_at(event.position())
-        self.setToolTip(isolated(self.tooltip_of(cell)))
+        self.setToolTip(self.tooltip_of(cell))
         self._point_at(cell)
 
     def leaveEvent(self, event: QEvent) -> None:

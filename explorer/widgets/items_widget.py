@@ -10,7 +10,6 @@ from PySide6.QtGui import QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QWidget
 
 from explorer.widgets.themed import ThemedWidget
-from explorer.widgets.token_text import isolated
 
 _STEPS = {
     Qt.Orientation.Vertical: {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1},
@@ -86,7 +85,7 @@ class ItemsWidget(ThemedWidget):
     def _highlight(self, item: int) -> None:
         if item != self._hover:
             self._hover = item
-            self.setToolTip(isolated(self.tooltip_of(item)) if item >= 0 else "")
+            self.setToolTip(self.tooltip_of(item) if item >= 0 else "")
             self.update()
             self.hovered.emit(item)
 

@@ -17,6 +17,3 @@ class SaidLabel(QLabel):
 
     def setText(self, text: str) -> None:
         super().setText(isolated(text))
-
-    def setToolTip(self, text: str) -> None:
-        super().setToolTip(isolated(text))

@@ -24,7 +24,6 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from explorer.panels.input.chip_pictures import CORNER, SIDE, Chip, ChipLook, ChipPictures, draw_ground
 from explorer.panels.input.token_strip_layout import Spacing, StripLayout, flow, flow_height, line_count
 from explorer.widgets.themed import ThemedWidget
-from explorer.widgets.token_text import isolated
 
 LEAST_WEIGHT = 0.01  # arcs below this weight are not drawn
 Selects = Literal["both", "query", "key"]
@@ -348,7 +347,7 @@ class TokenStrip(ThemedWidget):
         if token != self._hover:
             self.set_hover(token)
             said = () if token < 0 else (self._tokens[token].tooltip, self.note_of(token))
-            self.setToolTip(isolated("\n".join(filter(None, said))))
+            self.setToolTip("\n".join(filter(None, said)))
             self.hovered.emit(token)
 
     def _choose_query(self, token: int) -> None:

@@ -9,7 +9,6 @@ from PySide6.QtGui import QColor, QFontMetrics, QFontMetricsF, QKeyEvent, QMouse
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from explorer.widgets.themed import ThemedWidget
-from explorer.widgets.token_text import isolated
 
 StatusKind = Literal["ok", "pending", "warning", "error"]
 _SIGNS = {"ok": "✓", "pending": "…", "warning": "!", "error": "✕"}
@@ -65,7 +64,7 @@ class StatusChip(ThemedWidget):
             self.update()
 
     def _set_tip(self) -> None:
-        self.setToolTip(isolated(f"{self._text}. {self._tip}" if self._is_short else self._tip))
+        self.setToolTip(f"{self._text}. {self._tip}" if self._is_short else self._tip)
 
     @property
     def text(self) -> str:
