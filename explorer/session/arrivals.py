@@ -11,32 +11,20 @@ from functools import singledispatch
 from pathlib import PurePath
 
 from explorer.session.defaults import END, default_selection, followed_query, goes_on, last_token, off_padding
-from explorer.session.example_rules import changed_everywhere, unfit_words, untouched_examples, with_its_place
-from explorer.session.examples import Example
-from explorer.session.intents import Intent, Place, SetPair, SetTarget, SetText, UseWritten
+from explorer.session.example_rules import with_its_place
+from explorer.session.intents import Place, SetTarget, SetText, UseWritten
+from explorer.session.opened_model import example_text, shows_example, with_model
 from explorer.session.results import Results
-from explorer.session.state import (
-    Document,
-    InterventionItem,
-    Notice,
-    Selection,
-    State,
-    clamped,
-    site_of,
-)
-from explorer.session.talking import as_text
-from explorer.session.texts import alone, each_text, texts_of
+from explorer.session.state import Notice, Selection, State, clamped, site_of
 from explorer.session.writing import PendingStep
 from explorer.session.writing_rules import written
 from explorer.widgets.number_text import percent_text
 from models.files.memory import in_bytes
-from models.files.sample_pictures import default_picture
 from models.protocol.chat import Pair
 from models.protocol.decoding import DecodeSamplesView, DecodeStepRequest, DecodeStepView
 from models.protocol.describing import Described, DescribeRequest
-from models.protocol.export import Exported, ExportRequest
+from models.protocol.export import Exported
 from models.protocol.head import HeadView
-from models.protocol.interventions import Adapter, Mask, Positions, acts_outside_of_attention
 from models.protocol.loading import Loaded, LoadRequest
 from models.protocol.prompt import Prompt, plain_text, shown_of
 from models.protocol.quality import QualityRequest, QualityView
@@ -44,9 +32,8 @@ from models.protocol.request import Failure, Lane, Progress, Result, RunRequest
 from models.protocol.roles import HeadQuestion
 from models.protocol.run_inputs import InputsRequest
 from models.protocol.running import ForwardRequest, Ran
-from models.protocol.skip import Skip
 from models.protocol.trust import TrustReport
-from models.protocol.values import CheckpointInfo, Placement, site_tokens
+from models.protocol.values import Placement, site_tokens
 from models.protocol.variance import VarianceView
 
 
@@ -82,99 +69,7 @@ def _(result: Progress, state: State) -> State:
 @_arrive.register
 def _(result: Loaded, state: State) -> State:
     state = _without_progress(state, result)
-    if not _is_wanted_load(state, result):
-        return state
-    if state.opening is not None and state.opening.checkpoint == result.request.reference:
-        state = replace(state, document=state.opening, opening=None, restored=True)
-    document, before = state.document, state.results.loaded
-    said = state.notice
-    if said is not None and said.lane != ExportRequest.lane and (before is not None or said.lane is not None):
-        state = replace(state, notice=None)  # it was said of another model; a file stays written, or not, all the same
-    if document.chat and not result.info.chat:
-        document = as_text(document)
-        sentence = f"{result.info.name} has no chat template: it reads what the turns say as plain text."
-        state = replace(state, notice=Notice("info", sentence))
-    untouched = () if state.restored or before is None else untouched_examples(document)
-    if any(document.interventions == changed_everywhere(example) for example in untouched):
-        document = replace(document, interventions=())
-    if result.info.example and _is_for_an_example(document, None if state.restored else before):
-        second = (document.second if not document.text else None) or result.info.second or None
-        document = replace(document, text=result.info.example, second=second)
-    others = len(document.before) + len(document.after)
-    if others and result.info.textbook and result.info.family != "vision":  # beside a picture texts wait
-        them = "the other was" if others == 1 else f"the {others:,} others were"
-        state = replace(state, notice=Notice("info", f"{result.info.name} takes one text at a time: {them} taken out."))
-        document = alone(document)
-    if not result.info.pairs:
-        if any(isinstance(text.prompt, Pair) for text in texts_of(document)):
-            sentence = f"{result.info.name} reads no pairs of texts: the second text was taken out."
-            state = replace(state, notice=Notice("info", sentence))
-        document = each_text(document, second=None)
-    unfit = "" if state.restored or document.chat else unfit_words(document.text, result.info)
-    if unfit and state.notice is None:
-        example = _example(result.info)
-        state = replace(state, notice=Notice("info", unfit, action_label="Use the example", action=example))
-    if result.info.adapter is not None and result.info.adapter.why and state.notice is None:
-        sentence = f"An adapter lies beside the weights. {result.info.adapter.words}. The model runs without it."
-        state = replace(state, notice=Notice("info", sentence))
-    selection = document.selection
-    if not state.restored and before is not None:
-        document = each_text(document, target=None)
-        selection = Selection()  # another model's heads mean something else: the first run chooses
-        kept = tuple(i for i in document.interventions if _is_global(i) and _takes(result.info, i))
-        document = replace(document, interventions=kept)
-        normalisation = "none" if document.view.normalisation == "difference" else document.view.normalisation
-        document = replace(document, view=replace(document.view, painting="off", normalisation=normalisation))
-    document = replace(document, interventions=tuple(_named(i, result.info) for i in document.interventions))
-    picture = document.picture
-    if result.info.family == "vision" and (not picture or (not state.restored and _came_along(picture, untouched))):
-        picture = default_picture(result.info.channels)
-    document = replace(document, checkpoint=result.info.reference, picture=picture, selection=selection)
-    results = state.results.of_no_model().keeping(result)
-    return replace(state, document=document, results=results, loading=None, refused=None)
-
-
-def _is_for_an_example(document: Document, before: Loaded | None) -> bool:
-    """Whether nothing was typed: there is no text, or an example of the model that was open `before`."""
-    if document.before or document.after:
-        return False
-    if before is None or not document.text:
-        return not document.text
-    return _shows_example(document, before.info) or any(one.text for one in untouched_examples(document))
-
-
-def _shows_example(document: Document, info: CheckpointInfo) -> bool:
-    """Whether the text is the example that the model came with."""
-    return (document.text, document.second or "") == (info.example, info.second)
-
-
-def _came_along(picture: str, untouched: tuple[Example, ...]) -> bool:
-    """Whether nobody chose it: it is an example's, or the first sample of some kind of model."""
-    return picture in (default_picture(1), default_picture(3), *(example.picture for example in untouched))
-
-
-def _takes(info: CheckpointInfo, listed: InterventionItem) -> bool:
-    """Whether the model can be run with this change: a textbook model takes none, some take no other scores."""
-    if isinstance(listed.value, Adapter):
-        return info.put_on is not None
-    return not info.textbook and (not info.weights_only or acts_outside_of_attention(listed.value))
-
-
-def _named(listed: InterventionItem, info: CheckpointInfo) -> InterventionItem:
-    """With the stack that a command left out."""
-    value = listed.value
-    return replace(listed, value=value.of_stack(info.predicting_stack)) if isinstance(value, Skip) else listed
-
-
-def _is_global(listed: InterventionItem) -> bool:
-    """Whether it means the same in any model: it names no layer and no head, and paints no cell."""
-    value = listed.value
-    return isinstance(value, (Positions, Adapter)) or (
-        not isinstance(value, Skip)
-        and value.site is None
-        and value.head is None
-        and not (isinstance(value, Mask) and value.paints)
-    )
+    return with_model(state, result) if _is_wanted_load(state, result) else state
 
 
 @_arrive.register
@@ -237,7 +132,7 @@ def _selection_after(state: State, ran: Ran) -> Selection:
 
 def _first_selection(state: State, ran: Ran) -> Selection:
     document, loaded = state.document, state.results.loaded
-    is_example = loaded is not None and ran.seen is None and _shows_example(document, loaded.info)
+    is_example = loaded is not None and ran.seen is None and shows_example(document, loaded.info)
     return default_selection(ran, document.checkpoint, document.selection, is_example)
 
 
@@ -381,7 +276,7 @@ def _notice(failure: Failure, state: State) -> Notice:
     if isinstance(request, InputsRequest) and _says_nothing(request.inputs.prompt):  # there is nothing to run yet
         if loaded is None or not loaded.info.example:
             return Notice("info", failure.sentence, lane=request.lane)
-        example = _example(loaded.info)
+        example = example_text(loaded.info)
         return Notice("info", failure.sentence, action_label="Use the example", action=example, lane=request.lane)
     smaller = _smaller(failure.no_room)
     if smaller is not None:
@@ -397,10 +292,6 @@ def _notice(failure: Failure, state: State) -> Notice:
     ]
     keep = SetTarget(fitting) if failure.of_target else SetText(fitting)
     return Notice("warning", failure.sentence, action_label="Keep what fits", action=keep, lane=request.lane)
-
-
-def _example(info: CheckpointInfo) -> Intent:
-    return SetPair(Pair(info.example, info.second)) if info.second else SetText(info.example)
 
 
 def _says_nothing(prompt: Prompt) -> bool:
