@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 from explorer.panels.flow.box_text import Around
@@ -26,7 +27,12 @@ class PlayStep:
     kind: Literal["input", "block", "box", "output"]
     place: Place
     box: int
-    sentence: str
+    say: Callable[[], str] = field(compare=False)
+
+    @property
+    def sentence(self) -> str:
+        """What is said there. Made when it is asked for: every answer makes new steps, and few of them are shown."""
+        return self.say()
 
 
 def play_steps(
@@ -40,7 +46,7 @@ def play_steps(
     head: int,
     head_part: str = "attention",
 ) -> tuple[PlayStep, ...]:
-    """Every step, with its sentence.
+    """Every step.
 
     `others` are the positions that are followed in the stacks that are not the selected one; `view` is of the selected
     block, or None while it is not here: its boxes are then left out. `keys` are called what the heads of a part attend
@@ -49,17 +55,17 @@ def play_steps(
     steps: list[PlayStep] = []
     for index, stack in enumerate(scene.stacks):
         position = selected.position if index == selected.stack else others[index]
-        steps.append(PlayStep("input", Place(index, -1, position), -1, input_sentence(stack, position)))
+        steps.append(PlayStep("input", Place(index, -1, position), -1, partial(input_sentence, stack, position)))
         for block in range(len(stack.flow.blocks)):
             place = Place(index, block, position)
             if view is not None and place == selected:
                 steps += _boxes(view, place, around, keys, head, head_part)
-            steps.append(PlayStep("block", place, -1, block_sentence(stack, place)))
+            steps.append(PlayStep("block", place, -1, partial(block_sentence, stack, place)))
         if index >= selected.stack:
             break  # what comes after the selected stack does not follow from its token alone
     if outputs:
         chosen = next((o for o in outputs if o.position == selected.position), outputs[0])
-        steps.append(PlayStep("output", Place(selected.stack, -1, -1), -1, output_sentence(chosen)))
+        steps.append(PlayStep("output", Place(selected.stack, -1, -1), -1, partial(output_sentence, chosen)))
     return tuple(steps)
 
 
@@ -69,11 +75,13 @@ def _boxes(
     steps = []
     for number, box in enumerate(view.boxes):
         chosen = head if box.part == head_part else -1
-        said = box_sentence(view, number, around, keys.get(box.part, ()), chosen)
+        said = partial(box_sentence, view, number, around, keys.get(box.part, ()), chosen)
         steps.append(PlayStep("box", place, number, said))
     return steps
 
 
 def recurrent_steps(scene: RecurrentScene) -> tuple[PlayStep, ...]:
     """The source is read token by token, then the target is written."""
-    return tuple(PlayStep("input", NOWHERE, -1, recurrent_sentence(scene, step)) for step in range(scene.steps))
+    return tuple(
+        PlayStep("input", NOWHERE, -1, partial(recurrent_sentence, scene, step)) for step in range(scene.steps)
+    )
