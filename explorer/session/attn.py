@@ -11,25 +11,20 @@ import io
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta, Raw
 
 from explorer import json_files
 from explorer.session import files
-from explorer.session.kept import LONGEST_NAME, MOST_STATES, Extra, Kept, KeptState, Screen, SessionFile, Value, named
-from explorer.session.state import Document, InterventionItem
+from explorer.session.attn_states import decode_state, encode_state, extra_of, with_extra
+from explorer.session.kept import MOST_STATES, Kept, KeptState, SessionFile, named
 from explorer.session.text_limits import MOST_CHARACTERS, check_document, too_long
-from explorer.session.texts import with_prompt_texts
-from explorer.session.view_options import ViewOptions
-from explorer.session.writing import TEXTS_KEPT, Writing
 from explorer.version import __version__
 from models.files.whole_files import not_written, write_whole
-from models.protocol.values import DEFAULT_PLACEMENT, UNIT_ROUNDOFFS, Placement
 
 FORMAT = 1
 """Of the file around the states. Raised only where an older program would misread it."""
@@ -39,33 +34,11 @@ LARGEST = 16 << 20
 _LARGEST_JSON = 32 << 20
 _LARGEST_UNKNOWN = 8 << 20
 _MOST_MEMBERS = 200
-_MOST_UNKNOWN = 200
 _SESSION = "session.json"
 _UNDERSTOOD: frozenset[str] = frozenset()
 """What a file may require. A feature that changes figures adds its name here and to the files that make use of it."""
 
 _Name = Annotated[str, Meta(max_length=200)]
-_Short = Annotated[str, Meta(max_length=4096)]
-_Hash = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
-_Dtype = Literal["float32", "bfloat16", "float16"]
-assert set(get_args(_Dtype)) == set(UNIT_ROUNDOFFS)
-
-
-class _Screen(msgspec.Struct):
-    open: Annotated[list[_Name], Meta(max_length=200)] = []
-    front: Annotated[list[_Name], Meta(max_length=200)] = []
-    panels: Annotated[dict[_Name, dict[_Name, bool | int | float | _Short]], Meta(max_length=200)] = {}
-
-
-class _State(msgspec.Struct):
-    document: Raw
-    name: Annotated[str, Meta(max_length=LONGEST_NAME)] = ""
-    writings: Annotated[list[Raw], Meta(max_length=TEXTS_KEPT)] = []  # documents with the trees of other texts
-    screen: _Screen = msgspec.field(default_factory=_Screen)
-    device: _Name = DEFAULT_PLACEMENT.device
-    dtype: _Dtype = "float32"
-    files: Annotated[dict[_Name, _Hash], Meta(max_length=200)] = {}
-    picture: Annotated[str, Meta(pattern="^([0-9a-f]{64})?$")] = ""
 
 
 class _Session(msgspec.Struct):
@@ -98,11 +71,11 @@ def encode(session: SessionFile) -> bytes:
         "version": __version__,
         "requires": [],
         "notes": kept.notes,
-        "present": Raw(_encode_state(session.present)),
-        "states": [Raw(_encode_state(state)) for state in kept.states],
+        "present": Raw(encode_state(session.present)),
+        "states": [Raw(encode_state(state)) for state in kept.states],
     }
     try:
-        content = json_files.encode(_with_extra(whole, kept.extra))
+        content = json_files.encode(with_extra(whole, kept.extra))
     except UnicodeEncodeError as cause:
         raise ValueError("The notes hold half a character, which no file can hold. Delete it.") from cause
     buffer = io.BytesIO()
@@ -142,12 +115,12 @@ def decode(content: bytes) -> SessionFile:
     session = json_files.decode(text, _Session)
     _check_text("its notes", session.notes)
     kept = Kept(
-        states=tuple(_named(_decode_state(raw, f"state {i}"), i) for i, raw in enumerate(session.states, start=1)),
+        states=tuple(_named(decode_state(raw, f"state {i}"), i) for i, raw in enumerate(session.states, start=1)),
         notes=session.notes,
-        extra=_extra(text, _Session),
+        extra=extra_of(text, _Session),
         members=tuple(sorted(members.items())),
     )
-    return SessionFile(_decode_state(session.present, "what was on screen"), kept)
+    return SessionFile(decode_state(session.present, "what was on screen"), kept)
 
 
 def save(session: SessionFile, path: Path) -> None:
@@ -174,108 +147,13 @@ def load(path: Path) -> SessionFile:
         raise ValueError(f"{path.name} is no session that can be opened: {_ended(str(error))}") from error
 
 
-# --------------------------------------------------------------------------- one state
-
-
-def _encode_state(state: KeptState) -> bytes:
-    document = state.document
-    own = replace(document, writings=tuple(w for w in document.writings if w.origin == document.origin))
-    others = [text for w in document.writings if w.origin != document.origin and (text := _encode_writing(w))]
-    screen, extra = state.screen, dict(state.extra)
-    content = files.encode(own)
-    inner = tuple((name.partition(".")[2], text) for name, text in state.extra if name.startswith("document."))
-    if inner:
-        content = json_files.encode(_with_extra(json_files.decode(content, dict[str, Raw]), inner))
-    whole = {
-        "name": state.name,
-        "document": Raw(content),
-        "writings": [Raw(text) for text in others],
-        "screen": _Screen(list(screen.open), list(screen.front), _plain(screen.panels)),
-        "device": state.placement.device,
-        "dtype": state.placement.dtype,
-        "files": dict(state.files),
-        "picture": state.picture_hash,
-    }
-    outer = tuple((name, text) for name, text in extra.items() if not name.startswith("document."))
-    return msgspec.json.encode(_with_extra(whole, outer))
-
-
-def _decode_state(raw: Raw, what: str) -> KeptState:
-    """`what` it is, for sentences: "state 3"."""
-    try:
-        state = json_files.decode(bytes(raw), _State)
-        document, unknown = _decode_document(bytes(state.document))
-        others = tuple(w for text in state.writings for w in _decode_document(bytes(text))[0].writings)
-    except ValueError as error:
-        raise ValueError(f"{what}: {error}") from error
-    document = replace(document, writings=(*others, *document.writings)[-TEXTS_KEPT:])
-    screen = Screen(tuple(state.screen.open), tuple(state.screen.front), state.screen.panels)
-    return KeptState(
-        document=document,
-        name=state.name,
-        screen=screen,
-        placement=Placement(state.device, state.dtype),
-        files=state.files,
-        picture_hash=state.picture,
-        extra=(*_extra(bytes(raw), _State), *((f"document.{name}", text) for name, text in unknown)),
-    )
-
-
-def _decode_document(content: bytes) -> tuple[Document, Extra]:
-    """A document, and the members of it that this program does not know: they change no figure, or its version would
-    be higher."""
-    members = json_files.decode(content, dict[str, Raw])
-    known = files.members()
-    unknown = tuple((name, _compact(text)) for name, text in members.items() if name not in known)
-    if len(unknown) > _MOST_UNKNOWN:
-        raise ValueError(f"it has {len(unknown):,} members that are not known")
-    if unknown:
-        content = msgspec.json.encode({name: text for name, text in members.items() if name in known})
-    document = files.decode(content)
-    check_document(document)
-    return document, unknown
-
-
-def _encode_writing(writing: Writing) -> bytes:
-    """The tree of another text, as the document that it belongs to; b"" where no document has that text."""
-    inputs = writing.inputs
-    edits = tuple(InterventionItem(value) for value in inputs.interventions)
-    document = Document(checkpoint=writing.checkpoint, target=inputs.target, interventions=edits, view=ViewOptions())
-    document = replace(with_prompt_texts(document, inputs.prompt), writings=(writing,))
-    return files.encode(document) if document.origin == writing.origin else b""
-
-
 def _named(state: KeptState, number: int) -> KeptState:
     return state if state.name else named(state, f"State {number}")
-
-
-def _plain(panels: Mapping[str, Mapping[str, Value]]) -> dict[str, dict[str, Any]]:
-    return {name: dict(choices) for name, choices in panels.items()}
 
 
 def _check_text(what: str, text: str) -> None:
     if len(text) > MOST_CHARACTERS:
         raise ValueError(too_long(what, text))
-
-
-# --------------------------------------------------------------------------- what a newer version wrote
-
-
-def _extra(content: bytes, kind: type[msgspec.Struct]) -> Extra:
-    """The members that `kind` does not have."""
-    members = json_files.decode(content, dict[str, Raw])
-    unknown = tuple((name, _compact(text)) for name, text in members.items() if name not in kind.__struct_fields__)
-    if len(unknown) > _MOST_UNKNOWN:
-        raise ValueError(f"it has {len(unknown):,} members that are not known")
-    return unknown
-
-
-def _compact(text: Raw) -> bytes:
-    return msgspec.json.format(bytes(text), indent=-1)
-
-
-def _with_extra(whole: Mapping[str, Any], extra: Iterable[tuple[str, bytes]]) -> dict[str, Any]:
-    return {**whole, **{name: Raw(text) for name, text in extra if name not in whole}}
 
 
 # --------------------------------------------------------------------------- the zip

@@ -98,12 +98,18 @@ class History:
             self._past.popleft()
 
     def _characters(self) -> int:
-        texts = (text for step in self._past for text in _texts(step.document))
+        documents = (document for step in self._past for document in _with_b(step.document))
+        texts = (text for document in documents for text in _texts(document))
         return sum({id(text): len(text) for text in texts}.values())
 
     def _nodes(self) -> int:
-        trees = (writing.branches.nodes for step in self._past for writing in step.document.writings)
+        documents = (document for step in self._past for document in _with_b(step.document))
+        trees = (writing.branches.nodes for document in documents for writing in document.writings)
         return sum({id(nodes): len(nodes) for nodes in trees}.values())
+
+
+def _with_b(document: Document) -> tuple[Document, ...]:
+    return (document,) if document.compared is None else (document, document.compared.document)
 
 
 def _texts(document: Document) -> Iterator[str]:

@@ -12,7 +12,7 @@ from typing import ClassVar
 from explorer.session.branches import ROOT
 from explorer.session.decoding import Decoding
 from explorer.session.examples import Example
-from explorer.session.state import Document, Notice
+from explorer.session.state import Compared, Document, Notice
 from models.protocol.batch import PaddingSide
 from models.protocol.chat import Pair, Turn
 from models.protocol.decoding import DecodeSamplesRequest, DecodeStepRequest
@@ -342,6 +342,27 @@ class OpenDocument(Intent):
 
     document: Document
     placement: Placement
+
+
+@dataclass(frozen=True, slots=True)
+class CompareWith(Intent):
+    """Compare what is open, A, with another state, B; None lets B go. ValueError where B is compared in turn."""
+
+    compared: Compared | None
+
+
+@dataclass(frozen=True, slots=True)
+class SwapStates(Intent):
+    """What is open becomes B, and B is opened. ValueError where there is no B."""
+
+
+@dataclass(frozen=True, slots=True)
+class SelectHeadOfB(Intent):
+    """Show a head of B beside the selected one; None: the one that matches it. ValueError where there is no B."""
+
+    merge: ClassVar[str] = "select in B"
+    site: SiteRef | None
+    head: int = 0
 
 
 @dataclass(frozen=True, slots=True)

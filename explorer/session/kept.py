@@ -31,6 +31,14 @@ class Screen:
 
 
 @dataclass(frozen=True, slots=True)
+class WhatWasRead:
+    """What the checkpoint and the picture of a state contained: as the fields of `KeptState`."""
+
+    files: Mapping[str, str] = field(default_factory=dict)
+    picture_hash: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class KeptState:
     """What was on screen, to go back to."""
 
@@ -40,6 +48,7 @@ class KeptState:
     placement: Placement = DEFAULT_PLACEMENT
     files: Mapping[str, str] = field(default_factory=dict)  # of its checkpoint: see `models.files.fingerprint`
     picture_hash: str = ""  # SHA-256 of its picture's file, in hexadecimal; "" where it has none or that is not known
+    b: WhatWasRead | None = None  # of its state B, where that is known
     extra: Extra = ()
 
 

@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from explorer.session import batch_rules, example_rules, intervention_rules, text_rules, view_rules, writing_rules  # noqa: F401 - for their rules
+from explorer.session import (  # noqa: F401 - for their rules
+    batch_rules,
+    comparing_rules,
+    example_rules,
+    intervention_rules,
+    text_rules,
+    view_rules,
+    writing_rules,
+)
 from explorer.session.arrivals import arrive
 from explorer.session.intents import Arrived, Busy, Intent, Measure, Show
 from explorer.session.rules import broken_off, rule, without_notice

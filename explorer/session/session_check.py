@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from explorer.session.kept import Kept, KeptState, SessionFile
+from explorer.session.kept import Kept, KeptState, SessionFile, WhatWasRead
+from explorer.session.state import Document
 from models.files.catalogue import folder_of
 from models.files.content_hash import hash_of_file
 from models.files.fingerprint import cheap_fingerprint, difference, fingerprint, shown_hash, title_of_reference
@@ -26,6 +27,7 @@ class Checked:
     found: Literal["same", "missing", "changed"] = "same"
     why: str = ""  # what is another about it, as a clause
     picture: str = ""  # that its picture is another by now, as a sentence; "" where it is not
+    of_b: str = ""  # what has gone or is another of its state B, as sentences; "" where nothing is
 
     @property
     def question(self) -> str:
@@ -44,13 +46,13 @@ class Checked:
         A picture that has gone is said where it is read.
         """
         if self.found != "changed":
-            return self.picture
+            return " ".join(filter(None, (self.picture, self.of_b)))
         title = title_of_reference(self.state.document.checkpoint)
         checkpoint = (
             f"This is not the checkpoint of the session: {self.why}. "
             f"The figures are those of the {title} that is open, not those that were saved."
         )
-        return f"{checkpoint} {self.picture}".rstrip()
+        return " ".join(filter(None, (checkpoint, self.picture, self.of_b)))
 
 
 def checked(state: KeptState, beside: Path | None, should_stop: Callable[[], bool]) -> Checked:
@@ -59,8 +61,29 @@ def checked(state: KeptState, beside: Path | None, should_stop: Callable[[], boo
     Raises:
         Cancelled: `should_stop` said so.
     """
+    state, of_b = _with_b(state, beside, should_stop)
     state, picture = _with_picture(state, beside, should_stop)
-    return replace(_checked(state, beside, should_stop), picture=picture)
+    return replace(_checked(state, beside, should_stop), picture=picture, of_b=of_b)
+
+
+def _with_b(state: KeptState, beside: Path | None, should_stop: Callable[[], bool]) -> tuple[KeptState, str]:
+    """The state with what its B reads where that is now, and sentences where that has gone or is another."""
+    b = state.document.compared
+    if b is None or state.b is None:
+        return state, ""
+    own, picture = _with_picture(_kept_b(b.document, state.b), beside, should_stop)
+    found = _checked(own, beside, should_stop)
+    now = replace(state, document=replace(state.document, compared=replace(b, document=found.state.document)))
+    title = title_of_reference(b.document.checkpoint)
+    sentences = {
+        "missing": f"The checkpoint of B, {title}, is not at {b.document.checkpoint}: {found.why}.",
+        "changed": f"The checkpoint of B, {title}, is another than when the session was saved: {found.why}.",
+    }
+    return now, " ".join(filter(None, (sentences.get(found.found, ""), picture)))
+
+
+def _kept_b(document: Document, read: WhatWasRead) -> KeptState:
+    return KeptState(document, files=read.files, picture_hash=read.picture_hash)
 
 
 def _checked(state: KeptState, beside: Path | None, should_stop: Callable[[], bool]) -> Checked:
@@ -137,6 +160,10 @@ def with_files(session: SessionFile, should_stop: Callable[[], bool], in_a_momen
     known: dict[str, dict[str, str]] = {}
 
     def filled(state: KeptState) -> KeptState:
+        compared = state.document.compared
+        if compared is not None:
+            b = filled(_kept_b(compared.document, state.b or WhatWasRead()))
+            state = replace(state, b=WhatWasRead(b.files, b.picture_hash))
         reference = state.document.checkpoint
         if not state.picture_hash:
             state = replace(state, picture_hash=picture_hash(state.document.picture, should_stop))

@@ -75,6 +75,7 @@ class Document:
     turns: tuple[Turn, ...] = ()  # of the conversation; kept while the model reads a text
     decoding: Decoding = field(default_factory=Decoding)
     writings: tuple[Writing, ...] = ()  # what was written after this text and after others, changed last at the end
+    compared: Compared | None = None  # B, where what is open is compared with another state
 
     @property
     def prompt(self) -> Prompt:
@@ -121,6 +122,21 @@ class Document:
         """What the open model runs on."""
         edits = tuple(listed.value for listed in self.interventions if listed.on)
         return RunInputs(self.prompt, self.target, self.picture, edits)
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """State B of a comparison, as it was when it was chosen. A is what is open."""
+
+    document: Document  # whose own B is None, and whose selection says which head is shown
+    continuation: tuple[int, ...] = ()  # what was written after its text and is read along with it, as tokens
+    name: str = ""  # a person's word for it; "" for what tells it from A
+    own_head: bool = False  # its head was chosen by hand; else it is the one that matches A's
+
+    @property
+    def inputs(self) -> RunInputs:
+        """What its model runs on."""
+        return replace(self.document.inputs, continuation=self.continuation)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ MOST_CHARACTERS = 200_000
 
 
 def texts_of(document: Document) -> dict[str, str]:
-    """Everything in it that a field of the window shows, by what a sentence calls it."""
+    """Everything in it that a field of the window shows, by what a sentence calls it; of B too."""
     texts = {"its text": document.text, "its second text": document.second or "", "its target": document.target or ""}
     turns = {f"turn {place}": turn.text for place, turn in enumerate(document.turns, start=1)}
     others: dict[str, str] = {}
@@ -17,7 +17,8 @@ def texts_of(document: Document) -> dict[str, str]:
         others |= {f"text {place} beside it": text.text}
         others |= {f"the second text of text {place} beside it": text.second or ""}
         others |= {f"the target of text {place} beside it": text.target or ""}
-    return {**texts, **turns, **others}
+    of_b = {} if document.compared is None else texts_of(document.compared.document)
+    return {**texts, **turns, **others, **{f"{what}, of B": text for what, text in of_b.items()}}
 
 
 def check_document(document: Document) -> None:

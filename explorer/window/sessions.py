@@ -197,6 +197,8 @@ class Sessions(QObject):
         if not 0 <= index < len(self.states.kept.states):
             return
         state = self.states.kept.states[index]
+        if state.document.compared is None:  # so that one can be gone to beside a B
+            state = replace(state, document=replace(state.document, compared=self.session.state.document.compared))
         beside = self.path.resolve().parent if self.path is not None else None
         self._check(state, beside, lambda: self.states.go_to(index))
 
@@ -268,6 +270,17 @@ class Sessions(QObject):
         else:
             self._contents.session_bar.hide()
 
+    def _warn_no_longer_of(self, old: Document, new: Document) -> None:
+        """Leave out what was said of a picture, or of a B, that is another now."""
+        assert self._warned is not None
+        left = self._warned
+        if new.picture != old.picture:
+            left = replace(left, picture="")
+        if _read_by_b(new) != _read_by_b(old):
+            left = replace(left, of_b="")
+        if left != self._warned:
+            self._warn(left)
+
     def _on_changed(self, old: State, new: State) -> None:
         coming = self._coming
         if coming is not None and old.opening is coming.document and new.opening is not old.opening:
@@ -278,8 +291,8 @@ class Sessions(QObject):
                 coming.failed()
         elif _open_checkpoint(new) != _open_checkpoint(old):
             self._warn(None)  # what it says is of the checkpoint before
-        elif self._warned is not None and new.document.picture != old.document.picture:
-            self._warn(replace(self._warned, picture=""))
+        elif self._warned is not None:
+            self._warn_no_longer_of(old.document, new.document)
         if new.document is not old.document:
             self.changed.emit()
 
@@ -313,6 +326,11 @@ class Sessions(QObject):
 
     def _say(self, notice: Notice | None) -> None:
         self.session.dispatch(Show(notice))
+
+
+def _read_by_b(document: Document) -> tuple[str, str] | None:
+    b = document.compared
+    return None if b is None else (b.document.checkpoint, b.document.picture)
 
 
 def _open_checkpoint(state: State) -> str:
