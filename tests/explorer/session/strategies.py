@@ -16,6 +16,7 @@ from explorer.session.intents import (
     AskStep,
     Busy,
     ClearInterventions,
+    CompareWith,
     DeleteBranch,
     GoToNode,
     Intent,
@@ -31,6 +32,7 @@ from explorer.session.intents import (
     SayInTurn,
     SelectCell,
     SelectHead,
+    SelectHeadOfB,
     SelectKey,
     SelectQuery,
     SetChat,
@@ -44,9 +46,10 @@ from explorer.session.intents import (
     SetView,
     Show,
     ShowText,
+    SwapStates,
     SwitchIntervention,
 )
-from explorer.session.state import BatchText, Document, Notice, Selection
+from explorer.session.state import BatchText, Compared, Document, Notice, Selection
 from explorer.session.writing import Origin, Writing
 from models.protocol.chat import ROLES, Pair, Turn
 from models.protocol.decoding import DecodeStepRequest
@@ -99,6 +102,9 @@ DOCUMENTS = st.builds(
     turns=TURNS,
     decoding=DECODINGS,
     writings=st.lists(WRITINGS, max_size=2, unique_by=_origin).map(tuple),
+)
+COMPARED = st.builds(
+    Compared, DOCUMENTS, st.lists(TOKENS, max_size=2).map(tuple), st.sampled_from(["", "b"]), st.booleans()
 )
 STEP_REQUESTS = st.builds(
     lambda text, ids, forced: DecodeStepRequest(
@@ -171,6 +177,9 @@ def steps() -> st.SearchStrategy[Intent]:
         st.builds(GoToNode, NODES),
         st.builds(NameBranch, NODES, TEXTS),
         st.builds(DeleteBranch, NODES),
+        st.builds(CompareWith, st.none() | COMPARED),
+        st.just(SwapStates()),
+        st.builds(SelectHeadOfB, st.none() | SITES, st.integers(-1, 8)),
         st.builds(Measure, st.none() | st.just(answers.QUALITY)),
         st.builds(Show, st.none() | st.builds(Notice, st.just("info"), TEXTS)),
         st.builds(

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from explorer.session import attn, files
 from explorer.session.branches import Branches
-from explorer.session.kept import MOST_STATES, Kept, KeptState, Screen, SessionFile
-from explorer.session.state import BatchText, Document, State
+from explorer.session.kept import MOST_STATES, Kept, KeptState, Screen, SessionFile, WhatWasRead
+from explorer.session.state import BatchText, Compared, Document, State
 from explorer.session.text_limits import MOST_CHARACTERS
 from models.protocol.values import UNIT_ROUNDOFFS, Placement
 from tests.explorer.session.test_files import DOCUMENT, DOCUMENTS, TREES, WRITTEN
@@ -34,9 +34,22 @@ EXTRA = st.dictionaries(NAMES.map(lambda name: f"later {name}"), st.integers() |
     lambda found: tuple((name, json.dumps(value, ensure_ascii=False).encode()) for name, value in found.items())
 )
 HASHES = st.dictionaries(NAMES, st.binary(min_size=32, max_size=32).map(bytes.hex), max_size=3)
-STATES = st.builds(
+IN_TREES = st.builds(lambda document, tree: document.with_branches(tree), DOCUMENTS, TREES)
+COMPARED = st.builds(
+    Compared, IN_TREES, st.lists(st.integers(0, 2**40 - 1), max_size=3).map(tuple), st.just("") | NAMES, st.booleans()
+)
+READ = st.builds(WhatWasRead, HASHES, st.just("") | st.binary(min_size=32, max_size=32).map(bytes.hex))
+
+
+def with_b(state: KeptState, compared: Compared | None, read: WhatWasRead) -> KeptState:
+    if compared is None:
+        return state
+    return replace(state, document=replace(state.document, compared=compared), b=read)
+
+
+PLAIN_STATES = st.builds(
     KeptState,
-    document=st.builds(lambda document, tree: document.with_branches(tree), DOCUMENTS, TREES),
+    document=IN_TREES,
     name=NAMES,
     screen=SCREENS,
     placement=st.builds(
@@ -46,6 +59,7 @@ STATES = st.builds(
     picture_hash=st.just("") | st.binary(min_size=32, max_size=32).map(bytes.hex),
     extra=EXTRA,
 )
+STATES = st.builds(with_b, PLAIN_STATES, st.none() | COMPARED, READ)
 SESSIONS = st.builds(
     SessionFile,
     present=STATES,
@@ -59,8 +73,12 @@ SESSIONS = st.builds(
         ).map(lambda found: tuple(sorted(found.items()))),
     ),
 )
+WITH_B = replace(
+    DOCUMENT.with_branches(WRITTEN),
+    compared=Compared(replace(DOCUMENT, checkpoint="en-es", text="B").with_branches(WRITTEN), (5, 6), "theirs", True),
+)
 SESSION = SessionFile(
-    KeptState(DOCUMENT.with_branches(WRITTEN), screen=Screen(("map",), ("map",), {"lookup": {"page": 2}})),
+    KeptState(WITH_B, b=WhatWasRead({"model": "0" * 64}), screen=Screen(("map",), ("map",), {"lookup": {"page": 2}})),
     Kept((KeptState(DOCUMENT, "one"),), "Notes."),
 )
 
@@ -128,11 +146,13 @@ def test_what_a_newer_version_wrote_is_passed_over_and_written_again():
     content["telepathy"] = {"on": True}
     content["present"]["mood"] = [1, 2]
     content["present"]["document"]["sparkles"] = "many"
+    content["present"]["compared"]["scent"] = "rose"
+    content["present"]["compared"]["document"]["sparkles"] = "few"
     content["states"][0]["mood"] = None
     newer = packed(content, **{"pictures/a.png": b"\x89PNG"})
     opened = attn.decode(newer)
     assert opened.present.document == SESSION.present.document
-    again = attn.encode(replace(opened, present=replace(opened.present, document=replace(DOCUMENT, text="Another"))))
+    again = attn.encode(replace(opened, present=replace(opened.present, document=replace(WITH_B, text="Another"))))
     with zipfile.ZipFile(io.BytesIO(again)) as archive:
         kept = json.loads(archive.read("session.json"))
         assert archive.read("pictures/a.png") == b"\x89PNG"
@@ -140,6 +160,23 @@ def test_what_a_newer_version_wrote_is_passed_over_and_written_again():
     assert (kept["present"]["mood"], kept["states"][0]["mood"]) == ([1, 2], None)
     assert kept["present"]["document"]["sparkles"] == "many"
     assert kept["present"]["document"]["text"] == "Another"
+    assert (kept["present"]["compared"]["scent"], kept["present"]["compared"]["name"]) == ("rose", "theirs")
+    assert kept["present"]["compared"]["document"]["sparkles"] == "few"
+
+
+def test_b_that_was_let_go_takes_what_a_newer_version_wrote_of_it_along():
+    content = plain()
+    content["present"]["compared"]["scent"] = "rose"
+    opened = attn.decode(packed(content))
+    let_go = replace(opened.present, document=replace(opened.present.document, compared=None))
+    assert "compared" not in plain(replace(opened, present=let_go))["present"]
+
+
+def test_a_file_without_b_opens():
+    content = plain()
+    del content["present"]["compared"]
+    opened = attn.decode(packed(content))
+    assert opened.present.document == replace(WITH_B, compared=None)
 
 
 def bomb(size: int, name: str = "session.json") -> bytes:
@@ -225,6 +262,15 @@ def packed_by(method: int) -> bytes:
             "turn 1 has 400,000 characters",
         ),
         (changed("present", "document", "interventions", to=[{"kind": "rm"}]), "invalid value 'rm'"),
+        (changed("present", "compared", to=None), "what was on screen, its B: expected `object`"),
+        (changed("present", "compared", "document", to=None), "its B: expected `object`"),
+        (changed("present", "compared", "document", "version", to=99), "its B: it is of version 99"),
+        (changed("present", "compared", "document", "text", to="x" * 400_000), "its B: its text has 400,000"),
+        (changed("present", "compared", "continuation", to=[-1]), "its B: expected `int` >= 0"),
+        (changed("present", "compared", "continuation", to=[0] * 5_001), "its B: expected `array` of length <= 5000"),
+        (changed("present", "compared", "name", to="x" * 201), "its B: expected `str` of length <= 200"),
+        (changed("present", "compared", "own_head", to="yes"), "its B: expected `bool`"),
+        (changed("present", "compared", "files", to={"a": "no hash"}), "its B: .*matching regex"),
     ],
 )
 def test_a_hostile_file_says_what_is_wrong(content, sentence):

@@ -21,12 +21,14 @@ from explorer.session.intents import (
     SayInTurn,
     SelectCell,
     SelectHead,
+    SelectHeadOfB,
     SelectKey,
     SelectQuery,
     SetText,
     SetView,
     Show,
     ShowText,
+    SwapStates,
     SwitchIntervention,
 )
 from explorer.session.reduce import reduce

@@ -10,7 +10,7 @@ import pytest
 
 from explorer.session.kept import KeptState, SessionFile
 from explorer.session.session_check import checked, with_files
-from explorer.session.state import Document
+from explorer.session.state import Compared, Document
 from models.protocol.work import never
 
 
@@ -69,3 +69,58 @@ def test_one_that_has_gone_is_said_where_it_is_read(picture: Path) -> None:
     state = saved(str(picture))
     picture.unlink()
     assert checked(state, picture.parent, never).warning == ""
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    folder = tmp_path / "b"
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    (folder / "model.safetensors").write_bytes(b"weights")
+    return folder
+
+
+def with_b(checkpoint: Path, picture: str = "") -> KeptState:
+    """What a session file would say of a state with this B."""
+    document = Document(
+        checkpoint="story-gpt", compared=Compared(Document(checkpoint=str(checkpoint), picture=picture))
+    )
+    return with_files(SessionFile(KeptState(document)), never).present
+
+
+def test_a_b_that_is_the_same_is_not_spoken_of(checkpoint: Path, picture: Path) -> None:
+    state = with_b(checkpoint, str(picture))
+    assert state.b is not None
+    assert state.b.files["model.safetensors"] == hashlib.sha256(b"weights").hexdigest()
+    assert state.b.picture_hash == hashlib.sha256(b"one").hexdigest()
+    found = checked(state, None, never)
+    assert (found.state, found.found, found.warning) == (state, "same", "")
+
+
+def test_a_checkpoint_of_b_that_has_gone_is_said_by_name_and_a_is_untouched(checkpoint: Path) -> None:
+    state = with_b(checkpoint)
+    shutil.rmtree(checkpoint)
+    found = checked(state, None, never)
+    assert (found.state, found.found) == (state, "same")
+    assert found.warning == f"The checkpoint of B, b, is not at {checkpoint}: it is not there."
+
+
+def test_a_checkpoint_of_b_that_has_changed_is_said_by_name(checkpoint: Path, picture: Path) -> None:
+    state = with_b(checkpoint, str(picture))
+    (checkpoint / "model.safetensors").write_bytes(b"others")
+    picture.write_bytes(b"another")
+    found = checked(state, None, never)
+    assert (found.state, found.found) == (state, "same")
+    assert found.warning.startswith("The checkpoint of B, b, is another than when the session was saved: ")
+    assert "model.safetensors" in found.warning
+    assert "The picture mein bild ñ.png has other contents" in found.warning
+
+
+def test_a_checkpoint_of_b_that_was_moved_with_the_session_is_found(checkpoint: Path, tmp_path: Path) -> None:
+    state, elsewhere = with_b(checkpoint), tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    moved = Path(shutil.move(checkpoint, elsewhere / checkpoint.name))
+    found = checked(state, elsewhere, never)
+    assert found.warning == ""
+    assert found.state.document.compared is not None
+    assert found.state.document.compared.document.checkpoint == str(moved)
