@@ -244,8 +244,9 @@ def test_any_sequence_keeps_the_state_whole_and_every_older_one_as_it_was(sequen
         except ValueError:
             refusable = SelectHead | SetView | SayInTurn | SwitchIntervention | RemoveIntervention
             of_texts = ShowText | RemoveText
+            of_b = SwapStates | SelectHeadOfB
             of_branches = AskStep | AskSamples | GoToNode | NameBranch | DeleteBranch
-            assert isinstance(intent, refusable | of_texts | of_branches)  # the only ones that may be refused
+            assert isinstance(intent, refusable | of_texts | of_b | of_branches)  # the only ones that may be refused
             new = state
         assert kept == (
             state.document,
