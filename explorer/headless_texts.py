@@ -25,7 +25,7 @@ def write_tables(args: argparse.Namespace, state: State) -> str:
         if args.roles:
             _write_roles(args, model)
         if args.corpus:
-            _write_means(args, model)
+            _write_means(args, model, state)
     except Exception as error:
         return sentence_of(error)
     return ""
@@ -44,11 +44,12 @@ def _write_roles(args: argparse.Namespace, model: Model) -> None:
     complain(f"The roles of {len(found.sites)} layers over {found.texts:,} texts are written to {args.roles}.")
 
 
-def _write_means(args: argparse.Namespace, model: Model) -> None:
+def _write_means(args: argparse.Namespace, model: Model, state: State) -> None:
     from models.corpus.corpus import read_corpus
     from models.corpus.saving import save_means
 
-    view = read_corpus(model, args.corpus, report=_show)
+    edits = state.document.inputs.interventions
+    view = read_corpus(model, args.corpus, interventions=edits, report=_show)
     _show("", None)
     with signals_raised():
         save_means(view, args.weights_mean)

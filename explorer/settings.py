@@ -30,7 +30,7 @@ SMALLEST_TEXT, LARGEST_TEXT = 0.75, 2.0
 NAME = "settings.json"
 _MOST_BYTES = 1 << 20
 _PATIENCE = 1.0  # seconds
-_LISTS = ("recent", "recent_sessions")
+_LISTS = ("recent", "recent_sessions", "recent_texts")
 
 
 class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=False):
@@ -45,6 +45,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=False):
     seal: str = ""  # SHA-256 of geometry and layout in the file: Qt crashes on some that were damaged
     recent: list[str] = []
     recent_sessions: list[str] = []
+    recent_texts: list[str] = []  # files that were read as a corpus, or that roles were found on
     tour: Literal["new", "later", "never", "done"] = "new"  # what became of the offer to show the window
     tour_step: int = 0  # where it was left
     offline: bool = False  # no hub is asked
@@ -77,8 +78,8 @@ def load() -> tuple[Settings, str]:
     settings.seal = ""
     settings.text_scale = min(LARGEST_TEXT, max(SMALLEST_TEXT, settings.text_scale))
     settings.tour_step = max(0, settings.tour_step)
-    settings.recent = settings.recent[:MOST_RECENT]
-    settings.recent_sessions = settings.recent_sessions[:MOST_RECENT]
+    for name in _LISTS:
+        setattr(settings, name, getattr(settings, name)[:MOST_RECENT])
     return settings, said
 
 
@@ -106,7 +107,7 @@ def with_recent(recent: list[str], reference: str) -> list[str]:
 
 def copy_of(settings: Settings) -> Settings:
     """As it is now, to be compared with later."""
-    return replace(settings, recent=list(settings.recent), recent_sessions=list(settings.recent_sessions))
+    return replace(settings, **{name: list(getattr(settings, name)) for name in _LISTS})
 
 
 def _merged(path: Path, settings: Settings, before: Settings | None) -> dict[str, msgspec.Raw]:

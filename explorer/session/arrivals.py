@@ -21,6 +21,7 @@ from explorer.session.writing_rules import written
 from explorer.widgets.number_text import percent_text
 from models.files.memory import in_bytes
 from models.protocol.chat import Pair
+from models.protocol.corpus import CorpusRequest, CorpusView
 from models.protocol.decoding import DecodeSamplesView, DecodeStepRequest, DecodeStepView
 from models.protocol.describing import Described, DescribeRequest
 from models.protocol.export import Exported
@@ -201,6 +202,12 @@ def _(result: QualityView, state: State) -> State:
 
 
 @_arrive.register
+def _(result: CorpusView, state: State) -> State:
+    state = _without_notice(_without_progress(state, result), result)
+    return replace(state, results=state.results.keeping(result), reading=state.reading and not result.ended)
+
+
+@_arrive.register
 def _(result: Exported, state: State) -> State:
     first, *others = result.paths or (result.request.path,)
     where = first if not others else f"{first} to {PurePath(others[-1]).name}, a file a text"
@@ -224,6 +231,10 @@ def _(result: Failure, state: State) -> State:
         return state  # of another input by now
     if isinstance(request, QualityRequest):
         state = replace(state, measuring=None)
+    if isinstance(request, CorpusRequest):
+        if result.stale and request.have:  # the engine let go of what it had read
+            return replace(state, results=state.results.without(CorpusView))
+        state = replace(state, reading=False)
     if result.stale or _speaks_of_the_past(state, result):
         return state
     notice = _notice(result, state)

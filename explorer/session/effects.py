@@ -7,6 +7,8 @@
 - A step of decoding was asked for, by the player or into the input: write it.
 - A checkpoint ran for the first time: check it against its own attention. If the text changes before the answer, the
   next run is checked instead. A long text is checked when somebody asks: it takes as long as running it did.
+- A file of texts is being read: its next texts; anew where what is looked for, or changed while the model runs, is
+  other than it was.
 - A measurement is under way: its next batch, and after a load, which called it off, the same one again. Stopped by a
   person, the engine is told so, and lets go of its models.
 """
@@ -15,7 +17,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from explorer.session.corpus_rules import corpus_view
 from explorer.session.state import State
+from models.protocol.corpus import CorpusRequest
 from models.protocol.loading import LoadRequest
 from models.protocol.quality import QualityView
 from models.protocol.request import Request
@@ -47,6 +51,9 @@ def effects(old: State, new: State) -> tuple[Request, ...]:
     if ran is not None and (old.ran is None or TrustRequest.lane in old.busy) and not _is_long(ran):
         requests.append(TrustRequest(run=ran.run))
     requests += _measuring(old, new, called_off=bool(requests) and isinstance(requests[0], LoadRequest))
+    texts = _wanted_texts(new)
+    if texts is not None and texts != _wanted_texts(old):
+        requests.append(texts)
     return tuple(requests)
 
 
@@ -58,6 +65,14 @@ def _measuring(old: State, new: State, called_off: bool) -> list[Request]:
     ):  # the last answer ends it too
         return []
     return [replace(old.measuring, stop=True)]
+
+
+def _wanted_texts(state: State) -> CorpusRequest | None:
+    """The next texts of the file that is being read."""
+    if not state.reading or state.results.loaded is None or state.loading is not None:
+        return None
+    view = corpus_view(state)
+    return replace(state.document.corpus_request, have=0 if view is None else view.answers)
 
 
 def _is_long(ran: Ran) -> bool:

@@ -11,10 +11,11 @@ from msgspec import Meta
 from explorer import json_files
 from explorer.session.branches import MOST_NODES, ROOT, Branches, Node
 from explorer.session.decoding import Decoding
-from explorer.session.state import BatchText, Document, InterventionItem, Selection
+from explorer.session.state import BatchText, CorpusChoice, Document, InterventionItem, Selection
 from explorer.session.view_options import ViewOptions
 from models.protocol.batch import MOST_TEXTS, PaddingSide
 from models.protocol.chat import MOST_TURNS, Role, Turn
+from models.protocol.corpus import CorpusQuestion
 from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.interventions import Adapter, Intervention, Mask, PositionMode, Positions, Scale
 from models.protocol.mask_kinds import Cell
@@ -36,6 +37,7 @@ _LONGEST_LABEL = 1000
 
 _MOST_ID = 1 << 40
 
+_Path = Annotated[str, Meta(max_length=4096)]
 Place = Annotated[int, Meta(ge=0, lt=MOST)]
 Stack = Literal["decoder", "encoder", "cross"]
 
@@ -134,6 +136,12 @@ class _Branches(msgspec.Struct, forbid_unknown_fields=True):
     made: Annotated[int, Meta(ge=ROOT, lt=_MOST_ID)] = 0
 
 
+class _Corpus(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    path: _Path
+    attends_to: Annotated[str, Meta(max_length=_LONGEST_LABEL)] = ""
+    rows_of: Annotated[str, Meta(max_length=_LONGEST_LABEL)] = ""
+
+
 class _File(msgspec.Struct, forbid_unknown_fields=True):
     """`view` may lack options, or have those of a later version: they change only how things are drawn."""
 
@@ -144,7 +152,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     second: str | msgspec.UnsetType = msgspec.UNSET
     others: _Others | msgspec.UnsetType = msgspec.UNSET
     target: str | None = None
-    picture: Annotated[str, Meta(max_length=4096)] = ""
+    picture: _Path = ""
     chat: bool = False
     turns: Annotated[list[_Turn], Meta(max_length=MOST_TURNS)] = []
     selection: _Selection = msgspec.field(default_factory=_Selection)
@@ -152,6 +160,8 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     interventions: Annotated[list[_Intervention], Meta(max_length=_MOST_LISTED)] = []
     decoding: Decoding = Decoding()
     branches: _Branches = msgspec.field(default_factory=_Branches)
+    corpus: _Corpus | msgspec.UnsetType = msgspec.UNSET
+    probe: _Path | msgspec.UnsetType = msgspec.UNSET
 
 
 def encode(document: Document) -> bytes:
@@ -179,6 +189,8 @@ def encode(document: Document) -> bytes:
         interventions=[_record(listed) for listed in document.interventions],
         decoding=document.decoding,
         branches=_to_branches(document.branches),
+        corpus=_to_corpus(document.corpus),
+        probe=document.probe or msgspec.UNSET,
     )
     try:
         content = json_files.encode(file)
@@ -243,6 +255,8 @@ def decode(content: bytes) -> Document:
         view=replace(file.view, painting="off"),
         interventions=tuple(InterventionItem(_value(record), record.on) for record in file.interventions),
         decoding=file.decoding,
+        corpus=_from_corpus(file.corpus),
+        probe="" if file.probe is msgspec.UNSET else file.probe,
     )
     return document.with_branches(_from_branches(file.branches))
 
@@ -303,6 +317,18 @@ def _to_texts(texts: tuple[BatchText, ...]) -> list[_BatchText]:
 
 def _from_texts(texts: list[_BatchText]) -> tuple[BatchText, ...]:
     return tuple(BatchText(text.text, text.second, text.target) for text in texts)
+
+
+def _to_corpus(corpus: CorpusChoice) -> _Corpus | msgspec.UnsetType:
+    if corpus == CorpusChoice():
+        return msgspec.UNSET
+    return _Corpus(corpus.path, corpus.question.attends_to, corpus.question.rows_of)
+
+
+def _from_corpus(corpus: _Corpus | msgspec.UnsetType) -> CorpusChoice:
+    if corpus is msgspec.UNSET:
+        return CorpusChoice()
+    return CorpusChoice(corpus.path, CorpusQuestion(corpus.attends_to, corpus.rows_of))
 
 
 def _to_branches(branches: Branches) -> _Branches:

@@ -15,6 +15,7 @@ from explorer.session.examples import Example
 from explorer.session.state import Compared, Document, Notice
 from models.protocol.batch import PaddingSide
 from models.protocol.chat import Pair, Turn
+from models.protocol.corpus import CorpusQuestion
 from models.protocol.decoding import DecodeSamplesRequest, DecodeStepRequest
 from models.protocol.decoding_settings import Strategy
 from models.protocol.interventions import Intervention
@@ -370,6 +371,49 @@ class Measure(Intent):
     """Begin to measure quality against sentence length, in the place of any measurement under way; None stops it."""
 
     request: QualityRequest | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChooseCorpus(Intent):
+    """Read this file of texts through the model, from its beginning."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskCorpus(Intent):
+    """Look for something else in the file of texts, which is read anew for it."""
+
+    question: CorpusQuestion
+
+
+@dataclass(frozen=True, slots=True)
+class ReadCorpus(Intent):
+    """Go on reading the file of texts, or begin anew where it was read to its end; or stop there."""
+
+    on: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ShowPlace(Intent):
+    """Put a text of a file into the input, and select a cell of a head there.
+
+    `second` goes with it: of a pair the other text, of a translation what the decoder says.
+    """
+
+    text: str
+    second: str | None
+    site: SiteRef
+    head: int
+    query: int
+    key: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChooseProbe(Intent):
+    """Find the roles of heads on the texts of this file; "" for those that come along."""
+
+    path: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)

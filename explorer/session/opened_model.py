@@ -68,7 +68,7 @@ def with_model(state: State, result: Loaded) -> State:
         picture = default_picture(result.info.channels)
     document = replace(document, checkpoint=result.info.reference, picture=picture, selection=selection)
     results = state.results.of_no_model().keeping(result)
-    return replace(state, document=document, results=results, loading=None, refused=None)
+    return replace(state, document=document, results=results, loading=None, refused=None, reading=False)
 
 
 def _is_for_an_example(document: Document, before: Loaded | None) -> bool:

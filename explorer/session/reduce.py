@@ -11,6 +11,7 @@ from dataclasses import replace
 from explorer.session import (  # noqa: F401 - for their rules
     batch_rules,
     comparing_rules,
+    corpus_rules,
     example_rules,
     intervention_rules,
     text_rules,
@@ -18,7 +19,7 @@ from explorer.session import (  # noqa: F401 - for their rules
     writing_rules,
 )
 from explorer.session.arrivals import arrive
-from explorer.session.intents import Arrived, Busy, Intent, Measure, Show
+from explorer.session.intents import Arrived, AskCorpus, Busy, ChooseCorpus, Intent, Measure, Show
 from explorer.session.rules import broken_off, rule, without_notice
 from explorer.session.state import State
 from models.protocol.loading import LoadRequest
@@ -41,6 +42,8 @@ def reduce(state: State, intent: Intent) -> State:
     new = rule(intent, state)
     if new.document.origin != state.document.origin:
         new = replace(broken_off(new), beam=())  # what is being written is of another text
+    if new.document.corpus != state.document.corpus and not isinstance(intent, (ChooseCorpus, AskCorpus)):
+        new = replace(new, reading=False)  # undone, or of a session: nothing is read unasked
     went_on = not isinstance(intent, _OF_THE_PROGRAM) and new.document != state.document
     if went_on and new.example is state.example is not None:
         new = replace(new, example=None)  # the person was faster than its run

@@ -13,6 +13,7 @@ from explorer.session.view_options import ViewOptions
 from explorer.session.writing import Origin, PendingStep, Writing, with_tree
 from models.protocol.batch import Batch, PaddingSide
 from models.protocol.chat import Chat, Pair, Turn
+from models.protocol.corpus import CorpusQuestion, CorpusRequest
 from models.protocol.interventions import Intervention, Mask, applies, precedence
 from models.protocol.mask_kinds import Cell
 from models.protocol.prompt import Prompt
@@ -57,6 +58,14 @@ class BatchText:
 
 
 @dataclass(frozen=True, slots=True)
+class CorpusChoice:
+    """A file of texts that is read through the model, and what is looked for in it; "" where none was chosen."""
+
+    path: str = ""
+    question: CorpusQuestion = field(default_factory=CorpusQuestion)
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """What a person chose. Undo walks through these; a session file is one of these."""
 
@@ -76,6 +85,9 @@ class Document:
     decoding: Decoding = field(default_factory=Decoding)
     writings: tuple[Writing, ...] = ()  # what was written after this text and after others, changed last at the end
     compared: Compared | None = None  # B, where what is open is compared with another state
+
+    corpus: CorpusChoice = CorpusChoice()
+    probe: str = ""  # the file of texts that roles are found on; "" for the texts that come along
 
     @property
     def prompt(self) -> Prompt:
@@ -118,10 +130,19 @@ class Document:
         return replace(self, writings=with_tree(self.writings, Writing(*self.origin, branches)))
 
     @property
+    def edits(self) -> tuple[Intervention, ...]:
+        """The interventions that are on."""
+        return tuple(listed.value for listed in self.interventions if listed.on)
+
+    @property
     def inputs(self) -> RunInputs:
         """What the open model runs on."""
-        edits = tuple(listed.value for listed in self.interventions if listed.on)
-        return RunInputs(self.prompt, self.target, self.picture, edits)
+        return RunInputs(self.prompt, self.target, self.picture, self.edits)
+
+    @property
+    def corpus_request(self) -> CorpusRequest:
+        """What reads its file of texts from the beginning."""
+        return CorpusRequest(path=self.corpus.path, question=self.corpus.question, interventions=self.edits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +188,8 @@ class State:
     passages: int = 0  # that there were
     question: HeadQuestion | None = None  # what every head of the run is asked
     measuring: QualityRequest | None = None  # the next batch of the measurement under way
+    reading: bool = False  # the document's file of texts is being read
+    recent_texts: tuple[str, ...] = ()  # files of texts that were chosen lately, the last one first
     opening: Document | None = None  # of a session file: it comes on screen when its checkpoint has been opened
     example: Example | None = None  # chosen, and its text has not run yet: its tokens are not known
     restored: bool = False  # the document came whole: the next load keeps its text, the next run its selection

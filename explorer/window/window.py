@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -122,6 +123,7 @@ class MainWindow(Shell):
         from explorer.window.sessions import Sessions
         from explorer.window.states_menu import StatesMenu
 
+        state = replace(state, recent_texts=tuple(self.settings.recent_texts))
         self.contents = contents = Contents(state, self.theme, self._engine_factory or open_engine)
         self.session, self.hover, self.bridge = contents.session, contents.hover, contents.bridge
         self.top_bar, self.input, self.dock_host = contents.top_bar, contents.input, contents.dock_host
@@ -307,6 +309,9 @@ class MainWindow(Shell):
     # the state, and what is remembered
 
     def _on_changed(self, old: State, new: State) -> None:
+        if new.recent_texts != old.recent_texts:
+            self.settings.recent_texts = list(new.recent_texts)
+            self._write_settings()
         loaded = new.results.loaded
         if loaded is not None and loaded is not old.results.loaded:
             self._show_title()

@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +41,9 @@ from models.protocol.corpus import (
     WordRow,
 )
 from models.protocol.errors import InputError, StaleRunError
+from models.protocol.interventions import Intervention
 from models.protocol.roles import PATTERNS, why_not
+from models.protocol.skip import Skip
 from models.protocol.values import Site, SiteRef, site_tokens
 from models.protocol.work import Cancelled, Report, ShouldStop, never, silent
 from models.roles.batching import batches
@@ -76,7 +78,9 @@ def answer(request: CorpusRequest, context: Context) -> CorpusView:
     if reading is None or not reading.belongs_to(request):
         if request.have:
             raise StaleRunError
-        reading = kept.put(CorpusReading(context.model, request.path, request.question, context.should_stop))
+        reading = kept.put(
+            CorpusReading(context.model, request.path, request.question, context.should_stop, request.interventions)
+        )
     context.report(f"Reading {reading.name}", reading.share)
     try:
         reading.advance(_MOMENT, context.should_stop)
@@ -92,6 +96,7 @@ def read_corpus(
     *,
     attends_to: str = "",
     rows_of: str = "",
+    interventions: Sequence[Intervention] = (),
     should_stop: ShouldStop = never,
     report: Report = silent,
 ) -> CorpusView:
@@ -103,6 +108,7 @@ def read_corpus(
         attends_to: list where each head attends most to it: the name of a pattern ("induction", "next", ...), or
             "word:the" for tokens that are drawn as "the".
         rows_of: gather the rows of tokens that are drawn so.
+        interventions: what to change in every run (`models.protocol.interventions`).
         should_stop: polled between layers.
         report: told how much of the file is read.
 
@@ -110,10 +116,13 @@ def read_corpus(
         InputError: the file cannot be read (the sentence says on which line), or no text of it fits the model.
         Cancelled: `should_stop()` was true.
     """
-    reading = CorpusReading(model, str(path), CorpusQuestion(attends_to, rows_of), should_stop)
+    question = CorpusQuestion(attends_to, rows_of)
+    reading = CorpusReading(model, str(path), question, should_stop, tuple(interventions))
     while not reading.ended:
         reading.advance(_MOMENT, should_stop)
         report(f"Reading {reading.name}", reading.share)
+    if reading.broken:
+        raise InputError(reading.broken)
     return reading.view()
 
 
@@ -142,7 +151,14 @@ class _Rows:
 class CorpusReading:
     """Reads a file: `advance` until it has `ended`, `view` whenever wanted."""
 
-    def __init__(self, model: Model, path: str, question: CorpusQuestion, should_stop: ShouldStop = never) -> None:
+    def __init__(
+        self,
+        model: Model,
+        path: str,
+        question: CorpusQuestion,
+        should_stop: ShouldStop = never,
+        interventions: tuple[Intervention, ...] = (),
+    ) -> None:
         """Raises InputError: no such file, a model that reads no texts, or a question that there is not."""
         if model.info.family == "vision":
             raise InputError(f"{model.info.name} looks at pictures. Open a model of text to read a file of texts.")
@@ -153,7 +169,9 @@ class CorpusReading:
             raise InputError(
                 f"There is no question “{asked}”. It is {', '.join(sorted(_PATTERN_NAMES))}, or {WORD}… with a token."
             )
-        self._model, self._question, self.path = model, question, path
+        self._model, self._question, self.path, self._interventions = model, question, path, interventions
+        stack = model.info.predicting_stack
+        self._edits = tuple(item.of_stack(stack) if isinstance(item, Skip) else item for item in interventions)
         self._stream = TextStream(path)
         self.name = self._stream.name
         self._sides = Sides(model)
@@ -163,11 +181,12 @@ class CorpusReading:
         self._pending: dict[tuple[int, int], list[np.ndarray]] = {}  # (text, query): weights of each site
         self._texts: dict[int, Read] = {}  # that hits are in, by their number
         self._left_out: list[str] = []
-        self._left_out_count = self._run_texts = self._tokens = self._lines = 0
+        self._left_out_count = self._run_texts = self._tokens = self._lines = self._written = 0
         self._shared = OfMask[_Rows]()  # of the batch that is run
         self._seconds = 0.0
         self._answers = 0
         self.ended = False
+        self.broken = ""  # a sentence about the line at which the file could not be read on
         self._should_stop = should_stop
         self._steps = self._work()
 
@@ -181,7 +200,8 @@ class CorpusReading:
 
     def belongs_to(self, request: CorpusRequest) -> bool:
         """Whether `request` asks for more of this, and not for a reading from the beginning."""
-        same = (request.path, request.question) == (self.path, self._question)
+        of_this = (self.path, self._question, self._interventions)
+        same = (request.path, request.question, request.interventions) == of_this
         return same and request.have == self._answers > 0
 
     def advance(self, seconds: float, should_stop: ShouldStop = never) -> None:
@@ -205,18 +225,36 @@ class CorpusReading:
 
     def _work(self) -> Iterator[int]:
         lines = iter(self._stream)
-        while several := list(islice(lines, _AT_ONCE)):
+        while several := self._next(lines):
             items = self._encoded(several)
             self._lines = several[-1].number
             yield 0
             for together, encoded in batches(self._model, items):
                 self._begin_batch()
-                run_passing(self._model, encoded, partial(self._see, together, encoded), self._asked_to_stop)
+                see = partial(self._see, together, encoded)
+                try:
+                    run_passing(self._model, encoded, see, self._asked_to_stop, self._edits)
+                except ValueError as error:  # of a change that this model cannot make
+                    raise InputError(str(error)) from error
                 self._end_batch(together)
                 yield len(together)
+        if not self._sites and self.broken:
+            raise InputError(self.broken)
         if not self._sites:
             why = f" {self._left_out[0]}" if self._left_out else ""
             raise InputError(f"None of the texts of {self.name} fits {self._model.info.name}.{why}")
+
+    def _next(self, lines: Iterator[TextLine]) -> list[TextLine]:
+        """Those that are run next. Raises InputError where the first of a file cannot be read."""
+        several: list[TextLine] = []
+        try:
+            while not self.broken and len(several) < _AT_ONCE and (line := next(lines, None)) is not None:
+                several.append(line)
+        except InputError as error:
+            if not several and not self._sites:
+                raise
+            self.broken = str(error)  # what was read before it counts
+        return several
 
     def _asked_to_stop(self) -> bool:
         return self._should_stop()
@@ -243,6 +281,7 @@ class CorpusReading:
         found: list[str | None] = [line.second for line in lines]
         missing = [i for i, target in enumerate(found) if target is None]
         written = written_of(self._model, [lines[i].text for i in missing], self._asked_to_stop)
+        self._written += len(missing)
         for place, text in zip(missing, chain.from_iterable(written), strict=True):
             found[place] = text
         return found
@@ -275,7 +314,7 @@ class CorpusReading:
             shared = self._shared.of_rows(site, x, rows, partial(self._of_rows, encoded, site, x, rows))
             self._add(of, shared, part, rows)
             if self._question.rows_of:
-                self._gather(items, encoded, site, part, rows)
+                self._gather(items, encoded, site, part.masked_fill(~shared.there[:, None], torch.nan), rows)
 
     def _why_not(self, site: Site) -> str:
         asked = self._question.attends_to
@@ -354,7 +393,7 @@ class CorpusReading:
             if of.best is not None:
                 scores[i, : of.site.heads], even[i] = of.tally.scores[0], of.tally.even[0]
         return CorpusView(
-            request=CorpusRequest(path=self.path, question=self._question),
+            request=CorpusRequest(path=self.path, question=self._question, interventions=self._interventions),
             sites=tuple(of.site.ref for of in every),
             mean=read_only(mean),
             texts_at=read_only(np.array([of.counts for of in every])),
@@ -373,5 +412,7 @@ class CorpusReading:
             left_out=tuple(self._left_out),
             left_out_count=self._left_out_count,
             seconds=self._seconds,
+            written=self._written,
+            broken=self.broken,
             answers=self._answers,
         )

@@ -32,6 +32,7 @@ class BestRows:
     def __init__(self, heads: int, most: int) -> None:
         self._most = most
         self._scores = torch.full((heads, most), -1.0)
+        self._weights = torch.zeros(heads, most)  # of that key alone
         self._places = torch.zeros(heads, most, 3, dtype=torch.long)  # text, query, key
 
     def add(self, w: Tensor, cells: Tensor, first_row: int, first_text: int) -> None:
@@ -48,11 +49,13 @@ class BestRows:
             return
         text, row = found // rows, found % rows
         heads = torch.arange(len(best))[:, None].expand_as(found)
-        key = counted.cpu()[text, heads, row].argmax(dim=-1)
+        weight, key = counted.cpu()[text, heads, row].max(dim=-1)
         places = torch.stack([text + first_text, row + first_row, key], dim=-1)
         best = torch.where(best > 0, best, -1.0)  # a row without any cell of these is none
+        self._weights = torch.cat([self._weights, weight], dim=1)
         scores = torch.cat([self._scores, best], dim=1)
         self._scores, order = scores.topk(self._most, dim=1)
+        self._weights = self._weights.gather(1, order)
         every = torch.cat([self._places, places], dim=1)
         self._places = every.gather(1, order[..., None].expand(-1, -1, 3))
 
@@ -63,17 +66,18 @@ class BestRows:
     def hits(self, site: Site, texts: Mapping[int, Read]) -> tuple[tuple[Hit, ...], ...]:
         """Of each head, the highest score first."""
         scores, places = self._scores.numpy().astype(np.float64), self._places.tolist()
+        weights = self._weights.tolist()
         return tuple(
             tuple(
-                _hit(site, texts[text], query, key, float(score))
-                for score, (text, query, key) in zip(of_head, places[head], strict=True)
+                _hit(site, texts[text], query, key, weight, float(score))
+                for score, weight, (text, query, key) in zip(of_head, weights[head], places[head], strict=True)
                 if score > 0
             )
             for head, of_head in enumerate(scores)
         )
 
 
-def _hit(site: Site, read: Read, query: int, key: int, score: float) -> Hit:
+def _hit(site: Site, read: Read, query: int, key: int, weight: float, score: float) -> Hit:
     queries, keys = site_tokens(read.encoded, site)
     before = queries[max(0, query - _WORDS_BEFORE) : query]
     return Hit(
@@ -82,6 +86,7 @@ def _hit(site: Site, read: Read, query: int, key: int, score: float) -> Hit:
         second=read.second,
         query=query,
         key=key,
+        weight=weight,
         score=score,
         before=" ".join(token.word for token in before if not token.special),
         query_word=queries[query].word,

@@ -12,6 +12,7 @@ import numpy as np
 from models.files.whole_files import not_written, write_whole
 from models.protocol.corpus import CorpusView
 from models.protocol.errors import ExplorerError
+from models.protocol.interventions import describe
 
 
 def save_means(view: CorpusView, path: str | Path) -> None:
@@ -40,6 +41,8 @@ def save_means(view: CorpusView, path: str | Path) -> None:
         "lines": view.lines,
         "left_out": view.left_out_count,
         "question": asdict(view.request.question),
+        "interventions": [describe(item) for item in view.request.interventions],
+        "ended": view.ended,
     }
     content = io.BytesIO()
     np.savez_compressed(content, **arrays, meta=np.array(json.dumps(meta)))  # type: ignore[arg-type]

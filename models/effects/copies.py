@@ -12,12 +12,11 @@ from torch import Tensor
 from models.attention.inputs import AttentionInputs
 from models.forward.batches import encode, real_keys
 from models.forward.block_hooks import Edits, Entering, hooked
-from models.forward.capture import MixEdit
+from models.forward.capture import MixEdit, PassingRecorder
 from models.forward.class_logits import logits_of
 from models.forward.current_run import CurrentRun
 from models.forward.intervened import intervened
 from models.forward.model import Model
-from models.forward.passing import PassingRecorder
 from models.forward.trace import Trace
 from models.protocol.errors import InputError
 from models.protocol.values import Site, SiteRef

@@ -14,9 +14,9 @@ from models.attention import attention
 from models.attention.inputs import WHOLE, AttentionInputs
 from models.effects.aim import Settled, of_logits
 from models.effects.copies import Copies
+from models.forward.capture import PassingRecorder
 from models.forward.class_logits import logits_of
 from models.forward.intervened import intervened
-from models.forward.passing import PassingRecorder
 from models.protocol.errors import InputError
 from models.protocol.values import SiteRef
 from models.protocol.work import ShouldStop, never

@@ -101,6 +101,18 @@ class Recorder:
         stream.append(after)
 
 
+class PassingRecorder(Recorder):
+    """Edits as a `Recorder` does, and keeps nothing."""
+
+    def keep(self, module: nn.Module, x: AttentionInputs, stack: str = "") -> AttentionInputs:
+        kept = super().keep(module, x, stack)
+        self.inputs.clear()
+        return kept
+
+    def keep_residual(self, stack: str, before: Tensor | None, after: Tensor) -> None:
+        """Nothing is kept."""
+
+
 _active = threading.local()
 
 

@@ -11,10 +11,9 @@ from torch import Tensor
 
 from models.attention.inputs import AttentionInputs
 from models.forward.block_hooks import Edit, Edits, hooked, tensor_of
-from models.forward.capture import recording
+from models.forward.capture import PassingRecorder, recording
 from models.forward.mean_texts import mean_inputs
 from models.forward.model import Model
-from models.forward.passing import PassingRecorder
 from models.forward.sublayers import Blocks, Call
 from models.protocol.values import Site, SiteRef
 

@@ -17,9 +17,11 @@ from models.attention import attention
 from models.attention import output as mixing
 from models.attention.inputs import WHOLE, AttentionInputs
 from models.forward.batches import real_keys
-from models.forward.capture import Recorder, recording
+from models.forward.capture import PassingRecorder
+from models.forward.intervened import intervened
 from models.forward.model import Encoded, Model
-from models.forward.output_weights import keep_output_weights
+from models.forward.output_weights import check_edits, keep_output_weights
+from models.protocol.interventions import Intervention, check
 from models.protocol.values import Site
 from models.protocol.work import Cancelled, ShouldStop, never
 
@@ -34,18 +36,6 @@ of it may be kept.
 """
 
 
-class PassingRecorder(Recorder):
-    """Edits as a `Recorder` does, and keeps nothing."""
-
-    def keep(self, module: Any, x: AttentionInputs, stack: str = "") -> AttentionInputs:
-        kept = super().keep(module, x, stack)
-        self.inputs.clear()
-        return kept
-
-    def keep_residual(self, stack: str, before: Tensor | None, after: Tensor) -> None:
-        """Nothing is kept."""
-
-
 @dataclass(slots=True, eq=False)
 class _Seeing(PassingRecorder):
     """Hands on what a site was given."""
@@ -58,27 +48,42 @@ class _Seeing(PassingRecorder):
         site = self.sites[-1]
         if x.query.shape[0] * x.heads * x.queries * x.keys > _WHOLE:
             self.see(site, x, None)
-            return mixing.output(x)
+            return self._edited(site, x, mixing.output(x))
         w = attention.weights(x)
         self.see(site, x, w)
-        return torch.matmul(w.to(x.value.dtype), WHOLE.take_keys(x.value, x.heads))
+        return self._edited(site, x, torch.matmul(w.to(x.value.dtype), WHOLE.take_keys(x.value, x.heads)))
+
+    def _edited(self, site: Site, x: AttentionInputs, out: Tensor) -> Tensor:
+        for edit in self.mix_edits:
+            out = edit(site, x, out)
+        return out
 
 
 @torch.no_grad()
-def run_passing(model: Model, encoded: Sequence[Encoded], see: See, should_stop: ShouldStop = never) -> None:
+def run_passing(
+    model: Model,
+    encoded: Sequence[Encoded],
+    see: See,
+    should_stop: ShouldStop = never,
+    interventions: tuple[Intervention, ...] = (),
+) -> None:
     """Run texts that share their inputs (`models.forward.batches.joined`), or one alone.
 
     Raises:
+        InputError: an intervention does not fit the model or these texts.
+        ValueError: one is of a layer or head that there is not, or cannot be made in this model.
         Cancelled: `should_stop()` was true between two layers.
     """
     shared = encoded[0].inputs
     real = real_keys(model, shared) if len(encoded) > 1 else {}
-    recorder = _Seeing(model.module_names, model.seq2seq, should_stop, real=real, see=see)
+    check_edits(model, interventions)
+    recorder = _Seeing(model.module_names, model.seq2seq, should_stop, interventions, real=real, see=see)
     few: dict[str, Any] = {"logits_to_keep": 1} if model.accepts("logits_to_keep") else {}
-    with recording(recorder):
-        out = model.forward({**shared, **few})
+    with intervened(model, shared, recorder) as inputs:
+        out = model.forward({**inputs, **few})
         if model.info.weights_only:
             keep_output_weights(model, recorder, out, len(encoded[0].tokens))
+    check(interventions, recorder.sites)
     if model.info.weights_only or model.info.textbook:  # these mix by themselves: what they gave is all here
         for site, x in zip(recorder.sites, recorder.inputs, strict=True):
             see(site, x, attention.weights(x))

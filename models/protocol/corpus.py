@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from models.protocol.interventions import Intervention
 from models.protocol.request import Lane, Request, Result
 from models.protocol.values import SiteRef
 
@@ -48,6 +49,7 @@ class CorpusRequest(Request):
     answered_by: ClassVar[str] = "models.corpus.corpus:answer"
     path: str
     question: CorpusQuestion = CorpusQuestion()
+    interventions: tuple[Intervention, ...] = ()  # what is changed in every run
     have: int = 0  # answers that came so far; 0 begins anew
     stop: bool = False  # forget it; what was found so far is the answer
 
@@ -61,7 +63,8 @@ class Hit:
     second: str | None  # of a pair; the target of a translation
     query: int  # places among the tokens
     key: int  # of the largest of the weights that count
-    score: float
+    weight: float  # of that key
+    score: float  # of the whole row: the sum over the keys that count
     before: str  # what stands before the query in its text, cut to a few words
     query_word: str
     key_word: str
@@ -76,7 +79,7 @@ class WordRow:
     second: str | None
     query: int
     keys: tuple[str, ...]
-    weights: tuple[np.ndarray, ...]  # of each site that has such rows, (heads, keys) float32
+    weights: tuple[np.ndarray, ...]  # of each site that has such rows, (heads, keys) float32; NaN where masked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -102,4 +105,6 @@ class CorpusView(Result):
     left_out: tuple[str, ...]  # sentences, the first few
     left_out_count: int
     seconds: float
+    written: int = 0  # texts whose target the model wrote itself, for the file has none
+    broken: str = ""  # a sentence about the line at which the file could not be read on
     answers: int = 0  # how many there were, this one included

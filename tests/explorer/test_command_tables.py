@@ -30,6 +30,12 @@ def test_means_of_a_corpus_are_written(tmp_path, capsys):
         assert file["decoder.5.texts"][0, 0] == 2
     said = capsys.readouterr().err
     assert "Line 2 is left out" in said
+    other = tmp_path / "without.npz"
+    assert main(["--corpus", str(lines), "--skip", "4.head3", "--skip", "3.mlp", "--weights-mean", str(other)]) == 0
+    with np.load(path) as plain, np.load(other) as without:
+        np.testing.assert_array_equal(plain["decoder.3"], without["decoder.3"])
+        assert np.nanmax(np.abs(plain["decoder.5"] - without["decoder.5"])) > 1e-3
+        assert "head 3 off" in str(without["meta"])
     assert "2 texts" in said
 
 

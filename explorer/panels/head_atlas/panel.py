@@ -22,7 +22,6 @@ from explorer.panels.base import Panel, Place
 from explorer.panels.head_atlas.about import about
 from explorer.panels.head_atlas.atlas import HeadAtlas
 from explorer.panels.head_atlas.choice_box import ASKED, ChoiceBox
-from explorer.panels.head_atlas.ranking import Ranking
 from explorer.panels.head_atlas.scores import (
     ROLE,
     WEIGHTS,
@@ -43,6 +42,7 @@ from explorer.widgets.card import Card
 from explorer.widgets.choices_kept import text_choice
 from explorer.widgets.colour_bar import ColourBar
 from explorer.widgets.flow_layout import FlowLayout
+from explorer.widgets.ranking import Ranking
 from explorer.widgets.segments import Segments
 from explorer.widgets.veil import shares
 from models.protocol.atlas import THUMBNAIL, AtlasRequest, AtlasView

@@ -12,9 +12,12 @@ from explorer.session.decoding import Decoding
 from explorer.session.intents import (
     AddTexts,
     Arrived,
+    AskCorpus,
     AskSamples,
     AskStep,
     Busy,
+    ChooseCorpus,
+    ChooseProbe,
     ClearInterventions,
     CompareWith,
     DeleteBranch,
@@ -26,6 +29,7 @@ from explorer.session.intents import (
     OpenCheckpoint,
     PaintCells,
     PutIntervention,
+    ReadCorpus,
     RemoveIntervention,
     RemoveText,
     RestoreDocument,
@@ -45,6 +49,7 @@ from explorer.session.intents import (
     SetTurns,
     SetView,
     Show,
+    ShowPlace,
     ShowText,
     SwapStates,
     SwitchIntervention,
@@ -52,6 +57,7 @@ from explorer.session.intents import (
 from explorer.session.state import BatchText, Compared, Document, Notice, Selection
 from explorer.session.writing import Origin, Writing
 from models.protocol.chat import ROLES, Pair, Turn
+from models.protocol.corpus import CorpusQuestion
 from models.protocol.decoding import DecodeStepRequest
 from models.protocol.decoding_settings import DecodeSettings, Strategy
 from models.protocol.interventions import Mask, Scale
@@ -180,6 +186,11 @@ def steps() -> st.SearchStrategy[Intent]:
         st.builds(CompareWith, st.none() | COMPARED),
         st.just(SwapStates()),
         st.builds(SelectHeadOfB, st.none() | SITES, st.integers(-1, 8)),
+        st.builds(ChooseCorpus, st.sampled_from(["/a.txt", "/b.csv"])),
+        st.builds(AskCorpus, st.builds(CorpusQuestion, st.sampled_from(["", "next", "word:a"]))),
+        st.builds(ReadCorpus, st.booleans()),
+        st.builds(ChooseProbe, st.sampled_from(["", "/a.txt"])),
+        st.builds(ShowPlace, TEXTS, st.none() | TEXTS, SITES, st.integers(0, 8), st.integers(0, 9), st.integers(0, 9)),
         st.builds(Measure, st.none() | st.just(answers.QUALITY)),
         st.builds(Show, st.none() | st.builds(Notice, st.just("info"), TEXTS)),
         st.builds(

@@ -14,6 +14,8 @@ from models.corpus import corpus as reading
 from models.corpus.saving import save_means
 from models.protocol.corpus import FARTHEST, MOST_HITS, POSITIONS, CorpusQuestion, CorpusRequest, CorpusView
 from models.protocol.errors import InputError
+from models.protocol.interventions import Mask, Positions, Scale
+from models.protocol.skip import Skip
 from models.protocol.values import SiteRef
 from models.protocol.work import Cancelled
 from tests.models import tiny
@@ -85,6 +87,7 @@ def test_what_a_head_attends_to_most_is_listed_with_its_place(story_gpt, lines):
     for hit, (score, line, query) in zip(hits, found, strict=False):
         assert hit.score == pytest.approx(score, abs=1e-5)
         assert (hit.line, hit.query) == (line, query)
+        assert hit.weight == pytest.approx(run(story_gpt, hit.text).weights(site, head)[query, hit.key], abs=1e-6)
         assert hit.key_word == "ball"
         assert hit.text == TEXTS[(line - 1) // 2]
     assert view.scores[5, head] == pytest.approx(np.mean([score for score, _, _ in found]), abs=1e-5)
@@ -114,9 +117,10 @@ def test_rows_of_a_token_are_gathered_across_texts(story_gpt, lines):
         assert row.keys == tuple(token.word for token in trace.tokens)
         for place, site in enumerate(view.row_sites):
             for head in (0, 5):
-                np.testing.assert_allclose(
-                    row.weights[place][head], trace.weights(site, head, [row.query])[0], atol=1e-5
-                )
+                given = row.weights[place][head]
+                assert np.isnan(given[row.query + 1 :]).all()  # masked, which is not a weight of 0
+                expected = trace.weights(site, head, [row.query])[0]
+                np.testing.assert_allclose(given[: row.query + 1], expected[: row.query + 1], atol=1e-5)
 
 
 def test_translators_write_or_say_what_they_are_given(en_es, tmp_path):
@@ -129,6 +133,7 @@ def test_translators_write_or_say_what_they_are_given(en_es, tmp_path):
     seconds = {hit.text: hit.second for hit in view.hits[cross][0]}
     assert seconds["Good morning."] == "Buenos días."
     assert seconds["Thank you."]  # its own words
+    assert view.written == 1
     trace = run(en_es, "Good morning.", target="Buenos días.")
     other = run(en_es, "Thank you.", target=seconds["Thank you."])
     first = (trace.weights(("cross", 0), 1)[0, 0] + other.weights(("cross", 0), 1)[0, 0]) / 2
@@ -182,6 +187,50 @@ def test_a_file_that_is_no_text_is_said_by_its_line(tiny_model, tmp_path, conten
     path.write_bytes(content)
     with pytest.raises(InputError, match=said):
         read_corpus(tiny_model("gpt2"), path)
+
+
+def test_what_was_read_before_a_line_that_cannot_be_read_counts(gpt, tmp_path):
+    path = tmp_path / "bad.txt"
+    path.write_bytes("\n".join(TEXTS).encode() + b"\n\xff\xff\n")
+    view = ask(gpt, CorpusRequest(path=str(path)))
+    assert isinstance(view, CorpusView)
+    while not view.ended:
+        view = ask(gpt, CorpusRequest(path=str(path), have=view.answers))
+        assert isinstance(view, CorpusView)
+    assert view.texts == 5
+    assert "line 6" in view.broken
+    with pytest.raises(InputError, match="line 6"):
+        read_corpus(gpt.workspace.model, path)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        [Scale(0.3), Mask("window", window=2, site=SiteRef("decoder", 1))],
+        [Skip("head", SiteRef("decoder", 0), 1), Skip("mlp", SiteRef("decoder", 1))],
+        [Mask("painted", cells=((3, 0, False), (20, 4, False)))],
+        [Positions("off")],
+    ],
+)
+def test_means_of_changed_runs_are_those_of_each_text_run_so(tiny_model, lines, changes):
+    model = tiny_model("gpt2")
+    view = read_corpus(model, lines, interventions=changes)
+    traces = [run(model, text, interventions=changes) for text in TEXTS]
+    plain = read_corpus(model, lines)
+    for i, ref in enumerate(view.sites):
+        for head in range(2):
+            weights = [trace.weights(ref, head).astype(np.float64) for trace in traces]
+            seen = view.texts_at[i] > 0
+            for q, k in zip(*np.nonzero(seen), strict=True):
+                here = [w[q, k] for w in weights if q < len(w) and k <= q]
+                mean = np.sum(here) / view.texts_at[i, q, k]
+                assert view.mean[i, head, q, k] == pytest.approx(mean, abs=2e-6)
+    assert np.nanmax(np.abs(view.mean - plain.mean)) > 1e-3
+
+
+def test_a_change_that_the_model_cannot_make_is_said(gpt, lines):
+    request = CorpusRequest(path=str(lines), interventions=(Skip("head", SiteRef("decoder", 99), 0),))
+    assert "layer" in failure_of(gpt, request).sentence
 
 
 def test_a_question_that_there_is_not_is_refused(tiny_model, lines):
