@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from explorer.session.corpus import corpus_view
 from explorer.session.intents import AskCorpus, ChooseCorpus, ChooseProbe, ReadCorpus, RestoreDocument, ShowPlace
 from explorer.session.rules import rule, without_notice
 from explorer.session.state import BatchText, Selection, State
@@ -57,19 +58,6 @@ def _(intent: ShowPlace, state: State) -> State:
 def _(intent: ChooseProbe, state: State) -> State:
     chosen = without_notice(state.with_document(probe=intent.path), {RolesRequest.lane})
     return _used(chosen, intent.path) if intent.path else chosen
-
-
-def corpus_view(state: State) -> CorpusView | None:
-    """What was found in the document's file of texts, by the open model with the interventions that are on."""
-    view = state.results.of(CorpusView)
-    return view if view is not None and replace(view.request, have=0) == state.document.corpus_request else None
-
-
-def corpus_means(state: State) -> CorpusView | None:
-    """What of it is so whatever is looked for: the means."""
-    view, asked = state.results.of(CorpusView), state.document.corpus_request
-    is_this = view is not None and replace(view.request, have=0, question=asked.question) == asked
-    return view if is_this else None
 
 
 def _from_the_beginning(state: State) -> State:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from explorer.session.corpus_rules import corpus_view
+from explorer.session.corpus import corpus_view
 from explorer.session.state import State
 from models.protocol.corpus import CorpusRequest
 from models.protocol.loading import LoadRequest

@@ -132,7 +132,7 @@ class _OfSite:
     def __init__(self, site: Site, best: bool) -> None:
         self.site = site
         self.sums = np.zeros((site.heads, POSITIONS, POSITIONS))
-        self.counts = np.zeros((POSITIONS, POSITIONS), int)
+        self.counts, self.texts = (np.zeros((POSITIONS, POSITIONS), int) for _ in range(2))
         self.distance = ByDistance(site.heads, 2 * FARTHEST + 1, explains=False)
         self.tally = Tally(1, site.heads)
         self.best = BestRows(site.heads, MOST_HITS) if best else None
@@ -146,6 +146,7 @@ class _Rows:
     asked: Asked | None
     classed: ClassedCells
     there: Tensor  # (texts, rows, keys) bool: what is visible to rows that are no padding
+    both: Tensor  # (texts, rows, keys) bool: neither is padding
 
 
 class CorpusReading:
@@ -331,6 +332,7 @@ class CorpusReading:
             sums = torch.einsum("bhqk,bqk->hqk", w[:, :, :count, :keys], there.float())
             of.sums[:, first, :keys] += sums.double().cpu().numpy()
             of.counts[first, :keys] += there.sum(dim=0).cpu().numpy()
+            of.texts[first, :keys] += shared.both[:, :count, :keys].sum(dim=0).cpu().numpy()
         if of.best is not None and shared.asked is not None and shared.cells is not None:
             of.tally.add(shared.asked, w)
             of.best.add(w, shared.asked.factors[0], rows.start, self._run_texts)
@@ -344,7 +346,8 @@ class CorpusReading:
         asked = None if cells is None else Asked.of(cells[None], visible, real)
         far = offsets(rows, keys, x.query.device)
         classed = ClassedCells(visible, real, torch.where(far <= 2 * FARTHEST, far, -1))
-        return _Rows(cells, asked, classed, visible.any(dim=1) & real[..., None])
+        both = real[..., None] & k.real[:, None]
+        return _Rows(cells, asked, classed, visible.any(dim=1) & both, both)
 
     def _cells(self, encoded: Sequence[Encoded], site: Site, q: Side, k: Side, rows: slice) -> Tensor:
         asked = self._question.attends_to
@@ -397,6 +400,7 @@ class CorpusReading:
             sites=tuple(of.site.ref for of in every),
             mean=read_only(mean),
             texts_at=read_only(np.array([of.counts for of in every])),
+            texts_with=read_only(np.array([of.texts for of in every])),
             distances=read_only(np.array([offset_of(int(place)) for place in order])),
             by_distance=read_only(by_distance),
             scores=read_only(scores),

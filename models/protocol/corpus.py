@@ -90,6 +90,7 @@ class CorpusView(Result):
     sites: tuple[SiteRef, ...]
     mean: np.ndarray  # (sites, heads, positions, positions) float32: the mean weight over texts that have both places
     texts_at: np.ndarray  # (sites, positions, positions) int: over how many; 0 where the key is masked
+    texts_with: np.ndarray  # (sites, positions, positions) int: how many have both places, masked or not
     distances: np.ndarray  # (distances,) int: query - key
     by_distance: np.ndarray  # (sites, heads, distances) float32, NaN where there is none
     scores: np.ndarray  # (sites, heads) float64: how much each does what was asked, NaN where it was not

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from explorer.session import files
-from explorer.session.corpus_rules import corpus_means, corpus_view
+from explorer.session.corpus import corpus_means, corpus_view
 from explorer.session.intents import (
     AskCorpus,
     ChooseCorpus,
@@ -40,6 +40,7 @@ def view(request: CorpusRequest = FILE, answers: int = 1, ended: bool = False) -
         sites=(),
         mean=nothing,
         texts_at=nothing,
+        texts_with=nothing,
         distances=nothing,
         by_distance=nothing,
         scores=nothing,

@@ -61,6 +61,10 @@ def test_means_are_those_of_eager_weights_text_by_text(tiny_model, lines, kind):
                         apart.setdefault(int(q - k), []).append(w[q, k])
             there = counts > 0
             assert (view.texts_at[i] == counts).all()
+            lengths = np.array([len(weights[ref][head]) for weights in maps])
+            places = np.arange(POSITIONS)
+            both = (np.maximum(*np.meshgrid(places, places)) < lengths[:, None, None]).sum(axis=0)
+            assert (view.texts_with[i] == both).all()
             np.testing.assert_allclose(view.mean[i, head][there], sums[there] / counts[there], atol=2e-6)
             assert np.isnan(view.mean[i, head][~there]).all()
             for place, distance in enumerate(view.distances):
