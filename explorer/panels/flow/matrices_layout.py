@@ -63,12 +63,15 @@ class Layout:
         """With cells as large as the room allows; where they would be tiny, taller than the room."""
         layouts = [_largest(scene, room, bands, width, height) for bands in BANDS]
         best = max(layouts, key=lambda layout: (layout.fits(width, height), layout.token))  # of equals the widest
-        if best.token * max(len(scene.queries), len(scene.keys), 14) >= _LEAST:
+        tokens = max(len(scene.queries), len(scene.keys), 14)
+        if best.fits(width, height) and best.token * tokens >= _LEAST:
             return best.spread(scene, width)
         by_width = [_largest(scene, room, bands, width, float("inf"), _SCROLLED) for bands in BANDS]
-        large = [layout for layout in by_width if layout.token >= _SCROLLED - 2]
+        many = tokens * (_SCROLLED - 2) > 2 * _LEAST  # even small cells make large matrices
+        least = 1.5 * _LEAST / tokens if many else _SCROLLED - 2
+        large = [layout for layout in by_width if layout.fits(width, float("inf")) and layout.token >= least]
         chosen = large[0] if large else max(by_width, key=lambda layout: layout.token)
-        while chosen.token > _SCROLLED - 2 and chosen.band_height > height:  # of each band all can be seen at once
+        while chosen.token > max(least, SMALLEST + 1) and chosen.band_height > height:  # each band can be seen whole
             chosen = cls.at(scene, room, chosen.token - 1, chosen.bands)
         return chosen.spread(scene, width)
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from explorer.panels.input.batch import BatchParts
 from explorer.panels.input.chat import ChatParts
+from explorer.panels.input.labels import KeyButton
 from explorer.panels.input.pair import PairParts
 from explorer.panels.input.target import TargetParts
+
+_FIELD = 60
+"""Letters that the text has room for before buttons say their keys."""
 
 
 class InputBody(QWidget):
@@ -52,6 +57,7 @@ class InputBody(QWidget):
         for place, part in enumerate(pair.row):
             texts.addWidget(part, 2, place, top | Qt.AlignmentFlag.AlignRight if place == 2 else top)
         texts.addWidget(tokens, 3, 0, 1, 3)
+        self._buttons, self._line = tuple(buttons), line
         self._texts, self._target_tokens = texts, target.area
         self._after_target = QHBoxLayout()
         self._after_target.setSpacing(10)
@@ -73,6 +79,25 @@ class InputBody(QWidget):
         column.setSpacing(4)
         column.addLayout(texts)
         column.addLayout(below)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._say_keys()
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest:  # a button came or went, or letters have another size
+            self._say_keys()
+        return super().event(event)
+
+    def _say_keys(self) -> None:
+        """The keys stand on the buttons where the text keeps its room."""
+        shown = [button for button in self._buttons if not button.isHidden()]
+        keyed = [button for button in shown if isinstance(button, KeyButton)]
+        taken = sum(button.sizeHint().width() + self._line.spacing() for button in shown)
+        taken += sum(button.key_width for button in keyed if not button.says_key)
+        says = self.width() - taken >= _FIELD * self.fontMetrics().averageCharWidth()
+        for button in keyed:
+            button.set_says_key(says)
 
     def set_low(self, low: bool) -> None:
         """In a low window the target's tokens stand beside it, not below."""

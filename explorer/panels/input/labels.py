@@ -7,13 +7,38 @@ from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 from explorer.widgets.said_label import SaidLabel
 
 
-def button(text: str, key: str, tooltip: str, action: object) -> QPushButton:
-    """A button that says its key."""
-    made = QPushButton(f"{text}  ·  {key}")
-    made.setAccessibleName(text)
-    made.setToolTip(tooltip)
-    made.clicked.connect(action)
-    return made
+class KeyButton(QPushButton):
+    """A button that says its key, where there is room for that; its tooltip says it everywhere."""
+
+    def __init__(self, text: str, key: str, tooltip: str, action: object) -> None:
+        super().__init__()
+        self._name, self._key, self.says_key = text, key, True
+        self.setAccessibleName(text)
+        self.setToolTip(tooltip)
+        self.clicked.connect(action)
+        self._say()
+
+    def set_key(self, key: str) -> None:
+        self._key = key
+        self._say()
+
+    def set_says_key(self, says: bool) -> None:
+        self.says_key = says
+        self._say()
+
+    @property
+    def key_width(self) -> int:
+        """Pixels that saying the key takes."""
+        metrics = self.fontMetrics()
+        return metrics.horizontalAdvance(self._with_key()) - metrics.horizontalAdvance(self._name)
+
+    def _with_key(self) -> str:
+        return f"{self._name}  ·  {self._key}"
+
+    def _say(self) -> None:
+        said = self._with_key() if self.says_key else self._name
+        if said != self.text():
+            self.setText(said)
 
 
 def title(text: str, buddy: QWidget) -> QLabel:

@@ -11,7 +11,7 @@ from explorer.panels.input.batch import BatchParts
 from explorer.panels.input.body import InputBody
 from explorer.panels.input.chat import ChatParts
 from explorer.panels.input.facts import continued_words, info_of, mask_token, remark, remedy, sees_pictures
-from explorer.panels.input.labels import button, dim, mark, title
+from explorer.panels.input.labels import KeyButton, dim, mark, title
 from explorer.panels.input.pair import PairParts
 from explorer.panels.input.picture import PictureRow
 from explorer.panels.input.shown_row import caption, shown_row
@@ -94,9 +94,9 @@ class InputPanel(Panel):
         self.text.edited.connect(lambda text: self.dispatch(SetText(text)))
         self.text.submitted.connect(self.run_model)
         self.text.refused.connect(self._refuse)
-        self.run_button = button("Run", "Enter", "Run the model on this text again (Enter)", self.run_model)
-        self.step_button = button("Step", "Ctrl+Enter", "", self.step)
-        self.mask_button = button("Mask", "Ctrl+M", "", self.mask_word)
+        self.run_button = KeyButton("Run", "Enter", "Run the model on this text again (Enter)", self.run_model)
+        self.step_button = KeyButton("Step", "Ctrl+Enter", "", self.step)
+        self.mask_button = KeyButton("Mask", "Ctrl+M", "", self.mask_word)
         self.chat = ChatParts(self)
         self.chat.switched.connect(lambda on: self.dispatch(SetChat(on)))
         self.chat.turns.said.connect(lambda place, text: self.dispatch(SayInTurn(place, text)))
@@ -390,7 +390,7 @@ class InputPanel(Panel):
         self.batch.show_batch(texts, len(document.before), document.padding, takes_several)
         self.text_title.setVisible(not sees and self.chat.side.isHidden())
         self.step_button.setVisible(not sees)
-        self.run_button.setText("Run  ·  Ctrl+R" if sees else "Run  ·  Enter")
+        self.run_button.set_key("Ctrl+R" if sees else "Enter")
         self.picture.setVisible(sees)
         if sees and info is not None:
             seen = None if ran is None else ran.seen

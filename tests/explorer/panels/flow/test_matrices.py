@@ -77,6 +77,15 @@ def test_where_the_page_is_scrolled_each_band_can_be_seen_whole() -> None:
     assert layout.band_height <= 360 < Layout.at(scene_of(shown()), ROOM, layout.token + 1, layout.bands).band_height
 
 
+@pytest.mark.parametrize("size", [(1240, 530), (760, 300), (680, 190)])
+def test_of_many_tokens_all_matrices_fit_the_width(size) -> None:
+    """64 of them: the page scrolls up and down, and never to the side as well."""
+    layout = Layout.fitted(scene_of(shown(times=5)), ROOM, *size)
+    assert layout.size.width() <= size[0]
+    assert layout.token >= 3
+    assert layout.band_height <= size[1] or layout.token <= 4
+
+
 def test_a_wide_room_has_one_band_and_a_narrow_one_three() -> None:
     scene = scene_of(shown())
     assert Layout.fitted(scene, ROOM, 1900, 700).bands is BANDS[0]

@@ -373,3 +373,14 @@ def test_words_instead_of_pieces_are_chips_with_arcs_between_words(panel, sessio
     session.dispatch(SetView("words", False))
     assert panel.strip.count == 4
     assert "words" not in panel.caption.text()
+
+
+def test_buttons_say_their_keys_where_the_text_keeps_its_room(panel, session):
+    session.arrive(loaded_as("encoder", mask="[MASK]"))
+    buttons = {"Mask": panel.mask_button, "Run": panel.run_button, "Step": panel.step_button}
+    sixty = 60 * panel.fontMetrics().averageCharWidth()
+    for width, says in ((1200, True), (760, False), (1200, True)):
+        panel.resize(width, panel.height())
+        assert all((button.text() != name) == says for name, button in buttons.items())
+        assert not says or panel.text.width() >= 0.9 * sixty
+        assert all("(Ctrl+" in button.toolTip() or "(Enter)" in button.toolTip() for button in buttons.values())
