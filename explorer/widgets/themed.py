@@ -7,6 +7,7 @@ from PySide6.QtGui import QColor, QFocusEvent, QFont, QPainter, QPen
 from PySide6.QtWidgets import QScrollArea, QWidget
 
 from explorer.theme import LIGHT, Theme
+from explorer.widgets.in_sight import scroll_to
 
 _KEYBOARD = (
     Qt.FocusReason.TabFocusReason,
@@ -72,7 +73,7 @@ class ThemedWidget(QWidget):
         inner = None if ancestor is None else ancestor.widget()
         if ancestor is not None and inner is not None and not rect.isEmpty():
             middle = rect.center().toPoint() if inner is self else self.mapTo(inner, rect.center().toPoint())
-            ancestor.ensureVisible(middle.x(), middle.y(), round(rect.width() / 2) + 4, round(rect.height() / 2) + 4)
+            scroll_to(ancestor, middle, round(rect.width() / 2) + 4, round(rect.height() / 2) + 4)
 
     def _draw_empty_text(self, painter: QPainter) -> None:
         painter.setPen(QColor(self._theme.text_dim))

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from explorer.panels.decoding.step_timeline import StepTimeline, TimelineStep
 from explorer.widgets.bounded_area import BoundedArea
+from explorer.widgets.in_sight import scroll_to
 
 
 class StepTimelineArea(BoundedArea):
@@ -50,5 +51,4 @@ class StepTimelineArea(BoundedArea):
         self.timeline.resize(width, max(self.timeline.heightForWidth(width), self.viewport().height()))
         rect = self.timeline.step_rect(self.timeline.current)
         if not rect.isEmpty():
-            middle = rect.center().toPoint()
-            self.ensureVisible(middle.x(), middle.y(), 0, round(rect.height() / 2) + 2)
+            scroll_to(self, rect.center().toPoint(), 0, round(rect.height() / 2) + 2)

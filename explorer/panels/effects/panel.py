@@ -36,6 +36,7 @@ from explorer.widgets.beside import beside
 from explorer.widgets.card import Card
 from explorer.widgets.choices_kept import text_choice
 from explorer.widgets.flow_layout import FlowLayout
+from explorer.widgets.in_sight import scroll_to
 from explorer.widgets.page import wrapped
 from explorer.widgets.segments import Segments
 from explorer.widgets.whole_list_box import WholeListBox
@@ -293,7 +294,7 @@ class EffectsPanel(Panel):
         """Scroll to the selected position; whoever scrolls on is left alone until the selection moves."""
         if self.grid.grid is not None:
             cell = self.grid.cell_rect(*self._revealed).center().toPoint()
-            self.area.ensureVisible(cell.x(), cell.y(), 60, 0)
+            scroll_to(self.area, cell, 60, 0)
 
     def _render_switch(self, state: State) -> None:
         site, loaded = state.selection.site, state.results.loaded

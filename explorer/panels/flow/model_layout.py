@@ -14,7 +14,7 @@ from explorer.panels.flow.model_scene import Place
 
 _LEAST_PITCH = 2.05  # of a line's height
 _CLOSE_PITCH, _WIDE_PITCH = 1.3, 2.5  # between which chips stand in two rows
-_LEAST_BLOCK, _FEW_BLOCK = 0.95, 1.5  # of a line's height: where all then fit, and where they are scrolled
+_LEAST_BLOCK, _FEW_BLOCK = 0.84, 1.5  # of a line's height: where all then fit, and where they are scrolled
 _GAP = 26.0  # between two stacks
 _UNDER = 3.0  # between two rows of chips
 _MOST_BAR = 58.0

@@ -42,6 +42,7 @@ from explorer.widgets.card import Card
 from explorer.widgets.choices_kept import text_choice
 from explorer.widgets.colour_bar import ColourBar
 from explorer.widgets.flow_layout import FlowLayout
+from explorer.widgets.in_sight import scroll_to
 from explorer.widgets.ranking import Ranking
 from explorer.widgets.segments import Segments
 from explorer.widgets.veil import shares
@@ -290,7 +291,7 @@ class HeadAtlasPanel(Panel):
             rect = self.atlas.cell_rect(row, head).toAlignedRect()
             # the labels of the columns and the caption lie over the edges
             margin = rect.height() + 2 * self.fontMetrics().height()
-            self.area.ensureVisible(rect.center().x(), rect.center().y(), rect.width(), margin)
+            scroll_to(self.area, rect.center(), rect.width(), margin)
 
     def _render_images(self, state: State) -> None:
         no_heads = state.ran is not None and not state.ran.sites

@@ -12,6 +12,7 @@ from explorer.panels.input.chip_pictures import Chip
 from explorer.panels.input.token_strip import Room, TokenStrip
 from explorer.theme import Theme
 from explorer.widgets.bounded_area import BoundedArea
+from explorer.widgets.in_sight import scroll_to
 
 _MANY = 40  # lines
 _LINES_OF_MANY = 2
@@ -66,8 +67,7 @@ class TokenStripArea(BoundedArea):
     def _lay_in_view(self) -> None:
         rect = self.strip.chip_rect(self._in_view)
         if not rect.isEmpty():
-            middle = rect.center().toPoint()
-            self.ensureVisible(middle.x(), middle.y(), 0, round(rect.height()))
+            scroll_to(self, rect.center().toPoint(), 0, round(rect.height()))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

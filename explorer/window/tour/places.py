@@ -12,6 +12,7 @@ from explorer.panels.base import Panel, Place
 from explorer.panels.input.panel import InputPanel
 from explorer.session.state import State
 from explorer.session.tours import Part, Step
+from explorer.widgets.in_sight import scroll_to
 from explorer.window.docks import DockHost
 from explorer.window.top_bar import TopBar
 
@@ -55,7 +56,7 @@ def reveal(widget: QWidget, where: QRect) -> None:
     if area is not None and inner is not None:
         middle = where.center() if inner is widget else widget.mapTo(inner, where.center())
         line = widget.fontMetrics().height()  # labels may lie over the edges
-        area.ensureVisible(middle.x(), middle.y(), where.width() // 2 + line, where.height() // 2 + 3 * line)
+        scroll_to(area, middle, where.width() // 2 + line, where.height() // 2 + 3 * line)
 
 
 def in_sight(widget: QWidget, where: QRect) -> Place | None:
