@@ -20,6 +20,7 @@ from models.protocol.values import Pooling
 class Atlas:
     images: np.ndarray  # (sites, heads, rows, columns) float32, NaN where a site has fewer heads or tokens
     mean: np.ndarray  # (sites, rows, columns) float32
+    masked: np.ndarray  # (sites, heads or 1, rows, columns) bool: no cell of the square is visible; of what is computed
     rows: RowReport  # of what was computed
     cell: int
     done: float = 1.0  # the share of all weights that was computed; what is not there yet is NaN
@@ -44,6 +45,7 @@ class IncrementalAtlas(IncrementalWork):
         across = max((-(-x.keys // cell) for x, cell in zip(inputs, cells, strict=True)), default=0)
         self._images = np.full((len(inputs), heads, down, across), np.nan, np.float32)
         self._mean = np.full((len(inputs), down, across), np.nan, np.float32)
+        self._masked = np.zeros((len(inputs), 1, down, across), bool)
         self._cell = max(cells, default=1)
         self._rows: dict[int, RowReport] = {}  # by site
         self._begun: tuple[int, PooledHeads] | None = None  # the site that is computed, and how far it is
@@ -60,7 +62,8 @@ class IncrementalAtlas(IncrementalWork):
         """A copy of what is there. Waits for the device."""
         self._fetch()
         rows = sum(self._rows.values(), RowReport())
-        return Atlas(self._images.copy(), self._mean.copy(), rows, self._cell, self.done)
+        masked = self._masked.copy()
+        return Atlas(self._images.copy(), self._mean.copy(), masked, rows, self._cell, self.done)
 
     def _run(self) -> Iterator[int]:
         for i, x in enumerate(self._inputs):
@@ -80,6 +83,11 @@ class IncrementalAtlas(IncrementalWork):
         heads, _, across = part.images.shape
         self._images[i, :heads, : part.whole, :across] = to_numpy(part.images[:, : part.whole])
         self._mean[i, : part.whole, :across] = to_numpy(part.mean[: part.whole])
+        visible = part.visible[:, : part.whole].cpu().numpy()
+        if len(visible) > self._masked.shape[1]:  # heads with masks of their own: a bit for each of their squares
+            self._masked = np.repeat(self._masked, self._images.shape[1], axis=1)
+        own = len(visible) if len(visible) > 1 else self._masked.shape[1]
+        self._masked[i, :own, : part.whole, :across] = ~visible
         self._rows[i] = part.sums.report(i, self._padding[i] if self._padding else ())
 
 

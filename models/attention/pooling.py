@@ -29,6 +29,7 @@ class PooledHeads:
 
     images: Tensor  # (heads, rows, columns) float32
     mean: Tensor  # (rows, columns): the mean over heads, pooled likewise
+    visible: Tensor  # (heads or 1, rows, columns) bool: squares with a visible cell; 1 where all heads are masked alike
     sums: RowSums  # of the rows so far
     cell: int  # each pixel pools cell x cell weights
     queries: int
@@ -65,6 +66,7 @@ def stream(
     picture = PooledHeads(
         images=torch.zeros(count, down, across, device=x.query.device),
         mean=torch.zeros(down, across, device=x.query.device),
+        visible=torch.zeros(1, down, across, dtype=torch.bool, device=x.query.device),
         sums=RowSums(x, heads),
         cell=cell,
         queries=x.queries,
@@ -78,10 +80,33 @@ def stream(
             picture.sums.add(rows, keys, w)
             for part, into in ((w, picture.images), (w.mean(dim=0, keepdim=True), picture.mean[None])):
                 _add(into, part, rows, keys, x, cell, how)
+            _mark_visible(picture, x, heads, rows, keys)
         else:
             picture.sums.add_empty(rows)
         picture.rows = rows.stop
         yield picture
+
+
+def _mark_visible(picture: PooledHeads, x: AttentionInputs, heads: list[int] | None, rows: slice, keys: slice) -> None:
+    """Mark the squares of `rows` and `keys` in which a cell is visible. By the mask: a weight may round to 0."""
+    cell = picture.cell
+    down = slice(rows.start // cell, -(-rows.stop // cell))
+    across = slice(keys.start // cell, -(-keys.stop // cell))
+    if x.causal and x.mask is None and x.precomputed is None:
+        device = x.query.device
+        last_rows = torch.arange(down.start + 1, down.stop + 1, device=device).mul_(cell).clamp_(max=rows.stop) - 1
+        first_keys = torch.arange(across.start, across.stop, device=device).mul_(cell)
+        seen = (first_keys <= last_rows[:, None])[None]
+    else:
+        masked = attention.masked_cells(x, Part(heads, rows, keys))
+        if masked is None:
+            picture.visible[:, down, across] = True
+            return
+        cells = ~masked[0].expand(-1, rows.stop - rows.start, keys.stop - keys.start)
+        seen = squares(cells, cell, "max")
+    if len(seen) > len(picture.visible):
+        picture.visible = picture.visible.repeat(len(seen), 1, 1)
+    picture.visible[:, down, across] |= seen
 
 
 def _row_blocks(x: AttentionInputs, heads: int, cell: int) -> Iterator[slice]:

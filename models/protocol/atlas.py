@@ -46,6 +46,7 @@ class AtlasView(Result):
     request: AtlasRequest
     images: np.ndarray  # (sites, heads, rows, columns) float32; NaN where a site has fewer heads or tokens
     mean: np.ndarray  # (sites, rows, columns) float32: the mean over heads, pooled likewise
+    masked: np.ndarray  # (sites, heads or 1, rows, columns) bool: every cell of the square is masked; 1: for all heads
     row_error: float  # largest |sum of a row and share of its sink - 1| over every row to which something is visible
     sink_shares: tuple[float, float] | None = None  # the least and the most that sinks take of a row; None without
     empty_rows: int = 0  # rows to which nothing is visible: their weights are all 0

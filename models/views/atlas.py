@@ -39,6 +39,7 @@ def answer(request: AtlasRequest, context: Context) -> AtlasView:
         request=request,
         images=read_only(picture.images),
         mean=read_only(picture.mean),
+        masked=read_only(picture.masked),
         row_error=picture.rows.error,
         sink_shares=picture.rows.sinks,
         empty_rows=picture.rows.empty,

@@ -102,10 +102,11 @@ def _largest(state: State, ran: Ran, view: AtlasView, stack: str) -> str:
 @lru_cache(maxsize=2)  # asked for again and again while the (i) is open
 def _peaks(view: AtlasView, places: tuple[int, ...]) -> np.ndarray:
     """The largest weight of each head in a row with a choice, (layers, heads); 0 where it has not come."""
-    images = view.images[list(places)]
+    images, masked = view.images[list(places)], view.masked[list(places)]
     if not images.size:
         return np.zeros((0, 0))
     weights = np.nan_to_num(images)
-    has_choice = (weights > 0).sum(axis=3, keepdims=True) > 1  # (layers, heads, rows, 1): what is masked is 0 exactly
+    visible = ~(np.isnan(images) | masked)
+    has_choice = visible.sum(axis=3, keepdims=True) > 1  # (layers, heads, rows, 1)
     peaks: np.ndarray = np.where(has_choice, weights, 0).max(axis=(2, 3))
     return peaks

@@ -43,6 +43,8 @@ class HeadAtlas(CellsWidget):
         self._column_labels: tuple[str, ...] = ()
         self._axis_names = ("layer", "head")
         self._low, self._high = 0.0, 1.0
+        self._masked: NDArray[np.bool_] | None = None  # (rows, columns or 1, height, width)
+        self._hatched: frozenset[Cell] = frozenset()  # whole thumbnails in which something is masked
         self._table = sequential()
         self._badges: dict[tuple[int, int], str] = {}
         self._meanings: dict[tuple[int, int], str] = {}
@@ -59,8 +61,10 @@ class HeadAtlas(CellsWidget):
         column_labels: Sequence[str],
         high: float,
         low: float = 0.0,
+        masked: NDArray[np.bool_] | None = None,
     ) -> None:
-        """Show images (rows, columns, height, width), coloured from low to high; NaN cells stay empty.
+        """Show images (rows, columns, height, width), coloured from low to high; NaN cells stay empty, `masked` ones,
+        (rows, columns or 1, height, width), are hatched.
 
         None shows the empty text. Raises ValueError when the labels do not match the images.
         """
@@ -71,17 +75,33 @@ class HeadAtlas(CellsWidget):
             )
         self._low, self._high = low, high
         self._row_labels, self._column_labels = tuple(row_labels), tuple(column_labels)
-        self._codes = cell_image.encode(images, low, high) if images is not None and images.size else None
-        if self._mean_values is not None:
-            self._means = cell_image.encode(self._mean_values, low, high)
+        self._masked = masked if masked is not None and masked.any() else None
+        self._hatched = frozenset()
+        self._codes = None
+        if images is not None and images.size:
+            cells = None if self._masked is None else np.broadcast_to(self._masked, images.shape)
+            self._codes = cell_image.encode(images, low, high, cells)
+            if cells is not None:  # one that is being computed has gaps for which no mask is the reason
+                hatched = cells.any(axis=(2, 3)) & ~np.isnan(images).any(axis=(2, 3))
+                self._hatched = frozenset((int(row), int(column)) for row, column in np.argwhere(hatched))
+        self._encode_means()
         self._keep_cells()
         self._lay_out()
 
     def set_mean_column(self, images: NDArray[np.float32] | None) -> None:
         """Show the mean of each row's heads, (rows, height, width), in a last column that cannot be selected."""
         self._mean_values = images
-        self._means = None if images is None else cell_image.encode(images, self._low, self._high)
+        self._encode_means()
         self._lay_out()
+
+    def _encode_means(self) -> None:
+        means, masked = self._mean_values, None if self._masked is None else self._masked.all(axis=1)
+        masked = None if masked is None or means is None or masked.shape != means.shape else masked
+        self._means = None if means is None else cell_image.encode(means, self._low, self._high, masked)
+        if means is not None and masked is not None:
+            last = len(self._column_labels)
+            whole = masked.any(axis=(1, 2)) & ~np.isnan(means).any(axis=(1, 2))
+            self._hatched |= {(int(row), last) for row in np.flatnonzero(whole)}
 
     def set_faded(self, rows: tuple[Share, ...], columns: tuple[Share, ...]) -> None:
         """Draw these rows and columns of every thumbnail faint: they fill up a text, and say nothing of it."""
@@ -198,7 +218,7 @@ class HeadAtlas(CellsWidget):
                 colours = cell_image.colours(self._table, self._low, self._high)
                 self._picture = draw_sheet(self._layout, self._codes, self._means, colours, ratio)
             artist = AtlasPainter(self._theme, self.font(), self.bold_font(), self._layout, self._visible_part())
-            artist.draw_tiles(painter, QRectF(event.rect()))
+            artist.draw_tiles(painter, QRectF(event.rect()), self._hatched)
             painter.drawImage(QPointF(self._layout.left, self._layout.top), self._picture)
             artist.draw_faded(painter, *self._faded)
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -209,7 +229,8 @@ class HeadAtlas(CellsWidget):
             artist.draw_badges(painter, {head: text for head, text in self._badges.items() if self._holds(head)})
             artist.draw_labels(painter, self._row_labels, self._column_labels, self._selection)
             named = self._selection if self._hover == NOWHERE else self._hover
-            artist.draw_caption(painter, self.head_name(*named), f"{self._low:.3g} to {self._high:.3g}", self.height())
+            scale = f"{self._low:.3g} to {self._high:.3g}"
+            artist.draw_caption(painter, self.head_name(*named), scale, self.height(), bool(self._hatched))
         self._draw_focus_ring(painter)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:

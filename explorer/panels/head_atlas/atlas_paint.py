@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,9 +13,11 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QImage, QPainter, QPen
 from explorer.panels.head_atlas.atlas_layout import GAP, AtlasLayout
 from explorer.theme import Theme
 from explorer.widgets import cell_image
+from explorer.widgets.hatching import draw_hatching
 from explorer.widgets.veil import Share, draw_veil
 
 EDGE = 5.0  # around everything: room for the selection's glow
+HATCH_STEP = 6.0
 LABEL_GAP = 8.0  # between the row labels and the thumbnails
 _MIDDLE = Qt.AlignmentFlag.AlignVCenter
 
@@ -62,12 +64,15 @@ class AtlasPainter:
     layout: AtlasLayout
     shown: QRectF
 
-    def draw_tiles(self, painter: QPainter, exposed: QRectF) -> None:
-        """What shows where a thumbnail has no value."""
+    def draw_tiles(self, painter: QPainter, exposed: QRectF, hatched: Collection[tuple[int, int]] = ()) -> None:
+        """What shows where a thumbnail has no value: the hatching of the large map where that is for a mask."""
         for row in range(self.layout.rows):
             for column in range(self.layout.across):
-                if self.layout.rect(row, column).intersects(exposed):
-                    painter.fillRect(self.layout.rect(row, column), QColor(self.theme.surface_alt))
+                rect = self.layout.rect(row, column)
+                if rect.intersects(exposed):
+                    painter.fillRect(rect, QColor(self.theme.surface_alt))
+                    if (row, column) in hatched:
+                        draw_hatching(painter, self.theme, rect, HATCH_STEP)
 
     def draw_faded(self, painter: QPainter, rows: Sequence[Share], columns: Sequence[Share]) -> None:
         """Lay the ground's colour over some rows and columns of every thumbnail."""
@@ -133,8 +138,11 @@ class AtlasPainter:
         if layout.has_mean:
             self._label(painter, self._above(layout.columns, head), Qt.AlignmentFlag.AlignHCenter, "mean", False)
 
-    def draw_caption(self, painter: QPainter, name: str, scale: str, height: float) -> None:
-        """A line below the thumbnails: which head, and over which range all are coloured. height: the widget's."""
+    def draw_caption(self, painter: QPainter, name: str, scale: str, height: float, has_masked: bool = False) -> None:
+        """A line below the thumbnails: which head, over which range all are coloured, and what is hatched.
+
+        height: the widget's.
+        """
         metrics, bold = QFontMetricsF(self.font), QFontMetricsF(self.bold)
         line_height = metrics.height() + 6
         y = min(self.shown.bottom() - line_height, self.layout.bottom + GAP)
@@ -148,7 +156,8 @@ class AtlasPainter:
         painter.setFont(self.font)
         painter.setPen(QColor(self.theme.text_dim))
         left_over = line.width() - bold.horizontalAdvance(name) - 12
-        for text in (f"one range for all: {scale}", scale):
+        hatched = "hatched: masked · " if has_masked else ""
+        for text in (f"{hatched}one range for all: {scale}", f"{hatched}{scale}", scale):
             if metrics.horizontalAdvance(text) <= left_over:
                 painter.drawText(line, Qt.AlignmentFlag.AlignRight | _MIDDLE, text)
                 break

@@ -321,13 +321,14 @@ class HeadAtlasPanel(Panel):
             self._render_scores(state, scores, shown)
             return
         self.atlas.set_colour_map(sequential(state.document.view.colour_map))
-        images, mean = view.images[shown], view.mean[shown]
+        images, mean, masked = view.images[shown], view.mean[shown], view.masked[shown]
         if view.done == 1:
             images, mean = without_margin(images, mean)
+            masked = masked[:, : images.shape[1], : images.shape[2], : images.shape[3]]
         rows = [str(site.layer) for site in self._sites]
         columns = [str(head) for head in range(images.shape[1])]
         highest = 1.0 if np.isnan(images).all() else float(np.nanmax(images))
-        self.atlas.set_images(images, rows, columns, highest if highest > 0 else 1.0)
+        self.atlas.set_images(images, rows, columns, highest if highest > 0 else 1.0, masked=masked)
         self.atlas.set_mean_column(mean if state.document.view.mean_column else None)
         padding = padding_of(ran, self._sites[0]) if self._sites else ((), ())
         self.atlas.set_faded(

@@ -77,6 +77,6 @@ def _cut_out(view: AtlasView, site: int, head: int, size: tuple[int, int]) -> np
     picture = view.images[site, head, : size[0], : size[1]]
     if np.isnan(picture).any():
         return None
-    # a weight is exactly 0 where the mask hides every key, and tiles have a NaN there
-    marked: np.ndarray = np.where(picture == 0, np.float32(np.nan), picture)
+    masked = view.masked[site, head if view.masked.shape[1] > 1 else 0, : size[0], : size[1]]
+    marked: np.ndarray = np.where(masked, np.float32(np.nan), picture)  # as in a tile
     return marked

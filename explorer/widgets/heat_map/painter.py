@@ -10,6 +10,7 @@ from PySide6.QtCore import QLineF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QImage, QPainter, QPen
 
 from explorer.theme import Theme
+from explorer.widgets.hatching import draw_hatching
 from explorer.widgets.heat_map.frame import GAP, Frame
 from explorer.widgets.heat_map.view import Axis, MapView
 from explorer.widgets.veil import lay_veil, runs
@@ -52,15 +53,7 @@ class MapPainter:
         painter.drawImage(area.topLeft(), image)
 
     def _draw_hatching(self, painter: QPainter, area: QRectF) -> None:
-        painter.save()
-        painter.setClipRect(area)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(QPen(QColor(self.theme.hatch), 1.0))
-        height = area.height()
-        for step in range(1, int((area.width() + height) / _HATCH_STEP) + 1):
-            x = area.left() + step * _HATCH_STEP
-            painter.drawLine(QLineF(x, area.top(), x - height, area.bottom()))
-        painter.restore()
+        draw_hatching(painter, self.theme, area, _HATCH_STEP)
         painter.setPen(QPen(QColor(self.theme.hatch), 1.0))
         painter.drawRect(area.adjusted(-0.5, -0.5, 0.5, 0.5))
 

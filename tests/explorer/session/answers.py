@@ -131,6 +131,7 @@ def atlas_view(run: int = 1) -> AtlasView:
         request=AtlasRequest(run=run, size=4),
         images=np.zeros((8, 8, 4, 4), np.float32),
         mean=np.zeros((8, 4, 4), np.float32),
+        masked=np.zeros((8, 1, 4, 4), bool),
         row_error=0.0,
         cell=1,
         seconds=0.1,

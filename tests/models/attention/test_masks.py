@@ -249,6 +249,7 @@ def test_views_are_those_of_the_whole_mask(mask: tuple[RowMask, Tensor]) -> None
     for how in ("max", "mean"):
         one, other = pooled(x, 19, how=how), pooled(held_whole, 19, how=how)
         torch.testing.assert_close(one.images, other.images, atol=1e-6, rtol=0)
+        assert torch.equal(one.visible, other.visible)
         assert one.sums.report().error == pytest.approx(other.sums.report().error, abs=1e-6)
     for head in (0, 3):
         for tile in (Tile(1, 0, 0), Tile(0, 1, 0), Tile(0, 1, 1)):

@@ -87,3 +87,43 @@ def test_weights_that_are_not_numbers_are_no_small_error() -> None:
     x = make("plain")
     x.query[0, 1, 5] = torch.nan
     assert pooling.pooled(x, 32).sums.report().error == math.inf
+
+
+def masked_by_numpy(masked: np.ndarray, cell: int) -> np.ndarray:
+    """(heads, queries, keys) bool in squares of `cell`: whether all of each is masked."""
+    heads, queries, keys = masked.shape
+    rows, columns = -(-queries // cell), -(-keys // cell)
+    found = np.zeros((heads, rows, columns), bool)
+    for r in range(rows):
+        for c in range(columns):
+            found[:, r, c] = masked[:, r * cell : (r + 1) * cell, c * cell : (c + 1) * cell].all(axis=(1, 2))
+    return found
+
+
+@pytest.mark.parametrize("block", [1, 1 << 9, 1 << 24])
+@pytest.mark.parametrize("case", ["plain", "causal", "bool mask", "float mask", "mask of keys", "sinks, bool mask"])
+@pytest.mark.parametrize(("queries", "keys"), [(13, 13), (50, 50), (50, 31)])
+def test_masked_squares_are_those_of_the_mask(
+    case: str, queries: int, keys: int, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = make(case, queries, keys)
+    if x.mask is not None and x.mask.shape[1] > 1:  # some heads see less, in whole squares
+        low = False if x.mask.dtype == torch.bool else torch.finfo(x.mask.dtype).min
+        x.mask[:, 1, ..., : keys // 2] = low
+        x.mask[:, 2] = low
+    cells = attention.masked_cells(x)
+    whole = torch.zeros(4, queries, keys, dtype=torch.bool) if cells is None else cells[0].expand(4, queries, keys)
+    monkeypatch.setattr(pooling, "_BLOCK", BlockSize(block))
+    found = pooling.pooled(x, 16)
+    masked = ~np.broadcast_to(found.visible.numpy(), found.images.shape)
+    np.testing.assert_array_equal(masked, masked_by_numpy(whole.numpy(), found.cell))
+    assert not found.images[torch.from_numpy(masked)].any()
+
+
+def test_a_weight_that_rounds_to_0_is_not_masked() -> None:
+    x = make("causal", 20, 20)
+    x.query.mul_(1e4)
+    found = pooling.pooled(x, 20)
+    seen = torch.ones(20, 20, dtype=torch.bool).tril()
+    assert (found.images[:, seen] == 0).any()
+    assert torch.equal(found.visible[0], seen)

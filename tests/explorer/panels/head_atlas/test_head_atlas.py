@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt
+from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QApplication, QScrollArea
 
 from explorer.colour_maps import sequential
 from explorer.panels.head_atlas.atlas import HeadAtlas
 from explorer.panels.head_atlas.atlas_layout import LARGEST, SMALLEST, AtlasLayout
+from explorer.panels.head_atlas.atlas_paint import AtlasPainter
 from explorer.theme import DARK, LIGHT
 from tests.explorer.widgets.pictures import rendered, rgb
 from tests.explorer.widgets.pointer import move_pointer
@@ -213,3 +215,36 @@ def test_labels_and_caption_stay_in_view_when_scrolled(many_layers):
     head = image.copy(0, 0, image.width(), round(atlas.cell_rect(0, 0).top()) - 4)
     accents = {head.pixelColor(x, y).name() for x in range(head.width()) for y in range(head.height())}
     assert LIGHT.query in accents  # the label of the selected column
+
+
+def test_masked_cells_are_hatched_and_not_coloured_as_0(atlas):
+    values, masked = np.zeros((4, 6, 8, 8), dtype=np.float32), np.zeros((4, 1, 8, 8), bool)
+    masked[0] = np.triu(np.ones((8, 8), bool), 1)
+    values[0, 2] = np.nan  # not computed yet
+    atlas.resize(900, 700)
+    atlas.set_images(values, LAYERS, HEADS, 1.0, masked=masked)
+    image, lowest = rendered(atlas), tuple(sequential()[0])
+    thumb = atlas.cell_rect(0, 0)
+    area = image.copy(
+        QRectF(thumb.center().x() + 4, thumb.top() + 2, thumb.width() / 2 - 6, thumb.height() / 2 - 6).toRect()
+    )
+    colours = {area.pixelColor(x, y).name() for x in range(area.width()) for y in range(area.height())}
+    assert LIGHT.surface_alt in colours
+    assert len(colours) > 1  # lines
+    assert not any(rgb(QColor(colour)) == lowest for colour in colours)
+    below = thumb.center() + QPointF(-thumb.width() / 4, thumb.height() / 4)
+    assert rgb(image.pixelColor(below.toPoint())) == lowest  # a weight of 0 that may be seen
+    waiting = image.copy(atlas.cell_rect(0, 2).toRect().adjusted(2, 2, -2, -2))
+    assert {waiting.pixelColor(x, x).name() for x in range(waiting.width())} == {LIGHT.surface_alt}
+
+
+def test_the_legend_names_the_hatching_where_there_is_some(atlas, monkeypatch):
+    said = []
+    monkeypatch.setattr(AtlasPainter, "draw_caption", lambda _self, _painter, *what: said.append(what[-1]))
+    rendered(atlas)
+    masked = np.zeros((4, 1, 8, 8), bool)
+    masked[3, 0, 0, 1:] = True
+    atlas.set_images(np.zeros((4, 6, 8, 8), np.float32), LAYERS, HEADS, 1.0, masked=masked)
+    rendered(atlas)
+    assert said[0] is False
+    assert said[-1] is True

@@ -27,6 +27,11 @@ def atlas(pooling: Pooling = "max", **changes: object) -> AtlasView:
     return replace(view, images=images, mean=images.mean(axis=1), **changes)  # type: ignore[arg-type]
 
 
+def masked_like(images: np.ndarray) -> np.ndarray:
+    """Nothing is masked."""
+    return np.zeros((len(images), 1, *images.shape[2:]), bool)
+
+
 @pytest.fixture
 def session() -> SilentSession:
     return SilentSession(answers.after(State(), answers.loaded(), answers.ran()))
@@ -99,7 +104,8 @@ def test_the_heads_of_a_model_that_went_are_not_shown_as_anothers(panel, session
     session.arrive(atlas())
     session.arrive(answers.loaded())
     session.arrive(answers.ran(run=2, layers=2, heads=2))
-    session.arrive(replace(answers.atlas_view(run=2), images=np.zeros((2, 2, 4, 4), np.float32)))
+    images = np.zeros((2, 2, 4, 4), np.float32)
+    session.arrive(replace(answers.atlas_view(run=2), images=images, masked=masked_like(images)))
     assert panel.atlas.head_name(1, 1) == "layer 1, head 1"
     assert panel.atlas.head_name(5, 5) == ""
 
@@ -116,7 +122,7 @@ def stacked(qtbot) -> HeadAtlasPanel:
     for i, site in enumerate(ran.sites):
         images[i, :, : site.queries, : site.keys] = (i + 1) / 10
     panel = shown(qtbot, HeadAtlasPanel, session)
-    session.arrive(replace(answers.atlas_view(), images=images, mean=images[:, 0]))
+    session.arrive(replace(answers.atlas_view(), images=images, mean=images[:, 0], masked=masked_like(images)))
     return panel
 
 

@@ -324,7 +324,10 @@ def test_the_thumbnail_stands_in_for_another_head(long_panel, long_session):
     size = -(-LONG // -(-LONG // 48))
     images = np.zeros((8, 8, size, size), np.float32)
     images[5, 2] = np.tril(np.full((size, size), 0.6))
-    atlas = replace(answers.atlas_view(), request=AtlasRequest(run=1, size=48), images=images, cell=42)
+    masked = np.triu(np.ones((8, 1, size, size), bool), 1)
+    images[5, 2, 3, 2] = 0.0  # a weight that rounds to 0 is none that a mask hides
+    request = AtlasRequest(run=1, size=48)
+    atlas = replace(answers.atlas_view(), request=request, images=images, masked=masked, cell=42)
     long_session.arrive(atlas)
     long_session.dispatch(SelectHead(SITE, 2))
     overview = long_panel.map.overview()
@@ -332,6 +335,7 @@ def test_the_thumbnail_stands_in_for_another_head(long_panel, long_session):
     assert overview.shape == (size, size)
     assert np.isnan(overview[0, 1])
     assert overview[1, 0] == np.float32(0.6)
+    assert overview[3, 2] == 0
     assert long_panel.map.high == pytest.approx(0.6)
 
 
