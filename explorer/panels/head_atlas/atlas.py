@@ -79,7 +79,9 @@ class HeadAtlas(CellsWidget):
         self._hatched = frozenset()
         self._codes = None
         if images is not None and images.size:
-            cells = None if self._masked is None else np.broadcast_to(self._masked, images.shape)
+            cells: NDArray[np.bool_] | None = None
+            if self._masked is not None:
+                cells = np.broadcast_to(self._masked, images.shape)
             self._codes = cell_image.encode(images, low, high, cells)
             if cells is not None:  # one that is being computed has gaps for which no mask is the reason
                 hatched = cells.any(axis=(2, 3)) & ~np.isnan(images).any(axis=(2, 3))
@@ -95,8 +97,10 @@ class HeadAtlas(CellsWidget):
         self._lay_out()
 
     def _encode_means(self) -> None:
-        means, masked = self._mean_values, None if self._masked is None else self._masked.all(axis=1)
-        masked = None if masked is None or means is None or masked.shape != means.shape else masked
+        means = self._mean_values
+        masked: NDArray[np.bool_] | None = None
+        if means is not None and self._masked is not None and self._masked[:, 0].shape == means.shape:
+            masked = np.asarray(self._masked.all(axis=1))
         self._means = None if means is None else cell_image.encode(means, self._low, self._high, masked)
         if means is not None and masked is not None:
             last = len(self._column_labels)
