@@ -14,6 +14,8 @@ from explorer.panels.mask_scale.effect_sentences import prediction_title
 from explorer.panels.mask_scale.intervention_list import InterventionList, ListedText
 from explorer.panels.mask_scale.labels import heading
 from explorer.panels.mask_scale.mask_knobs import MaskKnobs
+from explorer.panels.mask_scale.offered_parts import layers_of
+from explorer.panels.mask_scale.part_chooser import PartChooser
 from explorer.panels.mask_scale.part_switches import PartSwitches
 from explorer.panels.mask_scale.scale_knobs import ScaleKnobs
 from explorer.panels.mask_scale.scope_chooser import ScopeChooser
@@ -88,6 +90,8 @@ class MaskScalePanel(Panel):
         self.scale_knobs.chosen.connect(self._put_scale)
         self.part_switches = PartSwitches()
         self.part_switches.switched.connect(self._switch_part)
+        self.part_chooser = PartChooser()
+        self.part_chooser.chosen.connect(lambda skip: self.dispatch(PutIntervention(skip)))
         self.adapter = QCheckBox("Adapter")
         self.adapter.setAccessibleName("Adapter")
         self.adapter.clicked.connect(lambda on: self.dispatch(PutIntervention(Adapter(on))))
@@ -110,6 +114,7 @@ class MaskScalePanel(Panel):
             self.scope_chooser,
             self.mask_knobs,
             self.scale_knobs,
+            self.part_chooser,
             self.part_switches,
             self.adapter,
             heading("Interventions"),
@@ -213,7 +218,13 @@ class MaskScalePanel(Panel):
         several = state.ran is not None and len({site.stack for site in state.ran.sites}) > 1
         where = "" if ref is None else f"{ref.stack} layer {ref.layer}" if several else f"layer {ref.layer}"
         skips = [i.value for i in state.document.interventions if i.on and isinstance(i.value, Skip)]
-        self.part_switches.show_block(block, where, {skip.part for skip in skips if skip.site == ref})
+        off = {skip.part for skip in skips if skip.site == ref and skip.fill == "zero"}
+        self.part_switches.show_block(block, where, off)
+        loaded = state.results.loaded
+        if state.ran is None or loaded is None or loaded.info.textbook or view is None:
+            return
+        self.part_chooser.show_layers(layers_of(view, state.ran, not loaded.info.weights_only), skips)
+        self.part_chooser.follow(state.selection.site, state.selection.head)
 
     def _render_adapter(self, state: State) -> None:
         loaded = state.results.loaded
