@@ -34,7 +34,7 @@ from models.protocol.roles import HeadQuestion
 from models.protocol.run_inputs import InputsRequest
 from models.protocol.running import ForwardRequest, Ran
 from models.protocol.trust import TrustReport
-from models.protocol.values import Placement, site_tokens
+from models.protocol.values import Placement, Site, site_tokens
 from models.protocol.variance import VarianceView
 
 
@@ -76,24 +76,33 @@ def _(result: Loaded, state: State) -> State:
 @_arrive.register
 def _(result: Ran, state: State) -> State:
     state = _without_notice(_without_progress(state, result), result)
-    results, before = state.results.without(TrustReport).keeping(result), state.ran
+    results = state.results.without(TrustReport).keeping(result)
     asked = replace(state.inputs, interventions=result.inputs.interventions)
     if state.restored and result.inputs != asked:
         return replace(state, results=results)  # the restored text runs next, and the selection is for that
-    document = replace(state.document, selection=_selection_after(state, result))
+    heads = replace(state.document.heads, question=_question_after(state, result))
+    document = replace(state.document, selection=_selection_after(state, result), heads=heads)
     read_otherwise = _read_otherwise(state.expected, result)
     notice = Notice("warning", read_otherwise) if read_otherwise else state.notice
-    state = replace(state, document=document, results=results, restored=False, expected=(), notice=notice)
-    return with_its_place(replace(state, question=_question_after(state.question, before, result)))
+    return with_its_place(
+        replace(state, document=document, results=results, restored=False, expected=(), notice=notice)
+    )
 
 
-def _question_after(question: HeadQuestion | None, before: Ran | None, ran: Ran) -> HeadQuestion | None:
-    """What every head is asked goes on, but for cells of another text."""
+def _question_after(state: State, ran: Ran) -> HeadQuestion | None:
+    """What every head is asked goes on, but for cells of another text than they were asked about."""
+    question, before = state.question, state.ran
     if question is None or question.is_pattern:
         return question
     same = before is not None and (before.tokens, before.source) == (ran.tokens, ran.source)
     site = site_of(ran, question.site)
-    return question if same and site is not None and question.head < site.heads else None
+    return question if (same or state.restored) and site is not None and _is_within(question, site) else None
+
+
+def _is_within(question: HeadQuestion, site: Site) -> bool:
+    """Whether a question about cells, of a file perhaps, is about some of this site."""
+    cells = question.cells or ((question.query, question.key),)
+    return question.head < site.heads and all(query < site.queries and key < site.keys for query, key in cells)
 
 
 def _read_otherwise(expected: tuple[int, ...], ran: Ran) -> str:

@@ -11,7 +11,7 @@ from msgspec import Meta
 from explorer import json_files
 from explorer.session.branches import MOST_NODES, ROOT, Branches, Node
 from explorer.session.decoding import Decoding
-from explorer.session.state import BatchText, CorpusChoice, Document, InterventionItem, Selection
+from explorer.session.state import BatchText, CorpusChoice, Document, HeadsAsked, InterventionItem, Selection
 from explorer.session.view_options import ViewOptions
 from models.protocol.batch import MOST_TEXTS, PaddingSide
 from models.protocol.chat import MOST_TURNS, Role, Turn
@@ -19,6 +19,7 @@ from models.protocol.corpus import CorpusQuestion
 from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.interventions import Adapter, Intervention, Mask, PositionMode, Positions, Scale
 from models.protocol.mask_kinds import Cell
+from models.protocol.roles import ROLE_NAMES, HeadQuestion
 from models.protocol.skip import LAYER, UNITS, Fill, Skip
 from models.protocol.values import MOST, SiteRef
 
@@ -34,6 +35,7 @@ LARGEST = 4 << 20
 
 _MOST_LISTED = 1000
 _LONGEST_LABEL = 1000
+_MOST_CELLS = 100_000
 
 _MOST_ID = 1 << 40
 
@@ -142,6 +144,22 @@ class _Corpus(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     rows_of: Annotated[str, Meta(max_length=_LONGEST_LABEL)] = ""
 
 
+class _Question(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    kind: Annotated[str, Meta(max_length=_LONGEST_LABEL)]  # `HeadQuestion` refuses a kind that there is not
+    site: _Site | None = None
+    head: Place = 0
+    query: Place = 0
+    key: Place = 0
+    cells: Annotated[list[tuple[Place, Place]], Meta(max_length=_MOST_CELLS)] = []
+
+
+class _Heads(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    question: _Question | None = None
+    role: Annotated[str, Meta(max_length=_LONGEST_LABEL)] = ""
+    badges: bool = False
+    above_even: bool = False
+
+
 class _File(msgspec.Struct, forbid_unknown_fields=True):
     """`view` may lack options, or have those of a later version: they change only how things are drawn."""
 
@@ -162,6 +180,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     branches: _Branches = msgspec.field(default_factory=_Branches)
     corpus: _Corpus | msgspec.UnsetType = msgspec.UNSET
     probe: _Path | msgspec.UnsetType = msgspec.UNSET
+    heads: _Heads | msgspec.UnsetType = msgspec.UNSET
 
 
 def encode(document: Document) -> bytes:
@@ -191,6 +210,7 @@ def encode(document: Document) -> bytes:
         branches=_to_branches(document.branches),
         corpus=_to_corpus(document.corpus),
         probe=document.probe or msgspec.UNSET,
+        heads=_to_heads(document.heads),
     )
     try:
         content = json_files.encode(file)
@@ -257,6 +277,7 @@ def decode(content: bytes) -> Document:
         decoding=file.decoding,
         corpus=_from_corpus(file.corpus),
         probe="" if file.probe is msgspec.UNSET else file.probe,
+        heads=_from_heads(file.heads),
     )
     return document.with_branches(_from_branches(file.branches))
 
@@ -329,6 +350,30 @@ def _from_corpus(corpus: _Corpus | msgspec.UnsetType) -> CorpusChoice:
     if corpus is msgspec.UNSET:
         return CorpusChoice()
     return CorpusChoice(corpus.path, CorpusQuestion(corpus.attends_to, corpus.rows_of))
+
+
+def _to_heads(heads: HeadsAsked) -> _Heads | msgspec.UnsetType:
+    if heads == HeadsAsked():
+        return msgspec.UNSET
+    asked = heads.question
+    question = None
+    if asked is not None:
+        cells = list(asked.cells)
+        question = _Question(asked.kind, _to_site(asked.site), asked.head, asked.query, asked.key, cells)
+    return _Heads(question, heads.role, heads.badges, heads.above_even)
+
+
+def _from_heads(heads: _Heads | msgspec.UnsetType) -> HeadsAsked:
+    """Raises ValueError for a question or a role that there is not."""
+    if heads is msgspec.UNSET:
+        return HeadsAsked()
+    if heads.role and heads.role not in ROLE_NAMES:
+        raise ValueError(f"there is no role “{heads.role}” that heads could be coloured by")
+    asked = heads.question
+    if asked is None:
+        return HeadsAsked(None, heads.role, heads.badges, heads.above_even)
+    question = HeadQuestion(asked.kind, _from_site(asked.site), asked.head, asked.query, asked.key, tuple(asked.cells))
+    return HeadsAsked(question, "", heads.badges, heads.above_even)
 
 
 def _to_branches(branches: Branches) -> _Branches:

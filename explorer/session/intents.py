@@ -203,6 +203,27 @@ class AskHeads(Intent):
 
 
 @dataclass(frozen=True, slots=True)
+class ColourByRole(Intent):
+    """Colour and rank the heads by a role that they have over texts, in the place of a question."""
+
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetBadges(Intent):
+    """Name on the heads the roles that they plainly have, or no longer."""
+
+    on: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SetAboveEven(Intent):
+    """Show only the heads that score more than one that attends evenly, or all."""
+
+    on: bool
+
+
+@dataclass(frozen=True, slots=True)
 class SetView(Intent):
     """Change one of `ViewOptions`' fields; a name or value it does not have is refused with ValueError."""
 

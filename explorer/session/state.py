@@ -66,6 +66,16 @@ class CorpusChoice:
 
 
 @dataclass(frozen=True, slots=True)
+class HeadsAsked:
+    """What all heads are coloured by: thumbnails of their weights, a question, or a role; and what is drawn on them."""
+
+    question: HeadQuestion | None = None  # of every head of the run
+    role: str = ""  # a role's name: over texts; "" where a question or the weights are shown
+    badges: bool = False  # the roles that heads plainly have are named on them
+    above_even: bool = False  # only the heads that score more than one that attends evenly
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """What a person chose. Undo walks through these; a session file is one of these."""
 
@@ -84,6 +94,7 @@ class Document:
     turns: tuple[Turn, ...] = ()  # of the conversation; kept while the model reads a text
     decoding: Decoding = field(default_factory=Decoding)
     writings: tuple[Writing, ...] = ()  # what was written after this text and after others, changed last at the end
+    heads: HeadsAsked = HeadsAsked()
     compared: Compared | None = None  # B, where what is open is compared with another state
 
     corpus: CorpusChoice = CorpusChoice()
@@ -186,7 +197,6 @@ class State:
     beam: tuple[int, ...] = ()  # the tokens of the beam that the Decode panel shows: a search is in no tree
     passage: int = 0  # what is being written in one go, and undone at once; 0 when it was broken off
     passages: int = 0  # that there were
-    question: HeadQuestion | None = None  # what every head of the run is asked
     measuring: QualityRequest | None = None  # the next batch of the measurement under way
     reading: bool = False  # the document's file of texts is being read
     recent_texts: tuple[str, ...] = ()  # files of texts that were chosen lately, the last one first
@@ -201,6 +211,11 @@ class State:
         The document's own may lie outside for a moment: a restored text whose run has not ended yet is longer.
         """
         return clamped(self.document.selection, self.results.ran)
+
+    @property
+    def question(self) -> HeadQuestion | None:
+        """What every head of the run is asked."""
+        return self.document.heads.question
 
     @property
     def ran(self) -> Ran | None:

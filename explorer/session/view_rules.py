@@ -5,10 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal, get_args, get_origin, get_type_hints
 
-from explorer.session.intents import AskHeads, SelectCell, SelectHead, SelectKey, SelectQuery, SetView
+from explorer.session.intents import (
+    AskHeads,
+    ColourByRole,
+    SelectCell,
+    SelectHead,
+    SelectKey,
+    SelectQuery,
+    SetAboveEven,
+    SetBadges,
+    SetView,
+)
 from explorer.session.rules import rule
 from explorer.session.state import State, clamped, site_of
 from explorer.session.view_options import ViewOptions
+from models.protocol.roles import ROLE_NAMES
 from models.protocol.values import SiteRef
 
 _VIEW_TYPES = get_type_hints(ViewOptions)
@@ -57,7 +68,28 @@ def _no_such_site(state: State, ref: SiteRef) -> str:
 
 @rule.register
 def _(intent: AskHeads, state: State) -> State:
-    return state if intent.question == state.question else replace(state, question=intent.question)
+    return _with_heads(state, question=intent.question, role="")
+
+
+@rule.register
+def _(intent: ColourByRole, state: State) -> State:
+    if intent.role not in ROLE_NAMES:
+        raise ValueError(f"There is no role “{intent.role}”.")
+    return _with_heads(state, question=None, role=intent.role)
+
+
+@rule.register
+def _(intent: SetBadges, state: State) -> State:
+    return _with_heads(state, badges=intent.on)
+
+
+@rule.register
+def _(intent: SetAboveEven, state: State) -> State:
+    return _with_heads(state, above_even=intent.on)
+
+
+def _with_heads(state: State, **changes: object) -> State:
+    return state.with_document(heads=replace(state.document.heads, **changes))  # type: ignore[arg-type]
 
 
 @rule.register

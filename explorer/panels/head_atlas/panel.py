@@ -27,7 +27,6 @@ from explorer.panels.head_atlas.scores import (
     WEIGHTS,
     Scores,
     badges_of,
-    choices,
     explained,
     page_of,
     scores_of_role,
@@ -35,11 +34,10 @@ from explorer.panels.head_atlas.scores import (
 )
 from explorer.panels.selected_head import NO_HEADS, padding_of, site_words
 from explorer.session.hover import NOTHING, Hover, Pointed
-from explorer.session.intents import AskHeads, SelectHead
+from explorer.session.intents import AskHeads, ColourByRole, SelectHead, SetAboveEven, SetBadges
 from explorer.session.session import Session
-from explorer.session.state import State
+from explorer.session.state import HeadsAsked, State
 from explorer.widgets.card import Card
-from explorer.widgets.choices_kept import text_choice
 from explorer.widgets.colour_bar import ColourBar
 from explorer.widgets.flow_layout import FlowLayout
 from explorer.widgets.in_sight import scroll_to
@@ -133,12 +131,12 @@ class HeadAtlasPanel(Panel):
         self.above = QPushButton("Above even")
         self.above.setCheckable(True)
         self.above.setToolTip(_ABOVE_TIP)
-        self.above.toggled.connect(lambda _: self._render_all())
+        self.above.clicked.connect(lambda on: self.dispatch(SetAboveEven(on)))
         self.above.hide()
         self.roles = QPushButton("Roles")
         self.roles.setCheckable(True)
         self.roles.setToolTip(_ROLES_TIP)
-        self.roles.toggled.connect(lambda _: self._render_all())
+        self.roles.clicked.connect(lambda on: self.dispatch(SetBadges(on)))
         self.stop = QPushButton("Stop")
         self.stop.setToolTip("Stop finding roles")
         self.stop.clicked.connect(self._stop)
@@ -148,15 +146,10 @@ class HeadAtlasPanel(Panel):
         self.offers.hide()
         for control in (self.roles, self.by):
             self.card.add_control(control)
-        self._role = ""
         self.card.set_content(body)
         self.fill(self.card)
         self._sites: tuple[Site, ...] = ()  # of the stack shown
         self._stack = ""
-        choices_kept = [choice for choice, _ in choices() if choice]
-        self.keep("coloured by", text_choice(self._coloured_by, self._choose, choices_kept))
-        self.keep("roles", self.roles)
-        self.keep("above even", self.above)
         self._revealed = (-1, -1, "")  # row, head and stack that were scrolled to
 
     def place_of(self, part: str, site: SiteRef | None, head: int, query: int, key: int) -> Place | None:
@@ -192,7 +185,7 @@ class HeadAtlasPanel(Panel):
             answer = self._answer(state)
             if answer is None or answer.done < 1:
                 return WhichHeadsRequest(run=ran.run, question=question, have=0.0 if answer is None else answer.done)
-        if self._role or self.roles.isChecked():
+        if state.document.heads.role or state.document.heads.badges:
             found = state.results.of(RolesView)
             if found is None or found.done < 1:
                 return RolesRequest(have=0.0 if found is None else found.done)
@@ -206,29 +199,17 @@ class HeadAtlasPanel(Panel):
 
     # what the heads are coloured by
 
-    def _coloured_by(self) -> str:
-        """As `choices` names it; what was asked at the map is of cells of one run, and not kept."""
-        question = self.session.state.question
-        if self._role:
-            return f"{ROLE}{self._role}"
-        return question.kind if question is not None and question.is_pattern else WEIGHTS
-
     def _choose(self, choice: str) -> None:
-        self._role = choice.removeprefix(ROLE) if choice.startswith(ROLE) else ""
-        is_pattern = choice in ROLE_NAMES
-        self.dispatch(AskHeads(HeadQuestion(choice) if is_pattern else None))
-        self._render_all()
+        if choice.startswith(ROLE):
+            self.dispatch(ColourByRole(choice.removeprefix(ROLE)))
+        else:
+            self.dispatch(AskHeads(HeadQuestion(choice) if choice in ROLE_NAMES else None))
 
     def _stop(self) -> None:
-        self._role = ""
-        self.roles.setChecked(False)
+        if self.session.state.document.heads.role:
+            self.dispatch(AskHeads(None))
+        self.dispatch(SetBadges(False))
         self.session.request(RolesRequest(stop=True))
-        self._render_all()
-
-    def _render_all(self) -> None:
-        self._render_images(self.session.state)
-        self._render_selection(self.session.state)
-        self._refresh()  # it may lack something now
 
     def _scores(self, state: State) -> Scores | None:
         """None while the thumbnails are shown, or what is asked for has not come."""
@@ -240,9 +221,10 @@ class HeadAtlasPanel(Panel):
             page = page_of(state.question.kind) if state.question.is_pattern else ""
             return Scores(view.scores, view.even, self._title_of(state, state.question), view.why, page)
         found = state.results.of(RolesView)
-        if ran is None or not self._role or found is None or found.done < 1:
+        role = state.document.heads.role
+        if ran is None or not role or found is None or found.done < 1:
             return None
-        return scores_of_role(found, ROLE_NAMES[self._role], ran.sites)
+        return scores_of_role(found, ROLE_NAMES[role], ran.sites)
 
     def _title_of(self, state: State, question: HeadQuestion) -> str:
         """What every head is asked, with the words of the run on screen."""
@@ -256,12 +238,13 @@ class HeadAtlasPanel(Panel):
 
     def _render_choice(self, state: State) -> None:
         """The list of choices, with what was asked at the map."""
-        question = state.question
-        if question is not None:
-            self._role = ""
+        heads = state.document.heads
+        question = heads.question
         is_asked = question is not None and not question.is_pattern
         self.by.offer_asked("" if question is None or not is_asked else self._title_of(state, question))
-        self.by.show_choice(ASKED if is_asked else self._coloured_by())
+        self.by.show_choice(ASKED if is_asked else coloured_by(heads))
+        self.roles.setChecked(heads.badges)
+        self.above.setChecked(heads.above_even)
 
     def about(self, state: State) -> About:
         return about(state, self._stack, tuple(self._roles_shown(state).values()))
@@ -314,7 +297,8 @@ class HeadAtlasPanel(Panel):
         self.ranking.setVisible(scores is not None)
         self.above.setVisible(scores is not None and not np.isnan(scores.even[shown]).all())
         found = state.results.of(RolesView)
-        finding = (bool(self._role) or self.roles.isChecked()) and (found is None or found.done < 1)
+        heads = state.document.heads
+        finding = (bool(heads.role) or heads.badges) and (found is None or found.done < 1)
         self.stop.setVisible(finding)
         self.offers.setVisible(not (self.above.isHidden() and self.stop.isHidden()))
         if scores is not None:
@@ -346,7 +330,7 @@ class HeadAtlasPanel(Panel):
         values, even = scores.values[shown], scores.even[shown]
         heads = max((site.heads for site in self._sites), default=0)
         values = values[:, :heads].copy()
-        if self.above.isChecked() and not self.above.isHidden():
+        if state.document.heads.above_even and not self.above.isHidden():
             values[values <= even[:, None]] = np.nan
         there = not np.isnan(values).all()
         high = float(np.nanmax(np.abs(values))) if there else 1.0
@@ -381,7 +365,7 @@ class HeadAtlasPanel(Panel):
     def _roles_shown(self, state: State) -> dict[tuple[int, int], Role]:
         """The roles that badges name, by row and head of the stack that is shown."""
         found = state.results.of(RolesView)
-        roles = badges_of(found) if self.roles.isChecked() and found is not None and found.done == 1 else {}
+        roles = badges_of(found) if state.document.heads.badges and found is not None and found.done == 1 else {}
         rows = {site.ref: row for row, site in enumerate(self._sites)}
         return {(rows[ref], head): role for (ref, head), role in roles.items() if ref in rows}
 
@@ -435,7 +419,14 @@ class HeadAtlasPanel(Panel):
 def _drawn_of(state: State) -> tuple[object, ...]:
     """What decides how the heads are drawn, beside the selection and what is chosen here."""
     answers = (state.results.of(kind) for kind in (AtlasView, WhichHeadsView, RolesView))
-    return *answers, state.question, state.document.view.mean_column, state.document.view.colour_map
+    return *answers, state.document.heads, state.document.view.mean_column, state.document.view.colour_map
+
+
+def coloured_by(heads: HeadsAsked) -> str:
+    """As `choices` names it."""
+    if heads.role:
+        return f"{ROLE}{heads.role}"
+    return heads.question.kind if heads.question is not None and heads.question.is_pattern else WEIGHTS
 
 
 _POOLED = {"max": "largest", "mean": "mean"}

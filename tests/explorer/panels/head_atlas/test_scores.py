@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QLabel
 
 from explorer.panels.head_atlas.panel import HeadAtlasPanel
 from explorer.panels.head_atlas.scores import badges_of, choices, page_of
+from explorer.session import files
 from explorer.session.intents import AskHeads
 from explorer.session.state import State
 from explorer.theme import LIGHT
@@ -265,16 +266,19 @@ def test_cells_of_another_text_are_not_asked_about(panel, session):
 
 
 @pytest.mark.parametrize("choice", ["previous", "role:induction", "role:ov-copying"])
-def test_what_the_heads_are_coloured_by_comes_back_with_a_session(panel, session, qtbot, choice):
+def test_what_the_heads_are_coloured_by_comes_back_with_a_session_and_is_undone(panel, session, qtbot, choice):
     choose(panel, choice)
-    panel.roles.setChecked(True)
-    kept = panel.chosen()
-    assert kept == {"coloured by": choice, "roles": True, "above even": False}
-    other = SilentSession(session.state)
-    other.dispatch(AskHeads(None))
-    again = shown(qtbot, HeadAtlasPanel, other)
-    again.choose_again(kept)
-    assert again.chosen() == kept
+    panel.roles.click()
+    document = files.decode(files.encode(session.state.document))
+    again = shown(qtbot, HeadAtlasPanel, SilentSession(replace(session.state, document=document)))
+    again.session.arrive(answers.atlas_view())
     assert again.by.currentData() == choice
-    again.choose_again({"coloured by": "asked"})  # of a file that says what cannot be chosen
-    assert again.by.currentData() == choice
+    assert again.roles.isChecked()
+    session.arrive(answers.atlas_view())
+    session.undo()
+    assert not panel.roles.isChecked()
+    assert panel.by.currentData() == choice
+    session.undo()
+    assert panel.by.currentData() == "weights"
+    session.redo()
+    assert panel.by.currentData() == choice
