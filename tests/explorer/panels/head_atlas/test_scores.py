@@ -270,8 +270,9 @@ def test_what_the_heads_are_coloured_by_comes_back_with_a_session_and_is_undone(
     choose(panel, choice)
     panel.roles.click()
     document = files.decode(files.encode(session.state.document))
-    again = shown(qtbot, HeadAtlasPanel, SilentSession(replace(session.state, document=document)))
-    again.session.arrive(answers.atlas_view())
+    other = SilentSession(replace(session.state, document=document))
+    again = shown(qtbot, HeadAtlasPanel, other)
+    other.arrive(answers.atlas_view())
     assert again.by.currentData() == choice
     assert again.roles.isChecked()
     session.arrive(answers.atlas_view())
