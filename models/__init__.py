@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from models.effects.explanation import explanations as explanations
     from models.effects.in_context import word_in_context as word_in_context
     from models.effects.lens import logit_lens as logit_lens
+    from models.effects.other_weights import other_weights as other_weights
     from models.effects.patching import patch as patch
     from models.effects.sweep import head_effects as head_effects
     from models.forward.adopted import adopt as adopt
@@ -66,6 +67,7 @@ _HOMES = {
     "logit_attribution": "models.effects.attribution",
     "explanations": "models.effects.explanation",
     "logit_lens": "models.effects.lens",
+    "other_weights": "models.effects.other_weights",
     "patch": "models.effects.patching",
     "word_in_context": "models.effects.in_context",
     "save_weights": "models.views.export",
@@ -77,7 +79,8 @@ _HOMES = {
 __all__ = [
     *("Adapter", "Batch", "Chat", "HeadQuestion", "Mask", "Model", "Pair", "Positions", "Scale", "Skip", "Trace"),
     *("adopt", "attend", "decode", "explanations", "head_effects", "head_roles", "load_weights", "logit_attribution"),
-    *("logit_lens", "open_checkpoint", "patch", "read_corpus", "run", "save_weights", "which_heads", "word_in_context"),
+    *("logit_lens", "open_checkpoint", "other_weights", "patch", "read_corpus", "run", "save_weights", "which_heads"),
+    "word_in_context",
 ]
 
 

@@ -80,7 +80,6 @@ class Copies:
         tokens = TOKENS_AT_ONCE.get(self.model.device.type, TOKENS_AT_ONCE_ON_DEVICE)
         return max(1, min(tokens // max(1, self.tokens), LOGIT_BYTES // max(1, self.logit_bytes)))
 
-    @torch.no_grad()
     def run(
         self,
         count: int,
@@ -89,11 +88,13 @@ class Copies:
         positions: list[int] | None = None,
         should_stop: ShouldStop = never,
         entering: Entering | None = None,
+        weighing: Iterable[MixEdit] = (),
     ) -> Tensor:
-        """Logits of `count` copies, (count, tokens, vocabulary), or of the positions wanted alone.
+        """Logits of `count` copies, (count, tokens, vocabulary), or of the positions wanted alone. Gradients pass.
 
         Args:
             mix_edits: applied to what the heads of each site give, after the run's own interventions.
+            weighing: the same before them: in the place of what the attention weights gave.
             edits: applied to what calls within blocks give.
             positions: whose logits are wanted; all if None.
             entering: applied to the stream as it enters each block, (copies, tokens, width).
@@ -109,7 +110,7 @@ class Copies:
             intervened(model, inputs, recorder) as changed,
             hooked(model, edits or {}, entering=entering),
         ):
-            recorder.mix_edits += mix_edits
+            recorder.mix_edits = [*weighing, *recorder.mix_edits, *mix_edits]
             asked: dict[str, Any] = dict(changed)
             if positions is not None and model.accepts("logits_to_keep"):
                 asked["logits_to_keep"] = torch.tensor(positions, device=model.device)
@@ -130,7 +131,8 @@ def check_reachable(model: Model) -> None:
     """Raises InputError where no head's output can be changed."""
     if model.info.textbook:
         raise InputError(
-            f"{model.info.name} is a recurrent model: it has no heads and no residual stream. Open a transformer."
+            f"{model.info.name} is a recurrent model: it has no residual stream to take parts out of. "
+            "Open a transformer."
         )
     if model.info.class_head is not None and model.info.class_head.of == "choice":
         raise InputError(

@@ -5,46 +5,40 @@ Ethayarajh 2019, "How Contextual are Contextualized Word Representations?".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from models.forward.context import Context
 from models.forward.model import Model
 from models.forward.run import run
+from models.protocol.arrays import read_only
 from models.protocol.errors import InputError
+from models.protocol.in_context import InContextRequest, InContextView, place_of_word
+from models.protocol.interventions import Intervention
 from models.protocol.values import Token
+from models.protocol.work import Report, ShouldStop, never, silent
+
+MOST_TOKENS = 256
+"""Of both texts together: a cosine for every two of them is kept of every layer."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class InContext:
-    """Layer 0 is the embedding, layer l + 1 the stream after block l. float64.
-
-    Attributes:
-        positions: of each text the tokens of the word.
-        cosine: (layers + 1,) of the word's vectors in both texts: the mean over its tokens.
-        anisotropy: (layers + 1,) the mean cosine of two different tokens of both texts: what any two words have there.
-        plane: (layers + 1, tokens of both, 2) the first two principal components of all tokens.
-        explained: (layers + 1, 2) the share of the variance along each.
-        similarity: (layers + 1, tokens of the first, tokens of the second) cosines.
-        sentences: (layers + 1, 2) cosines of the texts' vectors: of their first tokens, of their means.
-    """
-
-    tokens: tuple[tuple[Token, ...], tuple[Token, ...]]
-    positions: tuple[tuple[int, ...], tuple[int, ...]]
-    cosine: np.ndarray
-    anisotropy: np.ndarray
-    plane: np.ndarray
-    explained: np.ndarray
-    similarity: np.ndarray
-    sentences: np.ndarray
+def answer(request: InContextRequest, context: Context) -> InContextView:
+    return in_context(request, context.model, context.should_stop, context.report)
 
 
 def word_in_context(
-    model: Model, first: str, second: str, word: str, other: str | None = None, *, stack: str | None = None
-) -> InContext:
+    model: Model,
+    first: str,
+    second: str,
+    word: str,
+    other: str | None = None,
+    *,
+    stack: str | None = None,
+    interventions: tuple[Intervention, ...] = (),
+) -> InContextView:
     """How alike a word is in two texts.
 
         found = word_in_context(model, "They sat on the river bank.", "She has money in the bank.", "bank")
@@ -53,32 +47,55 @@ def word_in_context(
     Args:
         word: as it stands in the first text; where it comes several times its last place counts.
         other: the word in the second text, if it is another one.
-        stack: whose stream; the one that predicts if None.
+        stack: whose stream; of an encoder-decoder model the encoder's if None.
 
     Raises:
-        InputError: a text does not have the word, or the model has no residual stream.
+        InputError: a text does not have the word or is too long, or the model has no residual stream.
     """
-    traces = [run(model, text) for text in (first, second)]
-    stack = stack or ("encoder" if model.seq2seq else model.info.predicting_stack)
+    request = InContextRequest(
+        texts=(first, second), words=(word, other or word), stack=stack or "", interventions=interventions
+    )
+    return in_context(request, model)
+
+
+def in_context(
+    request: InContextRequest, model: Model, should_stop: ShouldStop = never, report: Report = silent
+) -> InContextView:
+    """Raises InputError as `word_in_context`, and Cancelled where `should_stop()` was true between two blocks."""
+    if model.info.family == "vision":
+        raise InputError(f"{model.info.name} reads pictures and no words.")
+    report("Comparing a word in two texts", None)
+    traces = [run(model, t, interventions=request.interventions, should_stop=should_stop) for t in request.texts]
+    stack = request.stack or ("encoder" if model.seq2seq else model.info.predicting_stack)
     streams = [trace.residual.get(stack, ()) for trace in traces]
     if not all(streams):
         raise InputError(f"{model.info.name} has no residual stream whose vectors could be compared.")
     tokens = tuple(trace.source if stack == "encoder" and trace.source else trace.tokens for trace in traces)
-    named = (word, other or word)
-    positions = tuple(map(_places, tokens, (first, second), named))
+    count = sum(map(len, tokens))
+    if count > MOST_TOKENS:
+        raise InputError(
+            f"The two texts are {count:,} tokens long to {model.info.name}. Take texts of {MOST_TOKENS} in all."
+        )
+    positions = tuple(map(_places, tokens, request.texts, request.words, request.starts))
     per_layer = [_layer(a, b, positions) for a, b in zip(*streams, strict=True)]
-    columns: list[Any] = [np.array(column) for column in zip(*per_layer, strict=True)]
-    return InContext((tokens[0], tokens[1]), (positions[0], positions[1]), *columns)
+    columns: list[Any] = [read_only(np.array(column)) for column in zip(*per_layer, strict=True)]
+    names = ("cosine", "anisotropy", "plane", "explained", "similarity", "sentences")
+    return InContextView(
+        request=request,
+        stack=stack,
+        tokens=(tokens[0], tokens[1]),
+        positions=(positions[0], positions[1]),
+        **dict(zip(names, columns, strict=True)),
+    )
 
 
-def _places(tokens: tuple[Token, ...], text: str, word: str) -> tuple[int, ...]:
-    """The tokens that cover the last place of `word` in `text`."""
-    start = text.rfind(word) if word.strip() else -1
-    end = start + len(word)
+def _places(tokens: tuple[Token, ...], text: str, word: str, start: int | None) -> tuple[int, ...]:
+    """The tokens that cover `word` in `text`."""
+    place = place_of_word(text, word, start)
     found = (
-        tuple(i for i, t in enumerate(tokens) if not t.special and t.start < end and t.end > start)
-        if start >= 0
-        else ()
+        ()
+        if place is None
+        else tuple(i for i, t in enumerate(tokens) if not t.special and t.start < place[1] and t.end > place[0])
     )
     if not found:
         raise InputError(f"“{text}” does not have “{word}” in it. Name a word as it stands there.")
@@ -104,7 +121,7 @@ def _layer(a: Tensor, b: Tensor, positions: tuple[tuple[int, ...], ...]) -> tupl
         float(table[off].mean()),
         plane.numpy(),
         (variance[:2] / variance.sum().clamp(min=1e-300)).numpy(),
-        table[: len(x), len(x) :].numpy(),
+        table.numpy(),
         [float(_cosine(x[0], y[0])), float(_cosine(x.mean(dim=0), y.mean(dim=0)))],
     )
 

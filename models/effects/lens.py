@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from models.attention.blocks import BlockSize
 from models.attention.numbers import copied
 from models.dataflow.readout import readout_of
+from models.effects.aim import settle
 from models.forward.batches import encode
 from models.forward.context import Context
 from models.forward.logits import head_alone
@@ -20,6 +21,7 @@ from models.forward.model import Model
 from models.forward.run import run
 from models.forward.trace import Trace
 from models.protocol.arrays import read_only
+from models.protocol.effects import Aim
 from models.protocol.lens import LensRequest, LensView
 from models.protocol.work import Cancelled, Report, ShouldStop, never, silent
 from models.views.candidates import label_of
@@ -51,7 +53,7 @@ def answer(request: LensRequest, context: Context) -> LensView:
     return lens_view(request, current.model, current.trace, inputs, context.should_stop, context.report)
 
 
-def logit_lens(model: Model, text: object, *, target: int | None = None, written: object = None) -> LensView:
+def logit_lens(model: Model, text: object, *, target: int | str | None = None, written: object = None) -> LensView:
     """What the model would say at every position if it ended after each layer.
 
     lens = logit_lens(model, "Tom and Anna went to the park. Anna gave the ball to")
@@ -75,6 +77,7 @@ def lens_view(
     """Of a run. Probabilities are softmax over the whole vocabulary, ranks count from 1.
 
     Raises:
+        InputError: the target is no token.
         Cancelled: `should_stop()` was true between two blocks of positions.
     """
     stack = model.info.predicting_stack
@@ -90,7 +93,8 @@ def lens_view(
     head, deviation = _head(model, trace, stream[-1], inputs)
     if head is None:
         return LensView(request=request, norms=norms, written=written, why=ELSEWHERE)
-    return _read(request, model, trace, stream, head, norms, written, deviation, should_stop, report)
+    target = settle(model, trace, Aim(target=request.target)).target if request.target is not None else None
+    return _read(request, model, trace, stream, head, target, norms, written, deviation, should_stop, report)
 
 
 def _lengths(rows: Sequence[Tensor], tokens: int) -> np.ndarray:
@@ -105,6 +109,7 @@ def _read(
     trace: Trace,
     stream: tuple[Tensor, ...],
     head: Head,
+    target: int | None,
     norms: np.ndarray,
     written: np.ndarray,
     deviation: float,
@@ -126,7 +131,7 @@ def _read(
             logits = head(stream[row][places]).float()  # (positions, vocabulary)
             top = logits.max(dim=-1)
             if row == layers - 1:
-                targets[places] = top.indices.cpu() if request.target is None else request.target
+                targets[places] = top.indices.cpu() if target is None else target
             logits = logits - top.values[:, None]
             followed = logits.gather(1, targets[places].to(logits.device)[:, None])  # (positions, 1)
             rank[row, places] = 1 + torch.count_nonzero(logits > followed, dim=-1).cpu().numpy()

@@ -28,7 +28,7 @@ from models.forward.sublayers import Call, sublayers_of
 from models.forward.trace import Trace
 from models.protocol.arrays import read_only
 from models.protocol.batch import Batch
-from models.protocol.effects import Measure
+from models.protocol.effects import AimView, Measure
 from models.protocol.errors import InputError
 from models.protocol.interventions import Intervention
 from models.protocol.patching import BY_POSITION, Align, Patched, PatchRequest, PatchView
@@ -49,6 +49,7 @@ def answer(request: PatchRequest, context: Context) -> PatchView:
             raise InputError("Patching goes between two texts: run one text alone, and give the other here.")
         copies = Copies.of_run(current)
         written = current.written
+        aim = settle(current.model, current.trace, request.aim)
         other = run(
             current.model,
             request.other,
@@ -56,6 +57,10 @@ def answer(request: PatchRequest, context: Context) -> PatchView:
             interventions=current.trace.interventions,
             should_stop=context.should_stop,
         )
+        why = unlike(current.model, current.trace.tokens, other.tokens)
+        if why and request.align == "same":
+            shown = view_of(current.model, current.trace, aim)
+            return _nothing(request, shown, len(current.trace.tokens), other, why)
         kept = current.kept.put(PatchSweep(request, copies, Copies.of(current.model, other, request.other, written)))
     kept.advance(context.should_stop, context.report)
     return kept.view(request)
@@ -106,10 +111,10 @@ def aligned(model: Model, here: Sequence[Token], there: Sequence[Token], align: 
     Raises:
         InputError: "same", and they are not of one length.
     """
-    if align == "same" and len(here) != len(there):
+    why = unlike(model, here, there)
+    if why and align == "same":
         raise InputError(
-            f"The texts are {len(here)} and {len(there)} tokens long to {model.info.name}, so that no place of one is "
-            "one of the other. Make them equally long, or align them: from the start, from the end, or by equal tokens."
+            f"{why} Make them equally long, or align them: from the start, from the end, or by equal tokens."
         )
     if align == "tokens":
         found: list[int | None] = [None] * len(here)
@@ -120,6 +125,29 @@ def aligned(model: Model, here: Sequence[Token], there: Sequence[Token], align: 
         return tuple(found)
     shift = len(there) - len(here) if align == "end" else 0
     return tuple(i + shift if 0 <= i + shift < len(there) else None for i in range(len(here)))
+
+
+def unlike(model: Model, here: Sequence[Token], there: Sequence[Token]) -> str:
+    """A sentence where two texts are of different length; "" where they are not."""
+    if len(here) == len(there):
+        return ""
+    return (
+        f"The texts are {len(here)} and {len(there)} tokens long to {model.info.name}, so that no place of one is one "
+        "of the other."
+    )
+
+
+def _nothing(request: PatchRequest, aim: AimView, tokens: int, other: Trace, why: str) -> PatchView:
+    return PatchView(
+        request=request,
+        aim=aim,
+        other_value=float("nan"),
+        rows=(),
+        values=read_only(np.zeros((0, 0))),
+        stands_for=(None,) * tokens,
+        other_labels=tuple(token.label for token in other.tokens),
+        why=why,
+    )
 
 
 @dataclass(slots=True, eq=False)

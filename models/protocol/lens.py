@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 class LensRequest(RunRequest):
     """The stream of run `run` read off by the model's own last norm and head after every layer. Answered by `LensView`.
 
-    `target` is the token whose rank is followed; None for what the model says at each position in the end.
+    `target` is the token whose rank is followed, by its id or as it stands in a text; None for what the model says at
+    each position in the end.
     """
 
     lane: ClassVar[Lane] = Lane("view:lens")
     activity: ClassVar[str] = "reading every layer by the output head"
     answered_by: ClassVar[str] = "models.effects.lens:answer"
-    target: int | None = None
+    target: int | str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

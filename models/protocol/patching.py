@@ -43,6 +43,8 @@ class PatchRequest(RunRequest):
 class PatchView(Result):
     """`values` are (rows, columns) float64, NaN where nothing is computed or no token stands for the column.
 
+    Where `why` is said the texts are of different length and nothing says which token stands for which.
+
     Rows are blocks, columns positions of the run on screen; of heads and patterns rows are attention modules and
     columns heads.
     """
@@ -55,6 +57,7 @@ class PatchView(Result):
     stands_for: tuple[int | None, ...]  # of each position of this run the one of the other run
     other_labels: tuple[str, ...]  # the other run's tokens
     done: float = 1.0
+    why: str = ""
 
     @property
     def shares(self) -> np.ndarray:

@@ -12,12 +12,13 @@ from models import patch, run
 from models.effects.copies import Copies
 from models.effects.patching import PatchSweep, aligned
 from models.forward.model import Model
+from models.protocol.batch import Batch
 from models.protocol.effects import Aim
 from models.protocol.errors import InputError
 from models.protocol.patching import Patched, PatchRequest, PatchView
 from models.protocol.request import Failure
 from models.protocol.run_inputs import RunInputs
-from models.protocol.running import ForwardRequest
+from models.protocol.running import ForwardRequest, Ran
 from models.protocol.values import SiteRef
 from tests.models import tiny
 from tests.models.asking import ask, opened
@@ -165,6 +166,37 @@ def test_of_different_length_it_is_said_and_aligned(story_gpt: Model) -> None:
     assert not np.isnan(view.values).any()
     with pytest.raises(InputError, match="a pattern goes only between texts of one length"):
         patch(story_gpt, HERE, longer, "pattern", align="end")
+
+
+def test_an_engine_answers_with_the_sentence_where_nothing_says_what_stands_for_what() -> None:
+    """So that a window can offer what to do beside it."""
+    engine = opened("story-gpt")
+    ran = ask(engine, ForwardRequest(inputs=RunInputs(HERE), ticket=2))
+    assert isinstance(ran, Ran)
+    longer = f"Little {HERE}"
+    view = ask(engine, PatchRequest(run=2, other=longer))
+    assert isinstance(view, PatchView)
+    assert view.why.startswith(f"The texts are {len(ran.tokens)} and {len(view.other_labels)} tokens long to story-gpt")
+    assert view.values.size == 0
+    assert view.done == 1
+    assert view.stands_for == (None,) * len(ran.tokens)
+    view = ask(engine, PatchRequest(run=2, other=longer, align="end"))
+    assert isinstance(view, PatchView)
+    assert view.why == ""
+    assert view.stands_for[-1] == len(view.other_labels) - 1
+
+
+def test_padding_would_say_the_same_as_counting_from_the_other_end(story_gpt: Model) -> None:
+    """Padding is masked: the shorter text padded at its start is the longer one's tokens counted from the end."""
+    longer = f"Little {HERE}"
+    for side in ("left", "right"):
+        padded = run(story_gpt, Batch((HERE, longer), side))
+        alone = run(story_gpt, HERE)
+        real = [i for i, token in enumerate(padded.tokens) if not token.padding]
+        np.testing.assert_allclose(padded.logits[real], alone.logits, atol=1e-4)
+        there = run(story_gpt, longer).tokens
+        stands = aligned(story_gpt, alone.tokens, there, "end" if side == "left" else "start")
+        assert stands == tuple(real)
 
 
 def test_a_recurrent_model_is_refused() -> None:

@@ -242,7 +242,7 @@ def test_many_logits_are_not_kept(story_gpt: Model, monkeypatch: pytest.MonkeyPa
         ("story-gpt", Aim(target=10**6), "story-gpt has no answer 1000000: they go from 0 to"),
         ("story-gpt", Aim(measure="difference", target=4, against=4), "choose another for one of them"),
         ("story-bert", Aim(measure="loss"), "there is no loss. Choose the logit of one of its answers"),
-        ("recurrent-en-es-bahdanau", Aim(), "is a recurrent model: it has no heads"),
+        ("recurrent-en-es-bahdanau", Aim(), "is a recurrent model: it has no residual stream to take parts out of"),
     ],
 )
 def test_what_cannot_be_is_a_sentence(checkpoint: str, aim: Aim, sentence: str) -> None:
