@@ -11,6 +11,7 @@ from msgspec import Meta
 from explorer import json_files
 from explorer.session.branches import MOST_NODES, ROOT, Branches, Node
 from explorer.session.decoding import Decoding
+from explorer.session.effects_choices import EffectsChoices
 from explorer.session.state import BatchText, CorpusChoice, Document, HeadsAsked, InterventionItem, Selection
 from explorer.session.view_options import ViewOptions
 from models.protocol.batch import MOST_TEXTS, PaddingSide
@@ -177,6 +178,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     view: ViewOptions = ViewOptions()
     interventions: Annotated[list[_Intervention], Meta(max_length=_MOST_LISTED)] = []
     decoding: Decoding = Decoding()
+    effects: EffectsChoices | msgspec.UnsetType = msgspec.UNSET
     branches: _Branches = msgspec.field(default_factory=_Branches)
     corpus: _Corpus | msgspec.UnsetType = msgspec.UNSET
     probe: _Path | msgspec.UnsetType = msgspec.UNSET
@@ -207,6 +209,7 @@ def encode(document: Document) -> bytes:
         view=replace(document.view, painting="off"),
         interventions=[_record(listed) for listed in document.interventions],
         decoding=document.decoding,
+        effects=msgspec.UNSET if document.effects == EffectsChoices() else document.effects,
         branches=_to_branches(document.branches),
         corpus=_to_corpus(document.corpus),
         probe=document.probe or msgspec.UNSET,
@@ -278,6 +281,7 @@ def decode(content: bytes) -> Document:
         corpus=_from_corpus(file.corpus),
         probe="" if file.probe is msgspec.UNSET else file.probe,
         heads=_from_heads(file.heads),
+        effects=EffectsChoices() if file.effects is msgspec.UNSET else file.effects,
     )
     return document.with_branches(_from_branches(file.branches))
 

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from explorer.session.branches import ROOT
 from explorer.session.decoding import Decoding
+from explorer.session.effects_choices import EffectsChoices
 from explorer.session.examples import Example
 from explorer.session.state import Compared, Document, Notice
 from models.protocol.batch import PaddingSide
@@ -221,6 +222,13 @@ class SetAboveEven(Intent):
     """Show only the heads that score more than one that attends evenly, or all."""
 
     on: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AskEffects(Intent):
+    """Other questions in Effects: of other answers, another text, other words."""
+
+    effects: EffectsChoices
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,8 @@ def with_model(state: State, result: Loaded) -> State:
         document = replace(document, interventions=kept)
         normalisation = "none" if document.view.normalisation == "difference" else document.view.normalisation
         document = replace(document, view=replace(document.view, painting="off", normalisation=normalisation))
+    if not state.restored and before is not None and before.info.reference != result.info.reference:
+        document = replace(document, effects=document.effects.without_answers())
     document = replace(document, interventions=tuple(_named(i, result.info) for i in document.interventions))
     picture = document.picture
     if result.info.family == "vision" and (not picture or (not state.restored and _came_along(picture, untouched))):

@@ -7,6 +7,7 @@ from typing import Literal
 
 from explorer.session.branches import Branches
 from explorer.session.decoding import Decoding, strategy_of
+from explorer.session.effects_choices import EffectsChoices
 from explorer.session.examples import Example
 from explorer.session.results import Results
 from explorer.session.view_options import ViewOptions
@@ -93,6 +94,7 @@ class Document:
     chat: bool = False  # the model reads the conversation, and not the text
     turns: tuple[Turn, ...] = ()  # of the conversation; kept while the model reads a text
     decoding: Decoding = field(default_factory=Decoding)
+    effects: EffectsChoices = field(default_factory=EffectsChoices)  # what is asked in Effects
     writings: tuple[Writing, ...] = ()  # what was written after this text and after others, changed last at the end
     heads: HeadsAsked = HeadsAsked()
     compared: Compared | None = None  # B, where what is open is compared with another state

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Literal, get_args, get_origin, get_type_hints
 
 from explorer.session.intents import (
+    AskEffects,
     AskHeads,
     ColourByRole,
     SelectCell,
@@ -64,6 +65,11 @@ def _no_such_site(state: State, ref: SiteRef) -> str:
     if not layers:
         return f"There is no {ref.stack} layer {ref.layer}: this model has no {ref.stack} attention to look at."
     return f"There is no {ref.stack} layer {ref.layer}: the {ref.stack} layers are {min(layers)} to {max(layers)}."
+
+
+@rule.register
+def _(intent: AskEffects, state: State) -> State:
+    return state.with_document(effects=intent.effects)
 
 
 @rule.register

@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 
 from explorer.session.branches import Branches
 from explorer.session.decoding import Decoding
+from explorer.session.effects_choices import Answer, EffectsChoices
 from explorer.session.intents import (
     AddTexts,
     Arrived,
     AskCorpus,
+    AskEffects,
     AskSamples,
     AskStep,
     Busy,
@@ -95,6 +97,8 @@ TURNS = st.lists(st.builds(Turn, st.sampled_from(ROLES), TEXTS), min_size=1, max
 DECODINGS = st.builds(
     Decoding, st.builds(DecodeSettings, seed=st.integers(0, 2)), st.integers(1, 30), st.integers(1, 3), st.booleans()
 )
+ANSWERS = st.none() | st.builds(Answer, st.sampled_from(["␣Tom", "Anna"]), st.none() | TOKENS)
+EFFECTS = st.builds(EffectsChoices, target=ANSWERS, against=ANSWERS, loss=st.booleans(), other=TEXTS)
 OTHERS = st.lists(st.builds(BatchText, TEXTS, st.none() | TEXTS), max_size=2).map(tuple)
 DOCUMENTS = st.builds(
     Document,
@@ -171,6 +175,7 @@ def steps() -> st.SearchStrategy[Intent]:
         st.builds(RemoveIntervention, st.integers(-1, 2)),
         st.just(ClearInterventions()),
         st.builds(SetDecoding, DECODINGS),
+        st.builds(AskEffects, EFFECTS),
         st.builds(SetStrategy, st.sampled_from(get_args(Strategy))),
         st.builds(AskStep, STEP_REQUESTS | INPUT_STEPS.map(lambda view: view.request), NODES, st.booleans()),
         st.builds(

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from explorer.session import files
 from explorer.session.branches import MOST_NODES, Branches
 from explorer.session.decoding import Decoding
+from explorer.session.effects_choices import Answer, EffectsChoices
 from explorer.session.state import BatchText, Document, InterventionItem, Selection
 from explorer.session.view_options import Normalisation, ViewOptions
 from explorer.theme import SEQUENTIAL_MAPS
@@ -87,6 +88,23 @@ VIEWS = st.builds(
     top=st.integers(1, 100),
     edit_scope=st.sampled_from(["head", "layer", "everywhere"]),
 )
+WORDS = st.text(st.characters(codec="utf-8"), max_size=30)
+ANSWERS = st.none() | st.builds(Answer, WORDS, st.none() | st.integers(0, 10**6))
+EFFECTS = st.builds(
+    EffectsChoices,
+    target=ANSWERS,
+    against=ANSWERS,
+    loss=st.booleans(),
+    followed=ANSWERS,
+    other=WORDS,
+    copied=st.sampled_from(["residual", "pattern"]),
+    aligned=st.sampled_from(["same", "tokens"]),
+    scope=st.sampled_from(["head", "stack"]),
+    epsilon=st.floats(1e-6, 0.99),
+    texts=st.tuples(WORDS, WORDS),
+    words=st.tuples(WORDS, WORDS),
+    starts=st.tuples(st.none() | st.integers(0, 30), st.none()),
+)
 OTHERS = st.lists(
     st.builds(
         BatchText,
@@ -114,6 +132,7 @@ DOCUMENTS = st.builds(
     selection=st.builds(Selection, SITES, st.integers(0, 100), PLACES, PLACES),
     view=VIEWS,
     decoding=DECODINGS,
+    effects=EFFECTS,
     interventions=st.lists(
         st.builds(InterventionItem, st.one_of(SCALES, MASKS, POSITIONS), on=st.booleans()), max_size=5
     ).map(tuple),
@@ -327,6 +346,10 @@ def one(**record: Any) -> bytes:
         (broken(decoding={"samples": 9}), "9 samples are not offered: 1 to 8"),
         (broken(decoding={"settings": {"temperature": -1}}), "A temperature of -1.0 makes no probabilities"),
         (broken(decoding={"settings": {"strategy": "hope"}}), "invalid enum value 'hope'"),
+        (broken(effects={"epsilon": 2.0}), "an answer cannot move by 2, only by more than 0 and less than 1"),
+        (broken(effects={"aligned": "sideways"}), "invalid enum value 'sideways'"),
+        (broken(effects={"other": "a" * 5000}), "a text of Effects has 5,000 characters, and 4,096 are taken"),
+        (broken(effects={"target": {"label": "a", "id": -1}}), "no answer has the number -1"),
         (broken(decoding={"steps": "many"}), "expected `int`, got `str`"),
         (broken(program="other"), r"invalid enum value 'other' - at `\$\.program`"),
         (broken(text=3), r"expected `str`, got `int` - at `\$\.text`"),
