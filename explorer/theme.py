@@ -240,6 +240,7 @@ QPushButton:checked, QToolButton:checked {
 QPushButton:disabled, QToolButton:disabled, QComboBox:disabled { color: $border_strong; }
 QPushButton[role="primary"] { border-color: $query; }
 QPushButton[role="flat"], QToolButton[role="flat"] { background: transparent; border-color: transparent; }
+QPushButton[role="flat"]:checked { background: $surface_hover; border-color: $query; font-weight: 600; }
 QPushButton[role="flat"]:hover, QToolButton[role="flat"]:hover { background: $surface_hover; }
 QPushButton:focus, QToolButton:focus, QComboBox:focus { border: 2px solid $focus; padding: 3px 11px; }
 QPushButton:checked:focus, QToolButton:checked:focus {

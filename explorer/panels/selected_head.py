@@ -64,7 +64,7 @@ def wanted_comparison(state: State) -> CompareRequest | None:
     ran, site, selection = state.ran, state.site, state.selection
     if ran is None or site is None:
         return None
-    position = ran.masks[0] if ran.masks and selection.query not in ran.masks else predicting_position(state, ran)
+    position = answer_position(state, ran)
     request = CompareRequest(run=ran.run, site=site.ref, head=selection.head, position=position)
     view = state.results.of(CompareView)
     if view is None or replace(view.request, have=0.0) != request:
@@ -221,6 +221,12 @@ def _texts(tokens: tuple[Token, ...]) -> tuple[str, ...]:
         texts.append(gap + token.text if token.start >= end else "")  # bytes of one character all cover it
         end = max(end, token.end)
     return tuple(texts)
+
+
+def answer_position(state: State, ran: Ran) -> int:
+    """Where one answer is read where one is wanted: of a text with masks at the selected one, else at the first."""
+    position = predicting_position(state, ran)
+    return ran.masks[0] if ran.masks and position not in ran.masks else position
 
 
 def predicting_position(state: State, ran: Ran) -> int:

@@ -163,12 +163,13 @@ class Search:
             Cancelled: `should_stop()` was true between two blocks of the model; what was done before stays.
         """
         report(_LABEL, self.done)
-        if self._searched:
+        if self._steps >= STEPS:
+            self._confirm(should_stop)  # where the last steps were called off before that
             self._least.advance(should_stop)
             return
         if not self._steps:
             self._pull_back(should_stop)
-        for _ in range(_AT_ONCE):
+        for _ in range(min(_AT_ONCE, STEPS - self._steps)):
             self._step(should_stop)
             report(_LABEL, self.done)
             if self._searched:

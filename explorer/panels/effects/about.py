@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from explorer.panels.about import About
-from explorer.panels.effects.pages import head_sentence, in_unit
+from explorer.panels.effects.pages import head_sentence
+from explorer.panels.effects.wording import in_unit
 from explorer.session.state import State
 from models.protocol.effects import EffectsView
 

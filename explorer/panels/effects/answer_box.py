@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox
 
+from explorer.session.effects_choices import LONGEST, Answer
 from explorer.widgets.whole_list_box import WholeListBox
-from models.protocol.values import Candidate
 
 
 class AnswerBox(WholeListBox):
@@ -29,37 +29,38 @@ class AnswerBox(WholeListBox):
         field = self.lineEdit()
         assert field is not None  # it is editable
         field.setAccessibleName(name)
-        field.editingFinished.connect(self.changed)
-        self.textActivated.connect(self.changed)
+        field.setMaxLength(LONGEST)
+        field.editingFinished.connect(self._settle)
+        self.textActivated.connect(self._settle)
 
     @property
-    def answer(self) -> int | str | None:
-        """The id of the answer that is chosen, what was typed, or None for the first entry."""
+    def answer(self) -> Answer | None:
+        """The answer that is chosen or was typed; None for the first entry."""
         text = self.currentText()
         if not text or text == self._first:
             return None
         place = self.findText(text, Qt.MatchFlag.MatchExactly | Qt.MatchFlag.MatchCaseSensitive)
-        if place > 0:
-            id_: int = self.itemData(place)
-            return id_
-        return text.replace("␣", " ")
+        return Answer(text, self.itemData(place) if place > 0 else None)
 
-    def offer(self, candidates: Sequence[Candidate]) -> None:
+    def _settle(self) -> None:
+        field = self.lineEdit()
+        assert field is not None
+        field.setModified(False)
+        self.changed.emit()
+
+    def show_answer(self, answer: Answer | None) -> None:
+        """Say what was chosen elsewhere; emits nothing."""
+        field = self.lineEdit()
+        if answer != self.answer and (field is None or not field.isModified()):  # nobody is typing
+            self.setEditText(self._first if answer is None else answer.label)
+
+    def offer(self, answers: Sequence[Answer]) -> None:
         """List these; what is chosen stays."""
-        if [self.itemText(i) for i in range(1, self.count())] != [candidate.label for candidate in candidates]:
-            self._fill(candidates, self.currentText())
-
-    def type_answer(self, text: str) -> None:
-        """Say this, of a model whose answers are not known yet."""
-        self._fill((), text)
-
-    def forget(self) -> None:
-        """No answer in particular, of a model whose answers are not known yet."""
-        self._fill((), self._first)
-
-    def _fill(self, candidates: Sequence[Candidate], text: str) -> None:
+        if [self.itemText(i) for i in range(1, self.count())] == [answer.label for answer in answers]:
+            return
+        text = self.currentText()
         self.clear()
         self.addItem(self._first)
-        for candidate in candidates:
-            self.addItem(candidate.label, candidate.id)
+        for answer in answers:
+            self.addItem(answer.label, answer.id)
         self.setEditText(text)

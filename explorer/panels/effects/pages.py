@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import TypeVar
-
 import numpy as np
 
 from explorer.colour_maps import ColourTable
+from explorer.panels.effects.diverging_grid import diverging_grid
+from explorer.panels.effects.lens_shown import lens_grid, lens_sentence
+from explorer.panels.effects.patch_shown import patch_grid, patch_sentence
+from explorer.panels.effects.questions import View
 from explorer.panels.effects.value_grid import Grid
+from explorer.panels.effects.wording import aim_words, in_unit, layer_name, plain, site_labels
 from explorer.panels.selected_head import name_of_head
 from explorer.widgets.number_text import MINUS, percent_text, signed, value_text
 from models.protocol.attribution import AttributionView
-from models.protocol.effects import AimView, EffectsView, Said, SiteEffects
+from models.protocol.effects import EffectsView
 from models.protocol.explanation import ACCOUNTS, ExplanationView
-from models.protocol.information import Unit, from_nats
+from models.protocol.information import Unit
 from models.protocol.lens import LensView
-from models.protocol.patching import BY_POSITION, PatchView
+from models.protocol.patching import PatchView
 from models.protocol.running import Ran
 from models.protocol.values import SiteRef
-
-_WORD = 58.0  # pixels that a cell with a word in it is wide at least
-_STACKS = {"encoder": "enc", "decoder": "dec", "cross": "cross"}
 
 LEGENDS = (
     "blue: falls without the head · red: rises",
@@ -35,8 +33,6 @@ LEGENDS = (
 """What the colours of each page say: heads, lens, sum, patch, tokens."""
 
 Cell = tuple[SiteRef, int]
-View = EffectsView | LensView | AttributionView | PatchView | ExplanationView
-Told = TypeVar("Told", EffectsView, PatchView)
 
 
 def grid_of(view: View, ran: Ran, unit: Unit, table: ColourTable) -> Grid | None:
@@ -65,52 +61,9 @@ def sentences_of(view: View, ran: Ran, unit: Unit, cell: Cell | None, position: 
         case AttributionView():
             return sum_sentence(view), ""
         case PatchView():
-            return patch_sentence(in_unit(view, unit), unit), ""
+            return patch_sentence(in_unit(view, unit), ran, unit), ""
         case ExplanationView():
             return tokens_sentence(view), ""
-
-
-def site_labels(sites: Sequence[SiteRef]) -> tuple[str, ...]:
-    """ "5", or "enc 5" where a model has several stacks."""
-    several = len({site.stack for site in sites}) > 1
-    return tuple(f"{_STACKS[site.stack]} {site.layer}" if several else str(site.layer) for site in sites)
-
-
-def in_unit(view: Told, unit: Unit) -> Told:
-    """`view`, all losses in it in `unit`; an answer has them in nats."""
-    if isinstance(view, PatchView):
-        if view.aim.measure != "loss":
-            return view
-        aim = replace(view.aim, value=from_nats(view.aim.value, unit))
-        return replace(
-            view, aim=aim, other_value=from_nats(view.other_value, unit), values=view.values * from_nats(1, unit)
-        )
-    measure = view.aim.measure
-    now, before = (None if said is None else _said(said, measure, unit) for said in (view.now, view.before))
-    assert now is not None
-    if measure != "loss":
-        return replace(view, now=now, before=before)
-    sites = tuple(SiteEffects(at.site, at.heads * from_nats(1, unit)) for at in view.sites)
-    return replace(
-        view, aim=replace(view.aim, value=from_nats(view.aim.value, unit)), now=now, before=before, sites=sites
-    )
-
-
-def _said(said: Said, measure: str, unit: Unit) -> Said:
-    loss = None if said.loss is None else from_nats(said.loss, unit)
-    return replace(said, value=from_nats(said.value, unit) if measure == "loss" else said.value, loss=loss)
-
-
-def aim_words(aim: AimView, unit: Unit = "nats") -> str:
-    """ "the logit of “Tom”", "“Tom” less “Anna”", "the loss in nats"."""
-    if aim.measure == "loss":
-        return f"the loss in {unit}"
-    target, against = plain(aim.target_label), plain(aim.against_label)
-    return f"the logit of “{target}”" if aim.measure == "logit" else f"“{target}” less “{against}”"
-
-
-def plain(label: str) -> str:
-    return label.lstrip("␣") or label
 
 
 # --------------------------------------------------------------------------- heads
@@ -123,7 +76,7 @@ def heads_grid(view: EffectsView, unit: Unit) -> Grid:
     values = np.full((len(sites), columns), np.nan)
     for row, at in enumerate(view.sites):
         values[row, : len(at.heads)] = at.heads
-    return _diverging(
+    return diverging_grid(
         values, site_labels(sites), tuple(map(str, range(columns))), "layer", "head", _head_tip(view, unit)
     )
 
@@ -185,61 +138,6 @@ def before_sentence(view: EffectsView, unit: Unit) -> str:
     return f"Before the change → now: {'; '.join(parts)}."
 
 
-# --------------------------------------------------------------------------- lens
-
-
-def lens_grid(view: LensView, ran: Ran, table: ColourTable) -> Grid | None:
-    """Layers from the last, at the top, down to the embedding; each cell says its likeliest token."""
-    if view.best is None or view.best_share is None or view.target_rank is None or view.labels is None:
-        return None
-    assert view.targets is not None
-    assert view.target_share is not None
-    layers, tokens = view.best.shape
-    order = range(layers - 1, -1, -1)
-    labels = view.labels
-    words = tuple(tuple(labels[int(view.best[row, i])] for i in range(tokens)) for row in order)
-    names = ("embedding", *(str(layer) for layer in range(layers - 1)))
-    tips = tuple(
-        tuple(
-            f"after {'the embedding' if row == 0 else f'layer {row - 1}'}, at “{ran.tokens[i].word}”: "
-            f"“{plain(labels[int(view.best[row, i])])}” {percent_text(float(view.best_share[row, i]))}; "
-            f"“{plain(labels[int(view.targets[i])])}” {percent_text(float(view.target_share[row, i]))}, rank "
-            f"{int(view.target_rank[row, i]):,}; norm of the stream {value_text(float(view.norms[row, i]))}"
-            + ("" if row == 0 else f", of which this layer wrote {value_text(float(view.written[row - 1, i]))}")
-            for i in range(tokens)
-        )
-        for row in order
-    )
-    return Grid(
-        values=view.best_share[::-1].astype(float),
-        row_labels=tuple(names[row] for row in order),
-        column_labels=tuple(token.word for token in ran.tokens),
-        low=0.0,
-        high=1.0,
-        row_name="layer",
-        column_name="token",
-        words=words,
-        tips=tips,
-        least_width=_WORD,
-        table=table,
-    )
-
-
-def lens_sentence(view: LensView, ran: Ran, position: int) -> str:
-    """How the rank of what is said in the end rises at one position."""
-    if view.target_rank is None or view.targets is None or view.labels is None:
-        return view.why
-    position = min(position, view.target_rank.shape[1] - 1)
-    ranks = [int(rank) for rank in view.target_rank[:, position]]
-    label = plain(view.labels[int(view.targets[position])])
-    norms = view.norms[:, position]
-    return (
-        f"Rank of “{label}” at “{ran.tokens[position].word}”, from the embedding up: "
-        f"{', '.join(f'{rank:,}' for rank in ranks)}. The norm of the stream goes from "
-        f"{value_text(float(norms[0]))} to {value_text(float(norms[-1]))}."
-    )
-
-
 # --------------------------------------------------------------------------- sum
 
 
@@ -256,23 +154,23 @@ def sum_grid(view: AttributionView) -> Grid | None:
         if site.site.stack != "cross":
             values[row, heads + 1] = networks.get(site.site, np.nan)
     values[-1, 0] = view.embedding
-    labels = (*site_labels([site.site for site in view.sites]), "embedding")
+    sites = [site.site for site in view.sites]
+    labels = (*site_labels(sites), "embedding")
     columns = (*map(str, range(heads)), "bias", "network")
+    rows = (*(layer_name(site, sites) for site in sites), "")
     tips = [
-        [
-            f"{_part_name(labels[row], columns[column], row == len(labels) - 1)} adds {signed(value)}"
-            for column, value in enumerate(line)
-        ]
-        for row, line in enumerate(values.tolist())
+        [f"{_part_name(row, column)} adds {signed(value)}" for column, value in zip(columns, line, strict=True)]
+        for row, line in zip(rows, values.tolist(), strict=True)
     ]
-    return _diverging(values, labels, columns, "layer", "head", tips, least_width=44.0)
+    return diverging_grid(values, labels, columns, "layer", "head", tips, least_width=44.0)
 
 
-def _part_name(row: str, column: str, is_embedding: bool) -> str:
-    if is_embedding:
+def _part_name(layer: str, column: str) -> str:
+    """ "layer 5, head 3"; of no layer the embedding."""
+    if not layer:
         return "the embedding"
     names = {"bias": "the bias of W_O", "network": "the feed-forward network"}
-    return f"layer {row}, {names.get(column, f'head {column}')}"
+    return f"{layer}, {names.get(column, f'head {column}')}"
 
 
 def sum_sentence(view: AttributionView) -> str:
@@ -285,41 +183,6 @@ def sum_sentence(view: AttributionView) -> str:
         f"{words[0].upper()}{words[1:]} is {value_text(view.aim.value)}: embedding {signed(view.embedding)}, attention "
         f"{signed(attention)}, feed-forward networks {signed(networks)}, biases of the last norm and head "
         f"{signed(view.constant)}; remainder {remainder}."
-    )
-
-
-# --------------------------------------------------------------------------- patch
-
-
-def patch_grid(view: PatchView, ran: Ran, unit: Unit) -> Grid:
-    """0 is this run, 1 the other: blue moves away from it, red towards."""
-    shares = view.shares
-    by_position = view.request.kind in BY_POSITION
-    columns = tuple(t.word for t in ran.tokens) if by_position else tuple(map(str, range(shares.shape[1])))
-    labels = site_labels(view.rows)
-    words = aim_words(view.aim, unit)
-    names = [f"“{column}”" if by_position else f"head {column}" for column in columns]
-    tips = [
-        [
-            f"layer {label}, {name}: patched, {words} is {value_text(float(value))}"
-            for name, value in zip(names, line, strict=True)
-        ]
-        for label, line in zip(labels, view.values, strict=True)
-    ]
-    least_width = 40.0 if by_position else 30.0
-    grid = _diverging(shares, labels, columns, "layer", "token" if by_position else "head", tips, least_width)
-    high = max(1.0, grid.high)
-    cells = tuple(tuple("" if word == "0" else word for word in line) for line in grid.words)
-    return replace(grid, low=-high, high=high, words=cells)
-
-
-def patch_sentence(view: PatchView, unit: Unit) -> str:
-    words = aim_words(view.aim, unit)
-    here, there = value_text(view.aim.value), value_text(view.other_value)
-    coming = "" if view.done == 1 else f" {view.done:.0%} done."
-    return (
-        f"{words[0].upper()}{words[1:]} is {here} here and {there} in the other text. One place after the other is "
-        f"copied from there.{coming}"
     )
 
 
@@ -366,40 +229,4 @@ def tokens_sentence(view: ExplanationView) -> str:
     return (
         f"What each token has to do with {words}, {value_text(view.aim.value)}. ρ: rank correlation with attention. "
         "Where accounts differ, none of them is the explanation."
-    )
-
-
-# --------------------------------------------------------------------------- all
-
-
-def _short(value: float) -> str:
-    """ "+1.26", "0" for what rounds to it."""
-    text = f"{value:+.2f}".replace("-", MINUS)
-    return "0" if text[1:] == "0.00" else text
-
-
-def _diverging(
-    values: np.ndarray,
-    rows: tuple[str, ...],
-    columns: tuple[str, ...],
-    row_name: str,
-    column_name: str,
-    tips: Sequence[Sequence[str]],
-    least_width: float = 30.0,
-) -> Grid:
-    high = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
-    padded = tuple(tuple(line) + ("",) * (values.shape[1] - len(line)) for line in tips)
-    words = tuple(tuple("" if np.isnan(v) else _short(float(v)) for v in line) for line in values)
-    return Grid(
-        values=values,
-        row_labels=rows,
-        column_labels=columns,
-        low=-high,
-        high=high,
-        row_name=row_name,
-        column_name=column_name,
-        words=words,
-        tips=padded,
-        least_width=least_width,
-        has_numbers=True,
     )

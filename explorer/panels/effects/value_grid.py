@@ -35,6 +35,7 @@ class Grid:
         words: of each cell what stands in it; none, or as many as there are cells.
         tips: the same, for the tooltip.
         row_name, column_name: what a row and a column are, "layer" and "head".
+        second_labels, second_name: a second line of labels below those of the columns, and what they are.
         least_width: pixels that a cell is wide at least.
         table: from `low` to `high`, (256, 3) uint8.
     """
@@ -46,6 +47,8 @@ class Grid:
     high: float
     row_name: str = ""
     column_name: str = ""
+    second_labels: tuple[str, ...] = ()
+    second_name: str = ""
     words: tuple[tuple[str, ...], ...] = ()
     tips: tuple[tuple[str, ...], ...] = ()
     least_width: float = 30.0
@@ -126,9 +129,10 @@ class ValueGrid(CellsWidget):
 
     def _margins(self) -> tuple[float, float]:
         metrics, grid = QFontMetricsF(self.font()), self._grid
-        labels = () if grid is None else (*grid.row_labels, grid.row_name)
+        labels = () if grid is None else (*grid.row_labels, grid.row_name, grid.second_name)
         widest = max((metrics.horizontalAdvance(label) for label in labels), default=0.0)
-        return round(_EDGE + widest + 8), round(metrics.height() + 6)
+        lines = 2 if grid is not None and grid.second_labels else 1
+        return round(_EDGE + widest + 8), round(lines * metrics.height() + 6)
 
     def _least(self) -> tuple[float, float]:
         grid = self._grid
@@ -191,6 +195,7 @@ class ValueGrid(CellsWidget):
     def _draw_labels(self, painter: QPainter, grid: Grid, layout: _Layout, exposed: QRectF) -> None:
         left, top, width, height = layout
         metrics, corner = QFontMetricsF(self.font()), self._corner()
+        line = metrics.height() + 2
         right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         ground = QColor(self._theme.surface)
         here, dim = QColor(self._theme.text), QColor(self._theme.text_dim)
@@ -198,9 +203,11 @@ class ValueGrid(CellsWidget):
         rows, columns = layout.within(exposed, *grid.values.shape)
         for column in columns:
             painter.setPen(here if column in (self._selection[1], self._hover[1]) else dim)
-            rect = QRectF(left + column * width, corner.y(), width - _GAP, top - 4)
-            shown = metrics.elidedText(grid.column_labels[column], Qt.TextElideMode.ElideRight, rect.width())
-            painter.drawText(rect, Qt.AlignmentFlag.AlignCenter, shown)
+            rect = QRectF(left + column * width, corner.y(), width - _GAP, line)
+            for label in (grid.column_labels[column], *grid.second_labels[column : column + 1]):
+                shown = metrics.elidedText(label, Qt.TextElideMode.ElideRight, rect.width())
+                painter.drawText(rect, Qt.AlignmentFlag.AlignCenter, shown)
+                rect.translate(0, metrics.height())
         painter.fillRect(QRectF(corner.x(), corner.y(), left - 4, self.height() - corner.y()), ground)
         for row in rows:
             painter.setPen(here if row in (self._selection[0], self._hover[0]) else dim)
@@ -209,7 +216,10 @@ class ValueGrid(CellsWidget):
                 painter.drawText(rect, right, grid.row_labels[row])
         painter.fillRect(QRectF(corner.x(), corner.y(), left - 4, top - 2), ground)
         painter.setPen(dim)
-        painter.drawText(QRectF(corner.x() + _EDGE, corner.y(), left - _EDGE - 8, top - 4), right, grid.row_name)
+        name = QRectF(corner.x() + _EDGE, corner.y(), left - _EDGE - 8, line)
+        painter.drawText(name, right, grid.row_name)
+        if grid.second_labels:
+            painter.drawText(name.translated(0, metrics.height()), right, grid.second_name)
 
     def _draw_word(self, painter: QPainter, rect: QRectF, grid: Grid, word: str, colour: QColor) -> None:
         luminance = 0.299 * colour.redF() + 0.587 * colour.greenF() + 0.114 * colour.blueF()

@@ -7,11 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from explorer.panels.effects.pages import lens_sentence
+from explorer.panels.effects.lens_shown import lens_sentence
 from explorer.panels.effects.panel import EffectsPanel
 from explorer.panels.head_atlas.about import about as about_heads
 from explorer.panels.lookup.about import of_head
 from explorer.panels.mask_scale.effect_sentences import prediction_title
+from explorer.session.effects_choices import EffectsChoices
+from explorer.session.intents import AskEffects
 from explorer.session.state import Document, State
 from models.protocol.effects import Aim, EffectsRequest
 from models.protocol.lens import LensRequest, LensView
@@ -66,8 +68,8 @@ def test_a_loss_is_offered_of_models_that_go_on_with_a_text(qtbot, family, offer
     loaded = replace(loaded, info=replace(loaded.info, family=family))
     session = SilentSession(answers.after(State(Document("story-gpt")), loaded, answers.ran()))
     panel = shown(qtbot, EffectsPanel, session)
-    panel.loss.setChecked(True)
+    session.dispatch(AskEffects(EffectsChoices(loss=True)))
     asked = session.asked[-1]
     assert isinstance(asked, EffectsRequest)
     assert asked.aim.measure == ("loss" if offered else Aim().measure)
-    assert panel.loss.isVisible() is offered
+    assert panel.controls.loss.isVisible() is offered

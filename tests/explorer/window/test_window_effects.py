@@ -31,19 +31,19 @@ def effects(window) -> EffectsPanel:
 
 
 def test_the_head_that_matters_most_is_one_press_away_and_so_is_the_run_without_it(window, effects):
-    effects.against.setEditText("␣Anna")
-    effects.against.lineEdit().editingFinished.emit()
+    effects.controls.against.setEditText("␣Anna")
+    effects.controls.against.lineEdit().editingFinished.emit()
     settle(window)
     expected = models.head_effects(models.open_checkpoint("story-gpt"), EXAMPLE, target=" Tom", against=" Anna")
     view = window.session.state.results.of(EffectsView)
     for ours, theirs in zip(view.sites, expected.sites, strict=True):
         assert abs(ours.heads - theirs.heads).max() < 1e-4
-    effects.strongest.click()
+    effects.controls.strongest.click()
     settle(window)
     assert expected.largest is not None
     site, head, change = expected.largest
     assert (window.session.state.selection.site, window.session.state.selection.head) == (site, head)
-    effects.without.click()
+    effects.controls.without.click()
     settle(window)
     view = window.session.state.results.of(EffectsView)
     assert view.before.value == pytest.approx(expected.aim.value, abs=1e-4)
@@ -52,7 +52,8 @@ def test_the_head_that_matters_most_is_one_press_away_and_so_is_the_run_without_
 
 
 def test_every_page_has_its_answer(window, effects):
-    effects.other.setText(EXAMPLE.replace("Anna gave", "Tom gave"))
+    effects.controls.other.setText(EXAMPLE.replace("Anna gave", "Tom gave"))
+    effects.controls.other.editingFinished.emit()
     for page, kind in enumerate((EffectsView, LensView, AttributionView, PatchView, ExplanationView)):
         effects.pages.button(page).click()
         settle(window)
@@ -96,7 +97,7 @@ def test_every_page_has_an_answer_or_says_why_not(window, effects, name):
     window.dock_host.docks["effects"].show()
     window.dock_host.raise_panel("effects")
     wait_until(effects.isVisible)
-    effects.other.clear()
+    effects.controls.other.clear()
     answered = set()
     for page in range(5):
         effects.pages.button(page).click()

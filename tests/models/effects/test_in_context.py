@@ -111,7 +111,7 @@ def test_interventions_act_on_both_texts(story_gpt: Model) -> None:
     assert abs(edited.cosine[1] - plain.cosine[1]) > 1e-4
     streams = [run(story_gpt, text, interventions=(skip,)).residual["decoder"][1] for text in (RIVER, MONEY)]
     means = [s[list(p)].double().mean(dim=0) for s, p in zip(streams, edited.positions, strict=True)]
-    assert edited.cosine[1] == pytest.approx(float(torch.cosine_similarity(*means, dim=0)), abs=1e-9)
+    assert edited.cosine[1] == pytest.approx(float(torch.cosine_similarity(means[0], means[1], dim=0)), abs=1e-9)
 
 
 def test_an_engine_answers_without_a_run_and_says_what_it_refuses() -> None:

@@ -8,7 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from explorer.panels.effects.pages import before_sentence, head_sentence, heads_grid, in_unit, patch_grid, tokens_grid
+from explorer.panels.effects.pages import before_sentence, head_sentence, heads_grid, tokens_grid
+from explorer.panels.effects.patch_shown import patch_grid
+from explorer.panels.effects.wording import in_unit
 from explorer.widgets.number_text import signed, value_text
 from models.protocol.effects import EffectsRequest, EffectsView, Said, SiteEffects
 from models.protocol.explanation import Account, ExplanationRequest, ExplanationView
@@ -48,11 +50,9 @@ def test_a_loss_is_told_in_the_unit_that_was_chosen(unit: Unit, factor: float) -
         other_labels=("a", "b"),
     )
     of_patch = in_unit(patched, unit)
-    assert (
-        patch_grid(of_patch, answers.ran(), unit)
-        .tips[0][1]
-        .endswith(f"the loss in {unit} is {value_text(2.5 * factor)}")
-    )
+    patch = patch_grid(of_patch, answers.ran(), unit)
+    assert patch is not None
+    assert patch.tips[0][1].endswith(f"the loss in {unit} is {value_text(2.5 * factor)}")
     np.testing.assert_allclose(of_patch.shares, patched.shares, atol=1e-12)
 
 

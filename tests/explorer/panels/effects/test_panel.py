@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 
-from explorer.panels.effects.panel import HEADS, LENS, PATCH, SUM, TOKENS, EffectsPanel
+from explorer.panels.effects.panel import EffectsPanel
+from explorer.panels.effects.questions import HEADS, LENS, PATCH, SUM, TOKENS
 from explorer.panels.head_map.panel import HeadMapPanel
-from explorer.session.intents import OpenCheckpoint, SelectHead, SetView
+from explorer.session.effects_choices import Answer, EffectsChoices
+from explorer.session.intents import OpenCheckpoint, RestoreDocument, SelectHead, SetView
 from explorer.session.state import InterventionItem, State
-from explorer.widgets.choices_kept import Value
 from models.protocol.attribution import AttributionRequest
 from models.protocol.effects import Aim, AimView, EffectsRequest, EffectsView, Said, SiteEffects
 from models.protocol.explanation import ExplanationRequest
@@ -70,17 +71,17 @@ def test_it_asks_again_until_every_head_is_done(panel, session):
 
 
 def test_strongest_and_without(panel, session, qtbot):
-    assert not panel.strongest.isEnabled()  # it is not known yet which head that is
+    assert not panel.controls.strongest.isEnabled()  # it is not known yet which head that is
     session.arrive(effects(session.asked[-1]))
     assert "Most changes without layer 4, head 1: −3" in panel.sentence.text()
-    qtbot.mouseClick(panel.strongest, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(panel.controls.strongest, Qt.MouseButton.LeftButton)
     assert (session.state.selection.site, session.state.selection.head) == (SiteRef("decoder", 4), 1)
     assert panel.grid.selection == (4, 1)
-    qtbot.mouseClick(panel.without, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(panel.controls.without, Qt.MouseButton.LeftButton)
     skip = Skip("head", SiteRef("decoder", 4), 1)
     assert session.state.document.interventions == (InterventionItem(skip),)
-    assert panel.without.isChecked()
-    qtbot.mouseClick(panel.without, Qt.MouseButton.LeftButton)
+    assert panel.controls.without.isChecked()
+    qtbot.mouseClick(panel.controls.without, Qt.MouseButton.LeftButton)
     assert session.state.document.interventions == ()
 
 
@@ -108,13 +109,13 @@ def test_a_head_that_is_to_be_shown_comes_to_the_front(panel, session, qtbot):
 
 def test_a_second_token_makes_a_difference_and_a_typed_one_goes_as_words(panel, session):
     session.arrive(effects(session.asked[-1]))
-    panel.against.setCurrentIndex(2)
-    panel.against.textActivated.emit(panel.against.currentText())
+    panel.controls.against.setCurrentIndex(2)
+    panel.controls.against.textActivated.emit(panel.controls.against.currentText())
     assert session.asked[-1].aim == Aim(measure="difference", position=3, against=5)
-    panel.target.setEditText("␣Ben")
-    panel.target.lineEdit().editingFinished.emit()
+    panel.controls.target.setEditText("␣Ben")
+    panel.controls.target.lineEdit().editingFinished.emit()
     assert session.asked[-1].aim == Aim(measure="difference", position=3, target=" Ben", against=5)
-    panel.loss.click()
+    panel.controls.loss.click()
     assert session.asked[-1].aim == Aim(measure="loss", position=3)
 
 
@@ -128,18 +129,18 @@ def test_each_page_asks_its_own_question(panel, session):
     panel.pages.button(PATCH).click()
     assert len(session.asked) == count  # no other text yet
     assert "Type another text" in panel.grid.empty_text
-    panel.other.setText("Another text")
-    panel.other.editingFinished.emit()
+    panel.controls.other.setText("Another text")
+    panel.controls.other.editingFinished.emit()
     asked = session.asked[-1]
     assert isinstance(asked, PatchRequest)
     assert (asked.other, asked.kind, asked.align) == ("Another text", "residual", "same")
-    panel.kind.setCurrentIndex(3)
-    panel.kind.activated.emit(3)
+    panel.controls.kind.setCurrentIndex(3)
+    panel.controls.kind.activated.emit(3)
     assert session.asked[-1].kind == "head"
 
 
 def test_a_selection_leaves_the_cells_and_another_unit_tells_losses_anew(panel, session):
-    panel.loss.click()
+    panel.controls.loss.click()
     loss = replace(AIM, measure="loss", value=3.0)
     session.arrive(effects(session.asked[-1], aim=loss, now=replace(NOW, value=3.0)))
     before = panel.grid.grid
@@ -179,16 +180,16 @@ def test_a_model_that_has_nothing_to_show_is_not_asked(qtbot, changes, page, sen
         assert len(session.asked) == asked
     else:
         assert asked == 0
-    assert sentence in panel.sentence.text()
     assert sentence in panel.grid.empty_text
+    assert not panel.sentence.isVisible()  # it is said once
 
 
 def test_answers_that_were_chosen_for_another_model_are_let_go(panel, session):
     session.arrive(effects(session.asked[-1]))
-    panel.target.setCurrentIndex(2)
-    panel.target.textActivated.emit(panel.target.currentText())
-    panel.against.setEditText("␣Tom")
-    panel.against.lineEdit().editingFinished.emit()
+    panel.controls.target.setCurrentIndex(2)
+    panel.controls.target.textActivated.emit(panel.controls.target.currentText())
+    panel.controls.against.setEditText("␣Tom")
+    panel.controls.against.lineEdit().editingFinished.emit()
     assert session.asked[-1].aim.target == 5
     session.dispatch(OpenCheckpoint("story-next"))
     session.arrive(answers.loaded("story-next"))
@@ -196,46 +197,63 @@ def test_answers_that_were_chosen_for_another_model_are_let_go(panel, session):
     asked = [request for request in session.asked if isinstance(request, EffectsRequest) and request.run == 2]
     assert asked
     assert {request.aim for request in asked} == {Aim(position=3)}
+    assert panel.controls.target.currentText() == "the likeliest"
 
 
-def test_what_is_chosen_and_typed_comes_back_with_a_session(panel, session, qtbot):
-    chosen: dict[str, Value] = {
-        "page": PATCH,
-        "loss": False,
-        "target": "␣Anna",
-        "against": "␣Ben",
-        "other": "Tom and Ben went",
-        "copied": "head",
-        "aligned": "end",
-    }
-    again = shown(qtbot, EffectsPanel, session)
-    again.choose_again(chosen | {"aligned": "sideways", "copied": 3})
-    assert again.chosen() == chosen | {"aligned": "same", "copied": "residual"}  # what is no choice is left alone
-    panel.choose_again(chosen)
-    assert panel.chosen() == chosen
+def test_what_was_chosen_is_undone_and_redone_where_one_sees_it(panel, session):
+    session.arrive(effects(session.asked[-1]))
+    panel.controls.target.setCurrentIndex(2)
+    panel.controls.target.textActivated.emit(panel.controls.target.currentText())
+    panel.controls.other.setText("Tom and Ben went")
+    panel.controls.other.editingFinished.emit()
+    panel.controls.loss.click()
+    assert session.asked[-1].aim.measure == "loss"
+    session.undo()
+    assert not panel.controls.loss.isChecked()
+    assert session.asked[-1].aim == Aim(position=3, target=5)
+    session.undo()
+    assert panel.controls.other.text() == ""
+    session.undo()
+    assert panel.controls.target.currentText() == "the likeliest"
+    for _ in range(3):
+        session.redo()
+    assert panel.controls.target.currentText() == "␣Anna"
+    assert panel.controls.other.text() == "Tom and Ben went"
+    assert panel.controls.loss.isChecked()
+
+
+def test_leaving_a_field_as_it_is_is_no_step(panel, session):
+    session.arrive(effects(session.asked[-1]))
+    panel.controls.target.setCurrentIndex(2)
+    panel.controls.target.textActivated.emit(panel.controls.target.currentText())
+    steps = session.steps
+    session.arrive(effects(session.asked[-1], aim=replace(AIM, candidates=AIM.candidates[:1])))  # it lists others now
+    for box in (panel.controls.target, panel.controls.against, panel.controls.followed):
+        box.lineEdit().editingFinished.emit()
+    panel.controls.other.editingFinished.emit()
+    assert session.steps == steps
+    assert session.state.document.effects.target == Answer("␣Anna", 5)
+
+
+def test_what_another_document_asked_is_shown(panel, session):
+    asked = EffectsChoices(
+        target=Answer("␣Anna", 5), against=Answer("␣Ben"), other="Tom and Ben went", copied="head", aligned="end"
+    )
+    session.dispatch(RestoreDocument(replace(session.state.document, effects=asked)))
+    panel.choose_again({"page": PATCH})
     request = session.asked[-1]
     assert isinstance(request, PatchRequest)
     assert (request.other, request.kind, request.align) == ("Tom and Ben went", "head", "end")
-    assert (request.aim.target, request.aim.against) == (" Anna", " Ben")
-
-
-def test_answers_of_a_session_of_another_model_are_kept_where_the_panel_was_hidden_meanwhile(panel, session):
-    session.arrive(effects(session.asked[-1]))
-    panel.hide()
-    session.dispatch(OpenCheckpoint("story-next"))
-    session.arrive(answers.loaded("story-next"))
-    session.arrive(answers.ran(2))
-    panel.choose_again({"target": "␣Anna", "against": "␣Ben"})  # the first is listed, with the other model's id
-    panel.show()
-    request = [asked for asked in session.asked if isinstance(asked, EffectsRequest)][-1]
-    assert request.run == 2
-    assert (request.aim.target, request.aim.against) == (" Anna", " Ben")
+    assert (request.aim.target, request.aim.against) == (5, " Ben")
+    controls = panel.controls
+    assert (controls.target.currentText(), controls.against.currentText()) == ("␣Anna", "␣Ben")
+    assert (controls.kind.currentData(), controls.align.currentData()) == ("head", "end")
 
 
 def test_answers_stay_where_the_same_model_is_placed_anew(panel, session):
     session.arrive(effects(session.asked[-1]))
-    panel.target.setCurrentIndex(2)
-    panel.target.textActivated.emit(panel.target.currentText())
+    panel.controls.target.setCurrentIndex(2)
+    panel.controls.target.textActivated.emit(panel.controls.target.currentText())
     session.arrive(answers.loaded())
     session.arrive(answers.ran(2))
     request = [asked for asked in session.asked if isinstance(asked, EffectsRequest)][-1]
