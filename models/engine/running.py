@@ -60,7 +60,6 @@ def _ran(request: ForwardRequest, run: CurrentRun, seconds: float) -> Ran:
     mask, unknown = model.info.mask_token, getattr(model.tokenizer, "unk_token_id", None)
     strange = [token for token in trace.source or trace.tokens if token.id == unknown and not token.padding]
     masks = tuple(i for i, token in enumerate(trace.tokens) if mask is not None and token.piece == mask)
-    written = _of_shown(run)
     goes_on = model.info.family == "causal"
     return Ran(
         request=request,
@@ -80,14 +79,20 @@ def _ran(request: ForwardRequest, run: CurrentRun, seconds: float) -> Ran:
         looks=None
         if isinstance(request, RerunRequest) or request.inputs.continuation
         else looks(trace, masks, goes_on),
-        written=written if isinstance(written, str) else written_text(model, written) if written else "",
+        written=said_by_decoder(run),
         continued=run.read.continued if run.read is not None else (),
         whole=run.read.whole if run.read is not None else None,
     )
 
 
+def said_by_decoder(run: CurrentRun) -> str:
+    """What the decoder was given, or wrote itself, of the text that is shown; "" where there is none."""
+    written = _of_shown(run)
+    return written if isinstance(written, str) else written_text(run.model, written) if written else ""
+
+
 def _of_shown(run: CurrentRun) -> Target:
-    """What the decoder was given of the text that is shown."""
+    """As it was given."""
     return targets_of(run.text, run.written)[run.text.shown] if isinstance(run.text, Batch) else run.written  # type: ignore[return-value]
 
 

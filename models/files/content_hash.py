@@ -14,6 +14,7 @@ from models.protocol.values import CheckpointInfo
 from models.protocol.work import Cancelled, never
 
 _BLOCK = 1 << 22  # bytes read between two looks at `should_stop`
+_AT_ONCE = 200 << 20  # bytes that are read without being asked for
 _known: dict[tuple[Path, int, int], str] = {}
 
 
@@ -26,13 +27,27 @@ def content_hash(info: CheckpointInfo, should_stop: Callable[[], bool] = never) 
         Cancelled: `should_stop` said so.
         OSError: a file cannot be read.
     """
-    if info.borrowed:
+    return {file.name: hash_of_file(file, should_stop) for file in _files_of(info)}
+
+
+def content_hash_at_once(info: CheckpointInfo) -> dict[str, str]:
+    """As `content_hash`, where that takes no longer than a moment; nothing where it would, or a file is gone."""
+    try:
+        files = _files_of(info)
+        unread = sum(file.stat().st_size for file in files if known_hash_of_file(file) is None)
+        return {} if unread > _AT_ONCE else content_hash(info)
+    except OSError:
         return {}
+
+
+def _files_of(info: CheckpointInfo) -> list[Path]:
+    if info.borrowed:
+        return []
     folder = Path(info.folder)
     files = [folder / info.gguf] if info.gguf else weight_files(folder)
     if info.put_on is not None:
         files += [Path(info.put_on.folder) / name for name in (CONFIG, TENSORS)]
-    return {file.name: hash_of_file(file, should_stop) for file in files}
+    return files
 
 
 def revision_of(info: CheckpointInfo) -> str | None:

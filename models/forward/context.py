@@ -21,6 +21,7 @@ class Workspace:
         adopted: models that were handed over, by the reference that opens them.
         kept: whatever is open.
         kept_of_model: until another model is opened.
+        beside: the model and the run that are compared with these; None where nothing is. Goes with the model too.
     """
 
     adopted: Mapping[str, Model] = field(default_factory=dict)
@@ -28,10 +29,17 @@ class Workspace:
     run: CurrentRun | None = None
     kept: Kept = field(default_factory=Kept)
     kept_of_model: Kept = field(default_factory=Kept)
+    beside: Workspace | None = None
 
     def open(self, model: Model) -> None:
         """Put `model` in the place of the open one; the run and what was kept of it go too."""
-        self.model, self.run, self.kept_of_model = model, None, Kept()
+        self.model, self.run, self.kept_of_model, self.beside = model, None, Kept(), None
+
+    def part(self) -> None:
+        """Let go of what is beside these, and of what was worked out of the run: some of it is of both."""
+        self.beside = None
+        if self.run is not None:
+            self.run.kept = Kept()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -21,6 +21,9 @@ from models.protocol.work import Cancelled
 def answer(request: LoadRequest, context: Context) -> Loaded:
     """Open another model. Where that fails, or is called off, the open one stays."""
     started = time.perf_counter()
+    if context.workspace.beside is not None:  # the new one may need the room of a second model
+        context.workspace.part()
+        devices.free()
     context.report(f"Opening {request.reference}", None)
     model = _opened(request, context)
     if context.should_stop():

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-AlignedBy = Literal["place", "characters", "words"]
-"""What tokens were aligned by: their place, the characters of one text that they cover, or the words of two texts."""
+AlignedBy = Literal["place", "patches", "characters", "words"]
+"""What tokens were aligned by: their place, that of patches in a picture, the characters of one text that they cover,
+or the words of two texts."""
 
 HOW = {
     "place": "token by token: both runs have the same tokens",
+    "patches": "patch by patch, by their place in the picture",
     "characters": "by the characters they cover: one text, cut into other tokens",
     "words": "by words: as few as can be are added, left out or replaced between the two texts",
 }

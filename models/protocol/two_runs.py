@@ -139,8 +139,8 @@ class RunSide:
     Attributes:
         reference, name: the checkpoint as it was asked for, and what to call it.
         family, model_type, stacks: as in `CheckpointInfo`.
-        files: (name, SHA-256 in hexadecimal) of each of its weight files; empty for a model that is no file, and while
-            large files are not read yet.
+        files: (name, SHA-256 in hexadecimal) of each of its weight files; empty for a model that is no file, and for
+            files of over 200 MB that nothing else has read for their hash.
         device, dtype: "cpu", "cuda:0"; "float32".
         text: what it was given to read, as plain text; a vision model's picture.
         written: what the decoder of an encoder-decoder model was given, or wrote itself.
@@ -152,7 +152,6 @@ class RunSide:
         weights: (queries, keys) float32, rows sum to 1 (less a sink's share), masked cells exactly 0. None without a
             head, and where the map is long (`models.protocol.values.is_long`): see `TwoRunsView.maps`.
         masked: (queries, keys) bool; None where no cell is masked, or `weights` is None.
-        seconds: that its run took; 0.0 of A, which had run.
     """
 
     reference: str
@@ -176,7 +175,6 @@ class RunSide:
     head: int | None = None
     weights: np.ndarray | None = None
     masked: np.ndarray | None = None
-    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -255,7 +253,7 @@ class TwoRunsView(Result):
         maps: the two heads and their difference; None without a head of B, or without alignment.
         matching: by what heads were matched. None where no head of A has a counterpart.
         why_not_by_index: where "index" was asked for and could not be had, a sentence that says why.
-        changes: of every head of A that has a counterpart, in the order of `a.sites`; empty of two heads of one run.
+        changes: of every head of A that has a counterpart, in the order of `a.sites`; empty where `other` is None.
         matched_over: queries that similarity was found over, spread evenly over those that are aligned; 0 by index.
         why_not: sentences about what cannot be compared, and why; empty where all can.
         remarks: sentences about what is compared in another way than one might think.
