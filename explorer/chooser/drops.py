@@ -1,4 +1,4 @@
-"""What is dropped on a window or a dialog: a checkpoint, a picture, or a session."""
+"""What is dropped on a window or a dialog: a checkpoint, a picture, a file of texts, or a session."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from PySide6.QtCore import QMimeData
 
 from models.files.regular_files import open_regular
 from models.files.sample_pictures import SUFFIXES
+from models.files.text_stream import SUFFIXES as TEXTS
 
 
 def checkpoint_in(mime: QMimeData) -> str | None:
@@ -26,6 +27,13 @@ def picture_in(mime: QMimeData) -> str | None:
     urls = mime.urls()
     path = Path(urls[0].toLocalFile()) if len(urls) == 1 and urls[0].isLocalFile() else None
     return str(path) if path is not None and path.suffix.lower() in SUFFIXES and path.is_file() else None
+
+
+def texts_in(mime: QMimeData) -> str | None:
+    """The one file of texts that is being dropped, by its name."""
+    urls = mime.urls()
+    path = Path(urls[0].toLocalFile()) if len(urls) == 1 and urls[0].isLocalFile() else None
+    return str(path) if path is not None and path.suffix.lower() in TEXTS and path.is_file() else None
 
 
 def session_in(mime: QMimeData) -> str | None:

@@ -144,7 +144,7 @@ class Contents(QWidget):
             part.set_theme(theme)
 
     def _on_changed(self, old: State, new: State) -> None:
-        if old.measuring is not new.measuring:
+        if old.measuring is not new.measuring or old.reading != new.reading:
             self._put_away_what_is_done(old, new)
         if new.notice != old.notice:
             self._show_notice(new)

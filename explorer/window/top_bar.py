@@ -18,6 +18,7 @@ from explorer.widgets.whole_list_box import WholeListBox
 from explorer.window.device_menu import DeviceMenu
 from explorer.window.examples_menu import ExamplesMenu
 from models.files.catalogue import HANDED_OVER, shipped
+from models.protocol.corpus import CorpusView
 from models.protocol.export import ExportRequest
 from models.protocol.interventions import Adapter
 from models.protocol.quality import QualityView
@@ -168,6 +169,10 @@ class TopBar(QWidget):
         if newest is None and state.measuring is not None and measured is not None:  # many short requests
             self.doing.setText("Measuring quality …")
             fraction = measured.done / measured.total
+        read = state.results.of(CorpusView)
+        if newest is None and state.reading and read is not None:
+            self.doing.setText("Reading texts …")
+            fraction = read.share
         self.progress.setRange(0, 0 if fraction is None else 1000)
         if fraction is not None:
             self.progress.setValue(round(1000 * fraction))

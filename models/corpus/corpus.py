@@ -35,6 +35,7 @@ from models.protocol.corpus import (
     MOST_HITS,
     MOST_ROWS,
     POSITIONS,
+    WORD,
     CorpusQuestion,
     CorpusRequest,
     CorpusView,
@@ -58,8 +59,6 @@ _AT_ONCE = 256  # lines that are read, sorted by length and run
 _MOMENT = 0.2  # seconds that an answer takes, about
 _MOST_SAID = 20
 _PATTERN_NAMES = frozenset(role.name for role in PATTERNS)
-
-WORD = "word:"
 
 
 def answer(request: CorpusRequest, context: Context) -> CorpusView:

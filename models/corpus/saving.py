@@ -1,7 +1,8 @@
-"""The means of a corpus as a file for other programs."""
+"""What was found in a file of texts, as files for other programs."""
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 from dataclasses import asdict
@@ -13,6 +14,11 @@ from models.files.whole_files import not_written, write_whole
 from models.protocol.corpus import CorpusView
 from models.protocol.errors import ExplorerError
 from models.protocol.interventions import describe
+
+_COLUMNS = (
+    *("stack", "layer", "head", "rank", "line", "query", "key", "query_word", "key_word", "weight", "score"),
+    *("before", "text", "second"),
+)
 
 
 def save_means(view: CorpusView, path: str | Path) -> None:
@@ -46,7 +52,29 @@ def save_means(view: CorpusView, path: str | Path) -> None:
     }
     content = io.BytesIO()
     np.savez_compressed(content, **arrays, meta=np.array(json.dumps(meta)))  # type: ignore[arg-type]
+    _write(path, content.getvalue(), "The table of means")
+
+
+def save_hits(view: CorpusView, path: str | Path) -> None:
+    """Write a .csv with a row for every place that is listed, of each head the best first.
+
+    Raises:
+        ExplorerError: the file cannot be written.
+    """
+    content = io.StringIO()
+    table = csv.writer(content)
+    table.writerow(_COLUMNS)
+    for site, of_site in zip(view.sites, view.hits, strict=True):
+        for head, hits in enumerate(of_site):
+            for rank, hit in enumerate(hits, start=1):
+                where = (site.stack, site.layer, head, rank, hit.line, hit.query, hit.key)
+                said = (hit.query_word, hit.key_word, f"{hit.weight:.7g}", f"{hit.score:.7g}")
+                table.writerow((*where, *said, hit.before, hit.text, hit.second or ""))
+    _write(Path(path), content.getvalue().encode("utf-8"), "The table of places")
+
+
+def _write(path: Path, content: bytes, what: str) -> None:
     try:
-        write_whole(path, content.getvalue())
+        write_whole(path, content)
     except OSError as cause:
-        raise ExplorerError(not_written("The table of means", path, cause)) from cause
+        raise ExplorerError(not_written(what, path, cause)) from cause

@@ -17,6 +17,9 @@ from models.files.utf8 import not_utf8, unread
 from models.protocol.chat import Pair
 from models.protocol.errors import InputError
 
+SUFFIXES = (".txt", ".csv", ".tsv", ".jsonl", ".ndjson")
+"""Of files of texts; a file of any other name is read as lines."""
+
 LONGEST_LINE = 100_000
 """Characters; a line that is longer is no text that a model reads at once."""
 

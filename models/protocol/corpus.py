@@ -18,6 +18,9 @@ POSITIONS = 32
 FARTHEST = 64
 """Tokens apart up to which weights are averaged by distance."""
 
+WORD = "word:"
+"""Before a token, in a question about that token."""
+
 MOST_HITS = 20
 MOST_ROWS = 40
 

@@ -57,6 +57,8 @@ class HeatMap(ThemedWidget):
         self.setAccessibleDescription("Arrow keys move the selected cell, plus and minus zoom, 0 shows the whole map.")
         self.value_name = ""
         """What the readout calls a value that is no weight."""
+        self.absent_name = "not computed"
+        """What the readout says of a cell that has no value."""
         self.key_note = ""
         """What the title of the keys' axis adds."""
         self.note_of: Callable[[int, int], str] = lambda query, key: ""
@@ -272,7 +274,7 @@ class HeatMap(ThemedWidget):
         if self._shown.within(cell) == NOWHERE:
             return []
         names = self._shown.rows[cell[0]], self._shown.columns[cell[1]]
-        words = Wording(*names, self.value_name, self.note_of(*cell), self.is_brief)
+        words = Wording(*names, self.value_name, self.note_of(*cell), self.absent_name, self.is_brief)
         return self._shown.pieces(cell, words, self.view, self.devicePixelRatioF())
 
     # zoom and place

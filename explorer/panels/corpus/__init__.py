@@ -1,0 +1,1 @@
+"""A file of texts, read through the open model."""

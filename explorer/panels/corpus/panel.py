@@ -1,0 +1,454 @@
+"""A file of texts read through the model: what heads do on average, and where they do something most."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QResizeEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QProgressBar,
+    QPushButton,
+    QScrollArea,
+    QSplitter,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from explorer.chooser.drops import texts_in
+from explorer.colour_maps import sequential
+from explorer.panels.about import About
+from explorer.panels.base import Panel
+from explorer.panels.corpus.about import about
+from explorer.panels.corpus.choices import FileButton, QuestionFields
+from explorer.panels.corpus.figures import (
+    MeanMap,
+    distance_figure,
+    mean_map,
+    ranked_heads,
+    token_rows,
+    unordered,
+    why_no_score,
+)
+from explorer.panels.corpus.hit_list import HitList
+from explorer.panels.corpus.token_rows import TokenRows
+from explorer.panels.corpus.words import INVITE, NOT_READ, OTHERWISE, asked_words, name_of, refusal, remarks, status
+from explorer.panels.selected_head import head_name
+from explorer.session.corpus import corpus_means, corpus_view
+from explorer.session.hover import Hover
+from explorer.session.intents import AskCorpus, ChooseCorpus, ReadCorpus, RestoreDocument, SelectHead, Show, ShowPlace
+from explorer.session.session import Session
+from explorer.session.state import Document, Notice, State
+from explorer.widgets.card import Card
+from explorer.widgets.colour_bar import ColourBar
+from explorer.widgets.flow_layout import FlowLayout
+from explorer.widgets.heat_map.heat_map import HeatMap
+from explorer.widgets.page import PageOrInvitation, wrapped
+from explorer.widgets.plot.figure import Figure
+from explorer.widgets.plot.plot import Plot
+from explorer.widgets.ranking import Ranking
+from explorer.widgets.save_dialog import Kind, ask_where_to_save
+from explorer.widgets.segments import Segments
+from models.corpus.saving import save_hits, save_means
+from models.protocol.corpus import CorpusView, Hit
+from models.protocol.errors import ExplorerError
+from models.protocol.values import CheckpointInfo
+
+MAP, DISTANCE, PLACES, ROWS = range(4)
+_PAGES = (
+    ("Map", "The mean weight of the selected head between places of the texts"),
+    ("Distance", "The mean weight of the selected head by how far the key lies before the query"),
+    ("Places", "The heads ranked by what was asked, and where the selected one does it most"),
+    ("Rows", "What one token attends to, text by text"),
+)
+_MEANS, _HITS = Kind("Means", ".npz"), Kind("Places", ".csv")
+_WIDE_LETTERS = 80  # from which on the ranking has room beside the places
+_RANKING_LETTERS = 26
+_NO_SITE = "The selected head did not run on these texts."
+_ASK = "Choose above what heads are asked: they are ranked here, with the places where the selected one does it most."
+_HITS_TITLE = "Where it does: query → key, weight. A click opens the text."
+_NONE_THERE = "No text read so far has a place where this head does it."
+_TYPE = "Type a token after “Rows of”: what it attends to is shown here text by text, one below the other."
+_NOWHERE = "No text read so far has this token where this head looks from."
+_READ = "Press Read: the figures appear here, and go on changing as texts are read."
+
+
+class CorpusPanel(Panel):
+    api_version = 1
+    name = "corpus"
+    title = "Corpus"
+    hint = "A file of texts read through the model: each head's mean weights, and where it does something most."
+
+    @classmethod
+    def suits(cls, info: CheckpointInfo) -> bool:
+        return not refusal(info)
+
+    def is_at_work(self, state: State) -> bool:
+        return state.reading
+
+    def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
+        super().__init__(session, hover, parent)
+        self.file = FileButton()
+        self.file.chosen.connect(self._choose)
+        self.read = QPushButton("Read")
+        self.read.clicked.connect(lambda: self.dispatch(ReadCorpus(not self.session.state.reading)))
+        self.save = QPushButton("Save…")
+        self.save.setToolTip("Save the means of all heads (.npz), or the places listed (.csv)")
+        self.save.clicked.connect(self._save)
+        self.status = wrapped()
+        self.remarks = wrapped(role="dim")
+        self.progress = QProgressBar()
+        self.progress.setTextVisible(False)
+        self.progress.setFixedHeight(6)
+        self.progress.setRange(0, 1000)
+        self.question = QuestionFields(self)
+        self.question.asked.connect(lambda question: self.dispatch(AskCorpus(question)))
+        self.pages = Segments(_PAGES, "What is shown", wraps=True)
+        self.pages.chosen.connect(self._on_page)
+        self.stack = QStackedWidget()
+        for page in (self._map_page(), self._distance_page(), self._places_page(), self._rows_page()):
+            self.stack.addWidget(page)
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(6)
+        for widget in (self.status, self.progress, self.remarks, self.pages):
+            column.addWidget(widget)
+        column.addWidget(self.stack, 1)
+        column.addWidget(self._back_line())
+        self.body = PageOrInvitation(page, "Choose a file…", scrolls=False)
+        self.body.asked.connect(self.file.ask)
+        self.card = Card(self.title)
+        for control in (self.file, self.read, self.save):
+            self.card.add_control(control)
+        self.card.set_content(self.body)
+        self.fill(self.card)
+        self.keep("page", self.pages)
+        self.setAcceptDrops(True)
+        self._before: Document | None = None  # what was on screen before a place was opened
+        self._opened: Document | None = None
+        self._shown_map: MeanMap | None = None
+        self._drawn: tuple[object, ...] = ()
+
+    # its parts
+
+    def _map_page(self) -> QWidget:
+        self.map = HeatMap()
+        self.map.absent_name = "in no text"
+        self.map.note_of = lambda query, key: "" if self._shown_map is None else self._shown_map.note(query, key)
+        self.map.cell_selected.connect(self.map.set_selection)
+        self.map_bar = ColourBar("mean weight")
+        self.map.map_span_changed.connect(self.map_bar.set_span)
+        return _beside(self.map, self.map_bar)
+
+    def _distance_page(self) -> QWidget:
+        self.plot = Plot("Mean weight by distance", 180, grows=True)
+        return self.plot
+
+    def _places_page(self) -> QWidget:
+        self.ranking = Ranking()
+        self.ranking.head_chosen.connect(self._on_head)
+        self.hits = HitList()
+        self.hits.opened.connect(self._open)
+        self.hits_title = wrapped(role="dim")
+        listed = QWidget()
+        column = QVBoxLayout(listed)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        column.addWidget(self.hits_title)
+        column.addWidget(self.hits, 1)
+        self.parts = QSplitter(Qt.Orientation.Horizontal)
+        self.parts.addWidget(self.ranking)
+        self.parts.addWidget(listed)
+        self.parts.setChildrenCollapsible(False)
+        self.parts.setStretchFactor(1, 1)
+        self.no_places = wrapped(role="dim")
+        self.no_places.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.places = QStackedWidget()
+        self.places.addWidget(self.no_places)
+        self.places.addWidget(self.parts)
+        return _below(self.question.heads_row, self.places)
+
+    def _rows_page(self) -> QWidget:
+        self.rows = TokenRows()
+        self.rows.opened.connect(self._open_row)
+        self.area = QScrollArea()
+        self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.area.setWidget(self.rows)
+        self.area.setWidgetResizable(True)
+        self.area.setFrameShape(QFrame.Shape.NoFrame)
+        self.area.horizontalScrollBar().valueChanged.connect(self.rows.update)  # its labels keep to the left
+        self.rows_bar = ColourBar()
+        return _below(self.question.rows_row, _beside(self.area, self.rows_bar))
+
+    def _back_line(self) -> QWidget:
+        self.back_line = QWidget()
+        flow = FlowLayout(self.back_line, gap=8)
+        self.back_text = QLabel()
+        self.back_text.setTextFormat(Qt.TextFormat.PlainText)
+        self.back = QPushButton("Back")
+        self.back.setToolTip("Put back what was in the input before a place was opened")
+        self.back.clicked.connect(self._go_back)
+        self.look = QPushButton("Show in Head")
+        self.look.setToolTip("Bring the Head panel to the front, where the cell is selected")
+        self.look.clicked.connect(lambda: self.front_wanted.emit("map"))
+        for widget in (self.back_text, self.back, self.look):
+            flow.addWidget(widget)
+        self.back_line.hide()
+        return self.back_line
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        letter = self.fontMetrics().averageCharWidth()
+        wide = self.width() >= _WIDE_LETTERS * letter
+        self.parts.setOrientation(Qt.Orientation.Horizontal if wide else Qt.Orientation.Vertical)
+        self.ranking.list.setMinimumWidth(_RANKING_LETTERS * letter if wide else 150)
+
+    # what it shows
+
+    def about(self, state: State) -> About:
+        return about(state)
+
+    def render_state(self, state: State, old: State | None) -> None:
+        loaded, corpus = state.results.loaded, state.document.corpus
+        if old is None or (corpus.path, state.recent_texts) != (old.document.corpus.path, old.recent_texts):
+            self.file.show_files(corpus.path, state.recent_texts)
+        if old is None or corpus.question != old.document.corpus.question:
+            self.question.show_question(corpus.question)
+        sentence = refusal(None if loaded is None else loaded.info)
+        for control in (self.file, self.read, self.save):
+            control.setVisible(not sentence and (control is self.file or bool(corpus.path)))
+        if sentence or not corpus.path:
+            self.body.invite(sentence or INVITE, can_open=not sentence)
+            self.card.set_title(self.title)
+            return
+        self.body.show_page()
+        self._render_reading(state)
+        self._render_back(state)
+        view, selection = corpus_means(state), state.selection
+        drawn = (view, corpus_view(state), selection.site, selection.head, state.document.view, self.pages.current)
+        if drawn != self._drawn:
+            self._drawn = drawn
+            self._render_page(state)
+
+    def _render_reading(self, state: State) -> None:
+        means, view = corpus_means(state), corpus_view(state)
+        name = name_of(state.document.corpus.path)
+        if means is not None:
+            said = status(means, state.reading and means is view)
+        elif state.reading:
+            said = "reading …"
+        else:
+            said = NOT_READ if state.results.of(CorpusView) is None else OTHERWISE
+        self.status.setText(f"{name} · {said}")
+        self.status.setToolTip(state.document.corpus.path)
+        self.progress.setVisible(state.reading)
+        self.progress.setValue(round(1000 * (0.0 if view is None else view.share)))
+        self.remarks.setText("" if means is None else remarks(means))
+        self.remarks.setToolTip("" if means is None else "\n".join(means.left_out))
+        self.remarks.setVisible(bool(self.remarks.text()))
+        goes_on = view is not None and not view.ended
+        again = view is not None and view.ended
+        self.read.setText("Stop" if state.reading else "Go on" if goes_on else "Read again" if again else "Read")
+        self.read.setToolTip(
+            "Stop reading; what was found stays, and it can go on from there"
+            if state.reading
+            else "Go on reading where it stopped"
+            if goes_on
+            else "Read the file through the model, from its beginning"
+        )
+        self.save.setEnabled(means is not None and means.texts > 0)
+
+    def _render_page(self, state: State) -> None:
+        page = self.pages.current
+        self.stack.setCurrentIndex(page)
+        self.card.set_title(head_name(state) if state.site is not None else self.title)
+        (self._render_map, self._render_distance, self._render_places, self._render_rows)[page](state)
+
+    def _render_map(self, state: State) -> None:
+        view, selection = corpus_means(state), state.selection
+        found = None
+        if view is not None and selection.site is not None:
+            found = mean_map(view, selection.site, selection.head)
+        self._shown_map = found
+        self.map.set_empty_text(_READ if view is None else _NO_SITE)
+        table = sequential(state.document.view.colour_map)
+        self.map.set_colour_map(table)
+        self.map_bar.setVisible(found is not None)
+        if found is None:
+            self.map.set_values(None, None, (), (), 0.0, 1.0)
+            return
+        rows, columns = ([str(place) for place in range(count)] for count in found.values.shape)
+        self.map.set_values(found.values, found.masked, rows, columns, 0.0, found.high)
+        self.map_bar.set_colour_map(table)
+        self.map_bar.set_range(0.0, found.high)
+
+    def _render_distance(self, state: State) -> None:
+        view, selection = corpus_means(state), state.selection
+        self.plot.set_empty_text(_READ if view is None else _NO_SITE)
+        if view is None or selection.site is None:
+            self.plot.set_figure(Figure())
+            return
+        self.plot.set_figure(distance_figure(view, selection.site, selection.head, head_name(state)))
+
+    def _render_places(self, state: State) -> None:
+        view, site, asked = corpus_view(state), state.selection.site, state.document.corpus.question.attends_to
+        loaded = state.results.loaded
+        heads, even = ([], None) if view is None or site is None else ranked_heads(view, site.stack)
+        why = "" if loaded is None or site is None else why_no_score(asked, loaded.info, site.stack)
+        if not asked or not heads:
+            nothing = why or (unordered(asked) if view is not None else "") or _READ
+            self.no_places.setText(nothing if asked else _ASK)
+            self.places.setCurrentIndex(0)
+            self.question.even.setText("")
+            return
+        self.places.setCurrentIndex(1)
+        assert view is not None
+        assert site is not None
+        self.ranking.show_heads(heads, 0.0, max(score for *_, score in heads) or 1.0, even)
+        self.ranking.show_page("")
+        self.question.even.setText("" if even is None else f"evenly: {even:.3f}")
+        self.ranking.mark(site.layer, state.selection.head)
+        place = view.sites.index(site) if site in view.sites else -1
+        listed = view.hits[place] if place >= 0 else ()
+        hits = listed[state.selection.head] if state.selection.head < len(listed) else ()
+        self.hits.show_hits(hits)
+        self.hits_title.setText(_HITS_TITLE if hits else _NONE_THERE)
+        self.hits_title.setToolTip(f"Where the selected head {asked_words(view.request.question)} most")
+
+    def _render_rows(self, state: State) -> None:
+        view, site, word = corpus_view(state), state.selection.site, state.document.corpus.question.rows_of
+        rows = () if view is None or site is None else token_rows(view, site, state.selection.head)
+        self.rows.set_empty_text(_TYPE if not word else _READ if view is None else _NOWHERE)
+        table = sequential(state.document.view.colour_map)
+        before = self.rows.place_of_token()
+        high = max((float(np.nanmax(row.weights, initial=0.0)) for row in rows), default=1.0) or 1.0
+        self.rows.show_rows(rows, word, high, table)
+        self.rows_bar.setVisible(bool(rows))
+        self.rows_bar.set_colour_map(table)
+        self.rows_bar.set_range(0.0, high)
+        if self.rows.place_of_token() != before:
+            QTimer.singleShot(0, self, self._show_token)  # once the rows are laid out
+
+    def _show_token(self) -> None:
+        """Scroll to where the token stands in every row, with most of the room for what comes before it."""
+        room = self.area.viewport().width()
+        self.area.horizontalScrollBar().setValue(round(self.rows.place_of_token() - 0.7 * room))
+
+    def _render_back(self, state: State) -> None:
+        document, opened = state.document, self._opened
+        is_open = opened is not None and document.inputs == opened.inputs
+        if not is_open:
+            self._before = self._opened = None
+        self.back_line.setVisible(is_open)
+
+    # what a person does
+
+    def _on_page(self, _page: int) -> None:
+        self._drawn = ()
+        self.render_state(self.session.state, self.session.state)
+
+    def _choose(self, path: str) -> None:
+        self.dispatch(ChooseCorpus(path))
+
+    def _on_head(self, layer: int, head: int) -> None:
+        site, ran = self.session.state.selection.site, self.session.state.ran
+        there = None if site is None or ran is None else ran.site(replace(site, layer=layer))
+        if there is not None and head < there.heads:
+            self.dispatch(SelectHead(there.ref, head))
+
+    def _open(self, hit: Hit) -> None:
+        self._open_place(hit.text, hit.second, hit.line, hit.query, hit.key)
+
+    def _open_row(self, row: int, key: int) -> None:
+        view = corpus_view(self.session.state)
+        if view is not None and row < len(view.rows):
+            chosen = view.rows[row]
+            self._open_place(chosen.text, chosen.second, chosen.line, chosen.query, key)
+
+    def _open_place(self, text: str, second: str | None, line: int, query: int, key: int) -> None:
+        """Put a text into the input, with the selected head and this cell."""
+        selection, before = self.session.state.selection, self._before or self.session.state.document
+        if selection.site is None:
+            return
+        self.dispatch(ShowPlace(text, second, selection.site, selection.head, query, key))
+        self._before, self._opened = before, self.session.state.document
+        self.back_text.setText(f"Line {line:,} is in the input, its cell selected.")
+        self._render_back(self.session.state)
+
+    def _go_back(self) -> None:
+        before = self._before
+        if before is None:
+            return
+        self.dispatch(
+            RestoreDocument(
+                replace(
+                    self.session.state.document,
+                    text=before.text,
+                    second=before.second,
+                    target=before.target,
+                    before=before.before,
+                    after=before.after,
+                    chat=before.chat,
+                    turns=before.turns,
+                    selection=before.selection,
+                )
+            )
+        )
+
+    def _save(self) -> None:
+        means, view = corpus_means(self.session.state), corpus_view(self.session.state)
+        if means is None:
+            return
+        has_hits = view is not None and any(any(of_head for of_head in of_site) for of_site in view.hits)
+        kinds = (_MEANS, _HITS) if has_hits else (_MEANS,)
+        path = ask_where_to_save(self, "Save what was found", "corpus.npz", kinds)
+        if path is None:
+            return
+        try:
+            if path.suffix.lower() == _HITS.ending and view is not None:
+                save_hits(view, path)
+            else:
+                save_means(means, path)
+        except ExplorerError as error:
+            self.dispatch(Show(Notice("error", str(error))))
+        else:
+            self.dispatch(Show(Notice("info", f"What was found is saved: {path}.")))
+
+    # a file dropped here
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        loaded = self.session.state.results.loaded
+        if texts_in(event.mimeData()) and not refusal(None if loaded is None else loaded.info):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        path = texts_in(event.mimeData())
+        if path is not None:
+            event.acceptProposedAction()
+            self._choose(path)
+
+
+def _below(row: QWidget, widget: QWidget) -> QWidget:
+    place = QWidget()
+    column = QVBoxLayout(place)
+    column.setContentsMargins(0, 0, 0, 0)
+    column.setSpacing(6)
+    column.addWidget(row)
+    column.addWidget(widget, 1)
+    return place
+
+
+def _beside(widget: QWidget, bar: QWidget) -> QWidget:
+    place = QWidget()
+    row = QHBoxLayout(place)
+    row.setContentsMargins(0, 0, 0, 0)
+    row.setSpacing(8)
+    row.addWidget(widget, 1)
+    row.addWidget(bar)
+    return place
