@@ -11,7 +11,7 @@ from models.protocol.values import CheckpointInfo
 
 INVITE = (
     "Choose a file of texts, or drop one here: .txt with a text a line, .csv, .tsv or .jsonl; a second column makes "
-    "pairs, or gives a translator what its decoder says. The model reads them a batch at a time, and the window goes "
+    "pairs, or gives a translator what its decoder says. The model reads a few at a time, and the window goes "
     "on meanwhile."
 )
 NOT_READ = "Not read yet: press Read."
