@@ -213,6 +213,8 @@ def _(result: QualityView, state: State) -> State:
 @_arrive.register
 def _(result: CorpusView, state: State) -> State:
     state = _without_notice(_without_progress(state, result), result)
+    if result.broken:
+        state = replace(state, notice=Notice("warning", result.broken, lane=result.request.lane))
     return replace(state, results=state.results.keeping(result), reading=state.reading and not result.ended)
 
 

@@ -67,7 +67,7 @@ class QuestionFields(QObject):
         self.pattern = WholeListBox()
         self.pattern.setAccessibleName("What heads are asked")
         self.pattern.setToolTip("Rank the heads by how much they attend to it, and list where the selected one does")
-        self.pattern.setMinimumContentsLength(20)
+        self.pattern.setMinimumContentsLength(16)
         self.pattern.addItem("nothing asked", "")
         for role in PATTERNS:
             self.pattern.addItem(role.title, role.name)

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QProgressBar,
     QPushButton,
     QScrollArea,
+    QSizePolicy,
     QSplitter,
     QStackedWidget,
     QVBoxLayout,
@@ -37,7 +38,17 @@ from explorer.panels.corpus.figures import (
 )
 from explorer.panels.corpus.hit_list import HitList
 from explorer.panels.corpus.token_rows import TokenRows
-from explorer.panels.corpus.words import INVITE, NOT_READ, OTHERWISE, asked_words, name_of, refusal, remarks, status
+from explorer.panels.corpus.words import (
+    INVITE,
+    NOT_READ,
+    OTHERWISE,
+    asked_words,
+    name_of,
+    refusal,
+    remarks,
+    status,
+    whole_remarks,
+)
 from explorer.panels.selected_head import head_name
 from explorer.session.corpus import corpus_means, corpus_view
 from explorer.session.hover import Hover
@@ -46,6 +57,7 @@ from explorer.session.session import Session
 from explorer.session.state import Document, Notice, State
 from explorer.widgets.card import Card
 from explorer.widgets.colour_bar import ColourBar
+from explorer.widgets.elided_label import ElidedLabel
 from explorer.widgets.flow_layout import FlowLayout
 from explorer.widgets.heat_map.heat_map import HeatMap
 from explorer.widgets.page import PageOrInvitation, wrapped
@@ -54,6 +66,7 @@ from explorer.widgets.plot.plot import Plot
 from explorer.widgets.ranking import Ranking
 from explorer.widgets.save_dialog import Kind, ask_where_to_save
 from explorer.widgets.segments import Segments
+from explorer.widgets.token_text import in_lines
 from models.corpus.saving import save_hits, save_means
 from models.protocol.corpus import CorpusView, Hit
 from models.protocol.errors import ExplorerError
@@ -100,8 +113,11 @@ class CorpusPanel(Panel):
         self.save = QPushButton("Save…")
         self.save.setToolTip("Save the means of all heads (.npz), or the places listed (.csv)")
         self.save.clicked.connect(self._save)
-        self.status = wrapped()
-        self.remarks = wrapped(role="dim")
+        self.status, self.remarks = ElidedLabel(), ElidedLabel()
+        self.remarks.setProperty("role", "dim")
+        for label in (self.status, self.remarks):
+            label.setTextFormat(Qt.TextFormat.PlainText)  # a file's name may look like mark-up
+            label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.progress = QProgressBar()
         self.progress.setTextVisible(False)
         self.progress.setFixedHeight(6)
@@ -208,6 +224,7 @@ class CorpusPanel(Panel):
         wide = self.width() >= _WIDE_LETTERS * letter
         self.parts.setOrientation(Qt.Orientation.Horizontal if wide else Qt.Orientation.Vertical)
         self.ranking.list.setMinimumWidth(_RANKING_LETTERS * letter if wide else 150)
+        self.hits_title.setVisible(wide or not self.hits.hits)
 
     # what it shows
 
@@ -246,11 +263,11 @@ class CorpusPanel(Panel):
         else:
             said = NOT_READ if state.results.of(CorpusView) is None else OTHERWISE
         self.status.setText(f"{name} · {said}")
-        self.status.setToolTip(state.document.corpus.path)
+        self.status.setToolTip(f"{state.document.corpus.path}\n{said}")
         self.progress.setVisible(state.reading)
         self.progress.setValue(round(1000 * (0.0 if view is None else view.share)))
         self.remarks.setText("" if means is None else remarks(means))
-        self.remarks.setToolTip("" if means is None else "\n".join(means.left_out))
+        self.remarks.setToolTip("" if means is None else "\n".join(map(in_lines, whole_remarks(means))))
         self.remarks.setVisible(bool(self.remarks.text()))
         goes_on = view is not None and not view.ended
         again = view is not None and view.ended
@@ -319,6 +336,7 @@ class CorpusPanel(Panel):
         hits = listed[state.selection.head] if state.selection.head < len(listed) else ()
         self.hits.show_hits(hits)
         self.hits_title.setText(_HITS_TITLE if hits else _NONE_THERE)
+        self.hits_title.setVisible(self.parts.orientation() == Qt.Orientation.Horizontal or not hits)
         self.hits_title.setToolTip(f"Where the selected head {asked_words(view.request.question)} most")
 
     def _render_rows(self, state: State) -> None:

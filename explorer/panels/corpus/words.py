@@ -50,15 +50,23 @@ def status(view: CorpusView, reading: bool) -> str:
 
 
 def remarks(view: CorpusView) -> str:
-    """What was left out and why, and what was written in the place of a target."""
+    """What was left out and why, and what was written in the place of a target, in one line."""
+    count = [f"{view.left_out_count:,} left out."] if view.left_out_count > 1 else []
+    return " ".join((*_of_file(view), *count, *view.left_out[:1]))
+
+
+def whole_remarks(view: CorpusView) -> tuple[str, ...]:
+    """The same with every sentence there is."""
+    more = view.left_out_count - len(view.left_out)
+    return (*_of_file(view), *view.left_out, *((f"And {more:,} more.",) if more else ()))
+
+
+def _of_file(view: CorpusView) -> list[str]:
     said = [view.broken] if view.broken else []
-    if view.left_out_count:
-        more = view.left_out_count - 1
-        said.append(view.left_out[0] + (f" And {more:,} more." if more else ""))
     if view.written:
         whose = "has no second text" if view.written == 1 else "have no second text"
         said.append(f"{many(view.written, 'line')} {whose}: there the decoder says what the model writes itself.")
-    return " ".join(said)
+    return said
 
 
 def many(number: int, what: str) -> str:
