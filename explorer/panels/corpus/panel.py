@@ -222,7 +222,10 @@ class CorpusPanel(Panel):
         super().resizeEvent(event)
         letter = self.fontMetrics().averageCharWidth()
         wide = self.width() >= _WIDE_LETTERS * letter
-        self.parts.setOrientation(Qt.Orientation.Horizontal if wide else Qt.Orientation.Vertical)
+        orientation = Qt.Orientation.Horizontal if wide else Qt.Orientation.Vertical
+        if orientation != self.parts.orientation():
+            self.parts.setOrientation(orientation)
+            self.parts.setSizes([200, 300])  # in parts of what there is
         self.ranking.list.setMinimumWidth(_RANKING_LETTERS * letter if wide else 150)
         self.hits_title.setVisible(wide or not self.hits.hits)
 

@@ -57,8 +57,8 @@ class HeatMap(ThemedWidget):
         self.setAccessibleDescription("Arrow keys move the selected cell, plus and minus zoom, 0 shows the whole map.")
         self.value_name = ""
         """What the readout calls a value that is no weight."""
-        self.absent_name = "not computed"
-        """What the readout says of a cell that has no value."""
+        self.absent_name = ""
+        """What the readout says of a cell that has no value, where there is more to say than that."""
         self.key_note = ""
         """What the title of the keys' axis adds."""
         self.note_of: Callable[[int, int], str] = lambda query, key: ""

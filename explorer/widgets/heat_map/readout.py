@@ -35,7 +35,7 @@ class Wording:
     key: str
     value_name: str = ""  # "" for a weight
     note: str = ""  # of the cell, before its value
-    absent_name: str = "not computed"  # what is said of a cell without a value
+    absent_name: str = ""  # what is said of a cell without a value, where there is more to say than that
     is_brief: bool = False  # for a narrow map, beside which it is said what a square stands for
 
 
@@ -44,7 +44,7 @@ def cell_pieces(words: Wording, value: float | None) -> list[Piece]:
     query, key = Piece(f"“{words.query}”", "query"), Piece(f"“{words.key}”", "key")
     if value is None:
         return [query, Piece(" cannot look at ", "text_dim"), key, Piece(": masked", "text")]
-    if math.isnan(value):
+    if math.isnan(value) and words.absent_name:
         return [query, Piece(" and ", "text_dim"), key, Piece(f": {words.absent_name}", "text")]
     name = f"{words.note}: {words.value_name} " if words.value_name else f"{words.note}: "
     return [query, Piece(" looks at ", "text_dim"), key, Piece(name, "text_dim"), Piece(value_text(value), "text")]
