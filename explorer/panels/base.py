@@ -84,6 +84,7 @@ class Panel(QWidget):
         self.theme: Theme = LIGHT
         self._rendered: State | None = None
         self._asked: Request | None = None
+        self._asked_along: tuple[Request, ...] = ()
         self._is_off = False
         self._path: tuple[PathBar, PathEnd] | None = None
         self._choices: dict[str, Choice] = {}
@@ -105,6 +106,10 @@ class Panel(QWidget):
     def wants(self, state: State) -> Request | None:
         """What the engine has to answer for this panel to show `state`; asked for unless the answer is here."""
         return None
+
+    def wants_along(self, state: State) -> tuple[Request, ...]:
+        """What `wants` will want next in other lanes and can be asked for at once: so that it comes with the rest."""
+        return ()
 
     def render_state(self, state: State, old: State | None) -> None:
         """Show `state`. `old` is what was last shown, None at first."""
@@ -250,6 +255,10 @@ class Panel(QWidget):
         """Whether it can be seen and still lacks something."""
         return self.isVisible() and self.attempt(self._wanted) is not None
 
+    def has_asked(self) -> bool:
+        """Whether what it lacks was asked for: when the engine rests it could not be had, and nothing more comes."""
+        return self.attempt(self._wanted) == self._asked
+
     # the life of a panel
 
     def attempt(self, action: Callable[[], T]) -> T | None:
@@ -275,7 +284,7 @@ class Panel(QWidget):
 
     def _on_changed(self, old: State, new: State) -> None:
         if old.loading is not None and new.loading is None:
-            self._asked = None  # a load calls off what was asked for, also one that fails
+            self._asked, self._asked_along = None, ()  # a load calls off what was asked for, also one that fails
         if self.isVisible():
             self.attempt(self._refresh)
 
@@ -303,6 +312,11 @@ class Panel(QWidget):
         asked, self._asked = self._asked, request
         if request is not None and request != asked:
             self.session.request(request)
+        along = () if self._refusal(state) else self.wants_along(state)
+        asked_along, self._asked_along = self._asked_along, along
+        for other in along:
+            if other not in asked_along and not state.results.has_answer_to(other):
+                self.session.request(other)
 
     def _wanted(self) -> Request | None:
         state = self.session.state

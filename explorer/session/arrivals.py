@@ -82,11 +82,11 @@ def _(result: Ran, state: State) -> State:
         return replace(state, results=results)  # the restored text runs next, and the selection is for that
     heads = replace(state.document.heads, question=_question_after(state, result))
     document = replace(state.document, selection=_selection_after(state, result), heads=heads)
+    written_on = state.written_on and result.inputs != state.inputs  # that text runs next
     read_otherwise = _read_otherwise(state.expected, result)
     notice = Notice("warning", read_otherwise) if read_otherwise else state.notice
-    return with_its_place(
-        replace(state, document=document, results=results, restored=False, expected=(), notice=notice)
-    )
+    state = replace(state, document=document, results=results, notice=notice)
+    return with_its_place(replace(state, restored=False, expected=(), written_on=written_on))
 
 
 def _question_after(state: State, ran: Ran) -> HeadQuestion | None:
@@ -119,7 +119,7 @@ def _read_otherwise(expected: tuple[int, ...], ran: Ran) -> str:
 
 def _selection_after(state: State, ran: Ran) -> Selection:
     selection, before = state.document.selection, state.ran
-    if before is not None and not (selection.chosen or state.restored or goes_on(before, ran)):
+    if before is not None and not (selection.chosen or state.restored or _is_of_the_same_text(state, before, ran)):
         return _first_selection(state, ran)
     exists = site_of(ran, selection.site) is not None
     if selection.site is None or (before is None and not exists):
@@ -140,10 +140,20 @@ def _selection_after(state: State, ran: Ran) -> Selection:
     return clamped(selection, ran)
 
 
+def _is_of_the_same_text(state: State, before: Ran, ran: Ran) -> bool:
+    """Whether the same ran before, but for what the model wrote along with it, or what is changed in the model.
+
+    What a person types is another text at each key: where one looks first is said by the text alone, and not by which
+    of its beginnings happened to run.
+    """
+    inputs, others = (replace(one.inputs, continuation=(), interventions=()) for one in (before, ran))
+    return inputs == others or (state.written_on and goes_on(before, ran))
+
+
 def _first_selection(state: State, ran: Ran) -> Selection:
     document, loaded = state.document, state.results.loaded
     is_example = loaded is not None and ran.seen is None and shows_example(document, loaded.info)
-    return default_selection(ran, document.checkpoint, document.selection, is_example)
+    return default_selection(ran, document.checkpoint, is_example)
 
 
 @_arrive.register
@@ -192,7 +202,7 @@ def _into_input(state: State, pending: PendingStep, view: DecodeStepView) -> Sta
         anyway = UseWritten(view.whole)
         return replace(state, notice=Notice("warning", sentence, "Write it anyway", anyway, view.request.lane))
     if view.ending != "model":
-        return replace(state, document=written(state.document, pending, view), restored=False)
+        return replace(state, document=written(state.document, pending, view), restored=False, written_on=True)
     if view.request.forced is not None:
         sentence = f"{chosen.label} ends the text: there is nothing to write."
         return replace(state, notice=Notice("info", sentence, lane=view.request.lane))

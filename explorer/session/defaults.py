@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from explorer.session.state import Selection, clamped, site_of
@@ -44,15 +43,13 @@ ENOUGH = 0.25
 """What a head must give one word of the first row to be said to do something there."""
 
 
-def default_selection(
-    ran: Ran, checkpoint: str = "", now: Selection | None = None, is_example: bool = False
-) -> Selection:
+def default_selection(ran: Ran, checkpoint: str = "", is_example: bool = False) -> Selection:
     """Where to look first in a text that nobody has looked at: a head that does something there, never its sink.
 
     On its own example (`is_example`) a shipped checkpoint has a listed head and cell. On any other text it is the
-    listed head, or that of `now`, where it gives a word of the first row `ENOUGH`; else the head that gives one most,
-    in the layers after the first where there are any: in the first one tokens know nothing of each other yet. Of equal
-    ones the one that reaches further, then the later one. `Ran.looks` says which row and which words.
+    listed head, where it gives a word of the first row `ENOUGH`; else the head that gives one most, in the layers
+    after the first where there are any: in the first one tokens know nothing of each other yet. Of equal ones the one
+    that reaches further, then the later one. `Ran.looks` says which row and which words.
 
     Where that names no head: head 0 at about two thirds of the first decoder or encoder stack, or of the
     cross-attention of a model that has nothing else; from the first mask or the last token that stands for text, to the
@@ -61,8 +58,7 @@ def default_selection(
     listed = DEFAULT_HEADS.get(checkpoint, (None, 0))
     is_example = is_example and (checkpoint in DEFAULT_HEADS or checkpoint in DEFAULT_CELLS)
     if ran.looks is not None and not is_example:
-        favoured = (listed,) if now is None else (listed, (now.site, now.head))
-        return clamped(_telling(ran, ran.looks, favoured), ran)
+        return clamped(_telling(ran, ran.looks, *listed), ran)
     site, head = listed
     if site_of(ran, site) is None:
         site, head = _middle_late(ran), 0
@@ -74,13 +70,12 @@ def default_selection(
     return clamped(Selection(site=site, head=head, query=query, key=key), ran)
 
 
-def _telling(ran: Ran, looks: Looks, favoured: Sequence[tuple[SiteRef | None, int]]) -> Selection:
-    """The first of the `favoured` heads that does something in this text, or the one that does most."""
-    for ref, head in favoured:
-        site = site_of(ran, ref)
-        look = None if site is None else looks.of(ran.sites, site, head)
-        if look is not None and look.weight >= ENOUGH:
-            return Selection(ref, head, looks.query, look.key)
+def _telling(ran: Ran, looks: Looks, ref: SiteRef | None, head: int) -> Selection:
+    """The listed head where it does something in this text, else the one that does most."""
+    site = site_of(ran, ref)
+    look = None if site is None else looks.of(ran.sites, site, head)
+    if look is not None and look.weight >= ENOUGH:
+        return Selection(ref, head, looks.query, look.key)
     every = [
         (look.weight, abs(look.key - looks.query), place, -head, look.key)
         for place, heads in enumerate(looks.of_heads)
@@ -93,11 +88,6 @@ def _telling(ran: Ran, looks: Looks, favoured: Sequence[tuple[SiteRef | None, in
 
 def goes_on(before: Ran, ran: Ran) -> bool:
     """Whether `ran` is of the text that ran `before`, perhaps with tokens written after it or in the place of masks."""
-    if before.inputs.picture != ran.inputs.picture and (before.seen is not None or ran.seen is not None):
-        return False
-    written = before.inputs.continuation, ran.inputs.continuation
-    if written[0] != written[1] and replace(before.inputs, continuation=written[1]) == ran.inputs:
-        return True  # more or less of what was written after it
     if before.source or ran.source:
         return before.source == ran.source  # whatever the decoder is made to say
     count = len(before.tokens)

@@ -29,7 +29,7 @@ def chooses(state: State) -> bool:
 
 def another_text(state: State) -> State:
     """What was said about the last text no longer matters."""
-    return replace(without_notice(state, TEXT_LANES), refused=None, expected=())
+    return replace(without_notice(state, TEXT_LANES), refused=None, expected=(), written_on=False)
 
 
 def with_prompt_of(state: State, document: Document) -> State:

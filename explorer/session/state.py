@@ -195,6 +195,7 @@ class State:
     loading: str | None = None  # the checkpoint chosen since the last one that opened; no text runs meanwhile
     refused: RunInputs | None = None  # what the open model could not run: not tried again unless asked
     expected: tuple[int, ...] = ()  # what the text that was put into the input was written as; not read yet
+    written_on: bool = False  # the input is the text that ran with what the model wrote into it; not read yet
     pending_step: PendingStep | None = None  # the step of decoding that is under way
     beam: tuple[int, ...] = ()  # the tokens of the beam that the Decode panel shows: a search is in no tree
     passage: int = 0  # what is being written in one go, and undone at once; 0 when it was broken off

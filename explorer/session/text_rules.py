@@ -107,7 +107,7 @@ def _(intent: UseWritten, state: State) -> State:
     else:
         document = with_prompt(state.document, intent.whole)
     used = with_prompt_of(state, document)
-    return used if used is state else replace(used, expected=intent.ids)
+    return used if used is state else replace(used, expected=intent.ids, written_on=True)
 
 
 @rule.register

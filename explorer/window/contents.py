@@ -236,7 +236,10 @@ class Contents(QWidget):
             or (state.results.loaded is None and state.notice is None)
         ):
             return False
-        return state.notice is not None or (state.caught_up and all(not panel.is_waiting() for panel in self.panels))
+        if state.notice is not None:
+            return True  # it says why something is not here; where it was taken away again nothing more comes
+        has_run = state.caught_up or state.refused == state.inputs
+        return has_run and all(panel.has_asked() for panel in self.panels if panel.is_waiting())
 
     def _show_what_suits(self, before: Loaded | None, now: Loaded) -> None:
         """Put away the panels that have nothing to show of this checkpoint, and bring out those that have.

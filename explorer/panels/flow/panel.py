@@ -130,6 +130,16 @@ class FlowPanel(Panel):
             asked = (wanted_matrices(state), *asked)
         return next((r for r in (*asked, compared) if r is not None and not state.results.has_answer_to(r)), None)
 
+    def wants_along(self, state: State) -> tuple[Request, ...]:
+        """What stands above, along and beside the blocks, so that a text that is being written is followed whole."""
+        if state.ran is None:
+            return ()
+        block = None
+        if self._scene_of is not None and (state.document.view.distance != "model" or self.body.shows_both):
+            block = self._wanted_block(state, self._scene_of)
+        asked = (self._wanted_prediction(state), wanted_head(state), block)
+        return tuple(request for request in asked if request is not None)
+
     def _wanted_block(self, state: State, flow: FlowView) -> BlockRequest | None:
         ran = state.ran
         if ran is None or flow.recurrent is not None or not flow.stacks:
@@ -139,7 +149,9 @@ class FlowPanel(Panel):
         if at.block < 0:
             return None
         block = scene.stacks[at.stack].flow.blocks[at.block]
-        return BlockRequest(run=ran.run, stack=block.ref.stack, layer=block.ref.layer, position=at.position)
+        # of the run on screen: the picture may be of the one before, which is of the same model
+        position = state.selection.query if flow is self._scene_of else at.position
+        return BlockRequest(run=ran.run, stack=block.ref.stack, layer=block.ref.layer, position=position)
 
     @staticmethod
     def _why_no_matrices(state: State) -> str:

@@ -79,8 +79,6 @@ def test_a_query_follows_the_end_and_the_first_mask_and_otherwise_stays():
 
 # --------------------------------------------------------------------------- a head that does something there
 
-HERE = Selection(SiteRef("decoder", 3), head=2, query=3, key=3)
-
 
 def test_the_head_that_gives_a_word_most_is_selected_with_that_cell():
     ran = looking(answers.ran(), 3, d2_1=(1, 0.4), d6_7=(2, 0.6), d0_0=(1, 0.99))  # in layer 0 nothing is known yet
@@ -97,12 +95,11 @@ def test_of_equal_heads_it_is_the_one_that_reaches_further_and_then_the_later_on
     assert default_selection(ran) == Selection(SiteRef("decoder", 4), 1, query=3, key=0)
 
 
-def test_a_head_that_does_something_stays_and_the_listed_one_comes_first():
-    ran = looking(answers.ran(), 3, d3_2=(1, ENOUGH), d6_7=(2, 0.9), d5_5=(0, ENOUGH))
-    assert default_selection(ran, "", HERE) == Selection(SiteRef("decoder", 3), 2, query=3, key=1)
-    assert default_selection(ran, "story-gpt", HERE) == Selection(SiteRef("decoder", 5), 5, query=3, key=0)
-    less = looking(answers.ran(), 3, d3_2=(1, ENOUGH - 0.01), d6_7=(2, 0.9))
-    assert default_selection(less, "", HERE) == Selection(SiteRef("decoder", 6), 7, query=3, key=2)
+def test_the_listed_head_comes_first_where_it_does_something():
+    ran = looking(answers.ran(), 3, d6_7=(2, 0.9), d5_5=(0, ENOUGH))
+    assert default_selection(ran, "story-gpt") == Selection(SiteRef("decoder", 5), 5, query=3, key=0)
+    less = looking(answers.ran(), 3, d5_5=(0, ENOUGH - 0.01), d6_7=(2, 0.9))
+    assert default_selection(less, "story-gpt") == Selection(SiteRef("decoder", 6), 7, query=3, key=2)
 
 
 def a_new_text(state: State, text: str = "She saw a dog", **heads: tuple[int, float]) -> State:
@@ -128,10 +125,32 @@ def test_after_an_example_it_is_the_programs_again(running: State) -> None:
     assert state.selection == Selection(SiteRef("decoder", 6), 7, query=3, key=2)
 
 
-def test_tokens_that_are_written_after_a_text_make_it_no_new_one(running: State) -> None:
-    text = running.document.text + " home"
-    state = after(after(running, SetText(text)), looking(answers.ran(2, text), 4, d6_7=(2, 0.9)))
+def test_tokens_that_the_model_writes_into_a_text_make_it_no_new_one(running: State) -> None:
+    wrote = after(running, *answers.stepping())
+    ran = looking(answers.ran(2, wrote.document.text), 4, d6_7=(2, 0.9))
+    state = after(wrote, replace(ran, request=replace(ran.request, inputs=wrote.inputs)))
     assert (state.selection.site, state.selection.head, state.selection.query) == (SiteRef("decoder", 5), 5, 4)
+
+
+FINAL = "Tom and Anna went to the park"
+
+
+def head_of(text: str) -> dict[str, tuple[int, float]]:
+    """Which head does something in a text, made up: another one for each."""
+    return {f"d{1 + len(text) % 7}_{len(text) % 5}": (1, 0.9)}
+
+
+@pytest.mark.parametrize(
+    "typed", [(), ("Tom",), ("Tom", "Tom and", "Tom and Anna went to"), ("She saw",), (FINAL[:-1],)]
+)
+def test_while_one_types_the_head_is_that_of_the_final_text_whatever_ran_on_the_way(running: State, typed) -> None:
+    state = running
+    for number, text in enumerate((*typed, FINAL), start=2):
+        state = after(state, SetText(text))
+        state = after(state, looking(answers.ran(number, text), text.count(" "), **head_of(text)))
+    ((name, (key, _)),) = head_of(FINAL).items()
+    site, head = SiteRef("decoder", int(name[1])), int(name[3])
+    assert state.selection == Selection(site, head, query=FINAL.count(" "), key=key)
 
 
 def test_what_goes_on_is_the_same_text():

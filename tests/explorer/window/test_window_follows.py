@@ -11,10 +11,12 @@ from explorer.panels.flow.panel import FlowPanel
 from explorer.panels.head_map.panel import HeadMapPanel
 from explorer.panels.next_token.panel import NextTokenPanel
 from explorer.session.examples import examples_of
-from explorer.session.intents import PutIntervention, RestoreDocument, SelectQuery, SetText, ShowExample
+from explorer.session.intents import PutIntervention, RestoreDocument, SelectQuery, SetText, SetView, ShowExample
+from explorer.session.state import State
 from explorer.window.window import MainWindow
 from models import open_checkpoint, run
 from models.protocol.decoding import DecodeStepView
+from models.protocol.flow import BlockView, FlowView
 from models.protocol.head import HeadView
 from models.protocol.interventions import Mask
 from models.protocol.prediction import PredictionView
@@ -269,3 +271,31 @@ def test_the_example_menu_begins_at_its_own_text(window: MainWindow) -> None:
     window.session.dispatch(ShowExample(example))
     settle(window)
     assert window.session.state.continuation == ()
+
+
+@pytest.mark.parametrize("distance", ["model", "block"])
+def test_flow_keeps_up_with_a_text_that_is_written_at_full_speed(qapp, distance: str) -> None:
+    with opened_window(text=EXAMPLE, arrangement="flow") as window:
+        window.dock_host.raise_panel("decoding")
+        window.session.dispatch(SetView("distance", distance))
+        settle(window)
+        here: dict[int, set[type]] = {}  # by tokens: what of that run was here before the next one came
+        kinds = (FlowView, PredictionView, HeadView, *((BlockView,) if distance == "block" else ()))
+
+        def note(_old: object, new: State) -> None:
+            ran = new.ran
+            assert ran is not None
+            views = [view for kind in kinds if (view := new.results.of(kind)) is not None]
+            here.setdefault(len(ran.tokens), set()).update(type(v) for v in views if v.request.run == ran.run)
+
+        player, transport = panel(window).player, panel(window).view.transport
+        transport.speed.setValue(10)  # no pause between steps
+        window.session.changed.connect(note)
+        click(transport.play_button, transport.play_button.rect().center())
+        wait_until(lambda: len(window.session.state.document.branches.path()) >= 8)
+        player.play(False)
+        wait_until(lambda: player.pending is None and window.is_settled())
+        window.session.changed.disconnect(note)
+        assert len(here) >= 8
+        behind = [tokens for tokens, seen in here.items() if seen != set(kinds)]
+        assert not behind
