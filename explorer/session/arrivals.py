@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import singledispatch
 from pathlib import PurePath
 
+from explorer.session.corpus import probe_of
 from explorer.session.defaults import END, default_selection, followed_query, goes_on, last_token, off_padding
 from explorer.session.example_rules import with_its_place
 from explorer.session.intents import Place, SetTarget, SetText, UseWritten
@@ -30,7 +31,7 @@ from models.protocol.loading import Loaded, LoadRequest
 from models.protocol.prompt import Prompt, plain_text, shown_of
 from models.protocol.quality import QualityRequest, QualityView
 from models.protocol.request import Failure, Lane, Progress, Result, RunRequest
-from models.protocol.roles import HeadQuestion
+from models.protocol.roles import HeadQuestion, RolesRequest, RolesView
 from models.protocol.run_inputs import InputsRequest
 from models.protocol.running import ForwardRequest, Ran
 from models.protocol.trust import TrustReport
@@ -256,6 +257,8 @@ def _(result: Failure, state: State) -> State:
         if result.stale and request.have:  # the engine let go of what it had read
             return replace(state, results=state.results.without(CorpusView))
         state = replace(state, reading=False)
+    if isinstance(request, RolesRequest) and not result.stale:
+        state = _without_probe(state, request)
     if result.stale or _speaks_of_the_past(state, result):
         return state
     notice = _notice(result, state)
@@ -271,6 +274,16 @@ def _(result: Failure, state: State) -> State:
     if isinstance(request, RunRequest):
         state = replace(state, results=_without_answers(state.results, request.lane))
     return replace(state, notice=notice)
+
+
+def _without_probe(state: State, refused: RolesRequest) -> State:
+    """Roles that cannot be found on a file are those found before; where there are none, no roles are asked for."""
+    if refused.probe != probe_of(state):
+        return state
+    found = state.results.of(RolesView)
+    if refused.probe:
+        return state.with_document(probe=found.request.probe if found is not None and found.done == 1 else "")
+    return state.with_document(heads=replace(state.document.heads, role="", badges=False))
 
 
 def _with_picture_that_ran(state: State, refused: ForwardRequest) -> State:

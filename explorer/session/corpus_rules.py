@@ -10,7 +10,7 @@ from explorer.session.rules import rule, without_notice
 from explorer.session.state import BatchText, Selection, State
 from explorer.session.texts import with_texts
 from models.protocol.corpus import CorpusRequest, CorpusView
-from models.protocol.roles import RolesRequest
+from models.protocol.roles import RolesRequest, RolesView
 
 _MOST_RECENT = 8
 
@@ -56,6 +56,8 @@ def _(intent: ShowPlace, state: State) -> State:
 
 @rule.register
 def _(intent: ChooseProbe, state: State) -> State:
+    if intent.path == state.document.probe:  # its texts may be others by now
+        state = replace(state, results=state.results.without(RolesView))
     chosen = without_notice(state.with_document(probe=intent.path), {RolesRequest.lane})
     return _used(chosen, intent.path) if intent.path else chosen
 

@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 from models.files.sample_pictures import samples
-from models.files.text_stream import TextStream
+from models.files.text_stream import CONLLU, TextStream
 from models.protocol.chat import Pair
 from models.protocol.errors import InputError
 from models.protocol.roles import RELATIONS
@@ -69,7 +69,7 @@ def read_probe(path: str | Path) -> Probe:
         InputError: it cannot be read, or has too many texts; the sentence says on which line.
     """
     path = Path(path).expanduser()
-    is_conllu = path.suffix.lower() in (".conllu", ".conll")
+    is_conllu = path.suffix.lower() in CONLLU
     texts: list[ProbeText] = []
     stream = TextStream(path)
     for text in _conllu(stream) if is_conllu else (ProbeText(one.prompt, one.number) for one in stream):

@@ -1,58 +1,18 @@
-"""Which file of texts, and what is looked for in it."""
+"""What is looked for in a file of texts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
-from pathlib import Path
-
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QLabel, QLineEdit, QMenu, QPushButton, QWidget
+from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
 
-from explorer.widgets import asking
 from explorer.widgets.flow_layout import FlowLayout
-from explorer.widgets.token_text import apart
 from explorer.widgets.whole_list_box import WholeListBox
 from models.files.text_stream import SUFFIXES
 from models.protocol.corpus import WORD, CorpusQuestion
 from models.protocol.roles import PATTERNS
 
-_KINDS = f"Texts ({' '.join(f'*{suffix}' for suffix in SUFFIXES)});;All files (*)"
+KINDS = f"Texts ({' '.join(f'*{suffix}' for suffix in SUFFIXES)});;All files (*)"
 _FIELD_LETTERS = 14
-
-
-class FileButton(QPushButton):
-    """A menu: a file is chosen in a dialog, or among those chosen lately."""
-
-    chosen = Signal(str)
-
-    def __init__(self) -> None:
-        super().__init__("File")
-        self.setToolTip("Choose a file of texts: .txt, .csv, .tsv or .jsonl")
-        self.setMenu(QMenu(self))
-        self.menu().setToolTipsVisible(True)
-        self._path = ""
-        self.show_files("", ())
-
-    def show_files(self, path: str, recent: Sequence[str]) -> None:
-        """`path` is the one that is open, `recent` those chosen lately."""
-        self._path = path
-        menu = self.menu()
-        menu.clear()
-        menu.addAction("Choose a file…", self.ask)
-        others = [other for other in recent if other != path]
-        if others:
-            menu.addSeparator()
-        for other in others:
-            action = menu.addAction(apart(Path(other).name).replace("&", "&&"))
-            action.setToolTip(other)
-            action.triggered.connect(partial(self.chosen.emit, other))
-
-    def ask(self) -> None:
-        """Let the person choose a file in a dialog."""
-        path = asking.file_to_open(self, "Read a file of texts", self._path, _KINDS)
-        if path:
-            self.chosen.emit(path)
 
 
 class QuestionFields(QObject):

@@ -26,7 +26,7 @@ from explorer.colour_maps import sequential
 from explorer.panels.about import About
 from explorer.panels.base import Panel
 from explorer.panels.corpus.about import about
-from explorer.panels.corpus.choices import FileButton, QuestionFields
+from explorer.panels.corpus.choices import KINDS, QuestionFields
 from explorer.panels.corpus.figures import (
     MeanMap,
     distance_figure,
@@ -58,6 +58,7 @@ from explorer.session.state import Document, Notice, State
 from explorer.widgets.card import Card
 from explorer.widgets.colour_bar import ColourBar
 from explorer.widgets.elided_label import ElidedLabel
+from explorer.widgets.file_button import FileButton
 from explorer.widgets.flow_layout import FlowLayout
 from explorer.widgets.heat_map.heat_map import HeatMap
 from explorer.widgets.page import PageOrInvitation, wrapped
@@ -106,7 +107,9 @@ class CorpusPanel(Panel):
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)
-        self.file = FileButton()
+        self.file = FileButton(
+            "File", "Choose a file of texts: .txt, .csv, .tsv or .jsonl", "Read a file of texts", KINDS
+        )
         self.file.chosen.connect(self._choose)
         self.read = QPushButton("Read")
         self.read.clicked.connect(lambda: self.dispatch(ReadCorpus(not self.session.state.reading)))

@@ -8,8 +8,9 @@ from functools import lru_cache
 import numpy as np
 
 from explorer.panels.about import About
-from explorer.panels.head_atlas.scores import clause_of
+from explorer.panels.head_atlas.scores import clause_of, probe_name
 from explorer.panels.selected_head import NO_HEADS
+from explorer.session.corpus import probe_of
 from explorer.session.state import State
 from explorer.widgets.number_text import counted, value_text
 from models.protocol.atlas import AtlasView
@@ -46,19 +47,25 @@ def about(state: State, stack: str, badges: Iterable[Role] = ()) -> About:
     read = _READ_ACROSS if stack == "cross" else _READ
     many = sum(site.heads for site in ran.sites if site.stack == stack) > 1
     return About.of(
-        (_WHAT, _counted(ran, stack), _largest(state, ran, view, stack), read if many else "", _named(badges)),
+        (
+            _WHAT,
+            _counted(ran, stack),
+            _largest(state, ran, view, stack),
+            read if many else "",
+            _named(badges, probe_name(probe_of(state))),
+        ),
         _TRY if many else _ONE,
     )
 
 
-def _named(badges: Iterable[Role]) -> str:
+def _named(badges: Iterable[Role], texts: str) -> str:
     """What the badges that are shown say, each once."""
     roles = sorted(set(badges), key=lambda role: role.badge)
     if not roles:
         return ""
     each = "; ".join(f"“{role.badge}” {clause_of(role)}" for role in roles)
     return (
-        f"A badge says what a head plainly does over many texts, not on this one alone: {each}. "
+        f"A badge says what a head plainly does over many texts, {texts}, not on this one alone: {each}. "
         "Double-click one for its page."
     )
 

@@ -29,21 +29,25 @@ from explorer.panels.head_atlas.scores import (
     badges_of,
     explained,
     page_of,
+    probe_name,
     scores_of_role,
     title_of,
 )
 from explorer.panels.selected_head import NO_HEADS, padding_of, site_words
+from explorer.session.corpus import probe_of, roles_view
 from explorer.session.hover import NOTHING, Hover, Pointed
-from explorer.session.intents import AskHeads, ColourByRole, SelectHead, SetAboveEven, SetBadges
+from explorer.session.intents import AskHeads, ChooseProbe, ColourByRole, SelectHead, SetAboveEven, SetBadges
 from explorer.session.session import Session
 from explorer.session.state import HeadsAsked, State
 from explorer.widgets.card import Card
 from explorer.widgets.colour_bar import ColourBar
+from explorer.widgets.file_button import FileButton
 from explorer.widgets.flow_layout import FlowLayout
 from explorer.widgets.in_sight import scroll_to
 from explorer.widgets.ranking import Ranking
 from explorer.widgets.segments import Segments
 from explorer.widgets.veil import shares
+from models.files.text_stream import CONLLU, SUFFIXES
 from models.protocol.atlas import THUMBNAIL, AtlasRequest, AtlasView
 from models.protocol.request import Request
 from models.protocol.roles import (
@@ -71,6 +75,12 @@ _ROLES_TIP = (
     "Badges: what each head plainly does over the texts that come along. They are run through the model once.\n"
     "Hovering a badge says what it means; a double click opens its page."
 )
+_TEXTS_TIP = (
+    "Which texts roles are found on: those that come along, or a file of yours.\n"
+    "A text a line, .csv, .jsonl; CoNLL-U with dependency edges for what is told by grammar."
+)
+_PROBES = f"Texts ({' '.join(f'*{ending}' for ending in (*SUFFIXES, *CONLLU))});;All files (*)"
+_NAME_LETTERS = 18
 _ABOVE_TIP = "Only the heads that score more than one that attends evenly to all it sees"
 
 
@@ -141,7 +151,10 @@ class HeadAtlasPanel(Panel):
         self.stop.setToolTip("Stop finding roles")
         self.stop.clicked.connect(self._stop)
         self.stop.hide()
-        for offer in (self.above, self.stop):
+        self.texts = FileButton("Texts", _TEXTS_TIP, "Find roles on a file of texts", _PROBES, "Ours, which come along")
+        self.texts.chosen.connect(lambda path: self.dispatch(ChooseProbe(path)))
+        self.texts.hide()
+        for offer in (self.above, self.texts, self.stop):
             offered.addWidget(offer)
         self.offers.hide()
         for control in (self.roles, self.by):
@@ -186,9 +199,9 @@ class HeadAtlasPanel(Panel):
             if answer is None or answer.done < 1:
                 return WhichHeadsRequest(run=ran.run, question=question, have=0.0 if answer is None else answer.done)
         if state.document.heads.role or state.document.heads.badges:
-            found = state.results.of(RolesView)
+            found = roles_view(state)
             if found is None or found.done < 1:
-                return RolesRequest(have=0.0 if found is None else found.done)
+                return RolesRequest(probe=probe_of(state), have=0.0 if found is None else found.done)
         return None
 
     def _answer(self, state: State) -> WhichHeadsView | None:
@@ -220,7 +233,7 @@ class HeadAtlasPanel(Panel):
                 return None
             page = page_of(state.question.kind) if state.question.is_pattern else ""
             return Scores(view.scores, view.even, self._title_of(state, state.question), view.why, page)
-        found = state.results.of(RolesView)
+        found = roles_view(state)
         role = state.document.heads.role
         if ran is None or not role or found is None or found.done < 1:
             return None
@@ -296,11 +309,12 @@ class HeadAtlasPanel(Panel):
         self.bar.setVisible(scores is not None)
         self.ranking.setVisible(scores is not None)
         self.above.setVisible(scores is not None and not np.isnan(scores.even[shown]).all())
-        found = state.results.of(RolesView)
+        found = roles_view(state)
         heads = state.document.heads
         finding = (bool(heads.role) or heads.badges) and (found is None or found.done < 1)
         self.stop.setVisible(finding)
-        self.offers.setVisible(not (self.above.isHidden() and self.stop.isHidden()))
+        self._render_texts(state)
+        self.offers.setVisible(not all(offer.isHidden() for offer in (self.above, self.texts, self.stop)))
         if scores is not None:
             self._render_scores(state, scores, shown)
             return
@@ -321,9 +335,20 @@ class HeadAtlasPanel(Panel):
         # what changes comes first: the card may have room for little
         coming = "" if view.done == 1 else f"{view.done:.0%} drawn · "
         if finding:
-            coming = f"finding roles: {0 if found is None else found.done:.0%} · "
+            on = f" on {probe_name(probe_of(state))}" if probe_of(state) else ""
+            coming = f"finding roles{on}: {0 if found is None else found.done:.0%} · "
         pooled = "" if view.cell == 1 else f"{_POOLED[view.request.pooling]} of {view.cell} × {view.cell} a pixel · "
         self.card.set_subtitle(f"{coming}{pooled}layers down, heads across")
+
+    def _render_texts(self, state: State) -> None:
+        """Which texts roles are found on, while any are."""
+        heads, loaded = state.document.heads, state.results.loaded
+        looks = loaded is not None and loaded.info.family == "vision"
+        self.texts.setVisible((bool(heads.role) or heads.badges) and not looks)
+        probe = probe_of(state)
+        self.texts.setText(f"Texts: {_short(probe_name(probe))}")
+        self.texts.setToolTip(f"{_TEXTS_TIP}\n{probe}" if probe else _TEXTS_TIP)
+        self.texts.show_files(probe, state.recent_texts)
 
     def _render_scores(self, state: State, scores: Scores, shown: list[int]) -> None:
         """A colour a head in the place of its thumbnail, and the heads in their order."""
@@ -359,12 +384,12 @@ class HeadAtlasPanel(Panel):
 
     def _render_badges(self, state: State) -> None:
         roles = self._roles_shown(state)
-        meanings = {head: explained(role) for head, role in roles.items()}
+        meanings = {head: explained(role, probe_of(state)) for head, role in roles.items()}
         self.atlas.set_badges({head: role.badge for head, role in roles.items()}, meanings)
 
     def _roles_shown(self, state: State) -> dict[tuple[int, int], Role]:
         """The roles that badges name, by row and head of the stack that is shown."""
-        found = state.results.of(RolesView)
+        found = roles_view(state)
         roles = badges_of(found) if state.document.heads.badges and found is not None and found.done == 1 else {}
         rows = {site.ref: row for row, site in enumerate(self._sites)}
         return {(rows[ref], head): role for (ref, head), role in roles.items() if ref in rows}
@@ -419,7 +444,13 @@ class HeadAtlasPanel(Panel):
 def _drawn_of(state: State) -> tuple[object, ...]:
     """What decides how the heads are drawn, beside the selection and what is chosen here."""
     answers = (state.results.of(kind) for kind in (AtlasView, WhichHeadsView, RolesView))
-    return *answers, state.document.heads, state.document.view.mean_column, state.document.view.colour_map
+    document = state.document
+    shown = (document.heads, document.probe, document.view.mean_column, document.view.colour_map)
+    return *answers, *shown, state.recent_texts
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _NAME_LETTERS else f"{name[:_NAME_LETTERS]}…"
 
 
 def coloured_by(heads: HeadsAsked) -> str:

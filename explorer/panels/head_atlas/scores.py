@@ -6,10 +6,12 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import PurePath
 
 import numpy as np
 
 from explorer.paths import resource
+from explorer.widgets.token_text import apart
 from models.protocol.roles import MEASURES, PATTERNS, ROLE_NAMES, ROLES, HeadQuestion, Role, RolesView
 from models.protocol.values import Site, SiteRef
 
@@ -74,14 +76,29 @@ def scores_of_role(found: RolesView, role: Role, sites: Sequence[Site]) -> Score
     values = np.array([found.scores[place, i] if i >= 0 else np.full(found.scores.shape[2], np.nan) for i in order])
     even = np.array([found.even[place, i] if i >= 0 else np.nan for i in order])
     said = {stack: sentence for name, stack, sentence in found.why if name == role.name}
-    title = f"{clause_of(role)}, over {found.texts:,} texts"
+    title = f"{clause_of(role)}, over {found.texts:,} texts of {probe_name(found.request.probe)}"
     why = tuple(said.get(site.stack, "") for site in sites)
-    return Scores(values, even, title, why, page_of(role.name), role.name == "ov-copying")
+    return Scores(values, even, title, why, _left_out(found) + page_of(role.name), role.name == "ov-copying")
 
 
-def explained(role: Role) -> str:
-    """What hovering a badge says: the role, and what is measured of it."""
-    return f"“{role.badge}”: {clause_of(role)}.\n{_page(role.name)['says']}\nDouble-click for its page."
+def probe_name(path: str) -> str:
+    """What the texts are called that roles were found on: "ours" for those that come along, which have no path."""
+    return apart(PurePath(path).name) if path else "ours"
+
+
+def _left_out(found: RolesView) -> str:
+    """What was left out of the texts, and why."""
+    if not found.left_out:
+        return ""
+    count = len(found.left_out)
+    many = f"{count:,} texts are left out. " if count > 1 else ""
+    return f"{many}{found.left_out[0]}\n\n"
+
+
+def explained(role: Role, probe: str) -> str:
+    """What hovering a badge says: the role, what is measured of it, and on which file of texts, if any."""
+    over = f", over texts of {probe_name(probe)}" if probe else ""
+    return f"“{role.badge}”: {clause_of(role)}{over}.\n{_page(role.name)['says']}\nDouble-click for its page."
 
 
 @lru_cache(maxsize=64)
