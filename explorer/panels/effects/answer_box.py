@@ -24,7 +24,7 @@ class AnswerBox(WholeListBox):
         self.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
         self.setAccessibleName(name)
         self.setToolTip(f"{name}: choose one, or type a token as it stands in a text")
-        self.setMinimumContentsLength(10)
+        self.setMinimumContentsLength(max(10, len(first)))
         self.addItem(first)
         field = self.lineEdit()
         assert field is not None  # it is editable
@@ -51,8 +51,8 @@ class AnswerBox(WholeListBox):
     def show_answer(self, answer: Answer | None) -> None:
         """Say what was chosen elsewhere; emits nothing."""
         field = self.lineEdit()
-        if answer != self.answer and (field is None or not field.isModified()):  # nobody is typing
-            self.setEditText(self._first if answer is None else answer.label)
+        if answer != self.answer and field is not None and not field.isModified():  # nobody is typing
+            self._say(self._first if answer is None else answer.label)
 
     def offer(self, answers: Sequence[Answer]) -> None:
         """List these; what is chosen stays."""
@@ -63,4 +63,10 @@ class AnswerBox(WholeListBox):
         self.addItem(self._first)
         for answer in answers:
             self.addItem(answer.label, answer.id)
+        self._say(text)
+
+    def _say(self, text: str) -> None:
         self.setEditText(text)
+        field = self.lineEdit()
+        if field is not None and not field.hasFocus():
+            field.setCursorPosition(0)  # its beginning shows

@@ -50,7 +50,7 @@ from explorer.widgets.plot.plot import Plot
 from explorer.widgets.segments import Segments
 from models.protocol.attribution import AttributionView
 from models.protocol.effects import EffectsView
-from models.protocol.in_context import InContextView
+from models.protocol.in_context import InContextRequest, InContextView
 from models.protocol.information import Unit
 from models.protocol.lens import LensView
 from models.protocol.other_weights import OtherWeightsRequest, OtherWeightsView
@@ -149,7 +149,11 @@ class EffectsPanel(Panel):
     # ----------------------------------------------------------------- what it shows
 
     def about(self, state: State) -> About:
-        return about(state)
+        page = self.pages.current
+        if page == WORDS:
+            return about(page, (self.words.sentence.text().strip(),))
+        searched = (self.weights.same.text(), self.weights.changed.text()) if page == TOKENS else ()
+        return about(page, (self.sentence.text(), *searched))
 
     def render_state(self, state: State, old: State | None) -> None:
         page = self.pages.current
@@ -209,6 +213,9 @@ class EffectsPanel(Panel):
         asked, view = state.document.effects, state.results.of(InContextView)
         self.words.show_choices(asked)
         missing = why or missing_word(asked)
+        if state.notice is not None and state.notice.lane == InContextRequest.lane:
+            self.words.show_view(None, " ", sequential(state.document.view.colour_map))  # the window says why
+            return
         wanted = None if state.ran is None else words_request(state)
         if missing or view is None or is_of(view, wanted):
             self.words.show_view(None if missing else view, missing, sequential(state.document.view.colour_map))
@@ -220,7 +227,9 @@ class EffectsPanel(Panel):
         if why or ran is None or site is None:
             return
         if view is None or not is_of(view, weights_request(state)):
-            self.weights.show_found(None, "Searching." if self._searches else "", "", "")
+            self.weights.show_found(
+                None, "Searching." if self._searches and not self._is_refused(state) else "", "", ""
+            )
             return
         keys, unit = site_words(ran, site)[1], state.document.view.unit
         grid = weights_grid(view, site.ref, state.selection.head, keys)
@@ -249,6 +258,10 @@ class EffectsPanel(Panel):
         if self.grid.grid is not None:
             cell = self.grid.cell_rect(*self._revealed).center().toPoint()
             scroll_to(self.area, cell, 60, 0)
+
+    def _is_refused(self, state: State) -> bool:
+        """Whether the window says why nothing can be searched for."""
+        return state.notice is not None and state.notice.lane == OtherWeightsRequest.lane
 
     def _render_head_row(self, state: State) -> None:
         site, loaded, view = state.selection.site, state.results.loaded, state.results.of(EffectsView)

@@ -66,7 +66,7 @@ def same_sentence(view: OtherWeightsView, unit: Unit, sites: Sequence[SiteRef]) 
     of = whose(view, sites)
     if far == 0:
         return f"No other weights {of} were found yet." if not view.searched else f"No other weights {of} were found."
-    epsilon = value_text(view.request.epsilon)
+    epsilon = f"{view.request.epsilon:g}"
     mean = ", the mean over heads" if len(view.heads) > 1 else ""
     coming = "" if view.searched else " So far."
     return (

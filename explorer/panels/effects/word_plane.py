@@ -9,7 +9,7 @@ from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy
 
-from explorer.widgets.number_text import nice_ticks, percent_text, tick_texts
+from explorer.widgets.number_text import MINUS, nice_ticks, percent_text, tick_texts
 from explorer.widgets.themed import ThemedWidget
 
 _REACH = 14.0
@@ -138,7 +138,7 @@ class WordPlane(ThemedWidget):
         painter.restore()
 
     def _draw_title(self, painter: QPainter, points: Points, component: int, rect: QRectF) -> None:
-        title = f"component {component + 1}: {percent_text(points.explained[component])} of the variance"
+        title = f"component {component + 1}: {percent_text(points.explained[component])} of variance"
         shown = QFontMetricsF(self.font()).elidedText(title, Qt.TextElideMode.ElideRight, rect.width())
         painter.drawText(rect, Qt.AlignmentFlag.AlignCenter, shown)
 
@@ -185,5 +185,5 @@ class WordPlane(ThemedWidget):
 
 
 def tick_texts_of(place: np.ndarray) -> tuple[str, str]:
-    x, y = (f"{value:.3g}".replace("-", "\N{MINUS SIGN}") for value in place.tolist())
+    x, y = (f"{value:.3g}".replace("-", MINUS) for value in place.tolist())
     return x, y
