@@ -16,7 +16,8 @@ _WHAT: dict[int, tuple[str, ...]] = {
     ),
     LENS: (
         "The stream after every layer, read by the model's own last norm and output head: what it would say if it "
-        "ended there. The curve is the rank of one token at the selected position, 1 the likeliest, on a logarithmic axis.",
+        "ended there. The curve is the rank of one token at the selected position, 1 the likeliest, on a logarithmic "
+        "axis.",
     ),
     SUM: (
         "A logit is a sum: of what each head, each feed-forward network and the embedding wrote into the stream, read "
