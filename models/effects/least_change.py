@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
-from models.effects.row_edits import Rows, in_batches
+from models.effects.row_edits import Rows
 from models.protocol.work import ShouldStop, never
 
 MOST_MOVES = 1024
@@ -45,6 +46,7 @@ class LeastChange:
         self.blocked: Change | None = None
         self.moved: Change | None = None
         self._low, self._high, self._halved = 0.0, 0.0, 0
+        self._at, self._left = 0, list[tuple[_Flip, float]]()  # of the halving under way: how many were tried, what did
 
     @property
     def moves(self) -> int:
@@ -101,20 +103,28 @@ class LeastChange:
             self.moved, self._high = (least.source, least.target, 1.0), least.mass
 
     def _halve(self, should_stop: ShouldStop) -> None:
+        """Some more of the moves that are left, at half of the least weight that is known to do."""
         middle = (self._low + self._high) / 2
-        shares = [min(1.0, middle / flip.mass) for flip in self._flips]
-        rows = [self._rows.moved(f.source, f.target, s) for f, s in zip(self._flips, shares, strict=True)]
+        tried = self._flips[self._at : self._at + self._rows.copies.at_once]
+        shares = [min(1.0, middle / flip.mass) for flip in tried]
+        rows = [self._rows.moved(f.source, f.target, s) for f, s in zip(tried, shares, strict=True)]
         flipped = self._are_flipped(rows, should_stop)
-        left = [(flip, share) for flip, share, yes in zip(self._flips, shares, flipped, strict=True) if yes]
-        if left:
-            self._flips = [flip for flip, _ in left]
-            first, share = left[0]
+        self._left += [(flip, share) for flip, share, yes in zip(tried, shares, flipped, strict=True) if yes]
+        self._at += len(tried)
+        if self._at < len(self._flips):
+            return
+        if self._left:
+            self._flips = [flip for flip, _ in self._left]
+            first, share = self._left[0]
             self.moved, self._high = (first.source, first.target, share), middle
         else:
             self._low = middle
+        self._at, self._left = 0, []
         self._halved += 1
 
     def _are_flipped(self, rows: list[Tensor], should_stop: ShouldStop) -> list[bool]:
-        said = in_batches(self._rows, rows, should_stop)  # (rows, answers)
+        """Of a batch of rows, each (heads, keys)."""
+        with torch.no_grad():
+            said = self._rows.answers(torch.stack(rows), should_stop)  # (rows, answers)
         flipped: list[bool] = (said.argmax(dim=-1) != self._likeliest).tolist()
         return flipped

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from models.effects.copies import Copies
 from models.effects.least_change import LeastChange
-from models.effects.row_edits import Rows, distance, divergence, in_batches
+from models.effects.row_edits import Rows, distance, divergence
 from models.forward.context import Context
 from models.forward.model import Model
 from models.forward.run import run
@@ -238,7 +238,7 @@ class Search:
     @torch.no_grad()
     def _rerun(self, weights: Tensor, should_stop: ShouldStop) -> Rerun:
         """(heads, keys) put into the model."""
-        said = in_batches(self._rows, [weights], should_stop)[0]
+        said = self._rows.answers(weights[None], should_stop)[0]
         return Rerun(
             weights=read_only(weights.numpy().copy()),
             divergence=read_only(self._divergence(weights).numpy()),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor
 
@@ -131,14 +129,3 @@ def _kl(p: Tensor, q: Tensor) -> Tensor:
 def distance(log_p: Tensor, log_q: Tensor) -> Tensor:
     """Total variation distance, (...,), of distributions (..., answers) given by their logarithms."""
     return (log_p.double().exp() - log_q.double().exp()).abs().sum(dim=-1) / 2
-
-
-def in_batches(rows: Rows, weights: Sequence[Tensor], should_stop: ShouldStop) -> Tensor:
-    """`rows.answers` of as many rows as there are, a few at a time."""
-    at_once = rows.copies.at_once
-    with torch.no_grad():
-        found = [
-            rows.answers(torch.stack(list(weights[start : start + at_once])), should_stop)
-            for start in range(0, len(weights), at_once)
-        ]
-    return torch.cat(found)

@@ -165,8 +165,9 @@ class EffectsPanel(Panel):
             return
         self.controls.show_state(state, page, why)
         self._render_head_row(state)
-        self.weights.setVisible(page == TOKENS)
-        if page == TOKENS:
+        has_part = page == TOKENS and (not why or why_no_weights(state) != why)  # what is said is said once
+        self.weights.setVisible(has_part)
+        if has_part:
             self._render_weights(state)
         view = state.results.of(VIEWS[page])
         wanted = None if state.ran is None else request_of(page, state)

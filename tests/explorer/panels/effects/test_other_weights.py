@@ -167,7 +167,7 @@ def test_a_bound_of_a_file_that_is_not_listed_is_shown(panel, session):
         ({"textbook": True}, "float32", "has no residual stream to take parts out of"),
     ],
 )
-def test_where_it_cannot_be_the_button_is_off_and_says_why(qtbot, changes, dtype, sentence):
+def test_what_holds_of_the_whole_page_is_said_once(qtbot, changes, dtype, sentence):
     loaded = answers.loaded()
     loaded = replace(
         loaded,
@@ -177,8 +177,9 @@ def test_where_it_cannot_be_the_button_is_off_and_says_why(qtbot, changes, dtype
     session = SilentSession(answers.after(State(), loaded, answers.ran()))
     panel = shown(qtbot, EffectsPanel, session)
     panel.pages.button(TOKENS).click()
-    assert not panel.weights.search.isEnabled()
-    assert sentence in panel.weights.same.text()
+    assert sentence in panel.grid.empty_text
+    assert not panel.weights.isVisible()
+    assert not panel.sentence.isVisible()
 
 
 def test_rows_of_an_encoder_are_not_those_of_the_answer(qtbot):
@@ -188,6 +189,7 @@ def test_rows_of_an_encoder_are_not_those_of_the_answer(qtbot):
     panel = shown(qtbot, EffectsPanel, session)
     panel.pages.button(TOKENS).click()
     assert "The answer is read in the decoder" in panel.weights.same.text()
+    assert not panel.weights.search.isEnabled()
 
 
 @pytest.mark.parametrize(("unit", "most", "far"), [("nats", "0.693", "0.250"), ("bits", "1.000", "0.361")])
