@@ -122,7 +122,9 @@ def test_a_search_is_called_off_in_between_and_the_window_goes_on(window, effect
     wait_until(lambda: found() is not None)
     QTest.mouseClick(effects.weights.search, Qt.MouseButton.LeftButton)
     settle(window)
-    assert found().done < 1
+    view = found()
+    assert view is not None
+    assert view.done < 1
     assert not effects.weights.search.isChecked()
     assert OtherWeightsRequest.lane not in window.session.state.busy
     effects.pages.button(0).click()

@@ -76,6 +76,7 @@ def test_a_token_is_followed_by_choosing_and_by_typing(qtbot, session):
     box.textActivated.emit(box.currentText())
     assert session.asked[-1] == LensRequest(run=1, target=5)
     field = box.lineEdit()
+    assert field is not None
     field.selectAll()
     QTest.keyClicks(field, " Ben")
     QTest.keyClick(field, Qt.Key.Key_Return)
