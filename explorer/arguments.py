@@ -18,6 +18,7 @@ from models.protocol.decoding_settings import DecodeSettings, Strategy
 from models.protocol.errors import ExplorerError
 from models.protocol.interventions import Intervention, Scale, is_neutral, mask_spellings, parse_mask
 from models.protocol.skip import parse_skip
+from models.protocol.two_runs import Matching
 from models.protocol.values import UNIT_ROUNDOFFS
 
 _CHANGES = ("checkpoint", "text", "pair", "choice", "chat", "target", "picture", "scale", "mask", "skip", "padding")
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 
 _NEVER_EMPTY = (
     *("checkpoint", "texts", "picture", "scale", "mask", "device", "png", "size", "weights", "save", "ablate"),
-    *("roles", "probe", "corpus", "weights_mean"),
+    *("roles", "probe", "corpus", "weights_mean", "compare", "with_text", "with_checkpoint", "with_session"),
+    *("with_scale", "with_mask", "with_picture"),
 )
 """Options that mean nothing without a word; an empty text is a text."""
 
@@ -43,22 +45,23 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
     """
     args = _parser().parse_args(given)
     for name in _NEVER_EMPTY:
-        if getattr(args, name) == "" or (name == "mask" and "" in args.mask):
+        if getattr(args, name) == "" or (name in ("mask", "with_mask") and "" in getattr(args, name)):
             raise ValueError(f"{_option(name)} is given nothing (“”). Give it a value, or leave it out.")
     _take_texts(args)
-    args.interventions = interventions_of(args)
+    args.interventions = interventions_of(args.scale, args.mask, args.skip)
+    _take_other(args)
     args.decode_settings = decode_settings_of(args)
     if args.chat and args.pair is not None:
         raise ValueError("--chat gives a turn of a conversation, and --pair the second of two texts. Give one of them.")
     args.without_window = bool(args.png or args.weights or args.save or args.ablate or args.decode is not None)
-    args.without_window |= bool(args.roles or args.corpus)
+    args.without_window |= bool(args.roles or args.corpus or args.compare)
     if args.probe is not None and not args.roles:
         raise ValueError("--probe names the texts that roles are found on, and goes with --roles.")
     if (args.corpus is None) != (args.weights_mean is None):
         raise ValueError("--corpus names a file of texts, and --weights-mean where its means go. Give both.")
     if args.against is not None and not args.ablate:
         raise ValueError("--against names the other token of a difference, and goes with --ablate.")
-    if args.cut and not args.without_window:
+    if args.cut and not (args.png or args.weights or args.save or args.decode is not None):
         raise ValueError("--cut goes with --png, --weights, --save or --decode: the window asks before it cuts.")
     if args.words and not (args.png or args.weights):
         raise ValueError("--words goes with --png or --weights: in the window it is in the View menu.")
@@ -69,8 +72,9 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
                 f"{_option(beside)} changes a session only without a window, as with --weights. Leave it out, and "
                 "change the session in the window."
             )
+    of_b = (("--with-text", args.with_text), ("--with-target", args.with_target))
     others = (("--text", text) for given in args.more for text in given)
-    for what, text in (("--text", args.text), ("--pair", args.pair), ("--target", args.target), *others):
+    for what, text in (("--text", args.text), ("--pair", args.pair), ("--target", args.target), *of_b, *others):
         if text is not None and len(text) > MOST_CHARACTERS:
             raise ValueError(f"{too_long(what, text)}. Give it a shorter part.")
     return args
@@ -106,8 +110,9 @@ def _take_texts(args: argparse.Namespace) -> None:
             texts = "is 1 text" if count == 1 else f"are {count:,} texts"
             times = "1 time" if len(given) == 1 else f"{len(given)} times"
             raise ValueError(f"{option} is given {times}, where there {texts}. Give one for each.")
-    if count > 1 and (args.chat or args.ablate or args.decode is not None):
-        option = "--chat" if args.chat else "--ablate" if args.ablate else "--decode"
+    if count > 1 and (args.chat or args.ablate or args.compare or args.decode is not None):
+        option = next((name for name in ("chat", "ablate", "compare") if getattr(args, name)), "decode")
+        option = _option(option)
         raise ValueError(f"{option} goes with one text, and these are {count:,}. Give them one after the other.")
     if args.padding is not None and count == 1:
         raise ValueError("--padding says where the shorter of several texts are filled up, and there is one text.")
@@ -239,6 +244,29 @@ def _parser() -> argparse.ArgumentParser:
         type=_as_typed,
         help="with --ablate: the effect on --target's logit less this one's",
     )
+    comparing = parser.add_argument_group(
+        "comparing", "this run, A, beside another, B; what is not said of B is as in A, or as a session has it"
+    )
+    comparing.add_argument(
+        "--compare",
+        metavar="FILE",
+        help="write how much every head differs, to a .csv (stack, layer, head, change) or an .npz",
+    )
+    comparing.add_argument("--with-text", metavar="TEXT", type=_as_typed, help="what B reads")
+    comparing.add_argument("--with-checkpoint", metavar="NAME", help="the checkpoint of B; without A's interventions")
+    comparing.add_argument("--with-target", metavar="TEXT", type=_as_typed, help="what the decoder of B is made to say")
+    comparing.add_argument("--with-picture", metavar="FILE", type=_as_typed, help="what B looks at")
+    comparing.add_argument("--with-scale", metavar="FACTOR", help="as --scale; B has these in the place of A's")
+    comparing.add_argument("--with-mask", metavar="KIND[:N]", action="append", default=[], help="as --mask")
+    comparing.add_argument("--with-skip", metavar="LAYER.PART", action="append", default=[], help="as --skip")
+    comparing.add_argument("--with-session", metavar="FILE.attn", help="B is what a session has open")
+    comparing.add_argument(
+        "--match",
+        choices=get_args(Matching),
+        default="index",
+        help="which heads are held against which: of the same layer and number, or the most alike. By index if left "
+        "out, where both have as many",
+    )
     writing = parser.add_argument_group("writing", "what --decode does; beam search with --beams above 1, else greedy")
     writing.add_argument("--decode", metavar="N", type=int, help="print what the model writes, at most N tokens")
     writing.add_argument("--strategy", choices=get_args(Strategy), help="instead of what the other options ask for")
@@ -264,21 +292,49 @@ def _as_typed(text: str) -> str:
     return re.sub("[\ud800-\udfff]", "\ufffd", text).replace("\r\n", "\n").replace("\r", "\n")
 
 
-def interventions_of(args: argparse.Namespace) -> tuple[Intervention, ...]:
-    """What `--scale`, `--mask` and `--skip` ask for.
+_OTHER = ("text", "checkpoint", "target", "picture", "scale", "mask", "skip", "session")
+"""What B may have that A has not, each an option `--with-...`."""
+
+
+def _take_other(args: argparse.Namespace) -> None:
+    """Make `other_given` and `other_interventions` (None where B has those of A) of what is said of B.
+
+    Raises:
+        ValueError: something is said of B without `--compare`, a file of another kind, or an intervention is wrong.
+    """
+    given = [name for name in _OTHER if getattr(args, f"with_{name}") not in (None, [])]
+    if given and not args.compare:
+        raise ValueError(f"--with-{given[0]} says what is other in B, and goes with --compare.")
+    if args.match != "index" and not args.compare:
+        raise ValueError("--match says which heads are held against which, and goes with --compare.")
+    if args.compare and not args.compare.lower().endswith((".csv", ".npz")):
+        raise ValueError(
+            f"--compare writes a table, .csv, or arrays, .npz, not “{args.compare}”. Give a name that ends in one."
+        )
+    args.other_given = bool(given)
+    edited = any(name in given for name in ("scale", "mask", "skip"))
+    args.other_interventions = (
+        interventions_of(args.with_scale, args.with_mask, args.with_skip, "--with-scale") if edited else None
+    )
+
+
+def interventions_of(
+    factor: str | None, masks: Sequence[str], skips: Sequence[str], option: str = "--scale"
+) -> tuple[Intervention, ...]:
+    """What `--scale`, `--mask` and `--skip` ask for; `option` is what the first is called.
 
     Raises:
         ValueError: the sentence says which of them is wrong, and why.
     """
     listed: list[Intervention] = []
-    if args.scale is not None:
+    if factor is not None:
         try:
-            factor = float(args.scale)
+            number = float(factor)
         except ValueError as cause:
-            raise ValueError(f"--scale takes a number, as in --scale 0.5, not “{args.scale}”.") from cause
-        listed.append(Scale(factor))
-    listed += [parse_mask(text) for text in args.mask]
-    listed += [parse_skip(text) for text in args.skip]
+            raise ValueError(f"{option} takes a number, as in {option} 0.5, not “{factor}”.") from cause
+        listed.append(Scale(number))
+    listed += [parse_mask(text) for text in masks]
+    listed += [parse_skip(text) for text in skips]
     return tuple(item for item in listed if not is_neutral(item))
 
 

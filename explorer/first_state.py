@@ -74,6 +74,8 @@ def given(args: argparse.Namespace, view: ViewOptions) -> Given:
         raise ValueError(f"{found.question} Say with --checkpoint where the session's own is.")
     if found.picture and args.picture is None:
         raise ValueError(f"{found.picture} Say with --picture which one to look at.")
+    if found.of_b and args.compare and not args.with_session:
+        raise ValueError(f"{found.of_b} Say with --with-session or the other options what B is.")
     saved = found.state
     document = _changed(saved.document, args)
     if args.words:

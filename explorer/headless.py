@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from explorer.console import complain, say, signals_raised
 from explorer.first_state import Given, given
 from explorer.headless_ablation import write_ablation
-from explorer.headless_model import no_folder, opened, sentence_of
+from explorer.headless_model import no_folder, opened, sentence_of, unsuited
 from explorer.headless_texts import write_tables
+from explorer.headless_two_runs import write_comparison
 from explorer.log import log_to_file
 from explorer.session import session_check
 from explorer.session.decoding import Decoding
@@ -43,14 +44,17 @@ if TYPE_CHECKING:
     from models.decoding.decode import DecodedStep
     from models.forward.model import Model
     from models.protocol.prompt import Prompt
-    from models.protocol.values import CheckpointInfo
 
 TIMEOUT_SECONDS = 300.0
 _CUT = " --cut keeps what fits."
 
 
 def run_without_window(args: argparse.Namespace) -> int:
-    """Do what `--weights`, `--save`, `--png`, `--ablate`, `--roles`, `--corpus` and `--decode` ask: 0, or 1 and why."""
+    """Do what `--weights`, `--save`, `--png`, `--ablate`, `--roles`, `--corpus`, `--compare` and `--decode` ask.
+
+    Returns:
+        0, or 1 and a sentence on standard error that says why.
+    """
     log_to_file()
     if args.text == "":
         return _refuse("The text is empty. Give --text a sentence for the model to read, or leave it out.")
@@ -72,6 +76,7 @@ def run_without_window(args: argparse.Namespace) -> int:
         (args.png, partial(_write_picture, args, asked)),
         (args.ablate, partial(write_ablation, args, asked.state)),
         (args.roles or args.corpus, partial(write_tables, args, asked.state)),
+        (args.compare, partial(write_comparison, args, asked.state)),
         (args.decode is not None, partial(_write_text, args, asked.state)),
     ):
         if is_asked and (sentence := write()):
@@ -111,9 +116,9 @@ def _write_files(args: argparse.Namespace, asked: Given) -> str:
     if isinstance(loaded, Failure):
         return loaded.sentence
     assert isinstance(loaded, Loaded)
-    unsuited = _unsuited(args, loaded.info)
-    if unsuited:
-        return unsuited
+    wrong = unsuited(args, loaded.info)
+    if wrong:
+        return wrong
     state = reduce(state, Arrived(loaded))
     inputs, ran = state.document.inputs, partial(_ran, engine)
     result = ran(inputs, 2)
@@ -219,24 +224,6 @@ def _sentence(failure: Failure | InputError) -> str:
     return f"{text}{_CUT}" if failure.cut_to is not None else text
 
 
-def _unsuited(args: argparse.Namespace, info: CheckpointInfo) -> str:
-    """Which option gives the model something that it does not take; "" where all suit."""
-    if info.family == "vision":
-        if args.text is not None or args.pair is not None or args.target is not None or args.chat:
-            return f"{info.name} looks at pictures and reads no text. Give it a --picture instead."
-    elif args.more and info.textbook:
-        return f"{info.name} takes one text at a time. Give one --text."
-    elif args.picture:
-        return f"{info.name} reads text. Leave --picture out, or open a vision model, as with --checkpoint vit-cifar10."
-    elif args.target is not None and info.family != "seq2seq":
-        return f"{info.name} has no decoder beside its encoder that --target could speak for. Leave --target out."
-    elif args.choice and (info.class_head is None or info.class_head.of != "choice"):
-        return f"{info.name} does not choose between texts. Leave --choice out, or give --pair in its place."
-    elif args.pair is not None and not info.pairs:
-        return f"{info.name} reads no pairs of texts. Leave --pair out."
-    return ""
-
-
 def _never() -> bool:
     return False
 
@@ -255,9 +242,9 @@ def _write_text(args: argparse.Namespace, state: State) -> str:
     last: DecodedStep | None = None
     try:
         model = opened(state)
-        unsuited = _unsuited(args, model.info)
-        if unsuited:
-            return unsuited
+        wrong = unsuited(args, model.info)
+        if wrong:
+            return wrong
         options = {**asdict(settings), "interventions": interventions}
         try:
             steps = decode(model, prompt, args.decode, **options)
@@ -373,7 +360,7 @@ def _write_picture_of(args: argparse.Namespace, asked: Given, width: int, height
     sentence = notice.text if notice is not None and notice.kind != "info" else ""
     if sentence and notice is not None and isinstance(notice.action, (SetText, SetTarget)):
         sentence += _CUT
-    sentence = sentence or (_unsuited(args, loaded.info) if loaded is not None else "")
+    sentence = sentence or (unsuited(args, loaded.info) if loaded is not None else "")
     if not sentence and not window.is_settled():
         sentence = f"The model did not answer within {TIMEOUT_SECONDS:.0f} seconds."
     with signals_raised():

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from explorer.console import complain, signals_raised
-from explorer.headless_model import no_folder, opened, sentence_of
+from explorer.headless_model import no_folder, opened, sentence_of, show_progress
 from explorer.session.state import State
 
 if TYPE_CHECKING:
@@ -35,8 +34,8 @@ def _write_roles(args: argparse.Namespace, model: Model) -> None:
     from models.roles.roles import head_roles
     from models.roles.saving import save_roles
 
-    found = head_roles(model, args.probe, report=_show)
-    _show("", None)
+    found = head_roles(model, args.probe, report=show_progress)
+    show_progress("", None)
     with signals_raised():
         save_roles(found, args.roles)
     for sentence in found.left_out:
@@ -49,8 +48,8 @@ def _write_means(args: argparse.Namespace, model: Model, state: State) -> None:
     from models.corpus.saving import save_means
 
     edits = state.document.inputs.interventions
-    view = read_corpus(model, args.corpus, interventions=edits, report=_show)
-    _show("", None)
+    view = read_corpus(model, args.corpus, interventions=edits, report=show_progress)
+    show_progress("", None)
     with signals_raised():
         save_means(view, args.weights_mean)
     for sentence in view.left_out:
@@ -58,10 +57,3 @@ def _write_means(args: argparse.Namespace, model: Model, state: State) -> None:
     if view.left_out_count > len(view.left_out):
         complain(f"{view.left_out_count - len(view.left_out):,} more lines are left out.")
     complain(f"The means of {view.texts:,} texts ({view.tokens:,} tokens) are written to {args.weights_mean}.")
-
-
-def _show(label: str, fraction: float | None) -> None:
-    """How far it is, on one line of a terminal; nothing where standard error is a file."""
-    if sys.stderr is not None and sys.stderr.isatty():
-        share = "" if fraction is None else f" {fraction:.0%}"
-        print(f"\r\x1b[K{label}{share}", end="", file=sys.stderr, flush=True)

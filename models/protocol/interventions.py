@@ -256,9 +256,12 @@ def check(interventions: Iterable[Intervention], sites: Iterable[Site]) -> None:
     """
     known = {site.ref: site for site in sites}
     most = max((site.heads for site in known.values()), default=0)
+    predicting = "decoder" if any(ref.stack == "decoder" for ref in known) else "encoder"
     for item in interventions:
         if isinstance(item, (Positions, Adapter)) or (isinstance(item, Skip) and item.part != "head"):
             continue
+        if isinstance(item, Skip):
+            item = item.of_stack(predicting)
         head = item.unit if isinstance(item, Skip) else item.head
         if item.site is not None and item.site not in known:
             raise ValueError(f"“{describe(item)}”: this model has no such layer.")

@@ -104,3 +104,10 @@ def test_a_part_that_is_off_is_off_in_weights_and_in_what_is_written(tmp_path, c
     english, off = models.open_checkpoint("en-es"), Skip("mlp", SiteRef("encoder", 0))
     expected = list(models.decode(english, "Good morning.", 6, interventions=[off]))[-1].text
     assert capsys.readouterr().out == f"{expected}\n"
+
+
+def test_a_head_that_is_off_is_off_in_what_is_written(capsys):
+    assert main(["--text", TEXT, "--decode", "6", "--skip", "5.head3", "--skip", "6.head7"]) == 0
+    model = models.open_checkpoint("story-gpt")
+    skips = [Skip("head", SiteRef("decoder", 5), 3), Skip("head", SiteRef("decoder", 6), 7)]
+    assert capsys.readouterr().out == f"{list(models.decode(model, TEXT, 6, interventions=skips))[-1].text}\n"

@@ -272,3 +272,18 @@ def test_means_are_of_sentences_that_each_have_a_translation(story_gpt: Model, e
     assert len(list(mean_inputs(story_gpt))) == len(list(mean_inputs(en_es))) == len(mean_sentences())
     translated = next(iter(mean_inputs(en_es)))
     assert "río" in "".join(token.text for token in translated.tokens)
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "bert", "t5"])
+def test_a_layer_alone_is_of_the_stack_that_predicts(tiny_model: TinyModel, kind: str) -> None:
+    model = tiny_model(kind)
+    stack = model.info.predicting_stack
+    target = target_for(model)
+    by_name, by_number = (
+        run(model, tiny.SENTENCE, target=target, interventions=[Skip("head", site, 2)]).logits
+        for site in (SiteRef(stack, LAYER), SiteRef("", LAYER))
+    )
+    np.testing.assert_array_equal(by_name, by_number)
+    assert np.abs(by_name - run(model, tiny.SENTENCE, target=target).logits).max() > 100 * ATOL
+    with pytest.raises(ValueError, match="this model has no such layer"):
+        run(model, tiny.SENTENCE, target=target, interventions=[Skip("head", SiteRef("", 9), 2)])
