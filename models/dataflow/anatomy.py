@@ -158,8 +158,9 @@ class Reader:
         """The steps from the block's entry to `number`; None where the stream does not lead there."""
         origin = self.graph.origin(number)
         number = origin.node
-        if number == self.call.start or number == self.graph.origin(self.call.start).node:
-            return [] if origin.factor == 1.0 else None
+        entry = self.graph.origin(self.call.start)  # the stream may enter as embeddings multiplied by a number
+        if number in (self.call.start, entry.node):
+            return [] if origin.factor == entry.factor else None
         if number < self.call.first_node:
             return None
         if self.graph.is_sum(number):

@@ -29,6 +29,7 @@ from models.protocol.interventions import Intervention, Mask, check
 from models.protocol.skip import Skip
 from models.protocol.values import Site
 from models.protocol.work import never
+from models.textbook.transformer_config import TransformerConfig
 
 
 class Run(Protocol):
@@ -79,6 +80,12 @@ def prevents_caching(interventions: Sequence[Intervention], prompt: int) -> Inte
     return next((mask for mask in own if not mask.allows_cache(prompt)), None)
 
 
+def _attends_to_later(model: Model) -> Intervention | None:
+    """The mask that a textbook transformer was made with, where its decoder has none that hides later tokens."""
+    config = model.config
+    return Mask("trained") if isinstance(config, TransformerConfig) and not config.causal_mask else None
+
+
 class CachedRun:
     """One prompt and what was written after it. `ids` are the decoder's, prompt included: (sequences, tokens)."""
 
@@ -120,7 +127,7 @@ class CachedRun:
         # renamed in transformers 5.24; older releases know the older name only
         self._cache_name = "cache" if model.accepts("cache") else "past_key_values"
         self.prompt = self.ids.shape[1]
-        self.prevents_caching = prevents_caching(self.interventions, self.prompt)
+        self.prevents_caching = prevents_caching(self.interventions, self.prompt) or _attends_to_later(model)
         self._cached = 0
         self._before: dict[tuple[str, int], int] = {}  # tokens that each layer kept before the last step
         self._added = 0  # tokens that the last step ran

@@ -37,6 +37,20 @@ _ORDER = ClassHead("text", "softmax", ("in this order", "swapped"))  # Lan et al
 _SENSES = {"input_features": "listens to sound", "input_values": "listens to sound", "pixel_values": "reads pictures"}
 
 
+_added: dict[str, type[PreTrainedModel]] = {}  # classes that are not transformers' own, by name
+
+
+def add_family(model_type: str, *, causal: type, masked: type, seq2seq: type) -> None:
+    """Let a model type that transformers does not have be told: its class for each family that it comes in."""
+    for table, kind in (
+        (tables.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, causal),
+        (tables.MODEL_FOR_MASKED_LM_MAPPING_NAMES, masked),
+        (tables.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES, seq2seq),
+    ):
+        table[model_type] = kind.__name__
+        _added[kind.__name__] = kind
+
+
 def settings_of(kind: type[PreTrainedConfig]) -> frozenset[str]:
     """The names of all that a config of this kind, or one of its parts, may set."""
     names = {field.name for field in dataclasses.fields(kind)} | set(kind.attribute_map) | {"num_labels"}
@@ -238,7 +252,7 @@ def _classifies(architecture: str, config: Any) -> str | None:
 def _class(architecture: str, config: Any) -> type[PreTrainedModel] | None:
     """transformers' class called `architecture`, or the bare one of this config; None where there is none."""
     for name in (architecture, *_names(tables.MODEL_MAPPING_NAMES, config)):
-        found = getattr(transformers, name, None) if name.isidentifier() else None
+        found = _added.get(name) or (getattr(transformers, name, None) if name.isidentifier() else None)
         if isinstance(found, type) and issubclass(found, PreTrainedModel):
             return found
     return None

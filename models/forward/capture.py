@@ -166,7 +166,10 @@ def attention_forward(
     recorder = active()
     if recorder is None:
         return mixing.output(x).transpose(1, 2).contiguous(), None
-    return recorder.mix(recorder.keep(module, x)).transpose(1, 2).contiguous(), None
+    stack = getattr(module, "stack", "")  # of the textbook transformer, which says it itself
+    return recorder.mix(recorder.keep(module, x, stack if isinstance(stack, str) else "")).transpose(
+        1, 2
+    ).contiguous(), None
 
 
 AttentionInterface.register(IMPLEMENTATION, attention_forward)

@@ -23,6 +23,7 @@ from models.protocol.errors import InputError
 from models.protocol.positions import PositionScheme
 from models.protocol.values import Site
 from models.textbook import waves
+from models.textbook.transformer_config import TransformerConfig
 
 FARTHEST = 160  # distances over which biases are listed: T5 tells none apart beyond 128
 
@@ -165,6 +166,7 @@ class Table(Scheme):
         found = numbers_of(table)
         positions, width = found.table.shape
         layout = wave_layout(found.table, table)
+        added = "added to" if getattr(model.config, "positions", "") != "concatenated" else "put beside"
         if layout is None:
             kind, name, title = "learned", "learned table", "Learned positions"
             words = (
@@ -175,7 +177,7 @@ class Table(Scheme):
         else:
             kind, name, title = "sinusoidal", "sinusoids", "Sinusoidal positions"
             words = (
-                f"Nothing is learned: the {width} numbers that are added to a token's embedding are waves of its "
+                f"Nothing is learned: the {width} numbers that are {added} a token's embedding are waves of its "
                 f"position (Vaswani et al. 2017, section 3.5), {layout}."
             )
         return PositionScheme(kind=kind, name=name, title=title, words=words, **found._asdict())
@@ -324,11 +326,14 @@ class Slopes(Scheme):
         always = getattr(config, "model_type", "") in ("bloom", "mpt")
         return cls() if always or bool(getattr(config, "alibi", False)) else None
 
-    def at(self, model: Model, site: Site | None) -> PositionScheme:
+    def at(self, model: Model, site: Site | None) -> PositionScheme | None:
+        if site is not None and site.stack == "cross":
+            return None
         names = ("num_attention_heads", "n_heads", "n_head")
         heads = next(int(value) for name in names if (value := getattr(model.config, name, 0)))
         slopes = waves.mpt_slopes(heads) if model.config.model_type == "mpt" else waves.alibi_slopes(heads)
-        apart = np.arange(-FARTHEST, 1)
+        both = isinstance(model.config, TransformerConfig) and site is not None and not site.causal
+        apart = np.arange(-FARTHEST, (FARTHEST if both else 0) + 1)
         return PositionScheme(
             kind="alibi",
             name="slopes",
@@ -337,5 +342,12 @@ class Slopes(Scheme):
             "every token of distance, in each head at a slope of its own: steep heads look near, flat ones far "
             "(Press et al. 2022).",
             distances=read_only(apart),
-            bias=read_only((slopes[:, None] * apart).astype(np.float32)),
+            bias=read_only((-slopes[:, None] * np.abs(apart)).astype(np.float32)),
         )
+
+    def why_not_off(self, model: Model) -> str:
+        # other families put their slopes into the mask, or keep them to themselves
+        return "" if isinstance(model.config, TransformerConfig) else super().why_not_off(model)
+
+    def why_not_shifted(self, model: Model) -> str:
+        return f"{model.info.name} looks at distances only: a shift of all positions leaves them as they are."

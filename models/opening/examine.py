@@ -24,6 +24,7 @@ from models.opening.examined import Examined, checked, info_of
 from models.protocol.errors import CheckpointError
 from models.protocol.hub import HubListing
 from models.protocol.values import AdapterInfo
+from models.textbook import pretrained as pretrained  # lets transformers know the textbook transformer
 
 _SURROGATE = re.compile("[\ud800-\udfff]")  # what Python makes of a byte that is no text
 

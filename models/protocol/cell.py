@@ -44,6 +44,14 @@ class RecurrentScore:
     gaussian: float | None  # what the distance from a predicted place adds to the score
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class AdditiveScore:
+    """How a head scored a key by v . tanh(q + k), and not by a product. Arrays are (head_dim,) float32."""
+
+    tanh: np.ndarray  # tanh(q + k)
+    v: np.ndarray
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CellView(Result):
     """How one score came about, became a weight, and what that weight did. Arrays are float32."""
@@ -52,7 +60,7 @@ class CellView(Result):
     q: np.ndarray  # (head_dim,) the query vector, as it enters the product
     k: np.ndarray  # (head_dim,) the key vector
     rotated: bool  # q and k were turned by their positions on the way here (RoPE)
-    products: np.ndarray  # (head_dim,) q * k
+    products: np.ndarray  # (head_dim,) q * k; v * tanh(q + k) of additive scores
     raw: float  # the sum of the products
     scale: float  # as trained
     factor: float  # what interventions multiply it by, 1 without
@@ -90,4 +98,5 @@ class CellView(Result):
     effect: float | None  # direct effect of the cell's write on the target's logit
     head_effect: float | None  # and of the whole head's write
     effect_note: str  # where there is none: why
+    additive: AdditiveScore | None = None  # where no product of q and k made the score
     recurrent: RecurrentScore | None = None  # of a recurrent model: q and k are then its `state` and `key`

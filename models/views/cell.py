@@ -16,11 +16,12 @@ from models.forward.context import Context
 from models.forward.model import Model
 from models.forward.recurrent_model import RecurrentModel
 from models.forward.trace import Trace
-from models.protocol.cell import CellRequest, CellView
+from models.protocol.cell import AdditiveScore, CellRequest, CellView
 from models.protocol.errors import InputError
 from models.protocol.interventions import Mask, Positions, applies, precedence
 from models.protocol.skip import describe_skip, head_skip
 from models.protocol.values import Candidate, Site
+from models.textbook.transformer import MultiHeadAttention
 from models.views.candidates import label_of, likeliest
 from models.views.recurrent import NO_STREAM, score_of
 from models.views.residual import logit_direction, output_weight, stream_after
@@ -122,7 +123,33 @@ def cell_view(request: CellRequest, model: Model, trace: Trace) -> CellView:
         head_effect=None if direction is None or head_write is None else float(head_write @ direction),
         effect_note=note,
     )
-    return _recurrent(view, model, trace) if isinstance(model, RecurrentModel) else view
+    if isinstance(model, RecurrentModel):
+        return _recurrent(view, model, trace)
+    module = model.module.get_submodule(site.module)
+    return (
+        _additive(view, x, module) if isinstance(module, MultiHeadAttention) and module.additive is not None else view
+    )
+
+
+def _additive(view: CellView, x: AttentionInputs, module: MultiHeadAttention) -> CellView:
+    """The same cell of a head whose score is v . tanh(q + k), which attention is handed as a bias."""
+    assert module.additive is not None
+    v = module.additive.weight[view.request.head].float()
+    tanh = torch.tanh(torch.tensor(view.q + view.k, device=v.device))  # (head_dim,)
+    bias = attention.score_bias(x, Part([view.request.head], [view.request.query]))
+    row = np.zeros_like(view.row_raw) if bias is None else copied(bias[0, 0, 0].expand(x.keys))
+    raw = float((v * tanh).sum())
+    return replace(
+        view,
+        products=copied(v * tanh),
+        raw=raw,
+        scale=1.0,
+        factor=1.0,
+        scaled=raw,
+        bias=None,
+        row_raw=row,
+        additive=AdditiveScore(copied(tanh), copied(v)),
+    )
 
 
 def _recurrent(view: CellView, model: RecurrentModel, trace: Trace) -> CellView:

@@ -42,6 +42,8 @@ def _score(view: CellView) -> str:
     raw, products = value_text(view.raw), counted(len(view.products), "product")
     if view.recurrent is not None:
         return f"The score e is {raw}, the sum of {products}; softmax is given {value_text(view.score)}."
+    if view.additive is not None:
+        return f"v · tanh(q + k) is {raw}, the sum of {products}; softmax is given {value_text(view.score)}."
     return (
         f"q · k is {raw}, the sum of {products}; scaled by {value_text(view.scale * view.factor)} it is "
         f"{value_text(view.scaled)}, and softmax is given {value_text(view.score)}."

@@ -15,8 +15,9 @@ from explorer.panels.cell.explained import (
     weight_step,
 )
 from explorer.panels.cell.step_list import Step
+from explorer.panels.cell.vector_bars import VectorRow, in_brackets
 from explorer.widgets.number_text import MINUS, added, counted, signed, value_text
-from models.protocol.cell import CellView
+from models.protocol.cell import AdditiveScore, CellView
 from models.protocol.values import Site
 
 _EDITS = ("mask “", "painted", "opened")
@@ -71,12 +72,36 @@ def _rotation(view: CellView) -> Explained | None:
     )
 
 
+def additive_rows(view: CellView, score: AdditiveScore, query: str, key: str) -> tuple[VectorRow, ...]:
+    """The bars from the query and the key to the products whose sum is an additive score."""
+    return (
+        VectorRow(f"q  {query}", view.q, "query"),
+        VectorRow(f"k  {key}", view.k, "key"),
+        VectorRow("tanh", score.tanh),
+        VectorRow("v × tanh", view.products),
+    )
+
+
+def additive_sentence(score: AdditiveScore, dimension: int, numbers: list[float]) -> str:
+    """One dimension written out: "tanh(0.31 − 0.20) = 0.110; × 0.520 = 0.057"."""
+    query, key, tanh, product = numbers
+    v = in_brackets(value_text(float(score.v[dimension])))
+    return f"tanh({value_text(query)} {added(key)}) = {value_text(tanh)}; × {v} = {value_text(product)}"
+
+
 def _score(view: CellView) -> Explained:
+    if view.additive is not None:
+        meaning = (
+            "How well the key fits the query: the sum of the products above. Bahdanau et al. 2015, appendix A.1.2."
+        )
+        return score_step(view, "v · tanh(q + k)", meaning)
     meaning = "How well the key fits the query: the sum of the products above. Q Kᵀ in Vaswani et al. 2017, eq. 1."
     return score_step(view, "q · k", meaning)
 
 
-def _scaled(view: CellView) -> Explained:
+def _scaled(view: CellView) -> Explained | None:
+    if view.additive is not None:
+        return None
     dim = len(view.q)
     usual = math.isclose(view.scale, dim**-0.5, rel_tol=1e-6)
     by = f"/ √{dim}" if usual else f"× {view.scale:.4g}"

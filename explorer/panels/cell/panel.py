@@ -23,7 +23,7 @@ from explorer.panels.about import About
 from explorer.panels.base import Panel, Place
 from explorer.panels.cell import recurrent_steps
 from explorer.panels.cell.about import about
-from explorer.panels.cell.cell_steps import explained_steps, row_remark
+from explorer.panels.cell.cell_steps import additive_rows, additive_sentence, explained_steps, row_remark
 from explorer.panels.cell.row_bars import FEW, HEADINGS, RowBars
 from explorer.panels.cell.step_list import StepList
 from explorer.panels.cell.vector_bars import VectorBars, value_rows, value_sentence
@@ -214,7 +214,11 @@ class CellPanel(Panel):
         query, key = queries[view.request.query], keys[view.request.key]
         self.card.set_subtitle(f"“{query}” looks at “{key}”")
         score, read = view.recurrent, query.partition(ARROW)[0]
-        if score is None:
+        if score is None and view.additive is not None:
+            say = partial(additive_sentence, view.additive)
+            self.vectors.set_rows(additive_rows(view, view.additive, read, key), say)
+            explained = explained_steps(view, site, query, key)
+        elif score is None:
             self.vectors.set_vectors(view.q, view.k, view.products, read, key)
             explained = explained_steps(view, site, query, key)
         else:

@@ -6,15 +6,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
+import numpy as np
 import pytest
 import torch
 
 import models
+from models import open_checkpoint, run
 from models.forward.model import Model
 from models.forward.position_schemes import SCHEMES, Scheme, register, scheme_of
 from models.protocol.errors import InputError
 from models.protocol.positions import PositionScheme
 from models.views.positions import describe_positions
+from tests.models.textbook_folders import KINDS, write_folder
 from tests.models.tiny import SENTENCE
 
 
@@ -73,3 +76,27 @@ def test_a_new_scheme_is_recognised_described_and_turned_off(reversed_model):
 
 def test_a_model_without_it_keeps_its_own(story_gpt):
     assert type(scheme_of(story_gpt)).__name__ == "Table"
+
+
+@pytest.mark.parametrize(
+    ("kind", "stack", "words", "farthest"),
+    [
+        ("additive", "encoder", "that are put beside a token's embedding are waves", None),
+        ("encoder-decoder", "encoder", "that are added to a token's embedding are waves", None),
+        ("not-causal", "decoder", "Slopes (ALiBi)", 160),
+        ("slopes-both-ways", "encoder", "Slopes (ALiBi)", 160),
+    ],
+)
+def test_textbook_transformers(tmp_path, kind, stack, words, farthest):
+    model = open_checkpoint(write_folder(tmp_path, **KINDS[kind]))
+    trace = run(model, "abcab>", target="" if model.seq2seq else None)
+    scheme = scheme_of(model).at(model, next(site for site in trace.sites if site.stack == stack))
+    assert scheme is not None
+    assert words in f"{scheme.title} {scheme.words}"
+    if farthest is not None:  # both ways, as the scores have it
+        assert scheme.distances is not None
+        assert scheme.bias is not None
+        assert scheme.distances[-1] == farthest
+        bias = trace.inputs[0].bias
+        assert bias is not None
+        np.testing.assert_allclose(scheme.bias[:, farthest - 2 : farthest + 3], bias[0, :, 2, :5], atol=1e-6)

@@ -16,7 +16,8 @@ from explorer.session.hover import Hover, Pointed
 from explorer.session.intents import Arrived, SelectCell
 from explorer.session.session import Session
 from explorer.theme import DARK
-from models.protocol.cell import CellRequest, CellView
+from explorer.widgets.number_text import value_text
+from models.protocol.cell import AdditiveScore, CellRequest, CellView
 from models.protocol.interventions import Scale
 from models.protocol.request import Request
 from tests.explorer.panels.cells import CANDIDATES, SITE, cell, dead, session_at
@@ -337,3 +338,17 @@ def test_escape_goes_back_to_the_model(shown, qtbot):
     shown.answer(cell())
     qtbot.keyClick(shown.panel, Qt.Key.Key_Escape)
     assert fronts == ["flow"]
+
+
+def test_an_additive_score_is_written_out_as_such(shown):
+    q, k = np.array([0.5, -1.0, 2.0], np.float32), np.array([0.25, 0.5, -1.0], np.float32)
+    v, tanh = np.array([2.0, 1.0, -1.0], np.float32), np.tanh(q + k)
+    total = float((v * tanh).sum())
+    changes = {"q": q, "k": k, "products": v * tanh, "raw": total, "scaled": total, "scale": 1.0, "score": total}
+    shown.answer(replace(cell(), **changes, bias=None, additive=AdditiveScore(tanh, v)))
+    formulas = shown.formulas()
+    assert formulas["score"] == f"v · tanh(q + k) = {value_text(total)}"
+    assert "scaled" not in formulas
+    assert "position" not in formulas
+    assert [row.name for row in shown.panel.vectors._rows][2:] == ["tanh", "v × tanh"]
+    assert f"v · tanh(q + k) is {value_text(total)}" in " ".join(shown.panel.about(shown.session.state).sentences)
