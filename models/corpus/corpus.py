@@ -185,6 +185,7 @@ class CorpusReading:
         self._shared = OfMask[_Rows]()  # of the batch that is run
         self._seconds = 0.0
         self._answers = 0
+        self._done = (0.0, 0, 0)  # share of the file before the lines that are run, how many of these are, of how many
         self.ended = False
         self.broken = ""  # a sentence about the line at which the file could not be read on
         self._should_stop = should_stop
@@ -196,7 +197,9 @@ class CorpusReading:
 
     @property
     def share(self) -> float:
-        return 1.0 if self.ended else self._stream.share
+        """Of the file: what was run, and not merely read from it."""
+        before, at, total = self._done
+        return 1.0 if self.ended else before + (self._stream.share - before) * at / max(1, total)
 
     def belongs_to(self, request: CorpusRequest) -> bool:
         """Whether `request` asks for more of this, and not for a reading from the beginning."""
@@ -225,8 +228,10 @@ class CorpusReading:
 
     def _work(self) -> Iterator[int]:
         lines = iter(self._stream)
+        before = 0.0
         while several := self._next(lines):
             items = self._encoded(several)
+            self._done = (before, 0, len(items))
             self._lines = several[-1].number
             yield 0
             for together, encoded in batches(self._model, items):
@@ -237,7 +242,9 @@ class CorpusReading:
                 except ValueError as error:  # of a change that this model cannot make
                     raise InputError(str(error)) from error
                 self._end_batch(together)
+                self._done = (before, self._done[1] + len(together), len(items))
                 yield len(together)
+            before = self._stream.share
         if not self._sites and self.broken:
             raise InputError(self.broken)
         if not self._sites:

@@ -7,9 +7,11 @@ import numpy as np
 from explorer.panels.about import About
 from explorer.panels.corpus.figures import mean_map, ranked_heads
 from explorer.panels.corpus.words import asked_words, many, name_of, refusal
+from explorer.panels.selected_head import name_of_head
 from explorer.session.corpus import corpus_means, corpus_view
 from explorer.session.state import State
 from explorer.widgets.number_text import value_text
+from models.protocol.values import SiteRef
 
 _WHAT = (
     "Every text of a file is run through the open model as it is now, changes included. Map is the mean weight of the "
@@ -63,7 +65,8 @@ def _asked(state: State) -> str:
     heads, even = ranked_heads(view, site.stack)
     if not heads or even is None:
         return ""
-    _, _, name, score = heads[0]
+    layer, head, _, score = heads[0]
+    name = name_of_head(SiteRef(site.stack, layer), head, view.sites)
     return (
         f"Of all heads {name} {asked_words(view.request.question)} most, {value_text(score)} of its attention where "
         f"there is such a key; a head that attends evenly would give {value_text(even)}."

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-from PySide6.QtCore import Qt, QTimer
-from PySide6.QtGui import QDragEnterEvent, QDropEvent, QResizeEvent
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import (
-    QFrame,
-    QHBoxLayout,
-    QLabel,
     QProgressBar,
     QPushButton,
-    QScrollArea,
     QSizePolicy,
-    QSplitter,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -24,11 +18,10 @@ from PySide6.QtWidgets import (
 from explorer.chooser.drops import texts_in
 from explorer.colour_maps import sequential
 from explorer.panels.about import About
-from explorer.panels.base import Panel
+from explorer.panels.base import HEAD, Panel
 from explorer.panels.corpus.about import about
 from explorer.panels.corpus.choices import KINDS, QuestionFields
 from explorer.panels.corpus.figures import (
-    MeanMap,
     distance_figure,
     mean_map,
     ranked_heads,
@@ -36,8 +29,7 @@ from explorer.panels.corpus.figures import (
     unordered,
     why_no_score,
 )
-from explorer.panels.corpus.hit_list import HitList
-from explorer.panels.corpus.token_rows import TokenRows
+from explorer.panels.corpus.pages import MapPage, OpenedLine, PlacesPage, RowsPage
 from explorer.panels.corpus.words import (
     INVITE,
     NOT_READ,
@@ -56,15 +48,11 @@ from explorer.session.intents import AskCorpus, ChooseCorpus, ReadCorpus, Restor
 from explorer.session.session import Session
 from explorer.session.state import Document, Notice, State
 from explorer.widgets.card import Card
-from explorer.widgets.colour_bar import ColourBar
 from explorer.widgets.elided_label import ElidedLabel
 from explorer.widgets.file_button import FileButton
-from explorer.widgets.flow_layout import FlowLayout
-from explorer.widgets.heat_map.heat_map import HeatMap
-from explorer.widgets.page import PageOrInvitation, wrapped
+from explorer.widgets.page import PageOrInvitation
 from explorer.widgets.plot.figure import Figure
 from explorer.widgets.plot.plot import Plot
-from explorer.widgets.ranking import Ranking
 from explorer.widgets.save_dialog import Kind, ask_where_to_save
 from explorer.widgets.segments import Segments
 from explorer.widgets.token_text import in_lines
@@ -81,14 +69,11 @@ _PAGES = (
     ("Rows", "What one token attends to, text by text"),
 )
 _MEANS, _HITS = Kind("Means", ".npz"), Kind("Places", ".csv")
-_WIDE_LETTERS = 80  # from which on the ranking has room beside the places
-_RANKING_LETTERS = 26
 _NO_SITE = "The selected head did not run on these texts."
 _ASK = "Choose above what heads are asked: they are ranked here, with the places where the selected one does it most."
-_HITS_TITLE = "Where it does: query → key, weight. A click opens the text."
-_NONE_THERE = "No text read so far has a place where this head does it."
 _TYPE = "Type a token after “Rows of”: what it attends to is shown here text by text, one below the other."
 _NOWHERE = "No text read so far has this token where this head looks from."
+_FIRST = "The first texts are being read."
 _READ = "Press Read: the figures appear here, and go on changing as texts are read."
 
 
@@ -130,8 +115,18 @@ class CorpusPanel(Panel):
         self.pages = Segments(_PAGES, "What is shown", wraps=True)
         self.pages.chosen.connect(self._on_page)
         self.stack = QStackedWidget()
-        for page in (self._map_page(), self._distance_page(), self._places_page(), self._rows_page()):
-            self.stack.addWidget(page)
+        self.map_page = MapPage()
+        self.plot = Plot("Mean weight by distance", 180, grows=True)
+        self.places = PlacesPage(self.question.heads_row)
+        self.places.ranking.head_chosen.connect(self._on_head)
+        self.places.hits.opened.connect(self._open)
+        self.rows_page = RowsPage(self.question.rows_row)
+        self.rows_page.rows.opened.connect(self._open_row)
+        for shown in (self.map_page, self.plot, self.places, self.rows_page):
+            self.stack.addWidget(shown)
+        self.opened = OpenedLine()
+        self.opened.back.clicked.connect(self._go_back)
+        self.opened.look.clicked.connect(lambda: self.front_wanted.emit(HEAD))
         page = QWidget()
         column = QVBoxLayout(page)
         column.setContentsMargins(0, 0, 0, 0)
@@ -139,7 +134,7 @@ class CorpusPanel(Panel):
         for widget in (self.status, self.progress, self.remarks, self.pages):
             column.addWidget(widget)
         column.addWidget(self.stack, 1)
-        column.addWidget(self._back_line())
+        column.addWidget(self.opened)
         self.body = PageOrInvitation(page, "Choose a file…", scrolls=False)
         self.body.asked.connect(self.file.ask)
         self.card = Card(self.title)
@@ -150,87 +145,8 @@ class CorpusPanel(Panel):
         self.keep("page", self.pages)
         self.setAcceptDrops(True)
         self._before: Document | None = None  # what was on screen before a place was opened
-        self._opened: Document | None = None
-        self._shown_map: MeanMap | None = None
+        self._shown: Document | None = None
         self._drawn: tuple[object, ...] = ()
-
-    # its parts
-
-    def _map_page(self) -> QWidget:
-        self.map = HeatMap()
-        self.map.absent_name = "in no text"
-        self.map.note_of = lambda query, key: "" if self._shown_map is None else self._shown_map.note(query, key)
-        self.map.cell_selected.connect(self.map.set_selection)
-        self.map_bar = ColourBar("mean weight")
-        self.map.map_span_changed.connect(self.map_bar.set_span)
-        return _beside(self.map, self.map_bar)
-
-    def _distance_page(self) -> QWidget:
-        self.plot = Plot("Mean weight by distance", 180, grows=True)
-        return self.plot
-
-    def _places_page(self) -> QWidget:
-        self.ranking = Ranking()
-        self.ranking.head_chosen.connect(self._on_head)
-        self.hits = HitList()
-        self.hits.opened.connect(self._open)
-        self.hits_title = wrapped(role="dim")
-        listed = QWidget()
-        column = QVBoxLayout(listed)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        column.addWidget(self.hits_title)
-        column.addWidget(self.hits, 1)
-        self.parts = QSplitter(Qt.Orientation.Horizontal)
-        self.parts.addWidget(self.ranking)
-        self.parts.addWidget(listed)
-        self.parts.setChildrenCollapsible(False)
-        self.parts.setStretchFactor(1, 1)
-        self.no_places = wrapped(role="dim")
-        self.no_places.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.places = QStackedWidget()
-        self.places.addWidget(self.no_places)
-        self.places.addWidget(self.parts)
-        return _below(self.question.heads_row, self.places)
-
-    def _rows_page(self) -> QWidget:
-        self.rows = TokenRows()
-        self.rows.opened.connect(self._open_row)
-        self.area = QScrollArea()
-        self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.area.setWidget(self.rows)
-        self.area.setWidgetResizable(True)
-        self.area.setFrameShape(QFrame.Shape.NoFrame)
-        self.area.horizontalScrollBar().valueChanged.connect(self.rows.update)  # its labels keep to the left
-        self.rows_bar = ColourBar()
-        return _below(self.question.rows_row, _beside(self.area, self.rows_bar))
-
-    def _back_line(self) -> QWidget:
-        self.back_line = QWidget()
-        flow = FlowLayout(self.back_line, gap=8)
-        self.back_text = QLabel()
-        self.back_text.setTextFormat(Qt.TextFormat.PlainText)
-        self.back = QPushButton("Back")
-        self.back.setToolTip("Put back what was in the input before a place was opened")
-        self.back.clicked.connect(self._go_back)
-        self.look = QPushButton("Show in Head")
-        self.look.setToolTip("Bring the Head panel to the front, where the cell is selected")
-        self.look.clicked.connect(lambda: self.front_wanted.emit("map"))
-        for widget in (self.back_text, self.back, self.look):
-            flow.addWidget(widget)
-        self.back_line.hide()
-        return self.back_line
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        letter = self.fontMetrics().averageCharWidth()
-        wide = self.width() >= _WIDE_LETTERS * letter
-        orientation = Qt.Orientation.Horizontal if wide else Qt.Orientation.Vertical
-        if orientation != self.parts.orientation():
-            self.parts.setOrientation(orientation)
-            self.parts.setSizes([200, 300])  # in parts of what there is
-        self.ranking.list.setMinimumWidth(_RANKING_LETTERS * letter if wide else 150)
-        self.hits_title.setVisible(wide or not self.hits.hits)
 
     # what it shows
 
@@ -262,7 +178,7 @@ class CorpusPanel(Panel):
     def _render_reading(self, state: State) -> None:
         means, view = corpus_means(state), corpus_view(state)
         name = name_of(state.document.corpus.path)
-        if means is not None:
+        if means is not None and means.texts:
             said = status(means, state.reading and means is view)
         elif state.reading:
             said = "reading …"
@@ -298,22 +214,11 @@ class CorpusPanel(Panel):
         found = None
         if view is not None and selection.site is not None:
             found = mean_map(view, selection.site, selection.head)
-        self._shown_map = found
-        self.map.set_empty_text(_READ if view is None else _NO_SITE)
-        table = sequential(state.document.view.colour_map)
-        self.map.set_colour_map(table)
-        self.map_bar.setVisible(found is not None)
-        if found is None:
-            self.map.set_values(None, None, (), (), 0.0, 1.0)
-            return
-        rows, columns = ([str(place) for place in range(count)] for count in found.values.shape)
-        self.map.set_values(found.values, found.masked, rows, columns, 0.0, found.high)
-        self.map_bar.set_colour_map(table)
-        self.map_bar.set_range(0.0, found.high)
+        self.map_page.show_map(found, _nothing(view), sequential(state.document.view.colour_map))
 
     def _render_distance(self, state: State) -> None:
         view, selection = corpus_means(state), state.selection
-        self.plot.set_empty_text(_READ if view is None else _NO_SITE)
+        self.plot.set_empty_text(_nothing(view))
         if view is None or selection.site is None:
             self.plot.set_figure(Figure())
             return
@@ -323,53 +228,34 @@ class CorpusPanel(Panel):
         view, site, asked = corpus_view(state), state.selection.site, state.document.corpus.question.attends_to
         loaded = state.results.loaded
         heads, even = ([], None) if view is None or site is None else ranked_heads(view, site.stack)
-        why = "" if loaded is None or site is None else why_no_score(asked, loaded.info, site.stack)
-        if not asked or not heads:
-            nothing = why or (unordered(asked) if view is not None else "") or _READ
-            self.no_places.setText(nothing if asked else _ASK)
-            self.places.setCurrentIndex(0)
-            self.question.even.setText("")
+        self.question.even.setText(f"evenly: {even:.3f}" if asked and even is not None else "")
+        if not asked:
+            self.places.say(_ASK)
             return
-        self.places.setCurrentIndex(1)
-        assert view is not None
-        assert site is not None
-        self.ranking.show_heads(heads, 0.0, max(score for *_, score in heads) or 1.0, even)
-        self.ranking.show_page("")
-        self.question.even.setText("" if even is None else f"evenly: {even:.3f}")
-        self.ranking.mark(site.layer, state.selection.head)
-        place = view.sites.index(site) if site in view.sites else -1
-        listed = view.hits[place] if place >= 0 else ()
-        hits = listed[state.selection.head] if state.selection.head < len(listed) else ()
-        self.hits.show_hits(hits)
-        self.hits_title.setText(_HITS_TITLE if hits else _NONE_THERE)
-        self.hits_title.setVisible(self.parts.orientation() == Qt.Orientation.Horizontal or not hits)
-        self.hits_title.setToolTip(f"Where the selected head {asked_words(view.request.question)} most")
+        if view is None or site is None or not heads:
+            why = "" if loaded is None or site is None else why_no_score(asked, loaded.info, site.stack)
+            self.places.say(why or (unordered(asked) if view is not None and view.texts else "") or _nothing(view))
+            return
+        head = state.selection.head
+        self.places.show_heads(heads, even, (site.layer, head))
+        listed = view.hits[view.sites.index(site)] if site in view.sites else ()
+        what = f"Where the selected head {asked_words(view.request.question)} most"
+        self.places.show_hits(listed[head] if head < len(listed) else (), what)
 
     def _render_rows(self, state: State) -> None:
         view, site, word = corpus_view(state), state.selection.site, state.document.corpus.question.rows_of
         rows = () if view is None or site is None else token_rows(view, site, state.selection.head)
-        self.rows.set_empty_text(_TYPE if not word else _READ if view is None else _NOWHERE)
-        table = sequential(state.document.view.colour_map)
-        before = self.rows.place_of_token()
-        high = max((float(np.nanmax(row.weights, initial=0.0)) for row in rows), default=1.0) or 1.0
-        self.rows.show_rows(rows, word, high, table)
-        self.rows_bar.setVisible(bool(rows))
-        self.rows_bar.set_colour_map(table)
-        self.rows_bar.set_range(0.0, high)
-        if self.rows.place_of_token() != before:
-            QTimer.singleShot(0, self, self._show_token)  # once the rows are laid out
-
-    def _show_token(self) -> None:
-        """Scroll to where the token stands in every row, with most of the room for what comes before it."""
-        room = self.area.viewport().width()
-        self.area.horizontalScrollBar().setValue(round(self.rows.place_of_token() - 0.7 * room))
+        empty = _TYPE if not word else _nothing(view) if view is None or not view.texts else _NOWHERE
+        if view is not None and view.rows and view.row_sites and not rows:
+            empty = f"The token was found in the {view.row_sites[0].stack}: select a head there, and its rows appear."
+        self.rows_page.show_rows(rows, word, empty, sequential(state.document.view.colour_map))
 
     def _render_back(self, state: State) -> None:
-        document, opened = state.document, self._opened
+        document, opened = state.document, self._shown
         is_open = opened is not None and document.inputs == opened.inputs
         if not is_open:
-            self._before = self._opened = None
-        self.back_line.setVisible(is_open)
+            self._before = self._shown = None
+        self.opened.setVisible(is_open)
 
     # what a person does
 
@@ -401,8 +287,8 @@ class CorpusPanel(Panel):
         if selection.site is None:
             return
         self.dispatch(ShowPlace(text, second, selection.site, selection.head, query, key))
-        self._before, self._opened = before, self.session.state.document
-        self.back_text.setText(f"Line {line:,} is in the input, its cell selected.")
+        self._before, self._shown = before, self.session.state.document
+        self.opened.text.setText(f"Line {line:,} is in the input, its cell selected.")
         self._render_back(self.session.state)
 
     def _go_back(self) -> None:
@@ -458,21 +344,6 @@ class CorpusPanel(Panel):
             self._choose(path)
 
 
-def _below(row: QWidget, widget: QWidget) -> QWidget:
-    place = QWidget()
-    column = QVBoxLayout(place)
-    column.setContentsMargins(0, 0, 0, 0)
-    column.setSpacing(6)
-    column.addWidget(row)
-    column.addWidget(widget, 1)
-    return place
-
-
-def _beside(widget: QWidget, bar: QWidget) -> QWidget:
-    place = QWidget()
-    row = QHBoxLayout(place)
-    row.setContentsMargins(0, 0, 0, 0)
-    row.setSpacing(8)
-    row.addWidget(widget, 1)
-    row.addWidget(bar)
-    return place
+def _nothing(view: CorpusView | None) -> str:
+    """Why nothing is shown of a head."""
+    return _READ if view is None else _NO_SITE if view.texts else _FIRST

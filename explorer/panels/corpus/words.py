@@ -44,8 +44,10 @@ def status(view: CorpusView, reading: bool) -> str:
         parts.append(f"{view.share:.0%} read")
     elif view.ended and not view.broken:
         parts.append("read to the end")
+    elif view.broken:
+        parts.append(f"broken off after line {view.lines:,}")
     else:
-        parts.append(f"stopped at line {view.lines:,}, {view.share:.0%}")
+        parts.append(f"stopped at {view.share:.0%}")
     return " · ".join(parts)
 
 

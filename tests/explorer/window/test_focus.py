@@ -58,7 +58,20 @@ def test_the_key_of_the_map_leads_to_the_map(window: MainWindow) -> None:
     assert window.session.state.selection.query == before - 1
 
 
-FRONTS = ("flow", "heads", "next", "decoding", "masks", "effects", "positions", "cell", "lookup", "variance", "quality")
+FRONTS = (
+    "flow",
+    "heads",
+    "next",
+    "decoding",
+    "masks",
+    "effects",
+    "corpus",
+    "positions",
+    "cell",
+    "lookup",
+    "variance",
+    "quality",
+)
 
 
 @pytest.mark.parametrize("front", FRONTS)

@@ -129,13 +129,13 @@ def test_a_file_is_chosen_and_its_means_are_those_of_eager_weights(window, panel
         settle(window)
         for query, key in ((0, 0), (3, 1), (9, 9), (12, 4), (rows - 1, 2)):
             of_texts = [w[layer, head, query, key] for w in eager if query < w.shape[2]]
-            said = panel.map.readout(query, key)
+            said = panel.map_page.map.readout(query, key)
             texts = f"mean over {len(of_texts)} text{'s' if len(of_texts) > 1 else ''}"
             assert texts in said
-            shown = panel._shown_map.values[query, key]
+            shown = panel.map_page.shown.values[query, key]
             assert shown == pytest.approx(np.mean(of_texts), abs=1e-6)
             assert said.endswith(value_text(float(shown)))
-        assert panel.map.readout(2, 5).endswith("masked")
+        assert panel.map_page.map.readout(2, 5).endswith("masked")
         push(panel.pages.button(DISTANCE))
         series = panel.plot.figure.series[0]
         for x, y in zip(series.x, series.y, strict=True):
@@ -149,7 +149,7 @@ def test_a_file_is_chosen_and_its_means_are_those_of_eager_weights(window, panel
 def test_heads_are_ranked_and_a_place_opens_with_the_weight_that_is_listed(window, panel, file, eager):
     view = read(window, file)
     push(panel.pages.button(PLACES))
-    assert "Choose above what heads are asked" in panel.no_places.text()
+    assert "Choose above what heads are asked" in panel.places.nothing.text()
     box = panel.question.pattern
     box.setFocus()
     box.setCurrentIndex(box.findData("previous"))
@@ -159,18 +159,21 @@ def test_heads_are_ranked_and_a_place_opens_with_the_weight_that_is_listed(windo
     diagonals = [np.diagonal(w, -1, axis1=2, axis2=3) for w in eager]  # (layers, heads, queries - 1)
     mean = np.concatenate(diagonals, axis=2).mean(axis=2)
     best = np.unravel_index(mean.argmax(), mean.shape)
-    first = panel.ranking.list.item(0).text()
+    first = panel.places.ranking.list.item(0).text()
     assert first == f"layer {best[0]}, head {best[1]}   {mean.max():.3f}"
     rows = np.concatenate([np.arange(2, w.shape[2] + 1) for w in eager])
     assert panel.question.even.text() == f"evenly: {np.mean(1 / rows):.3f}"
-    click(panel.ranking.list.viewport(), panel.ranking.list.visualItemRect(panel.ranking.list.item(0)).center())
+    click(
+        panel.places.ranking.list.viewport(),
+        panel.places.ranking.list.visualItemRect(panel.places.ranking.list.item(0)).center(),
+    )
     settle(window)
     selection = window.session.state.selection
     assert (selection.site.layer, selection.head) == best
-    place = panel.hits.visualItemRect(panel.hits.item(0)).center()
-    hit = panel.hits.hits[0]
+    place = panel.places.hits.visualItemRect(panel.places.hits.item(0)).center()
+    hit = panel.places.hits.hits[0]
     before = window.session.state.document
-    click(panel.hits.viewport(), place)
+    click(panel.places.hits.viewport(), place)
     settle(window)
     state = window.session.state
     assert state.document.text == hit.text == TEXTS[hit.line - 1]
@@ -179,41 +182,49 @@ def test_heads_are_ranked_and_a_place_opens_with_the_weight_that_is_listed(windo
     weight = float(state.results.of(HeadView).weights[hit.query, hit.key])
     assert weight == pytest.approx(hit.weight, abs=1e-6)
     assert weight == pytest.approx(eager[hit.line - 1][(*best, hit.query, hit.key)], abs=1e-6)
-    assert panel.hits.item(0).text().endswith(f"{weight:.3f}")
-    assert panel.back_line.isVisible()
+    assert panel.places.hits.item(0).text().endswith(f"{weight:.3f}")
+    assert panel.opened.isVisible()
     window.session.undo()
     settle(window)
     assert window.session.state.document == before
-    panel.hits.setFocus()
-    panel.hits.setCurrentRow(1)
-    press(panel.hits, Qt.Key.Key_Down)
-    press(panel.hits, Qt.Key.Key_Return)
+    panel.places.hits.setFocus()
+    panel.places.hits.setCurrentRow(1)
+    press(panel.places.hits, Qt.Key.Key_Down)
+    press(panel.places.hits, Qt.Key.Key_Return)
     settle(window)
-    assert window.session.state.document.text == panel.hits.hits[2].text
-    push(panel.back)
+    assert window.session.state.document.text == panel.places.hits.hits[2].text
+    push(panel.opened.back)
     settle(window)
     assert window.session.state.document.text == before.text
-    assert not panel.back_line.isVisible()
+    assert not panel.opened.isVisible()
 
 
 def test_rows_of_a_token_stand_below_each_other_and_open(window, panel, file, eager):
     read(window, file)
     push(panel.pages.button(ROWS))
-    assert "Type a token" in panel.rows.empty_text
+    assert "Type a token" in panel.rows_page.rows.empty_text
     QTest.keyClicks(panel.question.rows_of, "Anna")
     press(panel.question.rows_of, Qt.Key.Key_Return)
-    wait_until(lambda: bool(panel.rows.rows))
+    wait_until(lambda: bool(panel.rows_page.rows.rows))
     settle(window)
-    places = [(row.label, row.query) for row in panel.rows.rows]
+    places = [(row.label, row.query) for row in panel.rows_page.rows.rows]
     assert len(places) == 4  # it stands four times in the texts
-    assert len({round(panel.rows.cell_rect(i, row.query).left()) for i, row in enumerate(panel.rows.rows)}) == 1
-    for i, row in enumerate(panel.rows.rows):
+    assert (
+        len(
+            {
+                round(panel.rows_page.rows.cell_rect(i, row.query).left())
+                for i, row in enumerate(panel.rows_page.rows.rows)
+            }
+        )
+        == 1
+    )
+    for i, row in enumerate(panel.rows_page.rows.rows):
         text = int(row.label.removeprefix("line ")) - 1
         expected = eager[text][5, 5, row.query]
         np.testing.assert_allclose(row.weights[: row.query + 1], expected[: row.query + 1], atol=1e-6)
-        assert panel.rows.tooltip_of((i, len(row.tokens) - 1)).endswith("masked")
-    row = panel.rows.rows[1]
-    click(panel.rows, panel.rows.cell_rect(1, row.query - 1).center().toPoint())
+        assert panel.rows_page.rows.tooltip_of((i, len(row.tokens) - 1)).endswith("masked")
+    row = panel.rows_page.rows.rows[1]
+    click(panel.rows_page.rows, panel.rows_page.rows.cell_rect(1, row.query - 1).center().toPoint())
     settle(window)
     selection = window.session.state.selection
     assert (selection.query, selection.key) == (row.query, row.query - 1)
@@ -227,16 +238,17 @@ def test_it_stops_and_goes_on_and_the_window_stays_live(window, panel, tmp_path,
     path.write_text("\n".join(TEXTS * 30))
     window.session.dispatch(ChooseCorpus(str(path)))
     wait_until(lambda: (view := corpus_view(window.session.state)) is not None and view.texts > 10)
+    assert 0 < found(window).share < 1
     assert panel.read.text() == "Stop"
     window.session.dispatch(SelectHead(SiteRef("decoder", 2), 3))
-    assert panel._shown_map is not None
-    assert panel._shown_map.texts.max() > 0
+    assert panel.map_page.shown is not None
+    assert panel.map_page.shown.texts.max() > 0
     push(panel.read)
     settle(window)
     stopped = found(window)
     assert 0 < stopped.texts < 150
     assert panel.read.text() == "Go on"
-    assert "stopped at line" in panel.status.text()
+    assert "stopped at" in panel.status.text()
     QTest.qWait(100)
     assert corpus_view(window.session.state) is stopped
     push(panel.read)
@@ -254,7 +266,7 @@ def test_what_is_of_other_changes_or_another_model_is_not_shown(window, panel, f
     plain = read(window, file)
     window.session.dispatch(PutIntervention(Scale(0.2)))
     settle(window)
-    assert panel._shown_map is None
+    assert panel.map_page.shown is None
     assert "other changes" in panel.status.text()
     push(panel.read)
     wait_until(lambda: not window.session.state.reading)
@@ -263,11 +275,11 @@ def test_what_is_of_other_changes_or_another_model_is_not_shown(window, panel, f
     assert np.nanmax(np.abs(changed.mean - plain.mean)) > 1e-2
     window.session.dispatch(ClearInterventions())
     settle(window)
-    assert panel._shown_map is None
+    assert panel.map_page.shown is None
     window.session.dispatch(OpenCheckpoint("story-bert"))
     wait_until(partial(is_open, window, "story-bert"))
     settle(window)
-    assert panel._shown_map is None
+    assert panel.map_page.shown is None
     assert "Not read yet" in panel.status.text()
     assert not window.session.state.reading
 
@@ -290,8 +302,8 @@ def test_a_session_brings_the_question_back_and_reads_when_asked(window, panel, 
     push(panel.read)
     wait_until(lambda: not window.session.state.reading)
     settle(window)
-    assert panel.hits.hits
-    assert all(hit.key_word == "ball" for hit in panel.hits.hits)
+    assert panel.places.hits.hits
+    assert all(hit.key_word == "ball" for hit in panel.places.hits.hits)
 
 
 def test_a_file_dropped_on_the_panel_is_read(window, panel, file):
@@ -355,7 +367,7 @@ def test_a_file_that_vanished_and_one_that_breaks_off(window, panel, file, tmp_p
     assert view.texts == 5
     assert "line 6" in panel.remarks.text()
     assert "line 6" in window.session.state.notice.text
-    assert "stopped at line 5" in panel.status.text()
+    assert "broken off after line 5" in panel.status.text()
 
 
 def test_lines_that_do_not_fit_are_counted_and_said(window, panel, tmp_path):
@@ -377,8 +389,8 @@ def test_other_families(window, panel, tmp_path):
     window.session.dispatch(SelectHead(SiteRef("cross", 2), 1))
     settle(window)
     push(panel.pages.button(PLACES))
-    hit = panel.hits.hits[0]
-    click(panel.hits.viewport(), panel.hits.visualItemRect(panel.hits.item(0)).center())
+    hit = panel.places.hits.hits[0]
+    click(panel.places.hits.viewport(), panel.places.hits.visualItemRect(panel.places.hits.item(0)).center())
     settle(window)
     state = window.session.state
     assert (state.document.text, state.document.target) == (hit.text, hit.second)
@@ -399,7 +411,7 @@ def test_other_families(window, panel, tmp_path):
     dates = tmp_path / "dates.txt"
     dates.write_text("12 March 1998\n5/7/2001\n")
     assert read(window, dates, CorpusQuestion("next")).texts == 2
-    assert panel.hits.hits
+    assert panel.places.hits.hits
 
 
 def test_a_pattern_that_a_family_cannot_have_is_said(window, panel, file):
@@ -408,7 +420,7 @@ def test_a_pattern_that_a_family_cannot_have_is_said(window, panel, file):
     settle(window)
     read(window, file, CorpusQuestion("next"))
     push(panel.pages.button(PLACES))
-    assert "In an encoder the word that comes next" in panel.no_places.text()
+    assert "In an encoder the word that comes next" in panel.places.nothing.text()
 
 
 def test_means_and_places_are_saved(window, panel, file, tmp_path, monkeypatch):

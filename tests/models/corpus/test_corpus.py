@@ -256,15 +256,18 @@ def test_it_is_read_in_moments_and_goes_on_where_it_was(gpt, tmp_path, monkeypat
     monkeypatch.setattr(reading, "_MOMENT", 0.0)
     monkeypatch.setattr(reading, "_AT_ONCE", 10)
     request = CorpusRequest(path=str(path))
-    answers = []
+    answers, shares = [], []
     while True:
         view = ask(gpt, request)
         assert isinstance(view, CorpusView)
         answers.append(view.texts)
+        shares.append(view.share)
         if view.ended:
             break
         request = CorpusRequest(path=str(path), have=view.answers)
     assert answers == sorted(answers)
+    assert shares == sorted(shares)
+    assert all(abs(share - texts / 60) < 0.03 for share, texts in zip(shares, answers, strict=True))
     assert len(answers) == view.answers > 5
     assert answers[-1] == 60
     monkeypatch.undo()
