@@ -16,11 +16,12 @@ from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 
 from explorer.panels.about import About
 from explorer.panels.path import PathEnd, path_of
+from explorer.session.comparing import head_as_b
 from explorer.session.hover import Hover, Pointed
-from explorer.session.intents import Intent, PutIntervention, SelectHead, SetView
+from explorer.session.intents import CompareWith, Intent, PutIntervention, SelectHead, SetView
 from explorer.session.kept import Value
 from explorer.session.session import Session
-from explorer.session.state import State
+from explorer.session.state import Compared, State
 from explorer.theme import LIGHT, Theme
 from explorer.widgets.callout import Callout, InfoButton
 from explorer.widgets.card import Card
@@ -39,8 +40,10 @@ _SAID_ANEW = 150
 """ms: how often an open (i) looks whether a number that it tells is another one by now."""
 
 MASKS = "masks"
-HEAD = "map"
 """The name of the panel that lists them."""
+HEAD = "map"
+COMPARE = "compare"
+"""The panel that shows a state B."""
 
 Place = tuple[QWidget, QRect]
 """A widget and a rectangle of it."""
@@ -372,6 +375,15 @@ class Panel(QWidget):
             action.setCheckable(True)
             action.setChecked(is_on)
             action.setEnabled(not loaded.info.textbook and not loaded.info.weights_only)
+
+        menu.addSeparator()
+        b = menu.addAction("As B, to compare with another", partial(self.compare_with, head_as_b, site, head))
+        b.setToolTip("Shown in Compare beside the head that is selected")
+
+    def compare_with(self, make: Callable[..., Compared], *what: object) -> None:
+        """Let what `make` makes of the state become B, and show it."""
+        self.dispatch(CompareWith(make(self.session.state, *what)))
+        self.front_wanted.emit(COMPARE)
 
     def dispatch(self, intent: Intent) -> None:
         self.session.dispatch(intent)

@@ -28,6 +28,7 @@ _BUILT_IN = (  # name, title, class
     ("cell", "Cell", "cell.panel:CellPanel"),
     ("masks", "Masks", "mask_scale.panel:MaskScalePanel"),
     ("effects", "Effects", "effects.panel:EffectsPanel"),
+    ("compare", "Compare", "compare.panel:ComparePanel"),
     ("corpus", "Corpus", "corpus.panel:CorpusPanel"),
     ("positions", "Positions", "positions.panel:PositionsPanel"),
     ("lookup", "Lookup", "lookup.panel:LookupPanel"),

@@ -15,6 +15,7 @@ from models.protocol.comparison import CompareRequest, CompareView
 from models.protocol.head import HeadRequest, HeadView, RowRequest, RowView, ScoresRequest
 from models.protocol.matrices import MatricesRequest, window_start
 from models.protocol.running import Ran
+from models.protocol.two_runs import RunSide
 from models.protocol.values import CheckpointInfo, Site, SiteRef, Token, site_tokens
 from models.protocol.words import Words, word_label
 from models.protocol.words import site_words as words_of_site
@@ -142,7 +143,7 @@ def token_word(state: State, position: int) -> str:
     return shortened(tokens[position].word) if 0 <= position < len(tokens) else ""
 
 
-def site_words(ran: Ran, site: Site) -> tuple[list[str], list[str]]:
+def site_words(ran: Ran | RunSide, site: Site) -> tuple[list[str], list[str]]:
     """What to call each query and each key of `site`; numbers where they are no tokens of the run's texts.
 
     A query of cross-attention is called by the token that went in and the one that it wrote: "El → gato".
@@ -152,7 +153,7 @@ def site_words(ran: Ran, site: Site) -> tuple[list[str], list[str]]:
 
 
 @lru_cache(maxsize=8)  # panels ask at every change of state
-def _site_words(ran: Ran, site: Site) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _site_words(ran: Ran | RunSide, site: Site) -> tuple[tuple[str, ...], tuple[str, ...]]:
     sides = zip(site_tokens(ran, site), (site.queries, site.keys), strict=True)
     queries, keys = (
         tuple(shortened(token.word) for token in tokens) if len(tokens) == count else tuple(map(str, range(count)))

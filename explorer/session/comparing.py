@@ -11,10 +11,11 @@ from explorer.session.talking import with_prompt
 from explorer.session.texts import alone
 from explorer.session.view_options import ViewOptions
 from models.files.fingerprint import title_of_reference
+from models.files.sample_pictures import title_of_picture
 from models.protocol.prompt import plain_text, shown_of
 from models.protocol.values import SiteRef
 
-BEFORE = "before the interventions"
+BEFORE = "the model before the interventions"
 
 
 def as_b(state: State) -> Compared:
@@ -47,14 +48,16 @@ def head_as_b(state: State, site: SiteRef, head: int) -> Compared:
     return replace(b, document=replace(b.document, selection=selection), own_head=True)
 
 
-def typed_as_b(state: State, text: str, checkpoint: str) -> Compared:
-    """A text, read by a checkpoint: as B is where there is one, else as what is open."""
+def typed_as_b(state: State, text: str, checkpoint: str, picture: str | None = None) -> Compared:
+    """A text, read by a checkpoint, or a picture: as B is where there is one, else as what is open."""
     b = state.document.compared or as_b(state)
     document, own_head = b.document, b.own_head
     if checkpoint != document.checkpoint:  # layers, heads and cells mean something else there
         document, own_head = replace(document, checkpoint=checkpoint, interventions=(), target=None), False
     if text != typed_text(document):
         document = replace(with_prompt(alone(document), text), target=None)
+    if picture is not None:
+        document = replace(document, picture=picture)
     if document == b.document:
         return b
     return replace(b, document=frozen(document), continuation=(), name="", own_head=own_head)
@@ -62,7 +65,7 @@ def typed_as_b(state: State, text: str, checkpoint: str) -> Compared:
 
 def typed_text(document: Document) -> str:
     """What a field of one line shows of what B reads."""
-    return plain_text(shown_of(document.prompt))
+    return plain_text(shown_of(document.prompt)) if document.chat else document.text
 
 
 def kept_as_b(kept: KeptState) -> Compared:
@@ -112,7 +115,7 @@ def name_of(b: Compared, state: State) -> str:
         said = b.document.target or plain_text(shown_of(b.document.prompt))
         parts.append(f"“{said}”")
     if b.document.picture != a.picture:
-        parts.append(b.document.picture)
+        parts.append(title_of_picture(b.document.picture))
     if b.document.inputs.interventions != a.inputs.interventions:
         count = len(b.document.inputs.interventions)
         parts.append("no intervention" if not count else f"{count} intervention{'s' if count > 1 else ''}")

@@ -9,6 +9,7 @@
   next run is checked instead. A long text is checked when somebody asks: it takes as long as running it did.
 - A file of texts is being read: its next texts; anew where what is looked for, or changed while the model runs, is
   other than it was.
+- B was let go: the engine lets go of its run and its model.
 - A measurement is under way: its next batch, and after a load, which called it off, the same one again. Stopped by a
   person, the engine is told so, and lets go of its models.
 """
@@ -26,6 +27,7 @@ from models.protocol.request import Request
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest, Ran, RerunRequest
 from models.protocol.trust import TrustRequest
+from models.protocol.two_runs import DropOtherRequest
 
 
 def initial_requests(state: State) -> tuple[Request, ...]:
@@ -50,6 +52,8 @@ def effects(old: State, new: State) -> tuple[Request, ...]:
     ran = new.ran if new.ran is not old.ran else None
     if ran is not None and (old.ran is None or TrustRequest.lane in old.busy) and not _is_long(ran):
         requests.append(TrustRequest(run=ran.run))
+    if old.document.compared is not None and new.document.compared is None:
+        requests.append(DropOtherRequest())
     requests += _measuring(old, new, called_off=bool(requests) and isinstance(requests[0], LoadRequest))
     texts = _wanted_texts(new)
     if texts is not None and texts != _wanted_texts(old):

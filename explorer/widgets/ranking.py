@@ -1,4 +1,4 @@
-"""All heads in the order of a score, with bars, and what is known of the score."""
+"""Heads in the order of a score, with bars, and what is known of the score."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from explorer.widgets.page import scrolling, wrapped
 
 _SCORE, _HEAD = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 1
 Ranked = tuple[int, int, str, float]
-"""Row and column of a head in the atlas, what it is called, and its score."""
+"""A row and a column that name a head, what it is called, and its score."""
 
 
 class Ranking(QWidget):
     """A click or the arrow keys choose a head."""
 
-    head_chosen = Signal(int, int)  # row, column in the atlas
+    head_chosen = Signal(int, int)  # row, column
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -18,7 +18,7 @@ Arrangement = Literal["flow", "heads"]
 """Which layout to begin with: the picture of the model and what is said of it, or all heads beside the selected one."""
 
 _COLUMNS: dict[Arrangement, tuple[tuple[str, ...], ...]] = {
-    "flow": (("flow", "heads"), ("next", "map")),
+    "flow": (("flow", "heads", "compare"), ("next", "map")),
     "heads": (("heads",), ("map",), ("next",)),
 }
 """The panels of each column, that in front first. All others are behind those of the last one."""

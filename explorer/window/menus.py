@@ -14,6 +14,7 @@ from explorer.session.intents import SelectHead, SetView
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.theme import SEQUENTIAL_MAPS, ThemeName
+from explorer.window.comparing import Comparing
 from explorer.window.contents import Contents
 from explorer.window.dialogs import FileDialogs
 from explorer.window.docks import DockHost
@@ -21,7 +22,7 @@ from explorer.window.sessions import Sessions
 from explorer.window.states_menu import StatesMenu
 from explorer.window.top_bar import TopBar
 
-_KEYS = {"flow": "F4"}
+_KEYS = {"flow": "F4", "compare": "F6"}
 """Keys of panels that are not counted from Ctrl+1 on."""
 
 
@@ -37,6 +38,7 @@ class Menued(Protocol):
     sessions: Sessions
     recent_menu: QMenu  # sessions opened lately
     states_menu: StatesMenu
+    comparing: Comparing
     theme_name: ThemeName
     panel_menus: tuple[QMenu, QMenu]  # which panels are open, and going to one
 
@@ -292,7 +294,35 @@ def _states(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
         _add(menu, actions, "previous_state", "&Previous state", "Ctrl+Shift+PgUp", partial(window.sessions.walk, -1)),
     )
     menu.addSeparator()
+    _compare(window, menu, actions)
+    menu.addSeparator()
     states.fill(menu, walked, renew)
+
+
+def _compare(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
+    """Another state, B, to hold what is open against."""
+    comparing = window.comparing
+    tip = "All that is open, as it is now, to compare what comes with: another text, checkpoint, change, branch or head"
+    _add(menu, actions, "as_b", "This state is &B, to compare with", "Ctrl+B", comparing.keep, tip)
+    walked = [_add(menu, actions, "swap", "S&wap A and B", "Ctrl+E", comparing.swap, "Open B; what is open becomes B")]
+    let_go = _add(menu, actions, "let_go", "&Let B go", "", comparing.let_go, "Compare with nothing")
+    kept = menu.addMenu("A kept state as B")
+    comparing.fill(kept)
+    head = menu.addMenu("&Head of B")
+    for name, text, keys, layers, heads in (
+        ("layer_down_b", "Layer &below", "Alt+Shift+Down", 1, 0),
+        ("layer_up_b", "Layer &above", "Alt+Shift+Up", -1, 0),
+        ("head_next_b", "&Next head", "Alt+Shift+Right", 0, 1),
+        ("head_previous_b", "&Previous head", "Alt+Shift+Left", 0, -1),
+    ):
+        walked.append(_add(head, actions, name, text, keys, partial(comparing.walk, layers, heads)))
+
+    def enable(_old: State | None, new: State) -> None:
+        for action in (*walked, let_go):
+            action.setEnabled(new.document.compared is not None)
+
+    window.session.changed.connect(enable)
+    enable(None, window.session.state)
 
 
 def _help(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:

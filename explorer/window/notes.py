@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QDialog,
     QHBoxLayout,
@@ -24,6 +24,9 @@ from explorer.window.sessions import Sessions
 class NotesWindow(QDialog):
     """Stays open while one works in the window behind it."""
 
+    compared = Signal(int)
+    """The state of this number is to be B."""
+
     def __init__(self, sessions: Sessions, parent: QWidget) -> None:
         super().__init__(parent)
         self._sessions, self._states = sessions, sessions.states
@@ -36,6 +39,9 @@ class NotesWindow(QDialog):
         self.list.itemActivated.connect(lambda _item: self._sessions.go_to(self.list.currentRow()))
         self.list.currentRowChanged.connect(lambda _row: self._enable())
         self.go, self.rename, self.delete = QPushButton("Go to it"), QPushButton("Rename…"), QPushButton("Delete")
+        self.as_b = QPushButton("As B")
+        self.as_b.setToolTip("Compare what is open with this state")
+        self.as_b.clicked.connect(lambda: self.compared.emit(self.list.currentRow()))
         self.up, self.down = QPushButton("Up"), QPushButton("Down")
         self.keep = QPushButton("Keep this state…")
         self.keep.setProperty("role", "primary")
@@ -68,14 +74,14 @@ class NotesWindow(QDialog):
         column.addWidget(self.list, 3)
         row = QHBoxLayout()
         row.setSpacing(6)
-        for button in (self.go, self.rename, self.up, self.down):
+        for button in (self.go, self.as_b, self.rename, self.up, self.down):
             row.addWidget(button)
         row.addStretch(1)
         row.addWidget(self.delete)
         column.addLayout(row)
         column.addWidget(titles[1])
         column.addWidget(self.notes, 2)
-        for button in (self.go, self.rename, self.delete, self.up, self.down, self.keep):
+        for button in (self.go, self.as_b, self.rename, self.delete, self.up, self.down, self.keep):
             button.setAutoDefault(False)  # Enter in the list goes to a state
 
     def _show_states(self) -> None:
@@ -90,7 +96,7 @@ class NotesWindow(QDialog):
 
     def _enable(self) -> None:
         row, count = self.list.currentRow(), self.list.count()
-        for button in (self.go, self.rename, self.delete):
+        for button in (self.go, self.as_b, self.rename, self.delete):
             button.setEnabled(0 <= row < count)
         self.up.setEnabled(row > 0)
         self.down.setEnabled(0 <= row < count - 1)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from explorer.session.state import State
     from explorer.widgets.notice_bar import NoticeBar
     from explorer.window.autosave import Autosave
+    from explorer.window.comparing import Comparing
     from explorer.window.contents import Contents
     from explorer.window.dialogs import FileDialogs
     from explorer.window.docks import DockHost
@@ -81,6 +82,7 @@ class MainWindow(Shell):
     sessions: Sessions
     recent_menu: QMenu
     states_menu: StatesMenu
+    comparing: Comparing
     _explaining: Explaining
 
     def __init__(
@@ -116,6 +118,7 @@ class MainWindow(Shell):
         """Put a session into the empty window, and into its input the keys that were pressed meanwhile."""
         from explorer.compute.background import Background
         from explorer.compute.worker import open_engine
+        from explorer.window.comparing import Comparing
         from explorer.window.contents import Contents
         from explorer.window.dialogs import FileDialogs
         from explorer.window.explaining import Explaining
@@ -136,6 +139,7 @@ class MainWindow(Shell):
         self.recent_menu = QMenu(self)
         self.recent_menu.aboutToShow.connect(self._fill_recent)
         self.states_menu = StatesMenu(self, self.sessions)
+        self.comparing = Comparing(self.session, self.sessions, self.dock_host)
         self.top_bar.open_asked.connect(self.choose_checkpoint)
         self.input.picture_asked.connect(self.dialogs.open_picture)
         self.input.texts_asked.connect(self.dialogs.open_texts)
@@ -226,6 +230,7 @@ class MainWindow(Shell):
         if self._notes is None:
             self._notes = NotesWindow(self.sessions, self)
             self._notes.keep.clicked.connect(self.states_menu.keep)
+            self._notes.compared.connect(self.comparing.keep_state)
         self._notes.show()
         self._notes.raise_()
         self._notes.activateWindow()

@@ -23,6 +23,8 @@ class BranchesPage(QWidget):
     node_chosen = Signal(int)
     renamed = Signal(int, str)
     deleted = Signal(int)
+    compared = Signal(int)
+    """The branch that ends there is to be compared with the one in view."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,7 +43,10 @@ class BranchesPage(QWidget):
         self.other.setToolTip("The branch to compare this one with")
         self.other.setMinimumContentsLength(14)
         self.comparison = wrapped()
-        self._compare = beside(dim("Compare with"), self.other)
+        self.as_b = QPushButton("As B")
+        self.as_b.setToolTip("Lay its attention beside that of this one, in Compare")
+        self.as_b.clicked.connect(lambda: self.compared.emit(self.other.currentData()))
+        self._compare = beside(dim("Compare with"), self.other, self.as_b)
         column(self, self.list, beside(self.name, self.delete), self._compare, self.comparison)
         self._segments: tuple[Segment, ...] = ()
         self._unit: Unit = "bits"

@@ -14,6 +14,7 @@ from explorer.panels.decoding.player_view import ATTENTION, BRANCHES, CACHE, Pla
 from explorer.panels.decoding.sentences import ANEW, READY, step_words, uncached_because
 from explorer.panels.decoding.situation import Situation
 from explorer.panels.selected_head import head_name
+from explorer.session.comparing import branch_as_b
 from explorer.session.decoding import strategy_of
 from explorer.session.hover import Hover
 from explorer.session.intents import (
@@ -85,6 +86,7 @@ class DecodingPanel(Panel):
         view.branches.node_chosen.connect(player.go)
         view.branches.renamed.connect(player.rename)
         view.branches.deleted.connect(player.delete)
+        view.branches.compared.connect(lambda node: self.compare_with(branch_as_b, node))
         view.knobs.changed.connect(self._on_knobs)
         view.page_chosen.connect(self._show)
         view.use.clicked.connect(self._use_text)

@@ -13,9 +13,9 @@ from explorer.panels.mask_scale.effect_sentences import dead_sentence, loss_sent
 from explorer.panels.mask_scale.labels import heading, plain
 from explorer.panels.mask_scale.number_table import NumberTable
 from explorer.panels.mask_scale.numbers import loss_text
-from explorer.panels.mask_scale.paired_bars import PairedBars, PairedRow
 from explorer.widgets.number_text import entropy_text, percent_text, value_text
 from explorer.widgets.page import wrapped
+from explorer.widgets.paired_bars import PairedBars, PairedRow
 from models.protocol.comparison import CompareView, TokenChange
 from models.protocol.information import Unit
 

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from explorer.widgets.flow_layout import FlowLayout
 from explorer.widgets.said_label import SaidLabel
 from explorer.widgets.token_text import isolated
 
@@ -38,6 +39,8 @@ class InterventionList(QWidget):
     switched = Signal(int, bool)
     removed = Signal(int)
     cleared = Signal()
+    compared = Signal()
+    """The model before all these is to be laid beside what they made of it."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -52,7 +55,13 @@ class InterventionList(QWidget):
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(2)
         self._column.addWidget(self.empty)
-        self._column.addWidget(self.clear_button, 0, Qt.AlignmentFlag.AlignLeft)
+        self.compare_button = QPushButton("Before these as B")
+        self.compare_button.setToolTip("Lay the run without these interventions beside this one, in Compare")
+        self.compare_button.clicked.connect(self.compared)
+        buttons = FlowLayout(gap=6)
+        for button in (self.compare_button, self.clear_button):
+            buttons.addWidget(button)
+        self._column.addLayout(buttons)
         self.lines: list[_Line] = []
         self.set_rows(())
 
@@ -74,6 +83,7 @@ class InterventionList(QWidget):
             line.show_row(row)
         self.empty.setVisible(not rows)
         self.clear_button.setVisible(len(rows) > 1)
+        self.compare_button.setVisible(any(row.on for row in rows))
         if had_focus and self.lines and not any(line.holds_focus() for line in self.lines):
             self.lines[-1].box.setFocus(Qt.FocusReason.TabFocusReason)
 

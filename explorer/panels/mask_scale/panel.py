@@ -21,6 +21,7 @@ from explorer.panels.mask_scale.scale_knobs import ScaleKnobs
 from explorer.panels.mask_scale.scope_chooser import ScopeChooser
 from explorer.panels.predicted import is_masked
 from explorer.panels.selected_head import head_name, site_words, wanted_comparison
+from explorer.session.comparing import before_as_b
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import (
     ClearInterventions,
@@ -100,6 +101,7 @@ class MaskScalePanel(Panel):
         self.list.switched.connect(lambda index, on: self.dispatch(SwitchIntervention(index, on)))
         self.list.removed.connect(lambda index: self.dispatch(RemoveIntervention(index)))
         self.list.cleared.connect(lambda: self.dispatch(ClearInterventions()))
+        self.list.compared.connect(lambda: self.compare_with(before_as_b))
         self.effect = EffectView()
         self.effect.change.map.cell_selected.connect(lambda query, key: self.dispatch(SelectCell(query, key)))
         self.effect.change.map.hovered.connect(

@@ -1,4 +1,4 @@
-"""Labelled pairs of bars: a share before and after a change."""
+"""Labelled pairs of bars: a share before and after a change, or in two runs."""
 
 from __future__ import annotations
 
@@ -30,11 +30,14 @@ class PairedRow:
 class PairedBars(ThemedWidget):
     """For each row a thin pale bar (before) above a strong one (after), with both numbers in columns at the right.
 
-    Where `set_rows` is told that nothing changed there is one bar and one column.
+    Where `set_rows` is told that nothing changed there is one bar and one column. `headings` stand above the columns.
     """
 
-    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, name: str, parent: QWidget | None = None, headings: tuple[str, str] = ("before", "after")
+    ) -> None:
         super().__init__(name, parent)
+        self._headings = headings
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # nothing to do here with a keyboard
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._rows: tuple[PairedRow, ...] = ()
@@ -80,7 +83,7 @@ class PairedBars(ThemedWidget):
         metrics = QFontMetricsF(self.bold_font())
         texts = [t for r in self._rows for t in (r.before_text, r.after_text)]
         if self._compares:
-            texts += ["before", "after"]
+            texts += self._headings
         return max((metrics.horizontalAdvance(t) for t in texts), default=0.0) + _PAD
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -92,8 +95,8 @@ class PairedBars(ThemedWidget):
         theme, column, line = self._theme, self._column(), self._line()
         if self._compares:
             painter.setPen(QColor(theme.text_dim))
-            painter.drawText(QRectF(self.width() - 2 * column, 0, column, line), _RIGHT, "before")
-            painter.drawText(QRectF(self.width() - column, 0, column, line), _RIGHT, "after")
+            painter.drawText(QRectF(self.width() - 2 * column, 0, column, line), _RIGHT, self._headings[0])
+            painter.drawText(QRectF(self.width() - column, 0, column, line), _RIGHT, self._headings[1])
         for index, row in enumerate(self._rows):
             before, after = self.bar_rects(index)
             top = (line + 4 if self._compares else 0) + index * self._row_height()

@@ -1,0 +1,1 @@
+"""Two states side by side: A, which is open, and B."""

@@ -1,0 +1,45 @@
+"""Places of two runs: their labels, and the way from a place to A's tokens and back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from explorer.panels.compare.places import NO_TOKEN, cell_at_place, differs, place_of_cell, words_of
+from models.protocol.aligned_tokens import AlignedAxis, AlignedPlace
+from tests.explorer.panels.compare.two_runs import AXIS, view
+
+
+def test_each_map_calls_a_place_by_its_own_tokens() -> None:
+    words = words_of(view(), "keys")
+    assert words.a == ("Tom", "ran", "home", NO_TOKEN)
+    assert words.b == ("Tom", "ran", "far", "away")
+    assert words.both == ("Tom", "ran", "home | far", "away")
+
+
+def test_a_cell_of_a_has_a_place_and_a_place_a_cell() -> None:
+    for query in range(3):
+        for key in range(3):
+            place = place_of_cell(view(), query, key)
+            assert cell_at_place(view(), place, -1, -1) == (query, key)
+    assert place_of_cell(view(), -1, 2) == (-1, 2)
+    assert place_of_cell(None, 1, 2) == (-1, -1)
+
+
+@pytest.mark.parametrize("place", [(3, 0), (0, 3), (-1, 0), (4, 0)])
+def test_where_a_has_no_token_there_is_no_cell(place: tuple[int, int]) -> None:
+    assert cell_at_place(view(), place, 0, 0) is None
+
+
+def test_of_a_place_of_several_tokens_the_selected_one_stays() -> None:
+    merged = AlignedAxis((AlignedPlace((0, 3), (0, 1)),), "characters")
+    several = replace(view(), queries=merged, keys=merged)
+    assert cell_at_place(several, (0, 0), 2, 1) == (2, 1)
+    assert cell_at_place(several, (0, 0), 7, -1) == (0, 0)
+
+
+def test_equal_tokens_leave_no_alignment_to_show() -> None:
+    assert differs(AXIS)
+    assert not differs(AlignedAxis((AlignedPlace((0, 1), (0, 1)),), "place"))
+    assert not differs(None)
