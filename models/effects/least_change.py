@@ -40,17 +40,13 @@ class LeastChange:
         sources = sorted(rows.sources(), key=lambda key: -float(rows.masses[key]))
         targets = rows.targets()
         pairs = [(source, target) for source in sources for target in targets if source != target]
-        self._sources, self._pairs = sources, pairs[:MOST_MOVES]
+        self._sources, self._pairs, self.moves = sources, pairs[:MOST_MOVES], len(pairs)
         self._blocks, self.tried = 0, 0
         self._flips: list[_Flip] = []
         self.blocked: Change | None = None
         self.moved: Change | None = None
         self._low, self._high, self._halved = 0.0, 0.0, 0
         self._at, self._left = 0, list[tuple[_Flip, float]]()  # of the halving under way: how many were tried, what did
-
-    @property
-    def moves(self) -> int:
-        return len(self._pairs)
 
     @property
     def blocks_done(self) -> bool:

@@ -51,6 +51,8 @@ _HALVINGS = 8
 _SEARCH_SHARE = 0.6
 """Of all the work, as it is told."""
 
+_ALL = slice(None)
+
 _LABEL = "Searching for other weights"
 
 
@@ -179,24 +181,32 @@ class Search:
 
     # ----------------------------------------------------------------- the search
 
-    def _weights(self) -> Tensor:
+    def _weights(self, part: slice = _ALL) -> Tensor:
         """(beginnings, heads, keys) float64 that sum to what the observed ones do."""
-        masked = self._free.masked_fill(~self._rows.visible, -math.inf)
+        masked = self._free[part].masked_fill(~self._rows.visible, -math.inf)
         return self._mass * masked.softmax(dim=-1)
 
     def _step(self, should_stop: ShouldStop) -> None:
-        with torch.enable_grad():
-            weights = self._weights()
-            off = distance(self._rows.answers(weights, should_stop), self._own)  # (beginnings,)
-            far = self._divergence(weights).mean(dim=1)
-            loss = (_PENALTY * (off - self._margin * self._request.epsilon).clamp(min=0) - far).sum()
-            self._adam.zero_grad()
-            loss.backward()
-        self._keep(weights.detach(), off.detach())
+        """As many beginnings at once as are run together; their gradients add up before the step."""
+        self._adam.zero_grad()
+        reached = []
+        for part in self._parts(len(self._free)):
+            with torch.enable_grad():
+                weights = self._weights(part)
+                off = distance(self._rows.answers(weights, should_stop), self._own)  # (beginnings,)
+                far = self._divergence(weights).mean(dim=1)
+                (_PENALTY * (off - self._margin * self._request.epsilon).clamp(min=0) - far).sum().backward()
+            reached.append((weights.detach(), off.detach()))
+        for weights, off in reached:
+            self._keep(weights, off)
         self._adam.step()
         self._steps += 1
         if self._best.divergence >= _ENOUGH * math.log(2):
             self._steps = STEPS
+
+    def _parts(self, count: int) -> list[slice]:
+        at_once = self._copies.at_once
+        return [slice(start, start + at_once) for start in range(0, count, at_once)]
 
     def _divergence(self, weights: Tensor) -> Tensor:
         """(…, heads) of (…, heads, keys)."""
@@ -219,7 +229,8 @@ class Search:
         for share in (high, *(None for _ in range(_HALVINGS))):
             at = (low + high) / 2 if share is None else share
             between = observed + at * (ends - observed)
-            off = distance(self._rows.answers(between, should_stop), self._own)
+            said = [self._rows.answers(between[part], should_stop) for part in self._parts(len(between))]
+            off = distance(torch.cat(said), self._own)
             self._keep(between, off)
             fits = (off <= self._margin * self._request.epsilon)[:, None, None]
             low, high = torch.where(fits, at, low), torch.where(fits, high, at)

@@ -93,7 +93,9 @@ def change_sentence(view: OtherWeightsView, keys: Sequence[str]) -> str:
             f"“{keys[target]}”: {_changed(view, view.moved)}."
         )
     elif view.moves_done:
-        parts.append(f"Nor does moving one key's weight to another: {view.moves:,} moves were tried.")
+        some = f" of {view.moves:,} (those from the keys with the most weight)" if view.tried < view.moves else ""
+        also = "Nor does moving" if view.blocked is None else "No other answer comes of moving"
+        parts.append(f"{also} one key's weight to another: {view.tried:,} moves{some} were tried.")
     if not view.moves_done and view.searched:
         parts.append(f"{view.done:.0%} done.")
     return " ".join(parts)

@@ -52,6 +52,9 @@ _LEGENDS = (
 )
 
 
+_NOT_YET = 9999
+"""Where the slider stands until a layer is chosen, by a person or a session."""
+
 _LEAST_HEIGHT = 240
 """Pixels of a picture; below that the page scrolls."""
 
@@ -78,6 +81,8 @@ class WordsPage(QWidget):
         self.slider.setAccessibleName("Layer")
         self.slider.setToolTip("After which layer: the embedding first")
         self.slider.setPageStep(1)
+        self.slider.setRange(0, _NOT_YET)  # until it is known how many layers there are
+        self.slider.setValue(_NOT_YET)
         self.slider.valueChanged.connect(lambda _value: self._render())
         self.at = QLabel()
         self.sentence, self.legend = wrapped(), wrapped(role="dim")
@@ -138,8 +143,9 @@ class WordsPage(QWidget):
         is_new = view is not self._view or table is not self._table
         self._view, self._table = view, table
         if view is not None and self.slider.maximum() != view.layers - 1:
+            chosen = self.slider.value()
             self.slider.setRange(0, view.layers - 1)
-            self.slider.setValue(view.layers // 2)
+            self.slider.setValue(view.layers // 2 if chosen == _NOT_YET else chosen)
         for part in (self.pictures, self.layer_row, self.stack, self.legend):
             part.setVisible(view is not None)
         if view is None:

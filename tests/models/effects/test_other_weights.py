@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from models import open_checkpoint, other_weights, run
+from models.effects import copies, least_change
 from models.effects import other_weights as search
 from models.forward.model import Model
 from models.protocol.errors import InputError
@@ -232,3 +233,28 @@ def test_where_there_can_be_none_it_is_said() -> None:
     assert "more than 0 and less than 1" in failure.sentence
     failure = failure_of(engine, OtherWeightsRequest(run=2, site=SiteRef("cross", 0), head=0, position=99))
     assert "There is no position 99" in failure.sentence
+
+
+def test_few_copies_at_once_find_what_many_do(
+    story_gpt: Model, few_steps: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a large vocabulary or a long text fewer beginnings are run together: the search is the same."""
+    many = other_weights(story_gpt, STORY, ("decoder", 4), 1)
+    monkeypatch.setitem(copies.TOKENS_AT_ONCE, "cpu", 4 * len(story_gpt.tokenize(STORY)))
+    few = other_weights(story_gpt, STORY, ("decoder", 4), 1)
+    np.testing.assert_allclose(few.same.weights, many.same.weights, atol=1e-3)
+    assert few.moved is not None
+    assert many.moved is not None
+    assert (few.moved.source, few.moved.target) == (many.moved.source, many.moved.target)
+    assert few.moved.mass == pytest.approx(many.moved.mass, abs=2e-3)
+
+
+def test_of_a_long_row_the_moves_from_the_heaviest_keys_are_tried(
+    story_gpt: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "STEPS", 1)
+    monkeypatch.setattr(least_change, "MOST_MOVES", 20)
+    view = other_weights(story_gpt, STORY, ("decoder", 4), 1)
+    assert (view.tried, view.moves) == (20, 182)
+    assert view.moved is not None
+    assert view.moved.source == int(view.observed[0].argmax())

@@ -206,6 +206,9 @@ def test_what_no_change_does_is_said_too() -> None:
         "No key blocked by itself makes another answer likeliest. Nor does moving one key's weight to another: "
         "6 moves were tried."
     )
+    assert change_sentence(found(request, tried=1024, moves=2450), KEYS).endswith(
+        "another: 1,024 moves of 2,450 (those from the keys with the most weight) were tried."
+    )
     blocked = replace(MOVED, target=None, share=1.0, mass=0.7)
     text = change_sentence(found(request, blocked=blocked, moves_done=False, done=0.5), KEYS)
     assert text == (

@@ -66,6 +66,16 @@ def test_the_slider_and_the_curve_go_together(panel, session):
     np.testing.assert_array_equal(panel.words.plot.figure.series[0].y, [1.0, 0.75, -0.25])
 
 
+def test_the_layer_of_a_session_is_shown_also_where_it_comes_before_the_answer(qtbot, session):
+    again = shown(qtbot, EffectsPanel, session)
+    again.choose_again({"page": WORDS, "picture of words": PLANE, "layer of words": 0})
+    session.arrive(comparison())
+    assert again.words.slider.value() == 0
+    assert again.words.at.text() == "After the embedding"
+    assert again.words.stack.currentIndex() == PLANE
+    assert again.chosen() == {"page": WORDS, "picture of words": PLANE, "layer of words": 0}
+
+
 def test_a_click_on_a_word_and_a_typed_one_ask_anew(panel, session):
     session.arrive(comparison())
     start = {word: at for at, word in words_of(REQUEST.texts[0])}["river"]
