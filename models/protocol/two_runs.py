@@ -219,7 +219,7 @@ class AlignedMaps:
 class HeadChange:
     """How much one head of A differs from the head of B that it is held against.
 
-    `change` is the mean over aligned queries of the total variation distance of their rows, 0 to 1:
+    `change` is the mean over aligned queries, but padding, of the total variation distance of their rows, 0 to 1:
 
         1/2 (sum over shared places |p_k - q_k| + sum of p alone + sum of q alone + |r_p - r_q|)
 

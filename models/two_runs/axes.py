@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import torch
+from torch import Tensor
+
 from models.forward.current_run import CurrentRun
+from models.forward.trace import Trace
 from models.protocol.aligned_tokens import AlignedAxis
 from models.protocol.errors import InputError
 from models.protocol.values import CheckpointInfo, Site, Token, site_tokens
@@ -65,6 +69,16 @@ class Alignment:
                 f"{other_seen.rows} × {other_seen.columns} after {other_seen.first}: no patch stands for another."
             )
         return align_places(len(ours))
+
+
+def compared_queries(a: Trace, b: Trace, site: Site, other: Site, axes: Axes) -> Tensor:
+    """Which query places are compared, (places,) bool: those of both runs, unless one has nothing but padding there."""
+    ours, theirs = site_tokens(a, site)[0], site_tokens(b, other)[0]
+
+    def stands(tokens: Sequence[Token], span: tuple[int, int]) -> bool:
+        return any(not token.padding for token in tokens[slice(*span)])
+
+    return torch.tensor([stands(ours, place.a) and stands(theirs, place.b) for place in axes[0].places])
 
 
 def counterpart_stacks(a: Sequence[Site], b: Sequence[Site]) -> dict[str, str | None]:

@@ -14,7 +14,14 @@ from models.protocol.errors import InputError
 from models.protocol.two_runs import HeadChange, Matching
 from models.protocol.values import Site, SiteRef
 from models.protocol.work import ShouldStop, never
-from models.two_runs.axes import Alignment, Axes, counterpart_stacks, why_no_counterparts, why_not_by_index
+from models.two_runs.axes import (
+    Alignment,
+    Axes,
+    compared_queries,
+    counterpart_stacks,
+    why_no_counterparts,
+    why_not_by_index,
+)
 from models.two_runs.matching import Match, Similarity, by_index
 from models.two_runs.merging import PlacesOf, place_weights
 
@@ -112,7 +119,7 @@ class Changes(IncrementalWork):
         axes = self._axes[site.stack]
         queries = PlacesOf(axes[0], "a"), PlacesOf(axes[0], "b")
         keys = PlacesOf(axes[1], "a"), PlacesOf(axes[1], "b")
-        shared = (queries[0].counts > 0) & (queries[1].counts > 0)
+        shared = compared_queries(self._a, self._b, site, _first(self._b.sites, self._others[site.stack]), axes)
         x = self._a.at(site, 0)
         heads = [match.head for match in matches]
         by_site: dict[SiteRef, list[int]] = {}  # of B's sites, which of `matches` are in it
@@ -131,7 +138,7 @@ class Changes(IncrementalWork):
                         y = self._b.at(ref, 0)
                         theirs[places] = place_weights(y, of_b, queries[1], keys[1], first, end).to(ours.device)
                     apart = (ours - theirs).abs().sum(-1) + (ours.sum(-1) - theirs.sum(-1)).abs()
-                    total += 0.5 * apart[:, shared[first:end].to(apart.device)].double().sum(-1).cpu().numpy()
+                    total += 0.5 * apart.cpu()[:, shared[first:end]].double().sum(-1).numpy()
             yield 2 * len(heads) * (end - first) * x.keys
         count = int(shared.sum())
         for match, value in zip(matches, total, strict=True):

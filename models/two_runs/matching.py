@@ -19,7 +19,7 @@ from models.attention import attention
 from models.attention.inputs import AttentionInputs, Part
 from models.forward.trace import Trace
 from models.protocol.values import Site, SiteRef
-from models.two_runs.axes import Axes
+from models.two_runs.axes import Axes, compared_queries
 from models.two_runs.merging import PlacesOf, mean_rows, summed_keys
 
 MOST_QUERIES = 64
@@ -54,7 +54,8 @@ class Similarity:
         ]
         self._queries = [PlacesOf(axes[0], "a"), PlacesOf(axes[0], "b")]
         self._keys = [PlacesOf(axes[1], "a"), PlacesOf(axes[1], "b")]
-        shared = torch.nonzero((self._queries[0].counts > 0) & (self._queries[1].counts > 0))[:, 0]
+        sites = self._sides[0][0][0], self._sides[1][0][0]  # of one stack all have the same tokens
+        shared = torch.nonzero(compared_queries(a, b, *sites, axes))[:, 0]
         heads = [sum(site.heads for site, _ in side) for side in self._sides]
         width = len(axes[1]) + 1
         most = min(MOST_QUERIES, _NUMBERS // (max(heads) * width), _WORK // (heads[0] * heads[1] * width), len(shared))
@@ -72,12 +73,12 @@ class Similarity:
         rows: list[list[Tensor]] = [[], []]
         for side in (0, 1):
             for _, x in self._sides[side]:
-                rows[side].append(self._rows(side, x).to(self._sides[0][0][1].query.device))
+                rows[side].append(self._rows(side, x).cpu())
                 yield x.heads * per_head
         theirs = torch.cat(rows[1])  # (heads of B, numbers)
         distances = []
         for ours in rows[0]:
-            distances.append(torch.cdist(ours, theirs, p=1).cpu().double() / (2 * len(self.places)))
+            distances.append(torch.cdist(ours, theirs, p=1).double() / (2 * len(self.places)))
             yield ours.shape[0] * len(theirs) * per_head // 64
         self.found = self._greedy(torch.cat(distances).numpy())
 

@@ -56,9 +56,8 @@ def summed_keys(w: Tensor, keys: PlacesOf) -> Tensor:
 
 def mean_rows(w: Tensor, place: Tensor, places: int) -> Tensor:
     """(heads, rows, key places) to (heads, places, key places); `place` (rows,) says of each row which it is of."""
-    place = place.to(w.device)
-    summed = w.new_zeros(w.shape[0], places, w.shape[2]).index_add_(1, place, w)
-    counts = torch.bincount(place, minlength=places).clamp(min=1).to(w.dtype)
+    counts = torch.bincount(place, minlength=places).clamp(min=1).to(w.device, w.dtype)
+    summed = w.new_zeros(w.shape[0], places, w.shape[2]).index_add_(1, place.to(w.device), w)
     return summed / counts[:, None]
 
 

@@ -45,6 +45,7 @@ from models.protocol.running import ForwardRequest, Ran
 from models.protocol.sentence import SentenceRequest
 from models.protocol.skip import Skip
 from models.protocol.trust import TrustRequest
+from models.protocol.two_runs import OtherRun, TwoRunsRequest
 from models.protocol.values import Placement, SiteRef, Tile
 from models.protocol.variance import VarianceRequest
 from tests.models import tiny
@@ -160,6 +161,8 @@ def views(engine: Engine, ran: Ran, folder: Path, gradients: bool = True) -> Ask
             into_input(ran.inputs),
             TrustRequest(**about),
             ShuffleRequest(**about, seed=1),
+            TwoRunsRequest(**cell, other=OtherRun(replace(ran.inputs, interventions=(Scale(0.5),)))),
+            TwoRunsRequest(**cell, other=OtherRun(RunInputs("Tom went to the park.")), matching="similarity"),
             PatchRequest(**about, other="Tom went to the park.", align="end"),
             PatchRequest(**about, other="Tom went to the park.", align="tokens", kind="mlp"),
             PatchRequest(**about, other="Tom went to the park.", align="end", kind="head"),
@@ -172,7 +175,7 @@ def views(engine: Engine, ran: Ran, folder: Path, gradients: bool = True) -> Ask
 def _whole(engine: Engine, request: Request) -> Any:
     """The last answer to a request that is answered in parts, as far as each comes within a moment."""
     result: Any = ask(engine, request)
-    while isinstance(request, (EffectsRequest, PatchRequest)) and getattr(result, "done", 1) < 1:
+    while isinstance(request, (EffectsRequest, PatchRequest, TwoRunsRequest)) and getattr(result, "done", 1) < 1:
         request = replace(request, have=result.done)
         result = ask(engine, request)
     return result
@@ -247,7 +250,7 @@ def everything(engine: Engine, text: str, folder: Path, picture: str = "", gradi
         yield from writing(engine, text, site, (Mask("none"), Positions("shift", 1)))
 
 
-_OF_THE_MOMENT = ("request", "seconds", "cause", "no_room")
+_OF_THE_MOMENT = ("request", "seconds", "cause", "no_room", "device")
 """Fields of a result that say nothing of what was asked."""
 
 

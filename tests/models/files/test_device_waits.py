@@ -98,7 +98,7 @@ def test_what_is_looked_at_comes_in_few_copies():
     assert waits(engine, HeadRequest(**cell)) <= 3  # the weights, and where they rest on the first token its value
     assert waits(engine, RowRequest(**cell, query=last)) <= 3
     assert waits(engine, TilesRequest(**cell, tiles=(Tile(0, 0, 0),))) == 1
-    assert waits(engine, AtlasRequest(run=2, size=64)) <= 3 * len(ran.sites)  # a block each: two pictures and a sum
+    assert waits(engine, AtlasRequest(run=2, size=64)) <= 4 * len(ran.sites)  # blocks: two pictures, a mask, a sum
     ask(engine, CellRequest(**cell, query=last, key=0))  # the first also finds out how the model is put together
     assert waits(engine, CellRequest(**cell, query=last, key=1)) <= 26
     told: dict[str, Any] = {"inputs": RunInputs(tiny.SENTENCE), "steps": 3, "number": 1}

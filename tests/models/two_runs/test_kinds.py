@@ -9,10 +9,14 @@ import pytest
 
 from models import compare_runs, open_checkpoint, run
 from models.forward.model import Model
+from models.protocol.batch import Batch
 from models.protocol.errors import InputError
-from models.protocol.two_runs import TwoRunsView
+from models.protocol.run_inputs import RunInputs
+from models.protocol.running import ForwardRequest, Ran
+from models.protocol.two_runs import OtherRun, TwoRunsRequest, TwoRunsView
 from models.protocol.values import SiteRef, Token
 from tests.models import tiny_vision
+from tests.models.asking import ask, opened
 from tests.models.tiny import TinyModel
 
 STORY = "Tom and Anna went to the park. Anna gave the ball to"
@@ -184,6 +188,22 @@ def test_b_says_it_where_a_token_of_its_own_stands_for_the_position(story_gpt: M
     assert said_at(compare_runs(story_gpt, STORY, longer)) == (13, 15)
     assert said_at(compare_runs(story_gpt, STORY, longer, position=4)) == (4, 6)
     assert said_at(compare_runs(story_gpt, longer, STORY, position=2)) == (2, 13)  # that word is in A alone
+
+
+def test_padding_is_not_counted(story_gpt: Model) -> None:
+    engine = opened("story-gpt")
+    short = "Tom and Anna went"
+    batch = RunInputs(Batch((short, STORY)))
+    ran = ask(engine, ForwardRequest(inputs=batch, ticket=2))
+    assert isinstance(ran, Ran)
+    assert len(ran.tokens) == 14
+    view = ask(engine, TwoRunsRequest(run=2, site=SiteRef("decoder", 5), head=5, other=OtherRun(RunInputs(STORY))))
+    assert isinstance(view, TwoRunsView)
+    alone = compare_runs(story_gpt, short, STORY)
+    for padded, plain in zip(view.changes, alone.changes, strict=True):
+        assert padded.change == pytest.approx(plain.change, abs=1e-6)
+    assert view.queries is not None
+    assert len(view.queries.alone_a) == 9  # padding stands for no word
 
 
 def test_a_head_that_b_lacks(story_gpt: Model) -> None:
