@@ -24,7 +24,8 @@ def about(state: State, view: TwoRunsView | None) -> About:
     sentences = [_WHAT, _BEFORE, f"A says {a}, B {b}."]
     number, where = largest(view)
     if where:
-        sentences.append(f"The {where.removesuffix('.')}: {number}." if number != "0" else "No weight differs.")
+        place = where.removeprefix("largest: ")
+        sentences.append(f"The largest difference is {number}, {place}." if number != "0" else "No weight differs.")
     changes = view.changed_most
     if changes:
         most = changes[0]

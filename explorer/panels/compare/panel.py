@@ -100,14 +100,15 @@ class ComparePanel(Panel):
         b, ran, site = state.document.compared, state.ran, state.site
         if b is None or ran is None:
             return None
-        own = b.document.selection if b.own_head else None
+        other = OtherRun(inputs=b.inputs, reference=b.document.checkpoint)
+        own = (b.document.selection.site, b.document.selection.head) if b.own_head else _only_head(state, other)
         return TwoRunsRequest(
             run=ran.run,
             site=None if site is None else site.ref,
             head=state.selection.head,
-            other=OtherRun(inputs=b.inputs, reference=b.document.checkpoint),
-            other_site=None if own is None else own.site,
-            other_head=None if own is None else own.head,
+            other=other,
+            other_site=None if own is None else own[0],
+            other_head=None if own is None else own[1],
             matching=MATCHINGS[self.page.matching.current][0],
             position=None if ran.masks or ran.seen is not None else predicting_position(state, ran),
         )
@@ -251,6 +252,15 @@ class ComparePanel(Panel):
         cell = None if view is None or place == NO_PLACE else cell_at_place(view, place, -1, -1)
         self.hover.point(NOTHING if cell is None else Pointed(query=cell[0], key=cell[1]))
         self.page.set_hover(place)  # also where A has no token, which no other panel is told of
+
+
+def _only_head(state: State, other: OtherRun) -> tuple[SiteRef, int] | None:
+    """The head of B where it has one of the kind that is selected: it is shown beside any, matched or not."""
+    view, site = state.results.of(TwoRunsView), state.site
+    if view is None or site is None or view.request.other != other or view.same_checkpoint:
+        return None
+    heads = [(one.ref, head) for one in view.b.sites if one.stack == site.stack for head in range(one.heads)]
+    return heads[0] if len(heads) == 1 else None
 
 
 def _sentence(clause: str) -> str:

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from explorer.session.comparing import as_b
 from explorer.session.effects import effects, initial_requests
 from explorer.session.intents import (
     Arrived,
     Busy,
+    CompareWith,
     Intent,
     OpenCheckpoint,
     RestoreDocument,
@@ -20,6 +22,7 @@ from models.protocol.request import Request, Result
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import ForwardRequest
 from models.protocol.trust import TrustRequest
+from models.protocol.two_runs import DropOtherRequest
 from tests.explorer.session import answers
 
 
@@ -198,3 +201,12 @@ def test_a_long_run_is_not_checked_by_itself():
     story = Story()
     story.after(answers.loaded())
     assert not any(isinstance(request, TrustRequest) for request in story.after(long))
+
+
+def test_a_b_that_is_let_go_leaves_the_engine():
+    story = running()
+    b = as_b(story.state)
+    assert story.after(CompareWith(b)) == ()  # the panel asks for it where it is seen
+    assert story.after(CompareWith(replace(b, name="theirs"))) == ()
+    assert story.after(CompareWith(None)) == (DropOtherRequest(),)
+    assert story.after(CompareWith(None)) == ()

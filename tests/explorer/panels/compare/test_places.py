@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from explorer.panels.compare.places import NO_TOKEN, cell_at_place, differs, place_of_cell, words_of
+from explorer.panels.compare.places import NO_TOKEN, cell_at_place, differs, note_of, place_of_cell, words_of
 from models.protocol.aligned_tokens import AlignedAxis, AlignedPlace
 from tests.explorer.panels.compare.two_runs import AXIS, view
 
@@ -37,6 +37,14 @@ def test_of_a_place_of_several_tokens_the_selected_one_stays() -> None:
     several = replace(view(), queries=merged, keys=merged)
     assert cell_at_place(several, (0, 0), 2, 1) == (2, 1)
     assert cell_at_place(several, (0, 0), 7, -1) == (0, 0)
+
+
+def test_a_cell_of_one_run_alone_says_so() -> None:
+    assert note_of(view(), (3, 0)) == note_of(view(), (0, 3)) == ", only in B"
+    assert note_of(view(), (2, 1)) == ""
+    mirrored = AlignedAxis(tuple(AlignedPlace(place.b, place.a) for place in AXIS.places), "words")
+    assert note_of(replace(view(), queries=mirrored), (3, 0)) == ", only in A"
+    assert note_of(replace(view(), keys=None), (0, 0)) == ""
 
 
 def test_equal_tokens_leave_no_alignment_to_show() -> None:

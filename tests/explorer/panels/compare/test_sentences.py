@@ -98,5 +98,5 @@ def test_the_about_tells_the_figures_on_screen() -> None:
     both = replace(state, document=replace(state.document, compared=Compared(Document())))
     told = " ".join(about(both, view()).sentences)
     assert "A says “again” 50.0 %, B “today” 25.0 %." in told
-    assert "from “home | far” to “ran”: +0.250" in told
+    assert "The largest difference is +0.250, from “home | far” to “ran”." in told
     assert "The head that changed most is layer 0, head 1, by 0.400." in told
