@@ -15,7 +15,7 @@ from models.protocol.other_weights import Scope
 SCOPES: tuple[tuple[Scope, str], ...] = (
     ("head", "the selected head"),
     ("layer", "all heads of its layer"),
-    ("stack", "all heads"),
+    ("stack", "all heads of all layers"),
 )
 _TIP = (
     "Search for weights as unlike these as can be that leave the answer as it is, and for the least change that does "
@@ -67,8 +67,12 @@ class OtherWeightsPart(QWidget):
         for each in (row, self.same, self.changed, self.area, self.limits):
             column.addWidget(each)
 
-    def show_choices(self, asked: EffectsChoices, searching: bool, why: str) -> None:
-        """`why` says why nothing can be searched for; "" where something can."""
+    def show_choices(self, asked: EffectsChoices, searching: bool, is_running: bool, why: str) -> None:
+        """`why` says why nothing can be searched for; "" where something can.
+
+        Where a search `is_running` the button stops it; one that has ended is begun anew for another head.
+        """
+        self.search.setText("Stop the search" if is_running and not why else "Search other weights")
         self.scope.setCurrentIndex(self.scope.findData(asked.scope))
         place = self.epsilon.findData(asked.epsilon)
         if place < 0:  # of a file

@@ -40,7 +40,7 @@ from explorer.panels.effects.weights_shown import LIMITS, weights_grid, weights_
 from explorer.panels.effects.words_page import WordsPage
 from explorer.panels.selected_head import predicting_position, site_words
 from explorer.session.hover import NOTHING, Hover, Pointed
-from explorer.session.intents import AskEffects, PutIntervention, SelectHead, SelectQuery
+from explorer.session.intents import AskEffects, PutIntervention, SelectHead, SelectKey, SelectQuery
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.widgets.card import Card
@@ -108,6 +108,7 @@ class EffectsPanel(Panel):
         self.weights = OtherWeightsPart()
         self.weights.asked.connect(self._ask)
         self.weights.switched.connect(self._search)
+        self.weights.grid.cell_selected.connect(lambda _row, key: self.dispatch(SelectKey(key)))
         self.words = WordsPage()
         self.words.asked.connect(self._ask)
         parts, body = QWidget(), QWidget()
@@ -223,14 +224,15 @@ class EffectsPanel(Panel):
 
     def _render_weights(self, state: State) -> None:
         why = why_no_weights(state)
-        self.weights.show_choices(state.document.effects, self._searches, why)
         view, ran, site = state.results.of(OtherWeightsView), state.ran, state.site
+        if view is not None and (ran is None or not is_of(view, weights_request(state))):
+            view = None
+        coming = self._searches and not self._is_refused(state) and (view is None or view.done < 1)
+        self.weights.show_choices(state.document.effects, self._searches, coming, why)
         if why or ran is None or site is None:
             return
-        if view is None or not is_of(view, weights_request(state)):
-            self.weights.show_found(
-                None, "Searching." if self._searches and not self._is_refused(state) else "", "", ""
-            )
+        if view is None:
+            self.weights.show_found(None, "Searching." if coming else "", "", "")
             return
         keys, unit = site_words(ran, site)[1], state.document.view.unit
         grid = weights_grid(view, site.ref, state.selection.head, keys)

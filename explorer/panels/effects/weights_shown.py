@@ -113,9 +113,11 @@ def answers(view: OtherWeightsView, rerun: Rerun) -> str:
 
 
 def whose(view: OtherWeightsView, sites: Sequence[SiteRef]) -> str:
-    """ "of layer 5, head 5", "of all 8 heads of layer 5", "of all 64 heads"."""
+    """ "of layer 5, head 5", "of all 8 heads of layer 5", "of all 64 heads", "of all 32 heads of cross-attention"."""
     site, head = view.heads[0]
     if view.request.scope == "head":
         return f"of {name_of_head(site, head, sites)}"
     of = f" of {layer_name(site, sites)}" if view.request.scope == "layer" else ""
+    if view.request.scope == "stack" and len({each.stack for each in sites}) > 1:
+        of = " of cross-attention" if site.stack == "cross" else f" of the {site.stack}"
     return f"of all {len(view.heads)} heads{of}"

@@ -101,11 +101,17 @@ def test_it_is_searched_once_asked_for_and_comes_in_parts(panel, session):
     first = session.asked[-1]
     assert first == OtherWeightsRequest(run=1, site=SITE, head=1, position=3)
     assert panel.weights.same.text() == "Searching."
+    assert panel.weights.search.text() == "Stop the search"
     session.arrive(found(first, done=0.25, searched=False, blocks_done=False, moves_done=False))
     assert session.asked[-1] == replace(first, have=0.25)
     assert panel.weights.same.text().endswith("So far.")
     session.arrive(found(session.asked[-1], moved=MOVED))
     assert not panel.is_waiting()
+    assert panel.weights.search.text() == "Search other weights"
+    QTest.mouseClick(
+        panel.weights.grid, Qt.MouseButton.LeftButton, pos=panel.weights.grid.cell_rect(0, 2).center().toPoint()
+    )
+    assert session.state.selection.key == 2
     grid = panel.weights.grid.grid
     assert grid is not None
     assert grid.row_labels == ("as it is", "same answer", "least moved")
@@ -229,3 +235,8 @@ def test_strips_are_of_the_selected_head_in_one_scale() -> None:
     assert grid.words[0][2] == ".40"
     assert grid.tips[1][2] == "same answer: 70.0 % on “Anna”"
     assert "of all 2 heads of layer 4, same answer" in same_sentence(view, "bits", [SITE])
+    of_all = replace(view, request=replace(request, scope="stack"))
+    assert "of all 2 heads, same answer" in same_sentence(of_all, "bits", [SITE])
+    several = [SITE, SiteRef("encoder", 0)]
+    assert "of all 2 heads of the decoder, same answer" in same_sentence(of_all, "bits", several)
+    assert "of all 2 heads of decoder layer 4, same answer" in same_sentence(view, "bits", several)
