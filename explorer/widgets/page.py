@@ -73,15 +73,12 @@ def page_of(*parts: QWidget) -> QWidget:
 
 
 class PageOrInvitation(QStackedWidget):
-    """A page, or in its place why it has nothing to show, and a button that opens what would fill it.
-
-    The page scrolls as a whole, unless its parts do.
-    """
+    """A page that scrolls, or in its place why it has nothing to show, and a button that opens what would fill it."""
 
     asked = Signal()
     """The button was clicked."""
 
-    def __init__(self, page: QWidget, button: str, parent: QWidget | None = None, *, scrolls: bool = True) -> None:
+    def __init__(self, page: QWidget, button: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.reason = wrapped(role="dim")
         self.reason.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -89,7 +86,7 @@ class PageOrInvitation(QStackedWidget):
         self.button.setProperty("role", "primary")
         self.button.clicked.connect(self.asked)
         self.addWidget(self._invitation())
-        self.addWidget(scrolling(page) if scrolls else page)
+        self.addWidget(scrolling(page))
 
     def invite(self, reason: str, *, can_open: bool = True) -> None:
         """Show `reason`, with the button where opening something else would help."""

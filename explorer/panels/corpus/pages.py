@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
@@ -38,6 +38,19 @@ _HITS = "Where it does: query → key, weight. A click opens the text."
 _NO_HITS = "No text read so far has a place where this head does it."
 
 
+class OnePage(QStackedWidget):
+    """Takes the room there is, and asks for no more than the page that is shown needs."""
+
+    def hasHeightForWidth(self) -> bool:
+        return False  # that of its pages is what they would like to have
+
+    def sizeHint(self) -> QSize:
+        return self.minimumSizeHint()
+
+    def minimumSizeHint(self) -> QSize:
+        return self.currentWidget().minimumSizeHint()
+
+
 class MapPage(QWidget):
     """Mean weights between places of the texts."""
 
@@ -45,6 +58,7 @@ class MapPage(QWidget):
         super().__init__()
         self.map = HeatMap()
         self.map.absent_name = "in no text"
+        self.map.wheel_zooms = False  # a low window scrolls the panel
         self.map.note_of = self._note_of
         self.map.cell_selected.connect(self.map.set_selection)
         self.bar = ColourBar("mean weight")
@@ -84,7 +98,8 @@ class PlacesPage(QWidget):
         self.parts.addWidget(self.ranking)
         self.parts.addWidget(listed)
         self.parts.setChildrenCollapsible(False)
-        self.parts.setStretchFactor(1, 1)
+        self.parts.setStretchFactor(0, 2)
+        self.parts.setStretchFactor(1, 3)
         self.either = QStackedWidget()
         self.either.addWidget(self.nothing)
         self.either.addWidget(self.parts)

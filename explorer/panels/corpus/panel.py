@@ -10,7 +10,6 @@ from PySide6.QtWidgets import (
     QProgressBar,
     QPushButton,
     QSizePolicy,
-    QStackedWidget,
     QVBoxLayout,
     QWidget,
 )
@@ -29,7 +28,7 @@ from explorer.panels.corpus.figures import (
     unordered,
     why_no_score,
 )
-from explorer.panels.corpus.pages import MapPage, OpenedLine, PlacesPage, RowsPage
+from explorer.panels.corpus.pages import MapPage, OnePage, OpenedLine, PlacesPage, RowsPage
 from explorer.panels.corpus.words import (
     INVITE,
     NOT_READ,
@@ -114,7 +113,7 @@ class CorpusPanel(Panel):
         self.question.asked.connect(lambda question: self.dispatch(AskCorpus(question)))
         self.pages = Segments(_PAGES, "What is shown", wraps=True)
         self.pages.chosen.connect(self._on_page)
-        self.stack = QStackedWidget()
+        self.stack = OnePage()
         self.map_page = MapPage()
         self.plot = Plot("Mean weight by distance", 180, grows=True)
         self.places = PlacesPage(self.question.heads_row)
@@ -135,7 +134,7 @@ class CorpusPanel(Panel):
             column.addWidget(widget)
         column.addWidget(self.stack, 1)
         column.addWidget(self.opened)
-        self.body = PageOrInvitation(page, "Choose a file…", scrolls=False)
+        self.body = PageOrInvitation(page, "Choose a file…")
         self.body.asked.connect(self.file.ask)
         self.card = Card(self.title)
         for control in (self.file, self.read, self.save):
@@ -206,6 +205,7 @@ class CorpusPanel(Panel):
     def _render_page(self, state: State) -> None:
         page = self.pages.current
         self.stack.setCurrentIndex(page)
+        self.stack.updateGeometry()
         self.card.set_title(head_name(state) if state.site is not None else self.title)
         (self._render_map, self._render_distance, self._render_places, self._render_rows)[page](state)
 
