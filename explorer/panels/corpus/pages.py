@@ -48,7 +48,8 @@ class OnePage(QStackedWidget):
         return self.minimumSizeHint()
 
     def minimumSizeHint(self) -> QSize:
-        return self.currentWidget().minimumSizeHint()
+        shown = self.currentWidget()
+        return QSize() if shown is None else shown.minimumSizeHint()
 
 
 class MapPage(QWidget):
