@@ -73,12 +73,15 @@ def page_of(*parts: QWidget) -> QWidget:
 
 
 class PageOrInvitation(QStackedWidget):
-    """A page that scrolls, or in its place why it has nothing to show, and a button that opens what would fill it."""
+    """A page, or in its place why it has nothing to show, and a button that opens what would fill it.
+
+    The page scrolls as a whole, unless its parts do.
+    """
 
     asked = Signal()
     """The button was clicked."""
 
-    def __init__(self, page: QWidget, button: str, parent: QWidget | None = None) -> None:
+    def __init__(self, page: QWidget, button: str, parent: QWidget | None = None, *, scrolls: bool = True) -> None:
         super().__init__(parent)
         self.reason = wrapped(role="dim")
         self.reason.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -86,7 +89,7 @@ class PageOrInvitation(QStackedWidget):
         self.button.setProperty("role", "primary")
         self.button.clicked.connect(self.asked)
         self.addWidget(self._invitation())
-        self.addWidget(scrolling(page))
+        self.addWidget(scrolling(page) if scrolls else page)
 
     def invite(self, reason: str, *, can_open: bool = True) -> None:
         """Show `reason`, with the button where opening something else would help."""
