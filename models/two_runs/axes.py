@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from models.forward.current_run import CurrentRun
+from models.forward.model import Model
 from models.forward.trace import Trace
 from models.protocol.aligned_tokens import AlignedAxis
 from models.protocol.errors import InputError
@@ -48,8 +49,9 @@ class Alignment:
         return found[0], found[1]
 
     def predicting(self, should_stop: ShouldStop = never) -> AlignedAxis | None:
-        """Of the tokens at which the runs say something; None where they cannot be aligned."""
-        if (self._a.trace.picture is None) != (self._b.trace.picture is None):
+        """Of the tokens at which the runs say something; None where those of one are read and the other's written."""
+        a, b = self._a, self._b
+        if (a.trace.picture is None) != (b.trace.picture is None) or a.model.seq2seq != b.model.seq2seq:
             return None
         if (False, False) not in self._known:
             try:
@@ -81,17 +83,20 @@ def compared_queries(a: Trace, b: Trace, site: Site, other: Site, axes: Axes) ->
     return torch.tensor([stands(ours, place.a) and stands(theirs, place.b) for place in axes[0].places])
 
 
-def counterpart_stacks(a: Sequence[Site], b: Sequence[Site]) -> dict[str, str | None]:
-    """For each stack of A that of B which does the same: of its name, else other self-attention, else none."""
-    theirs = {site.stack for site in b}
+def counterpart_stacks(a: CurrentRun, b: CurrentRun) -> dict[str, str | None]:
+    """For each stack of A that of B whose tokens are of the same kind of text (`_does`); None where none is."""
+    theirs = {_does(b.model, site.stack): site.stack for site in b.trace.sites}
+    return {site.stack: theirs.get(_does(a.model, site.stack)) for site in a.trace.sites}
 
-    def of(stack: str) -> str | None:
-        if stack in theirs:
-            return stack
-        own = "cross" if stack == "cross" else next((s for s in ("encoder", "decoder") if s in theirs), None)
-        return own if own in theirs else None
 
-    return {stack: of(stack) for stack in dict.fromkeys(site.stack for site in a)}
+def _does(model: Model, stack: str) -> str:
+    """Whether tokens of a stack are of the text that is read, of that which is written, or of both: "cross".
+
+    A decoder alone reads the text that it goes on with, as an encoder does.
+    """
+    if stack == "cross":
+        return "cross"
+    return "writes" if model.seq2seq and stack == "decoder" else "reads"
 
 
 def why_no_counterparts(a: CurrentRun, b: CurrentRun, stacks: dict[str, str | None]) -> list[str]:
@@ -100,15 +105,17 @@ def why_no_counterparts(a: CurrentRun, b: CurrentRun, stacks: dict[str, str | No
     for run, name in ((a, ours), (b, theirs)):
         if not run.trace.sites:
             return [f"{name} has no attention: only what both say is compared."]
-    found = []
-    for kind, lacking in (
-        ("self-attention", [stack for stack, other in stacks.items() if other is None and stack != "cross"]),
-        ("cross-attention", [stack for stack, other in stacks.items() if other is None and stack == "cross"]),
-    ):
-        if lacking:
-            of = " and ".join(_named(stack) for stack in lacking)
-            found.append(f"{theirs} has no {kind}: the heads of {ours}'s {of} have no counterpart.")
-    return found
+    has_self = any(site.stack != "cross" for site in b.trace.sites)
+    reasons: dict[str, list[str]] = {}
+    for stack, other in stacks.items():
+        if other is None:
+            own = "reads and writes one text" if has_self else "has no self-attention"
+            why = "has no cross-attention" if stack == "cross" else own
+            reasons.setdefault(why, []).append(_named(stack))
+    return [
+        f"{theirs} {why}: the heads of {ours}'s {' and '.join(lacking)} have no counterpart."
+        for why, lacking in reasons.items()
+    ]
 
 
 def why_not_by_index(a: CurrentRun, b: CurrentRun, stacks: dict[str, str | None]) -> str:

@@ -44,7 +44,7 @@ class Changes(IncrementalWork):
         self, a: CurrentRun, b: CurrentRun, alignment: Alignment, matching: Matching, should_stop: ShouldStop = never
     ) -> None:
         self._a, self._b = a.trace, b.trace
-        stacks = counterpart_stacks(a.trace.sites, b.trace.sites)
+        stacks = counterpart_stacks(a, b)
         self.why_not = why_no_counterparts(a, b, stacks)
         self._axes: dict[str, Axes] = {}  # by A's stack
         self._others: dict[str, str] = {}

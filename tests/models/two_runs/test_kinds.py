@@ -93,6 +93,21 @@ def test_a_transformer_has_stacks_that_a_recurrent_model_lacks(bahdanau: Model, 
     assert by_hand.maps is not None  # as somebody wants it
 
 
+def test_what_reads_is_held_against_what_reads(story_gpt: Model, en_es: Model) -> None:
+    view = compare_runs(story_gpt, SENTENCE, other_model=en_es, position=4)
+    assert view.why_not == ()
+    assert {change.other_site.stack for change in view.changes} == {"encoder"}
+    assert view.queries is not None
+    assert view.queries.by == "characters"
+    assert view.b.output.position == len(view.b.tokens) - 1  # no word of the translation stands for one of the text
+    back = compare_runs(en_es, SENTENCE, other_model=story_gpt, site=("encoder", 0))
+    assert {(change.site.stack, change.other_site.stack) for change in back.changes} == {("encoder", "decoder")}
+    assert back.why_not == (
+        "story-gpt reads and writes one text: the heads of en-es's decoder have no counterpart.",
+        "story-gpt has no cross-attention: the heads of en-es's cross-attention have no counterpart.",
+    )
+
+
 def test_without_attention_only_what_is_said_is_compared(bahdanau: Model, bottleneck: Model, en_es: Model) -> None:
     for a, b in ((bahdanau, bottleneck), (bottleneck, bahdanau), (bottleneck, en_es)):
         view = compare_runs(a, SENTENCE, other_model=b)
