@@ -18,7 +18,7 @@ from models.protocol.work import ShouldStop, never
 from models.two_runs.axes import Alignment, Axes
 from models.two_runs.changes import Changes
 from models.two_runs.maps import aligned_maps
-from models.two_runs.outputs import Saying, end_of, said_at, said_by_both
+from models.two_runs.outputs import Saying, end_of, loss_of, said_at, said_by_both
 
 Head = tuple[SiteRef, int]
 
@@ -39,6 +39,7 @@ class TwoRuns:
         # two heads of one run are not about its other heads
         self._changes = None if other is None else Changes(a, b, self._alignment, matching, should_stop)
         self._sides = _side_of(a), _side_of(b)
+        self._losses = loss_of(a.model, a.trace), loss_of(b.model, b.trace)
         self._said: dict[tuple[int, int, int], Saying] = {}
         self._maps: tuple[object, AlignedMaps] | None = None
 
@@ -70,8 +71,8 @@ class TwoRuns:
         says = self._says(request, should_stop)
         return TwoRunsView(
             request=request,
-            a=_with_head(replace(self._sides[0], output=says[0].output), self.a.trace, ours),
-            b=_with_head(replace(self._sides[1], output=says[1].output), self.b.trace, theirs),
+            a=_with_head(self._saying_side(0, says[0]), self.a.trace, ours),
+            b=_with_head(self._saying_side(1, says[1]), self.b.trace, theirs),
             same_checkpoint=self.a.model is self.b.model,
             same_run=self.a is self.b,
             said=said_by_both(*says),
@@ -131,6 +132,9 @@ class TwoRuns:
             stand_for = range(0) if axis is None else axis.b_of(position)
             other = stand_for[-1] if stand_for else other
         return self._saying(0, position, request.top), self._saying(1, other, request.top)
+
+    def _saying_side(self, side: int, says: Saying) -> RunSide:
+        return replace(self._sides[side], output=replace(says.output, loss=self._losses[side]))
 
     def _saying(self, side: int, position: int, top: int) -> Saying:
         key = side, position, top

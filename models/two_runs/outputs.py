@@ -65,15 +65,14 @@ def said_at(model: Model, trace: Trace, position: int, top: int) -> Saying:
             kind="classes", position=position, candidates=prediction.candidates, entropy=prediction.entropy
         )
         return Saying(output, model, logits, shares, tuple(model.piece_label(i) for i in range(len(logits))))
-    is_long = any(site.is_long for site in trace.sites)
-    output = RunOutput(
-        kind="words",
-        position=position,
-        candidates=prediction.candidates,
-        entropy=prediction.entropy,
-        loss=None if is_long else loss(model, trace),
-    )
+    output = RunOutput(kind="words", position=position, candidates=prediction.candidates, entropy=prediction.entropy)
     return Saying(output, model, logits, shares)
+
+
+def loss_of(model: Model, trace: Trace) -> float | None:
+    """As `RunOutput.loss`."""
+    is_long = any(site.is_long for site in trace.sites)
+    return None if is_long or model.info.class_head is not None else loss(model, trace)
 
 
 def _span(model: Model, trace: Trace, position: int, top: int) -> RunOutput:

@@ -62,13 +62,18 @@ def test_the_figures_above_are_those_of_two_eager_runs(story_gpt: Model) -> None
     view = compare_runs(story_gpt, HERE, THERE)
     logits = [tiny.eager_run(story_gpt, text).logits[0, -1].double() for text in (HERE, THERE)]
     shares = [z.softmax(dim=-1) for z in logits]
-    ids = {story_gpt.piece_label(i): i for i in range(story_gpt.info.vocabulary)}
+    by_label = {story_gpt.piece_label(i): i for i in range(story_gpt.info.vocabulary)}
     for said in view.said:
-        id_ = ids[said.label]
+        id_ = by_label[said.label]
         assert said.probability_a == pytest.approx(float(shares[0][id_]), abs=1e-5)
         assert said.probability_b == pytest.approx(float(shares[1][id_]), abs=1e-5)
         assert said.logit_a == pytest.approx(float(logits[0][id_]), abs=1e-3)
         assert said.logit_b == pytest.approx(float(logits[1][id_]), abs=1e-3)
+    for side, text in ((view.a, HERE), (view.b, THERE)):
+        ids = story_gpt.encode(text).inputs["input_ids"][0]
+        log_p = tiny.eager_run(story_gpt, text).logits[0].double().log_softmax(dim=-1)
+        expected = -log_p[torch.arange(len(ids) - 1), ids[1:]].mean()
+        assert side.output.loss == pytest.approx(float(expected), abs=1e-5)
     assert [view.a.output.candidates[0].label, view.b.output.candidates[0].label] == ["␣Tom", "␣Anna"]
     assert {said.label for said in view.said} >= {c.label for c in view.b.output.candidates}
 
