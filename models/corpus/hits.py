@@ -33,6 +33,7 @@ class BestRows:
         self._most = most
         self._scores = torch.full((heads, most), -1.0)
         self._weights = torch.zeros(heads, most)  # of that key alone
+        self._listed: tuple[tuple[Hit, ...], ...] | None = None  # what `hits` said last, while it holds
         self._places = torch.zeros(heads, most, 3, dtype=torch.long)  # text, query, key
 
     def add(self, w: Tensor, cells: Tensor, first_row: int, first_text: int) -> None:
@@ -49,6 +50,7 @@ class BestRows:
             return
         text, row = found // rows, found % rows
         heads = torch.arange(len(best))[:, None].expand_as(found)
+        self._listed = None
         weight, key = counted.cpu()[text, heads, row].max(dim=-1)
         places = torch.stack([text + first_text, row + first_row, key], dim=-1)
         best = torch.where(best > 0, best, -1.0)  # a row without any cell of these is none
@@ -65,9 +67,11 @@ class BestRows:
 
     def hits(self, site: Site, texts: Mapping[int, Read]) -> tuple[tuple[Hit, ...], ...]:
         """Of each head, the highest score first."""
+        if self._listed is not None:
+            return self._listed
         scores, places = self._scores.numpy().astype(np.float64), self._places.tolist()
         weights = self._weights.tolist()
-        return tuple(
+        self._listed = tuple(
             tuple(
                 _hit(site, texts[text], query, key, weight, float(score))
                 for score, weight, (text, query, key) in zip(of_head, weights[head], places[head], strict=True)
@@ -75,6 +79,7 @@ class BestRows:
             )
             for head, of_head in enumerate(scores)
         )
+        return self._listed
 
 
 def _hit(site: Site, read: Read, query: int, key: int, weight: float, score: float) -> Hit:

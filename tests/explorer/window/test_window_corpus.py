@@ -395,6 +395,23 @@ def test_other_families(window, panel, tmp_path):
     state = window.session.state
     assert (state.document.text, state.document.target) == (hit.text, hit.second)
     assert float(state.results.of(HeadView).weights[hit.query, hit.key]) == pytest.approx(hit.weight, abs=1e-6)
+    window.session.dispatch(OpenCheckpoint("story-bert"))
+    wait_until(partial(is_open, window, "story-bert"))
+    window.dock_host.raise_panel("corpus")
+    pairs.write_text("text,second\nTom fell.,He cried for his mom.\n")
+    read(window, pairs, CorpusQuestion("special"))
+    window.session.dispatch(SelectHead(SiteRef("encoder", 3), 4))
+    settle(window)
+    hit = panel.places.hits.hits[0]
+    click(panel.places.hits.viewport(), panel.places.hits.visualItemRect(panel.places.hits.item(0)).center())
+    settle(window)
+    state = window.session.state
+    assert (state.document.text, state.document.second) == ("Tom fell.", "He cried for his mom.")
+    weights = state.results.of(HeadView).weights[hit.query]
+    assert float(weights[hit.key]) == pytest.approx(hit.weight, abs=1e-6)
+    marks = [i for i, token in enumerate(state.ran.tokens) if token.special or token.word == "."]
+    assert float(weights[marks].sum()) == pytest.approx(hit.score, abs=1e-6)
+    assert panel.places.hits.item(0).text().endswith(f"{hit.weight:.3f} of {hit.score:.3f}")
     for name, said in (("vit-quickdraw", "looks at pictures"), ("dates-bottleneck", "has no attention")):
         window.session.dispatch(OpenCheckpoint(name))
         wait_until(partial(is_open, window, name))
