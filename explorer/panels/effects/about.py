@@ -28,7 +28,6 @@ _WHAT: dict[int, tuple[str, ...]] = {
         "the other text's. Of texts of different length it must be said which token stands for which.",
     ),
     TOKENS: (
-        "Several accounts of what each token has to do with the answer. Attention is one of them.",
         "Other weights: those furthest from the row of a head that leave the answer as it is, and the least weight "
         "whose move gives another. Each was put into the row and the model run with it; the figures are that run's.",
         "If quite other weights give the same answer, the row alone does not explain it; but they are searched for, "
@@ -48,7 +47,7 @@ _TRY = {
     SUM: "Try: choose a second answer after “less”: which parts are for the one and which for the other.",
     PATCH: "Try: the same text with one name changed.",
     TOKENS: "Try: press “Search other weights”, then the same with all heads of the layer.",
-    WORDS: "Try: “In two dimensions”, and draw the slider from the embedding to the last layer.",
+    WORDS: "Try: “In two dimensions”, and drag the slider from the embedding to the last layer.",
 }
 
 

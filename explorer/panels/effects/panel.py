@@ -153,8 +153,9 @@ class EffectsPanel(Panel):
         page = self.pages.current
         if page == WORDS:
             return about(page, (self.words.sentence.text().strip(),))
-        searched = (self.weights.same.text(), self.weights.changed.text()) if page == TOKENS else ()
-        return about(page, (self.sentence.text(), *searched))
+        if page == TOKENS and self.weights.grid.grid is not None:
+            return about(page, (self.weights.same.text(), self.weights.changed.text()))
+        return about(page, (self.sentence.text(),))
 
     def render_state(self, state: State, old: State | None) -> None:
         page = self.pages.current

@@ -32,7 +32,9 @@ from explorer.panels.effects.words_shown import (
 )
 from explorer.session.effects_choices import LONGEST, EffectsChoices
 from explorer.widgets.beside import beside
+from explorer.widgets.bounded_area import BoundedArea
 from explorer.widgets.flow_layout import FlowLayout
+from explorer.widgets.in_sight import scroll_to
 from explorer.widgets.page import wrapped
 from explorer.widgets.plot.plot import Plot
 from explorer.widgets.segments import Segments
@@ -51,6 +53,9 @@ _LEGENDS = (
     "bright: alike · a click on a cell compares these two words",
 )
 
+
+_LINES = 3
+"""Of words that can be clicked; more scroll."""
 
 _NOT_YET = 9999
 """Where the slider stands until a layer is chosen, by a person or a session."""
@@ -209,18 +214,24 @@ class WordsPage(QWidget):
         self.asked.emit(changes)
 
 
-class _WordButtons(QWidget):
-    """Each word of a text to click."""
+class _WordButtons(BoundedArea):
+    """Each word of a text to click; of a long one some lines show, and scroll."""
 
     chosen = Signal(int, str)
     """Where the word begins, and the word."""
 
     def __init__(self, name: str) -> None:
-        super().__init__()
+        inside = QWidget()
+        super().__init__(inside)
         self.setAccessibleName(name)
-        self._line = FlowLayout(self, gap=2, line_gap=2)
+        self._line = FlowLayout(inside, gap=2, line_gap=2)
+        self.verticalScrollBar().rangeChanged.connect(lambda _low, _high: self._reveal())  # they are laid out later
         self._text = ""
         self.buttons: dict[int, QPushButton] = {}
+
+    def wanted_height(self) -> int:
+        high = max((button.sizeHint().height() for button in self.buttons.values()), default=0)
+        return min(self._line.heightForWidth(self.viewport().width()), _LINES * (high + 2))
 
     def show_words(self, text: str, chosen: int | None) -> None:
         """`chosen` is where the chosen word begins."""
@@ -228,10 +239,19 @@ class _WordButtons(QWidget):
             self._text = text
             for button in self.buttons.values():
                 self._line.removeWidget(button)
+                button.hide()  # it is deleted only when this has ended
                 button.deleteLater()
             self.buttons = {start: self._button(start, word) for start, word in words_of(text)}
+            self.fit_height()
         for start, button in self.buttons.items():
             button.setChecked(start == chosen)
+        if chosen in self.buttons:
+            self._reveal()
+
+    def _reveal(self) -> None:
+        chosen = next((button for button in self.buttons.values() if button.isChecked()), None)
+        if chosen is not None:
+            scroll_to(self, chosen.geometry().center(), 0, chosen.height() // 2)
 
     def _button(self, start: int, word: str) -> QPushButton:
         button = QPushButton(word.replace("&", "&&"))
@@ -254,6 +274,8 @@ def _field(name: str) -> QLineEdit:
 
 def _taken(field: QLineEdit) -> str:
     field.setModified(False)
+    if not field.hasFocus():
+        field.setCursorPosition(0)  # its beginning shows
     return field.text()
 
 

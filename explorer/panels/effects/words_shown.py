@@ -16,7 +16,7 @@ from models.protocol.values import Token
 
 _WORD = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
 
-MOST_BUTTONS = 80
+MOST_BUTTONS = 300
 """Words of a text that can be clicked; those beyond are typed."""
 
 
@@ -29,8 +29,9 @@ def layer_name(layer: int) -> str:
     return "the embedding" if layer == 0 else f"layer {layer - 1}"
 
 
-def cosine_text(value: float) -> str:
-    return f"{value:.3f}".replace("-", MINUS)
+def cosine_text(value: float, decimals: int = 3) -> str:
+    """ "0.930"; what rounds to 0 has no sign."""
+    return f"{round(value, decimals) + 0.0:.{decimals}f}".replace("-", MINUS)
 
 
 def names(view: InContextView) -> tuple[str, str]:
@@ -89,7 +90,7 @@ def similarity_grid(view: InContextView, layer: int, table: ColourTable) -> Grid
         low=min(0.0, float(values.min())),
         high=1.0,
         row_name="A \\ B",
-        words=tuple(tuple(f"{v:.2f}".replace("-", MINUS) for v in row) for row in values.tolist()),
+        words=tuple(tuple(cosine_text(v, 2) for v in row) for row in values.tolist()),
         tips=tuple(
             tuple(
                 f"“{a}” in A and “{b}” in B after {layer_name(layer)}: cosine {cosine_text(v)}"

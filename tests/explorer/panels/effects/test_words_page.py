@@ -12,7 +12,7 @@ from PySide6.QtTest import QTest
 from explorer.panels.effects.panel import EffectsPanel
 from explorer.panels.effects.questions import WORDS, missing_word
 from explorer.panels.effects.words_page import CURVE, MAP, PLANE
-from explorer.panels.effects.words_shown import words_of
+from explorer.panels.effects.words_shown import cosine_text, words_of
 from explorer.session.effects_choices import EffectsChoices
 from explorer.session.state import State
 from models.protocol.in_context import InContextRequest
@@ -95,6 +95,20 @@ def test_a_click_on_a_word_and_a_typed_one_ask_anew(panel, session):
     assert session.state.document.effects == EffectsChoices()
 
 
+def test_of_a_long_text_some_lines_of_words_show_with_the_chosen_one(panel, session, qtbot):
+    qtbot.waitUntil(lambda: panel.words.buttons[0].height() > 0)
+    few = panel.words.buttons[0].height()
+    panel.words.texts[0].setText(" ".join(["the old man and the sea"] * 20 + ["by the bank"] + ["of the river"] * 20))
+    panel.words.texts[0].editingFinished.emit()
+    area = panel.words.buttons[0]
+    chosen = next(button for button in area.buttons.values() if button.isChecked())
+    qtbot.waitUntil(lambda: area.viewport().rect().contains(chosen.mapTo(area.viewport(), chosen.rect().center())))
+    assert few < area.height() < 4 * few
+    assert chosen.text() == "bank"
+    kept = [button for button in area.widget().children() if button.isWidgetType() and button.isVisible()]
+    assert len(kept) == len(area.buttons)  # those of the text before are gone
+
+
 def test_a_word_that_is_not_there_is_said_and_nothing_is_asked(panel, session):
     session.arrive(comparison())
     asked = len(session.asked)
@@ -162,6 +176,15 @@ def test_what_the_engine_refuses_is_said_by_the_window_alone(panel, session):
 def test_what_is_still_to_be_typed(asked, sentence):
     assert missing_word(asked).startswith(sentence)
     assert bool(missing_word(asked)) == bool(sentence)
+
+
+def test_a_cosine_that_rounds_to_nothing_has_no_sign():
+    assert (cosine_text(-0.0004), cosine_text(-0.004, 2), cosine_text(-0.25), cosine_text(1.0)) == (
+        "0.000",
+        "0.00",
+        "−0.250",
+        "1.000",
+    )
 
 
 def test_words_and_where_they_begin():
