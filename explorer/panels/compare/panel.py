@@ -41,8 +41,8 @@ class ComparePanel(Panel):
 
     def __init__(self, session: Session, hover: Hover, parent: QWidget | None = None) -> None:
         super().__init__(session, hover, parent)
-        self._failed: tuple[Request, str] | None = None  # what B could not be, and why
-        self._called_off: Request | None = None
+        self._failed: tuple[OtherRun, str] | None = None  # a B that could not be had, and why
+        self._called_off: OtherRun | None = None
         self._only_b: tuple[Place, State] | None = None  # a place chosen here for which A has no token
         self.chooser = BChooser()
         self.chooser.given.connect(self._on_given)
@@ -57,7 +57,7 @@ class ComparePanel(Panel):
         self.page.part_changed.connect(self._on_part)
         self.page.head_chosen.connect(self._on_ranked)
         self.page.head_of_b_chosen.connect(self._on_head_of_b)
-        self.page.matching.chosen.connect(lambda _index: self._draw_and_ask())
+        self.page.matching.chosen.connect(lambda _index: self._ask_again())
         area = scrolling(self.page)
         self.pages = PageOrInvitation(area, _KEEP, scrolls=False)
         self.pages.asked.connect(self._on_invitation)
@@ -84,16 +84,18 @@ class ComparePanel(Panel):
     # ----------------------------------------------------------------- what it asks for
 
     def wants(self, state: State) -> Request | None:
-        wanted = self._request(state)
-        if wanted is None or wanted == self._called_off or (self._failed is not None and self._failed[0] == wanted):
+        wanted, view = self._request(state), state.results.of(TwoRunsView)
+        if wanted is None or (self._failed is not None and self._failed[0] == wanted.other):
             return None
-        view = state.results.of(TwoRunsView)
+        is_off, is_there = self._called_off == wanted.other, view is not None and view.request.other == wanted.other
+        if is_off and not is_there:
+            return None
         if view is None or base(view.request) != wanted:
             return wanted
         missing = self.page.linked.missing()[:1]
         if missing and view.maps is not None and view.maps.tile is not None:
             return replace(wanted, tile=missing[0], have=view.done)
-        return None if view.done >= 1 else replace(wanted, tile=view.request.tile, have=view.done)
+        return None if view.done >= 1 or is_off else replace(wanted, tile=view.request.tile, have=view.done)
 
     def _request(self, state: State) -> TwoRunsRequest | None:
         """What is compared now; None without B, or before A has run."""
@@ -120,7 +122,7 @@ class ComparePanel(Panel):
 
     def render_state(self, state: State, old: State | None) -> None:
         wanted, b, view = self._request(state), state.document.compared, state.results.of(TwoRunsView)
-        self._note_failure(state, wanted)
+        self._note_failure(state, wanted, old)
         self._render_chooser(state)
         lane = TwoRunsRequest.lane
         progress = next((one for one in state.progress if one.request.lane == lane), None)
@@ -128,12 +130,13 @@ class ComparePanel(Panel):
         self.card.set_subtitle("" if b is None else f"with {name_of(b, state)}")
         if b is None:
             self._invite(INVITATION, _KEEP, can_open=state.ran is not None)
-        elif self._failed is not None and self._failed[0] == wanted:
+        elif wanted is None:
+            self._invite("A has not run yet.", "", can_open=False)
+        elif self._failed is not None and self._failed[0] == wanted.other:
             self._invite(self._failed[1], "Try again")
-        elif wanted is not None and wanted == self._called_off:
-            self._invite("B was not run.", "Run B")
-        elif view is None or state.ran is None or wanted is None or view.request.other != wanted.other:
-            self._invite("A has not run yet." if state.ran is None else "B is being run …", "", can_open=False)
+        elif view is None or view.request.other != wanted.other:
+            is_off = wanted.other == self._called_off
+            self._invite("B was not run." if is_off else "B is being run …", "Run B", can_open=is_off)
         else:
             self.pages.show_page()
             self.page.show_view(view, state.document.view, b.own_head)
@@ -171,20 +174,26 @@ class ComparePanel(Panel):
 
     # ----------------------------------------------------------------- what runs
 
-    def _note_failure(self, state: State, wanted: Request | None) -> None:
+    def _note_failure(self, state: State, wanted: TwoRunsRequest | None, old: State | None) -> None:
         """Keep why B could not be had, and say it here: a sentence at the top goes when the person goes on."""
-        notice = state.notice
-        if notice is not None and notice.lane == TwoRunsRequest.lane and wanted is not None:
-            self._failed = (wanted, notice.text)
+        notice, other = state.notice, None if wanted is None else wanted.other
+        if notice is not None and notice.lane == TwoRunsRequest.lane and other is not None:
+            self._failed = (other, notice.text)
             self.dispatch(Show(None))
-        elif self._failed is not None and self._failed[0] != wanted:
-            self._failed = None
-        if self._called_off is not None and self._called_off != wanted:
+        elif self._failed is not None and (self._failed[0] != other or _has_opened(old, state)):
+            self._failed = None  # beside another model it may be had
+        if self._called_off != other:
             self._called_off = None
 
     def _on_cancelled(self) -> None:
-        self._called_off = self._request(self.session.state)
+        wanted = self._request(self.session.state)
+        self._called_off = None if wanted is None else wanted.other
         self.session.call_off(TwoRunsRequest.lane)
+        self._draw_and_ask()
+
+    def _ask_again(self) -> None:
+        """For what could not be had or was called off too."""
+        self._failed = self._called_off = self._asked = None
         self._draw_and_ask()
 
     def _draw_and_ask(self) -> None:
@@ -210,8 +219,7 @@ class ComparePanel(Panel):
         if self.session.state.document.compared is None:
             self._keep()
             return
-        self._failed = self._called_off = self._asked = None
-        self._draw_and_ask()
+        self._ask_again()
 
     def _keep(self) -> None:
         self._try(CompareWith(as_b(self.session.state)))
@@ -252,6 +260,11 @@ class ComparePanel(Panel):
         cell = None if view is None or place == NO_PLACE else cell_at_place(view, place, -1, -1)
         self.hover.point(NOTHING if cell is None else Pointed(query=cell[0], key=cell[1]))
         self.page.set_hover(place)  # also where A has no token, which no other panel is told of
+
+
+def _has_opened(old: State | None, new: State) -> bool:
+    """Whether A is another model now."""
+    return old is not None and old.results.loaded is not new.results.loaded
 
 
 def _only_head(state: State, other: OtherRun) -> tuple[SiteRef, int] | None:

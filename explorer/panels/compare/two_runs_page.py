@@ -27,6 +27,7 @@ from explorer.panels.compare.sentences import (
 )
 from explorer.panels.compare.side_output import SideOutput
 from explorer.panels.compare.sides_grid import NO_MAPS, SidesGrid
+from explorer.panels.selected_head import name_of_head
 from explorer.session.view_options import ViewOptions
 from explorer.widgets.flow_layout import FlowLayout
 from explorer.widgets.number_text import percent_text
@@ -95,6 +96,7 @@ class TwoRunsPage(QWidget):
             told.setToolTip(in_lines(MEASURE))
         self.said_bars = PairedBars("What both say", headings=("A", "B"))
         self._view: TwoRunsView | None = None
+        self._drawn: tuple[object, ...] = ()
         self._lay_out()
 
     def _lay_out(self) -> None:
@@ -127,7 +129,10 @@ class TwoRunsPage(QWidget):
 
     def show_view(self, view: TwoRunsView, options: ViewOptions, own_head: bool) -> None:
         """`own_head`: the head of B was chosen by hand."""
-        self._view = view
+        drawn = (view, options.unit, options.colour_map, own_head)
+        if drawn == self._drawn:
+            return
+        self._view, self._drawn = view, drawn
         for output, side in zip(self.outputs, (view.a, view.b), strict=False):
             title = f"{title_of(side)} · {head_words(side)}"
             output.show_output(title, said(side), share(side), more_said(side, options.unit))
@@ -190,8 +195,9 @@ class TwoRunsPage(QWidget):
         box, side = self.head_of_b, view.b
         entries: list[tuple[str, tuple[SiteRef, int] | None]] = [(_FOLLOWS if own_head else head_words(side), None)]
         if sum(site.heads for site in side.sites) <= _MOST_HEADS:
+            refs = [site.ref for site in side.sites]
             every = [(site.ref, head) for site in side.sites for head in range(site.heads)]
-            entries += [(head_words(replace(side, site=ref, head=head)), (ref, head)) for ref, head in every]
+            entries += [(name_of_head(ref, head, refs), (ref, head)) for ref, head in every]
         if [box.itemText(i) for i in range(box.count())] != [text for text, _ in entries]:
             box.clear()
             for text, data in entries:

@@ -42,7 +42,7 @@ from explorer.widgets.number_text import percent_text
 from explorer.window.window import MainWindow
 from models.files.catalogue import WEIGHTS
 from models.protocol.interventions import Scale
-from models.protocol.two_runs import TwoRunsView
+from models.protocol.two_runs import TwoRunsRequest, TwoRunsView
 from models.protocol.values import SiteRef
 from tests.explorer.player_window import panel as player_of
 from tests.explorer.player_window import pressed
@@ -57,6 +57,7 @@ from tests.explorer.real_window import (
     panel_of,
     paste,
     press,
+    requests_of,
     settle,
     wait_until,
 )
@@ -456,6 +457,10 @@ def test_a_checkpoint_that_has_gone_is_said_by_name_and_a_stays(window: MainWind
     assert window.session.state.ran is not None
     assert window.session.state.document == replace(START, compared=b)
     assert window.session.state.notice is None
+    with requests_of(window) as asked:
+        window.session.dispatch(SelectHead(FIVE, 2))
+        settle(window)
+    assert not [request for request in asked if isinstance(request, TwoRunsRequest)]  # it would fail again
     shutil.move(tmp_path / "elsewhere", gone)
     click(pages.button, pages.button.rect().center())
     settle(window)
@@ -503,6 +508,12 @@ def test_cancelling_b_leaves_a_and_can_be_taken_back(window: MainWindow) -> None
     settle(window)
     pages = compare(window).pages
     assert (pages.reason.text(), pages.button.text()) == ("B was not run.", "Run B")
+    with requests_of(window) as asked:
+        window.session.dispatch(SelectHead(FIVE, 2))
+        window.session.dispatch(SelectCell(9, 1))
+        settle(window)
+    assert not [request for request in asked if isinstance(request, TwoRunsRequest)]  # it stays off
+    assert pages.button.text() == "Run B"
     assert window.session.state.ran is not None
     click(pages.button, pages.button.rect().center())
     settle(window)
