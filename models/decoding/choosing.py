@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from models.decoding.filters import apply, filters, stages
+from models.decoding.filters import apply, filters, own_meanings, stages
+from models.decoding.own_rules import NO_RULES, OwnRules
 from models.forward.model import Model
 from models.protocol.decoding import DecodeCandidate, Stage
 from models.protocol.decoding_settings import DecodeSettings
@@ -50,10 +51,12 @@ def choose(
     number: int,
     top: int = 10,
     forced: int | None = None,
+    own: OwnRules = NO_RULES,
 ) -> Choice:
     """The token of step `number` (counts from 1) as `settings` choose it, or `forced`, with the candidates.
 
     Args:
+        own: what the checkpoint says of how it writes.
         logits: (1, vocabulary) float32.
         ids: (1, tokens), all so far: what repetitions are counted in.
 
@@ -63,7 +66,7 @@ def choose(
     # one copy: what follows asks for many single numbers, and in float64, which some devices lack
     logits, ids = logits.cpu(), ids.cpu()
     log_p = logits[0].log_softmax(dim=-1)  # (vocabulary,)
-    chain = filters(settings)
+    chain = filters(settings, own)
     filtered = apply(chain, ids, logits.clone()) if chain else None
     scores = logits[0] if filtered is None else filtered.scores[0]
     # without filters what is kept is what the model says, needed in full only for a draw
@@ -85,7 +88,7 @@ def choose(
     if token not in best.tolist():
         best = torch.cat([best, best.new_tensor([token])])
     candidates = _candidates(model, best, logits[0], log_p, kept, filtered.cut_by if filtered is not None else {})
-    done = stages(filtered, logits[0], best) if filtered is not None else ()
+    done = stages(filtered, logits[0], best, own_meanings(settings, own)) if filtered is not None else ()
     return Choice(token, float(log_p[token]), candidates, done, drawn)
 
 

@@ -3,7 +3,8 @@
     for step in decode(model, "Once upon a time", steps=20, strategy="sample", top_p=0.9, seed=1):
         print(step.text)
 
-Greedy and beam search write the same tokens as transformers' `generate` with the same settings (tested). Sampling takes
+Greedy and beam search write the same tokens as transformers' `generate` with the same settings (tested), by the rules
+that the checkpoint brings along too (`models.decoding.own_rules`). Sampling takes
 one uniform number a step from a generator seeded with (seed, step), and sample i > 0 of several from one seeded with
 (seed, step, i), so that a step draws the same token whenever one comes back to it, alone or beside others.
 """
@@ -20,7 +21,8 @@ from models.decoding.beam import BeamSearch
 from models.decoding.cached_run import Run, start_run
 from models.decoding.choosing import end_ids
 from models.decoding.filling import Filling
-from models.decoding.filters import Filter, apply, filters
+from models.decoding.filters import apply, filters
+from models.decoding.own_rules import Filter, OwnRules, own_rules
 from models.decoding.samples import Samples
 from models.decoding.spelling import Spelled
 from models.forward.model import Model
@@ -138,10 +140,12 @@ def decode(
         )
         return _filled(model, words, asked, tuple(range(sample, sample + samples)), should_stop)
     given: Any = text if isinstance(text, (str, Chat, Pair)) else list(text)
-    run = start_run(model, model.encode(given), interventions)
+    encoded = model.encode(given)
+    run, own = start_run(model, encoded, interventions), own_rules(model, encoded)
     if settings.strategy == "beam":
-        return _beam(model, run, settings, steps, should_stop)
-    return _side_by_side(model, run, settings, tuple(range(sample, sample + samples)), steps, top, should_stop)
+        return _beam(model, run, settings, own, steps, should_stop)
+    writing = Samples(model, run, settings, tuple(range(sample, sample + samples)), own)
+    return _side_by_side(model, writing, steps, top, should_stop)
 
 
 _WRITERS = ("causal", "seq2seq", "masked")
@@ -195,16 +199,14 @@ def room(model: Model, run: Run, steps: int) -> int:
 
 def _side_by_side(
     model: Model,
-    run: Run,
-    settings: DecodeSettings,
-    numbers: tuple[int, ...],
+    writing: Samples,
     steps: int,
     top: int,
     should_stop: Callable[[], bool],
 ) -> Iterator[DecodedStep]:
-    writing, ends = Samples(model, run, settings, numbers), end_ids(model)
-    samples = {number: Sample(number, "", (), 0.0, False) for number in numbers}
-    first = numbers[0]
+    run, ends = writing.run, end_ids(model)
+    samples = {number: Sample(number, "", (), 0.0, False) for number in writing.writing}
+    first = writing.writing[0]
     for number in range(1, room(model, run, steps) + 1):
         if should_stop():
             raise Cancelled
@@ -224,7 +226,7 @@ def _side_by_side(
             log_probability=samples[first].log_probability,
             ended=not writing.writing,
             cache_bytes=run.cache_bytes,
-            samples=tuple(samples.values()) if settings.draws else (),
+            samples=tuple(samples.values()) if writing.settings.draws else (),
         )
         if not writing.writing:
             return
@@ -234,7 +236,7 @@ def beam_step(
     model: Model,
     run: Run,
     search: BeamSearch,
-    chain: list[tuple[str, Filter]],
+    chain: Sequence[tuple[str, Filter]],
     text_of: Callable[[tuple[int, ...]], str],
 ) -> tuple[tuple[Beam, ...], int]:
     """Advance the search and `run` by one token; every continuation looked at, and the bytes that were cached."""
@@ -249,9 +251,9 @@ def beam_step(
 
 @torch.no_grad()
 def _beam(
-    model: Model, run: Run, settings: DecodeSettings, steps: int, should_stop: Callable[[], bool]
+    model: Model, run: Run, settings: DecodeSettings, own: OwnRules, steps: int, should_stop: Callable[[], bool]
 ) -> Iterator[DecodedStep]:
-    chain, steps = filters(settings), room(model, run, steps)
+    chain, steps = filters(settings, own), room(model, run, steps)
     search = BeamSearch(settings.beams, settings.length_penalty, end_ids(model), steps)
     for number in range(1, steps + 1):
         if should_stop():

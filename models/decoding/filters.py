@@ -5,9 +5,9 @@ The filters themselves are transformers' own, in the order in which `generate` a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import MappingProxyType
 
 import torch
 from torch import Tensor
@@ -20,10 +20,11 @@ from transformers.generation.logits_process import (
     TopPLogitsWarper,
 )
 
+from models.decoding.own_rules import NGRAM, NO_RULES, REPETITION, Filter, OwnRules
 from models.protocol.decoding import Stage
 from models.protocol.decoding_settings import DecodeSettings
 
-Filter = Callable[[Any, Any], Any]  # (ids so far, scores), each (sequences, ...)
+NO_MEANINGS: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,13 +34,20 @@ class Filtered:
     after: dict[str, Tensor]  # filter: the scores that it left, (sequences, vocabulary) float32
 
 
-def filters(settings: DecodeSettings) -> list[tuple[str, Filter]]:
-    """The filters that `settings` switch on, named, in the order in which they act."""
-    chain: list[tuple[str, Filter]] = []
+def filters(settings: DecodeSettings, own: OwnRules = NO_RULES) -> list[tuple[str, Filter]]:
+    """The filters that `settings` switch on, with the checkpoint's `own`, named, in the order in which they act.
+
+    What a person sets counts in the place of the checkpoint's own.
+    """
+    chosen: dict[str, Filter] = {}
     if settings.repetition_penalty != 1:
-        chain.append(("repetition penalty", RepetitionPenaltyLogitsProcessor(settings.repetition_penalty)))
+        chosen[REPETITION] = RepetitionPenaltyLogitsProcessor(settings.repetition_penalty)
     if settings.no_repeat_ngram > 0:
-        chain.append(("no repeated n-gram", NoRepeatNGramLogitsProcessor(settings.no_repeat_ngram)))
+        chosen[NGRAM] = NoRepeatNGramLogitsProcessor(settings.no_repeat_ngram)
+    theirs = {rule.name: rule.act for rule in own.rules}
+    first = {name: chosen.get(name) or theirs.get(name) for name in (REPETITION, NGRAM)}
+    chain: list[tuple[str, Filter]] = [(name, act) for name, act in first.items() if act is not None]
+    chain += [(name, act) for name, act in theirs.items() if name not in first]
     if not settings.draws:
         return chain  # the rest only shapes what is drawn from
     if settings.temperature != 1:
@@ -53,7 +61,7 @@ def filters(settings: DecodeSettings) -> list[tuple[str, Filter]]:
     return chain
 
 
-def apply(chain: list[tuple[str, Filter]], ids: Tensor, scores: Tensor) -> Filtered:
+def apply(chain: Sequence[tuple[str, Filter]], ids: Tensor, scores: Tensor) -> Filtered:
     """Run `scores` (sequences, vocabulary) through the chain, noting what each filter cuts."""
     cut_by: dict[str, Tensor] = {}
     after: dict[str, Tensor] = {}
@@ -64,13 +72,26 @@ def apply(chain: list[tuple[str, Filter]], ids: Tensor, scores: Tensor) -> Filte
     return Filtered(scores, cut_by, after)
 
 
-def stages(filtered: Filtered, logits: Tensor, candidates: Tensor) -> tuple[Stage, ...]:
+def own_meanings(settings: DecodeSettings, own: OwnRules) -> dict[str, str]:
+    """What the checkpoint's own filters do, by name; those that a person's stand in the place of are left out."""
+    theirs = {rule.name: rule.meaning for rule in own.rules}
+    if settings.repetition_penalty != 1:
+        theirs.pop(REPETITION, None)
+    if settings.no_repeat_ngram > 0:
+        theirs.pop(NGRAM, None)
+    return theirs
+
+
+def stages(
+    filtered: Filtered, logits: Tensor, candidates: Tensor, meanings: Mapping[str, str] = NO_MEANINGS
+) -> tuple[Stage, ...]:
     """What each filter did to the distribution that the one before it left, of one sequence.
 
     Args:
         filtered: what `apply` made of the logits.
         logits: the model's, (vocabulary,).
         candidates: the candidates whose shares are told, (candidates,) ids.
+        meanings: of filters that are the checkpoint's own (`own_meanings`).
     """
     model = before = logits.double().softmax(dim=-1)  # (vocabulary,)
     found = []
@@ -86,6 +107,7 @@ def stages(filtered: Filtered, logits: Tensor, candidates: Tensor) -> tuple[Stag
                 shares=tuple(after[candidates].tolist()),
                 ahead=tuple((before * (before > before[candidates][:, None])).sum(dim=1).tolist()),
                 peak=float(before.max()),
+                meaning=meanings.get(name, ""),
             )
         )
         before = after

@@ -8,6 +8,7 @@ import torch
 
 from models.decoding.cached_run import Run
 from models.decoding.choosing import Choice, choose, end_ids
+from models.decoding.own_rules import NO_RULES, OwnRules
 from models.forward.model import Model
 from models.protocol.decoding_settings import DecodeSettings
 
@@ -15,8 +16,10 @@ from models.protocol.decoding_settings import DecodeSettings
 class Samples:
     """The samples that still write, as sequences of one run. Sample i draws as `DecodeSettings` says of `sample` i."""
 
-    def __init__(self, model: Model, run: Run, settings: DecodeSettings, numbers: tuple[int, ...]) -> None:
-        self.model, self.run, self.settings = model, run, settings
+    def __init__(
+        self, model: Model, run: Run, settings: DecodeSettings, numbers: tuple[int, ...], own: OwnRules = NO_RULES
+    ) -> None:
+        self.model, self.run, self.settings, self.own = model, run, settings, own
         self._ends = end_ids(model)
         self._rows = dict.fromkeys(numbers, 0)  # sample: its sequence; all go on from the first one
 
@@ -41,6 +44,7 @@ class Samples:
                 replace(self.settings, sample=sample),
                 number,
                 top,
+                own=self.own,
             )
             for sample, row in self._rows.items()
         }

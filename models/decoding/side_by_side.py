@@ -12,6 +12,7 @@ from models.decoding.cached_run import CachedRun, Run
 from models.decoding.choosing import Choice, end_ids
 from models.decoding.decode import beam_step, room
 from models.decoding.filters import filters
+from models.decoding.own_rules import OwnRules
 from models.decoding.samples import Samples
 from models.forward.model import Model
 from models.protocol.decoding import Beam, DecodeSamplesRequest, DecodeStepRequest
@@ -22,12 +23,17 @@ class Search:
     """A beam search in the middle."""
 
     def __init__(
-        self, model: Model, run: Run, request: DecodeStepRequest, text_of: Callable[[tuple[int, ...]], str]
+        self,
+        model: Model,
+        run: Run,
+        request: DecodeStepRequest,
+        text_of: Callable[[tuple[int, ...]], str],
+        own: OwnRules,
     ) -> None:
         self.model, self.run, self.done = model, run, 0
         self._key = (request.settings, request.steps)
         self._text_of = text_of
-        self._chain = filters(request.settings)
+        self._chain = filters(request.settings, own)
         settings = request.settings
         steps = room(model, run, request.steps)
         self.search = BeamSearch(settings.beams, settings.length_penalty, end_ids(model), steps)
@@ -48,12 +54,12 @@ class Search:
 class Drawing:
     """Samples in the middle."""
 
-    def __init__(self, model: Model, run: Run, request: DecodeSamplesRequest) -> None:
+    def __init__(self, model: Model, run: Run, request: DecodeSamplesRequest, own: OwnRules) -> None:
         """Bring `run`, which stands at the prompt, to what each of the samples has written."""
         self.run = run
         self._settings = request.settings
         self.ids = dict(zip(request.samples, request.ids, strict=True))
-        self._samples = Samples(model, run, request.settings, request.samples)
+        self._samples = Samples(model, run, request.settings, request.samples, own)
         shared = _shared(request.ids)
         for token in request.ids[0][:shared]:  # as one sequence
             self._read()

@@ -15,6 +15,7 @@ from models.decoding.cached_run import CachedRun, Run, start_run
 from models.decoding.choosing import Choice, choose, end_ids
 from models.decoding.decode import written_text
 from models.decoding.live_trace import LiveTrace
+from models.decoding.own_rules import own_rules
 from models.decoding.side_by_side import Drawing, Search
 from models.decoding.written_run import as_read
 from models.forward.current_run import ReadAlong
@@ -71,6 +72,7 @@ class WrittenText:
         self._run = self._afresh()
         self.prompt = self._run.prompt
         self._ends = end_ids(model)
+        self._own = own_rules(model, self._encoded)
         self._rows = KeptRows(self.prompt)
         self._beams: Search | None = None
         self._samples: Drawing | None = None
@@ -87,14 +89,15 @@ class WrittenText:
         started -= said.seconds if said.early else 0.0
         run, logits = self._run, said.logits
         self._keep_rows(run, request)
-        choice = choose(self.model, logits, run.ids, request.settings, request.number, request.top, request.forced)
+        settings, number, top = request.settings, request.number, request.top
+        choice = choose(self.model, logits, run.ids, settings, number, top, request.forced, self._own)
         return self._chosen(request, choice, started, run)
 
     def samples(self, request: DecodeSamplesRequest, should_stop: ShouldStop) -> DecodeSamplesView:
         self._check_room(request.number)
         started = time.perf_counter()
         if self._samples is None or not self._samples.leads_to(request):
-            self._samples = Drawing(self.model, self._afresh(), request)
+            self._samples = Drawing(self.model, self._afresh(), request, self._own)
         if should_stop():
             raise Cancelled
         drawing = self._samples
@@ -250,7 +253,7 @@ class WrittenText:
     def _beam(self, request: DecodeStepRequest, should_stop: ShouldStop) -> DecodeStepView:
         started = time.perf_counter()
         if self._beams is None or not self._beams.leads_to(request):
-            self._beams = Search(self.model, self._afresh(), request, self._continuation)
+            self._beams = Search(self.model, self._afresh(), request, self._continuation, self._own)
         looked_at: tuple[Beam, ...] = ()
         while self._beams.done < request.number:
             if should_stop():
@@ -321,6 +324,8 @@ class WrittenText:
             ending=ending,
             cache=layers,
             cache_bytes=run.cache_bytes,
+            own=tuple(rule.meaning for rule in self._own.rules),
+            unapplied=self._own.unapplied,
             prevents_caching=run.prevents_caching if isinstance(run, CachedRun) else None,
             seconds=time.perf_counter() - started,
             **values,  # type: ignore[arg-type]

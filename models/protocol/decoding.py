@@ -44,6 +44,7 @@ class Stage:
     shares: tuple[float, ...]  # of each candidate after it, in the order of the candidates; 0 where cut
     ahead: tuple[float, ...]  # of each candidate, what all likelier tokens held before it: what top-p goes by
     peak: float  # the likeliest token's share before it: what min-p goes by
+    meaning: str = ""  # a sentence, of a filter that the checkpoint brings along; "" of one that a person set
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +179,8 @@ class DecodeStepView(Result):
     masks: int = 0  # that are left to fill
     misread: str = ""  # of a step into the input, or of a mask: as what `whole` would be read instead
     prevents_caching: Intervention | None = None  # the mask under which nothing can be kept from one step to the next
+    own: tuple[str, ...] = ()  # what the checkpoint itself says of how it writes, in sentences; it acts at every step
+    unapplied: tuple[str, ...] = ()  # settings of the checkpoint that act in transformers' `generate` and not here
     seconds: float = 0.0
 
 

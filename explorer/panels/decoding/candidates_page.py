@@ -10,7 +10,15 @@ from PySide6.QtWidgets import QWidget
 from explorer.panels.decoding.beam_tree import BeamNode, BeamTree
 from explorer.panels.decoding.filter_bars import FilterBars
 from explorer.panels.decoding.layout import column, log_text, say
-from explorer.panels.decoding.stages import StageButtons, cuts_text, overview, stage_rows, stage_text, threshold
+from explorer.panels.decoding.stages import (
+    StageButtons,
+    cuts_text,
+    overview,
+    stage_rows,
+    stage_text,
+    threshold,
+    unapplied_text,
+)
 from explorer.widgets.page import wrapped
 from explorer.widgets.token_text import byte_note
 from models.protocol.decoding import Beam, DecodeStepView
@@ -92,7 +100,8 @@ class CandidatesPage(QWidget):
             if views
             else "",
         )
-        say(self.note, "")
+        last = views[-1] if views else None
+        say(self.note, "" if last is None else " ".join((*last.own, unapplied_text(last))).strip())
 
 
 def beam_nodes(views: Sequence[DecodeStepView], unit: Unit) -> list[list[BeamNode]]:

@@ -16,7 +16,21 @@ from models.protocol.decoding import DecodeStepView, Stage
 from models.protocol.decoding_settings import DecodeSettings
 
 # in the order in which they act
-FILTERS = ("repetition penalty", "no repeated n-gram", "temperature", "top-k", "top-p", "min-p")
+FILTERS = (
+    "repetition penalty",
+    "no repeated n-gram",
+    "no n-gram of the source",  # this and those up to "suppressed at first" are a checkpoint's own
+    "banned words",
+    "least length",
+    "least new tokens",
+    "first token",
+    "suppressed tokens",
+    "suppressed at first",
+    "temperature",
+    "top-k",
+    "top-p",
+    "min-p",
+)
 _RESHAPE = ("repetition penalty", "temperature")
 
 
@@ -107,7 +121,7 @@ def stage_text(stage: Stage, settings: DecodeSettings, number: int, of: int) -> 
     else:
         did = "It cut nothing here"
     left = f"{count(stage.left, 'token')} {'is' if stage.left == 1 else 'are'} left"
-    return f"{number} of {of}. {_meaning(stage.filter, settings)} {did}. {left}."
+    return f"{number} of {of}. {stage.meaning or _meaning(stage.filter, settings)} {did}. {left}."
 
 
 def _meaning(name: str, settings: DecodeSettings) -> str:
@@ -141,4 +155,12 @@ def cuts_text(view: DecodeStepView) -> str:
             parts.append(f"{cut.filter} {'changed the shares' if reshapes else 'cut nothing'}")
     drawn = f"The draw was {view.drawn:.4f} of 1." if view.drawn is not None else ""
     words = "; ".join(parts)
-    return " ".join(part for part in (f"{words[:1].upper()}{words[1:]}." if words else "", drawn) if part)
+    said = f"{words[:1].upper()}{words[1:]}." if words else ""
+    return " ".join(part for part in (said, drawn, unapplied_text(view)) if part)
+
+
+def unapplied_text(view: DecodeStepView) -> str:
+    """Which of the checkpoint's own settings do not act; "" where all do."""
+    if not view.unapplied:
+        return ""
+    return f"The checkpoint's own {', '.join(view.unapplied)} acts in transformers' generate, and not here."
