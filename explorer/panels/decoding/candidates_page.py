@@ -24,7 +24,7 @@ from explorer.widgets.token_text import byte_note
 from models.protocol.decoding import Beam, DecodeStepView
 from models.protocol.information import Unit, from_nats
 
-_IN_SIGHT = 5
+_IN_SIGHT, _LEAST_IN_SIGHT = 5, 3
 
 
 class CandidatesPage(QWidget):
@@ -84,8 +84,20 @@ class CandidatesPage(QWidget):
         """The height of what should be in sight: down to the fifth candidate, or all of a tree."""
         if self.bars.isHidden() or not self.bars.rows:
             return self.height()
-        last = self.bars.row_rect(min(_IN_SIGHT, len(self.bars.rows)) - 1)
-        return self.bars.y() + round(last.bottom())
+        return self._down_to(_IN_SIGHT)
+
+    @property
+    def least(self) -> int:
+        """As `head`, where there is little room: down to the third candidate."""
+        return self.height() if self.bars.isHidden() or not self.bars.rows else self._down_to(_LEAST_IN_SIGHT)
+
+    @property
+    def first(self) -> QWidget:
+        """What has to be in sight before all else."""
+        return self.tree if self.bars.isHidden() else self.bars
+
+    def _down_to(self, count: int) -> int:
+        return self.bars.y() + round(self.bars.row_rect(min(count, len(self.bars.rows)) - 1).bottom())
 
     def show_beams(self, views: Sequence[DecodeStepView], shown: Beam | None, unit: Unit) -> None:
         width = views[-1].request.settings.beams if views else 0

@@ -63,7 +63,6 @@ class DecodingPanel(Panel):
         self.card = Card(self.title)
         self.card.set_subtitle("one token a step")
         self.card.add_control(self.view.follow)
-        self.card.add_control(self.view.again)
         self.card.add_control(self.view.use)
         self.card.set_content(self.view)
         self.keep("page", self.view.tabs)

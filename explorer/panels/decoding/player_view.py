@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QCheckBox, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from explorer.panels.decoding.attention_page import AttentionPage
@@ -30,7 +31,7 @@ _STATUS_LINES, _TIMELINE_LINES = 3, 2
 
 
 class PlayerView(QWidget):
-    """All that stands in the panel's card; `follow`, `again` and `use` are for its title line."""
+    """All that stands in the panel's card; `follow` and `use` are for its title line."""
 
     page_chosen = Signal()
 
@@ -50,6 +51,7 @@ class PlayerView(QWidget):
             "Off: they stay with the text that was typed"
         )
         self.again = QPushButton("Another sample")
+        self.transport.add(self.again)
         self.again.setToolTip("Write once more from the prompt with the next seed; what is here stays as branches")
         self.candidates, self.branches = CandidatesPage(), BranchesPage()
         self.attention, self.cache = AttentionPage(), CachePage()
@@ -84,6 +86,8 @@ class PlayerView(QWidget):
         self._bring.setSingleShot(True)
         self._bring.timeout.connect(lambda: bring(self.area, page, *self._wanted_in_sight()))
         self._awaits_step = False  # whether a step that a person asked for is to be brought into sight
+        self._keeps_step = False  # whether it was, and nobody has scrolled since: it stays there in a lower window too
+        self.area.verticalScrollBar().actionTriggered.connect(lambda _: self._let_go())
         self._last_step: DecodeStepView | None = None
         for pressed in (self.transport.step, self.transport.play, self.transport.back, self.transport.restart):
             pressed.connect(self._await_step)
@@ -120,6 +124,15 @@ class PlayerView(QWidget):
         if self._awaits_step and view is not None:
             self._bring_later()
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if self._keeps_step and event.size().height() != event.oldSize().height():
+            self._awaits_step = True
+            self._bring_later()
+
+    def _let_go(self) -> None:
+        self._keeps_step = False
+
     def settings_changed(self, is_newly_wrong: bool) -> None:
         """A person has changed the settings; what is wrong with them is brought into sight."""
         self._awaits_step = False
@@ -141,11 +154,18 @@ class PlayerView(QWidget):
     def _wanted_in_sight(self) -> tuple[QWidget, QWidget, int | None]:
         """The first and the last of what a person has just asked for, and how much of the last is enough."""
         awaits, self._awaits_step = self._awaits_step, False
+        self._keeps_step = awaits
         if self.knobs.problem:
             return self.knobs.remark, self.knobs.remark, None
         if awaits and self.page == CANDIDATES:
-            return self.timeline_area, self.candidates, self.candidates.head
+            return self._first_above_candidates(), self.candidates, self.candidates.head
         return self.tabs, self.pages[self.page], None
+
+    def _first_above_candidates(self) -> QWidget:
+        """What stands above them is in sight too where that leaves room for the first few."""
+        page, room = self.candidates, self.area.viewport().height()
+        bottom = page.y() + page.least
+        return next((first for first in (self.timeline_area, self.tabs) if bottom - first.y() <= room), page.first)
 
 
 class _Reserving(QLabel):

@@ -41,14 +41,18 @@ class Transport(QWidget):
         line.setSpacing(6)
         line.addWidget(label)
         line.addWidget(self.speed)
-        row = FlowLayout(self, gap=6)
+        self._row = FlowLayout(self, gap=6)
         for widget in (self.restart_button, self.back_button, self.play_button, self.step_button, group):
-            row.addWidget(widget)
+            self.add(widget)
         self.restart_button.clicked.connect(lambda: self.restart.emit())
         self.back_button.clicked.connect(lambda: self.back.emit())
         self.play_button.clicked.connect(lambda on: self.play.emit(on))
         self.step_button.clicked.connect(lambda: self.step.emit())
         self.speed.valueChanged.connect(lambda _: self.paced.emit())
+
+    def add(self, widget: QWidget) -> None:
+        """Put a widget at the end."""
+        self._row.addWidget(widget)
 
     @property
     def pause_ms(self) -> int:

@@ -8,11 +8,12 @@ from PySide6.QtGui import QFontMetricsF
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox, QScrollBar, QWidget
 
+from explorer.panels.decoding.panel import DecodingPanel
 from explorer.panels.flow.panel import FlowPanel
 from explorer.panels.head_map.panel import HeadMapPanel
 from explorer.window.docks import Arrangement
 from explorer.window.window import MainWindow
-from tests.explorer.real_window import EXAMPLE, opened_window, panel_of, settle, wait_until
+from tests.explorer.real_window import EXAMPLE, click, opened_window, panel_of, settle, wait_until
 
 
 def area(window: MainWindow) -> float:
@@ -108,6 +109,37 @@ def test_the_legend_of_flow_is_not_cut_at_the_usual_size(qapp, name: str, text: 
         said = [words for words in rows if words]
         assert len(said) >= 3
         assert all(metrics.horizontalAdvance(words) <= room for words in said), said
+
+
+@pytest.mark.parametrize("arrangement", ["flow", "heads"])
+@pytest.mark.parametrize(("name", "text"), [("story-gpt", EXAMPLE), ("en-es", "The black cat sleeps.")])
+def test_decode_brings_three_candidates_into_sight_and_takes_no_more_than_its_column(
+    qapp, name: str, text: str, arrangement: Arrangement
+) -> None:
+    with opened_window(name, text, arrangement) as window:
+        window.resize(1280, 800 - 24)  # below a title bar
+        window.dock_host.raise_panel("decoding")
+        window.scale_text(1.5)
+        settle(window)
+        laid_out(window)
+        panel, dock = panel_of(window, DecodingPanel), window.dock_host.docks["decoding"]
+        width = dock.width()
+        for strategy in ("greedy", "sample"):
+            panel.view.knobs.choose(strategy)
+            settle(window)
+            button = panel.view.transport.step_button
+            click(button, button.rect().center())
+            wait_until(lambda: panel.player.pending is None and window.is_settled())
+            laid_out(window)
+            bars = panel.view.candidates.bars
+            assert all(bars.visibleRegion().contains(bars.row_rect(i).toAlignedRect()) for i in range(3)), strategy
+            assert dock.width() == width, strategy
+            assert not overlapping(window)
+            page = panel.view.area.widget()
+            assert page is not None
+            assert page.width() <= panel.view.area.viewport().width()
+            for control in (panel.view.use, panel.view.follow, panel.view.again, button):
+                assert control.isHidden() or control.visibleRegion().boundingRect() == control.rect()
 
 
 @pytest.mark.qt_log_ignore("This plugin does not support", extend=True)  # an offscreen list takes no keyboard

@@ -8,6 +8,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 
 from explorer.panels.decoding.player_view import ATTENTION, CANDIDATES
+from explorer.panels.decoding.stages import FILTERS
 from explorer.session.intents import Place, PutIntervention, RestoreDocument
 from explorer.window.window import MainWindow
 from models.protocol.decoding import DecodeRowsView
@@ -129,7 +130,7 @@ def test_what_a_tab_or_a_filter_shows_is_brought_into_sight(window):
     decode.view.knobs.set_number("top_k", "4")
     pressed(window, decode.view.transport.step_button)
     bars = decode.view.candidates.bars
-    pressed(window, decode.view.candidates.stages.buttons.button(4))
+    pressed(window, decode.view.candidates.stages.buttons.button(1 + FILTERS.index("top-k")))
     wait(lambda: bars.visibleRegion().contains(bars.row_rect(3).toRect()))
     pressed(window, decode.view.tabs.button(ATTENTION))
     wait(lambda: not window.bridge.busy and decode.view.attention.map.visibleRegion().boundingRect().height() > 250)

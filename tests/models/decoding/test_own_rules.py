@@ -22,7 +22,7 @@ from tests.models.asking import ask, opened
 from tests.models.sentences import ENGLISH
 
 STEPS = 10
-FAMILIES = ["t5", "bart", "mbart", "marian", "gpt2", "llama"]
+FAMILIES = ["t5", "mbart", "marian", "gpt2"]
 RULES: list[dict[str, Any]] = [
     {"forced_bos_token_id": 9},
     {"suppress_tokens": list(range(20, 200))},
@@ -75,10 +75,10 @@ def written(model: Model, text: str, **settings: Any) -> list[int]:
 def test_greedy_writes_what_generate_writes(
     model: Model, monkeypatch: pytest.MonkeyPatch, rules: dict[str, Any]
 ) -> None:
-    plain = [written(model, text) for text in ENGLISH[:3]]
+    plain = [written(model, text) for text in ENGLISH[:2]]
     with_rules(model, monkeypatch, rules)
-    found = [written(model, text) for text in ENGLISH[:3]]
-    assert found == [generated(model, text, num_beams=1) for text in ENGLISH[:3]]
+    found = [written(model, text) for text in ENGLISH[:2]]
+    assert found == [generated(model, text, num_beams=1) for text in ENGLISH[:2]]
     if set(rules) & {"forced_bos_token_id", "suppress_tokens"} and model.seq2seq:
         assert found != plain or "suppress_tokens" in rules
 

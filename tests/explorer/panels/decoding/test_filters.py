@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 
+from explorer.panels.decoding.stages import FILTERS
 from tests.explorer.panels.decoding.answered import LEFT, steps
 
 
@@ -34,11 +35,11 @@ def test_each_filter_can_be_looked_at_alone(qtbot, session, panel):
     panel.view.knobs.set_number("repetition_penalty", "1.5")
     steps(qtbot, session, panel, 1)
     stages, bars, view = panel.view.candidates.stages, panel.view.candidates.bars, panel.player.shown_view()
-    names = [button.text() for button in map(stages.buttons.button, range(7)) if button.isVisible()]
+    names = [button.text() for button in map(stages.buttons.button, range(len(FILTERS) + 1)) if button.isVisible()]
     assert names == ["All filters", "Repetition penalty", "Temperature", "Top-k", "Top-p", "Min-p"]
     before = [candidate.probability for candidate in view.candidates]
     for place, name in enumerate(names[1:]):
-        index = next(i for i in range(7) if stages.buttons.button(i).text() == name)
+        index = next(i for i in range(len(FILTERS) + 1) if stages.buttons.button(i).text() == name)
         qtbot.mouseClick(stages.buttons.button(index), LEFT)
         stage = view.stages[place]
         assert [row.probability for row in bars.rows] == before
