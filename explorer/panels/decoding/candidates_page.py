@@ -37,6 +37,7 @@ class CandidatesPage(QWidget):
         super().__init__()
         self.bars = FilterBars()
         self.tree = BeamTree()
+        self._is_low = False
         self.heading = wrapped(role="dim")
         self.note = wrapped(role="dim")
         self.stages = StageButtons()
@@ -47,6 +48,16 @@ class CandidatesPage(QWidget):
         self._view: DecodeStepView | None = None
         self.tree.node_selected.connect(self.beam_picked.emit)
         self.bars.row_activated.connect(lambda row: self.candidate_chosen.emit(self._ids[row]))
+
+    def set_low(self, is_low: bool) -> None:
+        """Leave out the line above the candidates, where there is room for few."""
+        if is_low != self._is_low:
+            self._is_low = is_low
+            self._say_heading(self.heading.text())
+
+    def _say_heading(self, text: str) -> None:
+        self.heading.setText(text)
+        self.heading.setVisible(bool(text) and not self._is_low)
 
     def set_silent(self, silent: bool) -> None:
         """Whether the open model writes nothing, so that no step is to be waited for."""
@@ -60,7 +71,7 @@ class CandidatesPage(QWidget):
         self._ids = tuple(candidate.id for candidate in view.candidates) if view is not None else ()
         self.stages.show_stages([stage.filter for stage in view.stages] if view is not None else [])
         number = 0 if view is None else view.request.number
-        say(self.heading, f"Step {number}: click another candidate to go that way." if number else "")
+        self._say_heading(f"Step {number}: click another candidate to go that way." if number else "")
         self._show_stage()
 
     def _show_stage(self) -> None:
@@ -105,8 +116,7 @@ class CandidatesPage(QWidget):
         self.stages.show_stages([])
         self.tree.show()
         self.tree.set_steps(beam_nodes(views, unit), -1 if shown is None else shown.node)
-        say(
-            self.heading,
+        self._say_heading(
             f"A line is a step: {width} beams go on, dashed ones are pruned, green ones finished. Numbers are "
             f"log-probabilities of the whole text, in {unit}. Any beam can be picked."
             if views

@@ -29,6 +29,12 @@ CANDIDATES, BRANCHES, ATTENTION, CACHE = range(4)
 _STATUS_LINES, _TIMELINE_LINES = 3, 2
 """Reserved from the start, so that nothing below moves while a text grows."""
 
+_LAID_OUT = 100
+"""ms: by then widgets have their new sizes."""
+
+_LOW = 16
+"""Lines below which the candidates need what else has more than one."""
+
 
 class PlayerView(QWidget):
     """All that stands in the panel's card; `follow` and `use` are for its title line."""
@@ -85,6 +91,10 @@ class PlayerView(QWidget):
         self._bring = QTimer(self)  # when it has been laid out
         self._bring.setSingleShot(True)
         self._bring.timeout.connect(lambda: bring(self.area, page, *self._wanted_in_sight()))
+        self._settled = QTimer(self)  # the input above may have become higher by the step, and the room less
+        self._settled.setSingleShot(True)
+        self._settled.setInterval(_LAID_OUT)
+        self._settled.timeout.connect(self._bring_again)
         self._awaits_step = False  # whether a step that a person asked for is to be brought into sight
         self._keeps_step = False  # whether it was, and nobody has scrolled since: it stays there in a lower window too
         self.area.verticalScrollBar().actionTriggered.connect(lambda _: self._let_go())
@@ -126,7 +136,14 @@ class PlayerView(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        is_low = self.height() < _LOW * self.fontMetrics().lineSpacing()
+        self.timeline_area.set_lines(1 if is_low else _TIMELINE_LINES)
+        self.candidates.set_low(is_low)
         if self._keeps_step and event.size().height() != event.oldSize().height():
+            self._settled.start()
+
+    def _bring_again(self) -> None:
+        if self._keeps_step:
             self._awaits_step = True
             self._bring_later()
 

@@ -31,6 +31,13 @@ class StepTimelineArea(BoundedArea):
             self.fit_height()
             self._follow()
 
+    def set_lines(self, lines: int) -> None:
+        """How many lines there is room for."""
+        if lines != self._lines:
+            self._lines = lines
+            self.fit_height()
+            self._follow()
+
     def sizeHint(self) -> QSize:
         return QSize(360, self.height())
 

@@ -185,7 +185,7 @@ def test_in_large_text_a_step_brings_its_candidates_into_sight_with_what_was_wri
             pressed(window, decode.view.transport.step_button)
         bars, timeline = decode.view.candidates.bars, decode.view.timeline
         wait(lambda: bars.visibleRegion().contains(bars.row_rect(0).toAlignedRect()))  # the map keeps its room, too
-        assert timeline.visibleRegion().contains(timeline.step_rect(2).toRect())
+        wait(lambda: timeline.visibleRegion().contains(timeline.step_rect(2).toRect()))
         top = decode.view.area.verticalScrollBar().value()
         decode.view.area.verticalScrollBar().setValue(0)
         decode.view.knobs.more.setChecked(True)
