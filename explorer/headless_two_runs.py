@@ -114,7 +114,7 @@ def _compared(engine: EngineLike, state: State, b: Compared, args: argparse.Name
     ran = engine.run(ForwardRequest(inputs=state.inputs, ticket=_A_RUN), never, show_progress)
     if isinstance(ran, Failure):
         return ran
-    other = OtherRun(replace(b.document.inputs, continuation=b.continuation), b.document.checkpoint)
+    other = OtherRun(b.inputs, b.document.checkpoint)
     request = TwoRunsRequest(run=_A_RUN, site=None, other=other, matching=args.match)
     view = _asked(engine, request)
     if isinstance(view, TwoRunsView) and view.changed_most:  # the head whose map goes into an .npz

@@ -11,9 +11,14 @@ import pytest
 import models
 from explorer.app import main
 from explorer.arguments import parse
+from explorer.session import session_check
+from explorer.session.comparing import frozen
+from explorer.session.kept import Kept, KeptState, SessionFile
+from explorer.session.state import Compared, Document, InterventionItem
 from models.protocol.interventions import Intervention, Mask, Scale
 from models.protocol.skip import Skip
 from models.protocol.values import SiteRef
+from models.protocol.work import never
 
 HERE = "Tom and Anna went to the park. Anna gave the ball to"
 THERE = "Tom and Anna went to the park. Tom gave the ball to"
@@ -111,6 +116,17 @@ def test_b_of_a_session_and_a_session_as_b(tmp_path, capfd, model):
     assert_rows_are(out, models.compare_runs(model, HERE, other_interventions=[Scale(0.5)]))
     assert main(["--text", HERE, "--with-session", str(tmp_path / "none.attn"), "--compare", str(out)]) == 1
     assert "none.attn" in capfd.readouterr().err
+
+
+def test_the_b_that_a_session_was_saved_with(tmp_path, model):
+    session, out = tmp_path / "both.attn", tmp_path / "out.csv"
+    edits = (InterventionItem(Scale(0.5)), InterventionItem(Mask("window", window=3), on=False))
+    b = Compared(frozen(Document(text=THERE, interventions=edits)))
+    session_check.write(SessionFile(KeptState(Document(text=HERE, compared=b)), Kept()), session, never)
+    assert main([str(session), "--compare", str(out)]) == 0
+    assert_rows_are(out, models.compare_runs(model, HERE, THERE, other_interventions=[Scale(0.5)]))
+    assert main([str(session), "--with-scale", "2", "--compare", str(out)]) == 0
+    assert_rows_are(out, models.compare_runs(model, HERE, THERE, other_interventions=[Scale(2)]))
 
 
 def test_translators(tmp_path, capfd):

@@ -230,6 +230,23 @@ def test_a_load_of_b_can_be_called_off(engine: Engine) -> None:
     assert compared(engine).done == 1.0
 
 
+def test_what_is_done_is_said(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(current_run.WORK_PER_ANSWER, "cpu", 1)
+    said: list[tuple[str, float | None]] = []
+    request = TwoRunsRequest(run=2, site=SITE, other=OtherRun(RunInputs(STORY), "story-next"))
+    first = engine.run(request, never, lambda *progress: said.append(progress))
+    assert isinstance(first, TwoRunsView)
+    engine.run(replace(request, have=first.done), never, lambda *progress: said.append(progress))
+    assert [label for label, _ in said] == [
+        "Opening story-next",
+        "Running the model",
+        "Comparing all heads",
+        "Comparing all heads",
+    ]
+    assert said[-2][1] == 0.0
+    assert said[-1][1] == first.done > 0.0
+
+
 def test_another_place_for_b(engine: Engine, counted: dict[str, int]) -> None:
     half = OtherRun(RunInputs(STORY), "story-next", Placement("cpu", "bfloat16"))
     view = compared(engine, half)
