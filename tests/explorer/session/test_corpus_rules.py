@@ -18,6 +18,7 @@ from explorer.session.intents import (
     PutIntervention,
     ReadCorpus,
     RestoreDocument,
+    SetBadges,
     ShowPlace,
 )
 from explorer.session.session import Session
@@ -25,6 +26,7 @@ from explorer.session.state import CorpusChoice, Document, Selection
 from models.protocol.corpus import CorpusQuestion, CorpusRequest, CorpusView
 from models.protocol.interventions import Scale
 from models.protocol.request import Failure, Request, Result
+from models.protocol.roles import RolesRequest
 from models.protocol.values import SiteRef
 from tests.explorer.session import answers
 from tests.explorer.session.answers import after
@@ -197,3 +199,17 @@ def test_restoring_a_session_reads_nothing(story):
     restored = replace(story.state.document, corpus=CorpusChoice("/a.txt"))
     assert story.after(RestoreDocument(restored)) == ()
     assert not story.state.reading
+
+
+def test_roles_that_cannot_be_found_are_asked_for_no_longer(story):
+    story.after(SetBadges(True))
+    story.after(ChooseProbe("/bad.txt"))
+    story.after(Failure(request=RolesRequest(probe="/old.txt"), sentence="Of a file that is no longer chosen."))
+    assert story.state.document.probe == "/bad.txt"
+    story.after(Failure(request=RolesRequest(stop=True), sentence="", stale=True))
+    assert story.state.document.heads.badges
+    story.after(Failure(request=RolesRequest(probe="/bad.txt"), sentence="bad.txt holds zero bytes."))
+    assert (story.state.document.probe, story.state.document.heads.badges) == ("", True)
+    assert story.state.notice.text == "bad.txt holds zero bytes."
+    story.after(Failure(request=RolesRequest(), sentence="There is not enough memory."))
+    assert not story.state.document.heads.badges
