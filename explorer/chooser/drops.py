@@ -36,6 +36,12 @@ def texts_in(mime: QMimeData) -> str | None:
     return str(path) if path is not None and path.suffix.lower() in TEXTS and path.is_file() else None
 
 
+def corpus_in(mime: QMimeData) -> str | None:
+    """The one file of texts that is being dropped, and is no part of a checkpoint, as vocab.txt is."""
+    path = texts_in(mime)
+    return path if path is not None and not (Path(path).parent / "config.json").exists() else None
+
+
 def session_in(mime: QMimeData) -> str | None:
     """The one session file that is being dropped."""
     urls = mime.urls()

@@ -425,8 +425,8 @@ class MainWindow(Shell):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        from explorer.chooser.drops import checkpoint_in, picture_in, session_in
-        from explorer.session.intents import OpenCheckpoint
+        from explorer.chooser.drops import checkpoint_in, corpus_in, picture_in, session_in
+        from explorer.session.intents import ChooseCorpus, OpenCheckpoint
 
         picture = picture_in(event.mimeData())
         if picture is not None:
@@ -437,6 +437,12 @@ class MainWindow(Shell):
         if session is not None:
             event.acceptProposedAction()
             self.sessions.open_path(Path(session))
+            return
+        texts = corpus_in(event.mimeData())
+        if texts is not None:
+            event.acceptProposedAction()
+            self.dock_host.raise_panel("corpus")  # which says so where this model reads none
+            self.session.dispatch(ChooseCorpus(texts))
             return
         reference = checkpoint_in(event.mimeData())
         if reference is not None:

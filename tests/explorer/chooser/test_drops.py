@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QMimeData, QUrl
 
-from explorer.chooser.drops import checkpoint_in, picture_in
+from explorer.chooser.drops import checkpoint_in, corpus_in, picture_in
 
 
 def dropped(*urls: str) -> QMimeData:
@@ -50,6 +50,14 @@ def test_a_picture(folder):
     assert picture_in(dropped(local(folder / "cat.png"))) == str(folder / "cat.png")
     assert picture_in(dropped(local(folder / "config.json"))) is None
     assert picture_in(dropped(local(folder / "none.png"))) is None
+
+
+def test_a_file_of_texts_unless_it_belongs_to_a_checkpoint(folder, tmp_path):
+    for place in (tmp_path, folder):
+        (place / "vocab.txt").write_text("the\n")
+    assert corpus_in(dropped(local(tmp_path / "vocab.txt"))) == str(tmp_path / "vocab.txt")
+    assert corpus_in(dropped(local(folder / "vocab.txt"))) is None
+    assert corpus_in(dropped(local(tmp_path / "gone.txt"))) is None
 
 
 @pytest.mark.parametrize("urls", [(), ("https://huggingface.co/a/b",), ("file:///a/x", "file:///b/y")])

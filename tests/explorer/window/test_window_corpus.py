@@ -326,6 +326,20 @@ def test_a_file_dropped_on_the_panel_is_read(window, panel, file):
     assert not enter.isAccepted()
 
 
+def test_a_file_dropped_anywhere_else_comes_to_the_panel(window, panel, file):
+    """It was taken for the folder that it lies in, and that for a checkpoint."""
+    window.dock_host.raise_panel("next")
+    mime = QMimeData()
+    mime.setUrls([QUrl.fromLocalFile(str(file))])
+    nothing = (Qt.DropAction.CopyAction, mime, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
+    window.dropEvent(QDropEvent(QPointF(20, 20), *nothing))
+    wait_until(lambda: corpus_view(window.session.state) is not None and not window.session.state.reading)
+    settle(window)
+    assert window.session.state.document.corpus.path == str(file)
+    assert window.session.state.document.checkpoint == "story-gpt"
+    assert panel.isVisible()
+
+
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
