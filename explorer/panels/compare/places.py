@@ -8,12 +8,14 @@ from typing import Literal
 from explorer.panels.selected_head import site_words
 from models.protocol.aligned_tokens import AlignedAxis, AlignedPlace
 from models.protocol.two_runs import RunSide, TwoRunsView
-from models.protocol.values import Site
+from models.protocol.values import Site, Token, site_tokens
 
 Axis = Literal["queries", "keys"]
 Place = tuple[int, int]
 """A query's and a key's place on the maps; -1 for none."""
 
+Faded = tuple[tuple[int, ...], tuple[int, ...]]
+"""Places of queries and of keys that are drawn faint."""
 NO_PLACE: Place = (-1, -1)
 NO_TOKEN = "·"
 """The label of a place for which a run has no token."""
@@ -55,6 +57,30 @@ def cell_at_place(view: TwoRunsView, place: Place, query: int, key: int) -> tupl
     """
     found = (_token(view.queries, place[0], query), _token(view.keys, place[1], key))
     return None if found[0] is None or found[1] is None else (found[0], found[1])
+
+
+def padding_of(view: TwoRunsView) -> tuple[Faded, Faded, Faded]:
+    """On the maps of A, of B and of the difference the places of queries and keys that hold nothing but padding."""
+    rows, columns = _padded(view, "queries"), _padded(view, "keys")
+    a, b = zip(rows, columns, strict=True)
+    return a, b, (tuple(sorted({*a[0], *b[0]})), tuple(sorted({*a[1], *b[1]})))
+
+
+def _padded(view: TwoRunsView, which: Axis) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Of A and of B."""
+    axis, sites, side = _axis(view, which), (_site(view.a), _site(view.b)), 0 if which == "queries" else 1
+    if axis is None or sites[0] is None or sites[1] is None:
+        return (), ()
+    a, b = site_tokens(view.a, sites[0])[side], site_tokens(view.b, sites[1])[side]
+    spans = [(place.a, place.b) for place in axis.places]
+    return (
+        tuple(i for i, (span, _) in enumerate(spans) if _is_padding(a[slice(*span)])),
+        tuple(i for i, (_, span) in enumerate(spans) if _is_padding(b[slice(*span)])),
+    )
+
+
+def _is_padding(tokens: tuple[Token, ...]) -> bool:
+    return bool(tokens) and all(token.padding for token in tokens)
 
 
 def note_of(view: TwoRunsView, place: Place) -> str:

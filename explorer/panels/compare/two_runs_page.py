@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QLabel, QSplitter, QVBoxLayout, QWidget
 from explorer.colour_maps import sequential
 from explorer.panels.compare.aligned_tokens import AlignedTokens, AlignedWords
 from explorer.panels.compare.linked_maps import DIFFERENCE, A, LinkedMaps, MapWords
-from explorer.panels.compare.places import NO_TOKEN, Place, differs, note_of, words_of
+from explorer.panels.compare.places import NO_TOKEN, Place, differs, note_of, padding_of, words_of
 from explorer.panels.compare.sentences import (
     LEGEND,
     MEASURE,
@@ -186,6 +186,8 @@ class TwoRunsPage(QWidget):
         rows, columns = words_of(view, "queries"), words_of(view, "keys")
         words = (MapWords(rows.a, columns.a), MapWords(rows.b, columns.b), MapWords(rows.both, columns.both))
         self.linked.show_maps(maps, words, replace(base(view.request), position=None), sequential(colour_map))
+        for one, faded in zip(self.linked.maps, padding_of(view), strict=True):
+            one.set_faded(*faded)
 
     def _show_maps(self) -> None:
         has_none = self._view is None or self._view.maps is None

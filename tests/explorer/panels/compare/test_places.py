@@ -6,7 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from explorer.panels.compare.places import NO_TOKEN, cell_at_place, differs, note_of, place_of_cell, words_of
+from explorer.panels.compare.places import (
+    NO_TOKEN,
+    cell_at_place,
+    differs,
+    note_of,
+    padding_of,
+    place_of_cell,
+    words_of,
+)
 from models.protocol.aligned_tokens import AlignedAxis, AlignedPlace
 from tests.explorer.panels.compare.two_runs import AXIS, view
 
@@ -45,6 +53,14 @@ def test_a_cell_of_one_run_alone_says_so() -> None:
     mirrored = AlignedAxis(tuple(AlignedPlace(place.b, place.a) for place in AXIS.places), "words")
     assert note_of(replace(view(), queries=mirrored), (3, 0)) == ", only in A"
     assert note_of(replace(view(), keys=None), (0, 0)) == ""
+
+
+def test_places_of_padding_are_faint_on_the_maps_that_have_it() -> None:
+    assert padding_of(view()) == (((), ()),) * 3
+    both = view()
+    padded = replace(both.b, tokens=(*both.b.tokens[:3], replace(both.b.tokens[3], padding=True)))
+    assert padding_of(replace(both, b=padded)) == (((), ()), ((3,), (3,)), ((3,), (3,)))
+    assert padding_of(replace(both, keys=None)) == (((), ()),) * 3
 
 
 def test_equal_tokens_leave_no_alignment_to_show() -> None:
