@@ -43,8 +43,10 @@ class LinkedMaps(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.maps = tuple(HeatMap() for _ in range(3))
-        for each, name in zip(self.maps, ("Weights of A", "Weights of B", "A minus B"), strict=True):
+        names = (("Weights of A", "not in A"), ("Weights of B", "not in B"), ("A minus B", "not in both"))
+        for each, (name, absent) in zip(self.maps, names, strict=True):
             each.setAccessibleName(name)
+            each.absent_name = absent
             each.setMinimumSize(*LEAST)
             each.is_brief = True
         self.maps[DIFFERENCE].value_name = "A − B"

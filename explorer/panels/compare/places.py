@@ -83,17 +83,6 @@ def _is_padding(tokens: tuple[Token, ...]) -> bool:
     return bool(tokens) and all(token.padding for token in tokens)
 
 
-def note_of(view: TwoRunsView, place: Place) -> str:
-    """What a map adds to a cell: that one of the runs has no token there."""
-    if view.queries is None or view.keys is None:
-        return ""
-    places = view.queries.places[place[0]], view.keys.places[place[1]]
-    for name, tokens in (("A", [one.b for one in places]), ("B", [one.a for one in places])):
-        if any(first == end for first, end in tokens):
-            return f", only in {name}"
-    return ""
-
-
 def differs(axis: AlignedAxis | None) -> bool:
     """Whether an alignment has something to show: a word in another's place, one that is alone, or other tokens."""
     return axis is not None and any(not (place.same and place.is_single) for place in axis.places)

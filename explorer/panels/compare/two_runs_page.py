@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QLabel, QSplitter, QVBoxLayout, QWidget
 from explorer.colour_maps import sequential
 from explorer.panels.compare.aligned_tokens import AlignedTokens, AlignedWords
 from explorer.panels.compare.linked_maps import DIFFERENCE, A, LinkedMaps, MapWords
-from explorer.panels.compare.places import NO_TOKEN, Place, differs, note_of, padding_of, words_of
+from explorer.panels.compare.places import NO_TOKEN, Place, differs, padding_of, words_of
 from explorer.panels.compare.sentences import (
     LEGEND,
     MEASURE,
@@ -72,8 +72,6 @@ class TwoRunsPage(QWidget):
         self.linked.place_selected.connect(self.place_selected)
         self.linked.place_hovered.connect(self._on_hovered)
         self.linked.part_changed.connect(self.part_changed)
-        for one in self.linked.maps:
-            one.note_of = self._note_of
         self.outputs = (SideOutput("A"), SideOutput("B"), SideOutput("A − B"))
         self.sides = SidesGrid(self.outputs, self.linked)
         self.shown = Segments(_SHOWN, "Which maps are shown")
@@ -222,9 +220,6 @@ class TwoRunsPage(QWidget):
         shown = -1 if view.a.site is None else rows.get(view.a.site, -1)
         self.ranking.mark(shown, -1 if view.a.head is None else view.a.head)
         self.heads_title.setText("Changed most" if view.done >= 1 else f"Changed most · {view.done:.0%} computed")
-
-    def _note_of(self, query: int, key: int) -> str:
-        return "" if self._view is None else note_of(self._view, (query, key))
 
     # what a person does
 

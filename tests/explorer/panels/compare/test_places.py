@@ -10,7 +10,6 @@ from explorer.panels.compare.places import (
     NO_TOKEN,
     cell_at_place,
     differs,
-    note_of,
     padding_of,
     place_of_cell,
     words_of,
@@ -45,14 +44,6 @@ def test_of_a_place_of_several_tokens_the_selected_one_stays() -> None:
     several = replace(view(), queries=merged, keys=merged)
     assert cell_at_place(several, (0, 0), 2, 1) == (2, 1)
     assert cell_at_place(several, (0, 0), 7, -1) == (0, 0)
-
-
-def test_a_cell_of_one_run_alone_says_so() -> None:
-    assert note_of(view(), (3, 0)) == note_of(view(), (0, 3)) == ", only in B"
-    assert note_of(view(), (2, 1)) == ""
-    mirrored = AlignedAxis(tuple(AlignedPlace(place.b, place.a) for place in AXIS.places), "words")
-    assert note_of(replace(view(), queries=mirrored), (3, 0)) == ", only in A"
-    assert note_of(replace(view(), keys=None), (0, 0)) == ""
 
 
 def test_places_of_padding_are_faint_on_the_maps_that_have_it() -> None:
