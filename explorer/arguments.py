@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from explorer.console import complain, say
 from explorer.session.text_limits import MOST_CHARACTERS, too_long
+from explorer.training_options import add_training_options, check_training
 from explorer.version import __version__
 from models.files.catalogue import FIRST
 from models.files.text_lines import read_lines
@@ -43,7 +44,12 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
         ValueError: an option that does not go with the others, or out of range; the sentence says which.
         SystemExit: `--help`, `--version`, or an option that there is none of.
     """
-    args = _parser().parse_args(given)
+    parser = _parser()
+    args = parser.parse_args(given)
+    check_training(args, parser)
+    if args.train is not None:
+        args.without_window = True
+        return args
     for name in _NEVER_EMPTY:
         if getattr(args, name) == "" or (name in ("mask", "with_mask") and "" in getattr(args, name)):
             raise ValueError(f"{_option(name)} is given nothing (“”). Give it a value, or leave it out.")
@@ -283,6 +289,7 @@ def _parser() -> argparse.ArgumentParser:
         "--min-p", metavar="P", type=float, help="sample from those P times as likely as the likeliest"
     )
     writing.add_argument("--seed", metavar="N", type=int, help="of the draws, 0 if left out")
+    add_training_options(parser)
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     return parser
 

@@ -17,6 +17,7 @@ from explorer.first_state import Given, given
 from explorer.headless_ablation import write_ablation
 from explorer.headless_model import no_folder, opened, sentence_of, unsuited
 from explorer.headless_texts import write_tables
+from explorer.headless_training import train
 from explorer.headless_two_runs import write_comparison
 from explorer.log import log_to_file
 from explorer.session import session_check
@@ -56,6 +57,9 @@ def run_without_window(args: argparse.Namespace) -> int:
         0, or 1 and a sentence on standard error that says why.
     """
     log_to_file()
+    if args.train is not None:
+        sentence = train(args)
+        return _refuse(sentence) if sentence else 0
     if args.text == "":
         return _refuse("The text is empty. Give --text a sentence for the model to read, or leave it out.")
     if args.weights:

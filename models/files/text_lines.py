@@ -17,6 +17,15 @@ def read_lines(path: str | Path) -> tuple[str, ...]:
     Raises:
         ExplorerError: no such file, one that is no text, or one with no line or too many.
     """
+    return lines_of(read_text(path, "one text a line"), Path(path).name)
+
+
+def read_text(path: str | Path, form: str) -> str:
+    """The text of a UTF-8 file. `form` is what the sentences ask for: "one text a line".
+
+    Raises:
+        ExplorerError: no such file, one that is too large, or one that is no text.
+    """
     path = Path(path)
     try:
         with open_regular(path) as file:
@@ -24,16 +33,16 @@ def read_lines(path: str | Path) -> tuple[str, ...]:
     except OSError as cause:
         raise ExplorerError(f"{path.name} could not be read ({cause.strerror}).") from cause
     if len(content) > MOST_BYTES:
-        raise ExplorerError(f"{path.name} is larger than {MOST_BYTES >> 20} MB. Give a file of fewer lines.")
+        raise ExplorerError(f"{path.name} is larger than {MOST_BYTES >> 20} MB. Give a smaller one.")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as cause:
         raise ExplorerError(
-            f"{path.name} is not text in UTF-8 (byte {cause.start:,}). Save it as UTF-8, one text a line."
+            f"{path.name} is not text in UTF-8 (byte {cause.start:,}). Save it as UTF-8, {form}."
         ) from cause
     if "\0" in text:
-        raise ExplorerError(f"{path.name} is no text: it holds zero bytes. Give a file with one text a line.")
-    return lines_of(text, path.name)
+        raise ExplorerError(f"{path.name} is no text: it holds zero bytes. Give a file of text, {form}.")
+    return text
 
 
 def lines_of(text: str, what: str) -> tuple[str, ...]:

@@ -1,1 +1,1 @@
-"""The recipes that made the shipped weights. README.md beside this file says what ran and how to run it again."""
+"""Trainings of the textbook transformer, and the recipes that made the shipped weights (README.md beside this file)."""

@@ -1,15 +1,16 @@
-"""Dates as people write them: each is the date that it is said to be."""
+"""Each row of a task is right by another computation, and none is both learned from and held out."""
 
 from __future__ import annotations
 
 import random
 import re
 from datetime import date
+from itertools import pairwise
 
 import pytest
 
 from models.textbook import tasks
-from models.textbook.tasks import date_pair, date_pairs
+from models.textbook.tasks import TASKS, Row, balanced, date_pair, date_pairs, text_parts
 
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -64,3 +65,114 @@ def test_a_seed_gives_the_same_pairs_and_no_text_twice():
 def test_ordinals(ending, days):
     for day in days or (4, 10, 11, 12, 13, 14, 20, 24, 30):
         assert tasks._ordinal(day) == f"{day}{ending}"
+
+
+# --------------------------------------------------------------------------- every task
+
+
+def is_right(name: str, difficulty: int, row: Row) -> bool:
+    """Whether a row's answer is the one that its task asks for, worked out in another way."""
+    prompt, answer = row.prompt, row.answer
+    if name == "copy":
+        return prompt == answer
+    if name == "reverse":
+        return all(prompt[-1 - i] == letter for i, letter in enumerate(answer)) and len(prompt) == len(answer)
+    if name == "sort":
+        return sorted(prompt) == sorted(answer) and all(a <= b for a, b in pairwise(answer))
+    if name == "shift":
+        size = len(prompt)
+        return len(answer) == size and all(answer[i] == prompt[(i + difficulty) % size] for i in range(size))
+    if name == "previous":
+        return len(prompt) == len(answer) and f"_{prompt}"[: len(answer)] == answer
+    if name == "induction":
+        return len(set(prompt[:-1])) == difficulty == len(prompt) - 1 and prompt + answer == 2 * prompt[:-1]
+    if name == "brackets":
+        left = prompt
+        while (shorter := re.sub(r"\(\)|\[\]|\{\}", "", left)) != left:
+            left = shorter
+        return (left == "") == (answer == "yes") == balanced(prompt) and len(prompt) == 2 * difficulty
+    if name in ("modular", "addition"):
+        total = sum(map(int, prompt.removesuffix("=").split("+")))
+        wanted = int(answer)
+        return wanted == (total % difficulty if name == "modular" else total)
+    return read(prompt).isoformat() == answer
+
+
+@pytest.mark.parametrize("harder", [False, True], ids=["usual", "harder"])
+@pytest.mark.parametrize("task", TASKS.values(), ids=lambda task: task.name)
+def test_every_row_is_right(task, harder):
+    difficulty = min(task.most, task.difficulty + 4) if harder else task.difficulty
+    task.check(difficulty)
+    rows = task.rows(400, random.Random(2), difficulty)
+    for row in rows:
+        assert is_right(task.name, difficulty, row), row
+        assert {*row.prompt, *row.answer} <= set(task.alphabet)
+        assert max(len(row.prompt), len(row.answer)) <= task.longest(difficulty)
+        assert len(row.prompt + task.separator + row.answer) <= task.characters(difficulty)
+    assert len(set(rows)) > 200  # and they are not the same few
+    if task.name == "brackets":
+        assert 100 < sum(row.answer == "yes" for row in rows) < 300
+
+
+@pytest.mark.parametrize("task", TASKS.values(), ids=lambda task: task.name)
+def test_no_held_out_row_is_ever_learned_from(task):
+    learned = {row for seed in range(4) for row in task.rows(1_000, random.Random(seed), task.difficulty)}
+    held_out = {row for seed in range(4) for row in task.rows(200, random.Random(seed), task.difficulty, True)}
+    assert not learned & held_out
+    drawn = [task.make(rng, task.difficulty) for rng in [random.Random(9)] for _ in range(3_000)]
+    share = sum(task.is_held_out(row) for row in drawn) / len(drawn)
+    assert share == pytest.approx(1 / tasks.HELD_OUT_SHARE, abs=0.02)
+
+
+@pytest.mark.parametrize("task", TASKS.values(), ids=lambda task: task.name)
+def test_a_seed_gives_the_same_rows(task):
+    one, again, other = (task.rows(50, random.Random(seed), task.difficulty) for seed in (1, 1, 2))
+    assert one == again
+    assert one != other
+
+
+@pytest.mark.parametrize(
+    ("name", "difficulty", "words"),
+    [
+        ("reverse", 2, "reverse takes 3 to 200 letters, and 2 is not among them"),
+        ("shift", 12, "shift takes 1 to 11 places"),
+        ("induction", 27, "induction takes 3 to 26 letters"),
+        ("modular", 1, "modular takes 5 to 9999"),
+        ("dates", 2, "dates takes 1 to 1 date"),
+    ],
+)
+def test_a_difficulty_that_there_is_not(name, difficulty, words):
+    with pytest.raises(ValueError, match=words):
+        TASKS[name].check(difficulty)
+
+
+# --------------------------------------------------------------------------- texts
+
+
+def test_windows_of_a_text():
+    text = "".join(random.Random(4).choices("abcde ", k=3_000))
+    parts = text_parts(text, 8)
+    assert all(window in text[:2_700] and len(window) == 8 for window in parts.training)
+    assert all(window in text[2_700:] for window in parts.held_out)
+    assert len(parts.held_out) == 300 // 8
+
+
+def test_what_repeats_in_the_held_out_part_is_not_learned():
+    refrain = "again and again and "
+    text = "".join(random.Random(5).choices("abcdefgh", k=2_000)) + 30 * refrain
+    parts = text_parts(text, 10)
+    assert any(window in text[:-260] for window in parts.held_out)  # it stands in both parts of the text
+    assert not {*parts.training} & {*parts.held_out}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "the text is empty: there is nothing to learn"),
+        ("aaaaaaa", "the text holds nothing but “a”"),
+        ("a short text", "the text has 12 characters, too few for windows of 8"),
+    ],
+)
+def test_a_text_that_nothing_can_be_learned_from(text, words):
+    with pytest.raises(ValueError, match=words):
+        text_parts(text, 8)

@@ -1,0 +1,87 @@
+"""`--train`: a small transformer learns a task, without a window."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from explorer.console import Interrupted, complain, handling, say
+from explorer.headless_model import sentence_of, show_progress
+
+if TYPE_CHECKING:
+    from models.training.common import Budget
+    from models.training.experiment import Experiment
+    from models.training.training import Command, Point, Training
+
+_SECONDS = 60.0
+_MEASURED_EVERY = 200  # steps
+
+
+def train(args: argparse.Namespace) -> str:
+    """Train, save the folder and print how many held-out rows come out right; a sentence where that cannot be done.
+
+    A signal that ends programs ends the training: what was learned until then is saved first.
+
+    Raises:
+        Interrupted: a signal came.
+    """
+    from models.files.text_lines import read_text
+    from models.training.common import Budget
+    from models.training.experiment import experiment
+    from models.training.folders import SNAPSHOTS, why_not
+
+    folder = Path(args.out)
+    if sentence := why_not(folder):
+        return sentence
+    switches = dict(word.split("=", 1) for word in args.set)
+    try:
+        text = read_text(args.data, "as it is") if args.data is not None else ""
+        planned = experiment(args.train, switches, args.seed or 0, text)
+        training = planned.training(folder / SNAPSHOTS)
+        if training.snapshots is not None:
+            training.snapshots.clear()  # of those of an earlier training
+        seconds = args.seconds if args.seconds is not None or args.steps is not None else _SECONDS
+        return _train(training, planned, folder, Budget(seconds, args.steps))
+    except ValueError as error:
+        return f"{str(error)[:1].upper()}{str(error)[1:].rstrip('.')}."
+    except Exception as error:
+        return sentence_of(error)
+
+
+def _train(training: Training, planned: Experiment, folder: Path, budget: Budget) -> str:
+    from models.training.folders import save
+
+    signals: list[int] = []
+    seconds = 0.0
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        signals.append(number)
+
+    def command() -> Command:
+        return "stop" if signals else "go"
+
+    def told(point: Point) -> None:
+        nonlocal seconds
+        if point.step % 10 == 0:
+            show_progress(f"step {point.step:,}, loss {point.loss:.3f}, {point.accuracy:.1%} of tokens right", None)
+        if point.step % _MEASURED_EVERY == 0:
+            found = training.measure()
+            show_progress("", None)
+            say(f"step {point.step}: loss {found.loss:.4f}, held-out tokens right: {found.tokens_right:.3f}")
+
+    with handling(note):
+        outcome = training.run(budget, command, told, cool_down=True)
+        show_progress("", None)
+        if outcome.notice:
+            complain(outcome.notice)
+        found = training.measure()
+        save(training, planned, folder)
+        say(f"{outcome.step} steps in {outcome.seconds:.1f} s of training, saved in {folder}")
+        what = "characters" if planned.name.startswith("text:") else "sequences"
+        right = found.tokens_right if what == "characters" else found.sequences_right
+        say(f"held-out {what} right: {right:.3f}")
+    if signals:
+        raise Interrupted(signals[0])
+    return ""

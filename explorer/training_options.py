@@ -1,0 +1,61 @@
+"""The options of `--train`, which makes a model from nothing and goes with no other."""
+
+from __future__ import annotations
+
+import argparse
+
+_OWN = ("train", "seconds", "steps", "set", "out", "data", "seed")
+
+
+def add_training_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("training", "a small transformer learns a task, without a window")
+    group.add_argument(
+        "--train",
+        metavar="TASK[:N]",
+        help="copy, reverse, sort, shift, previous, induction, brackets, modular, addition, dates, text with --data: "
+        "what is learned; N is how hard it is, as reverse:12",
+    )
+    group.add_argument("--seconds", metavar="S", type=float, help="train for so long, 60 if left out")
+    group.add_argument("--steps", metavar="N", type=int, help="train for so many steps instead")
+    group.add_argument(
+        "--set",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="a switch of the model or the training, as positions=none, layers=4 or rate=0.3; may be given again",
+    )
+    group.add_argument(
+        "--out", metavar="FOLDER", help="where the model and its snapshots go; it opens with --checkpoint"
+    )
+    group.add_argument("--data", metavar="FILE", help="with --train text: the text to learn")
+
+
+def check_training(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    """Whether what is said of a training is whole, and said of one.
+
+    Raises:
+        ValueError: an option that is missing, does not go with the others, or is out of range.
+    """
+    if args.train is None:
+        given = next((name for name in _OWN[1:-1] if getattr(args, name) not in (None, [])), None)
+        if given is not None:
+            raise ValueError(f"--{given} is of a training, and --train is missing: try --train reverse --out FOLDER.")
+        return
+    other = next((n for n, value in vars(args).items() if n not in _OWN and value != parser.get_default(n)), None)
+    if other is not None:
+        raise ValueError(f"--train makes a model from nothing, and --{other.replace('_', '-')} is not of that.")
+    if not args.out:
+        raise ValueError("--train needs a folder for the model: --out FOLDER.")
+    if args.seconds is not None and args.steps is not None:
+        raise ValueError("--seconds and --steps both say how long. Give one of them.")
+    for name in ("seconds", "steps"):
+        value = getattr(args, name)
+        if value is not None and not 0 < value < 1e9:
+            raise ValueError(f"--{name} {value:g} is no length of a training: it is above 0.")
+    if args.seed is not None and args.seed < 0:
+        raise ValueError("--seed is 0 or more.")
+    if (args.train.partition(":")[0] == "text") != (args.data is not None):
+        raise ValueError("--train text learns the characters of a file, --data FILE; the other tasks make their own.")
+    wrong = next((word for word in args.set if not all(word.partition("=")[::2])), None)
+    if wrong is not None:
+        raise ValueError(f"--set takes a name and a value, as positions=none, not “{wrong}”.")

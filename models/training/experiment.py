@@ -1,0 +1,104 @@
+"""From words, as a command or a panel has them, to a training: a task, and switches of the model and the training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from models.textbook.tasks import TASKS, text_parts
+from models.textbook.tokenizer import SPECIAL
+from models.textbook.transformer_config import SWITCHES, TransformerConfig, as_switch
+from models.training.rows import Rows, TaskRows, TextRows
+from models.training.settings import NUMBERS, Settings, as_setting
+from models.training.training import SPECIAL_IDS, Training
+
+TEXT = "text"
+"""The task of saying each character of a pasted text after those before it."""
+
+_WINDOW = 64  # characters of a text that are read together
+_ROOM = 2  # times as long as its rows is what a model can read, so that it can be tried beyond what it learned
+_LEAST_CONTEXT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """What is learned, by what model, and how."""
+
+    name: str  # of the task, with its difficulty: "reverse:10"
+    title: str  # as a sentence goes on: "write the letters backwards"
+    example: str  # a text for the model to read
+    rows: Rows
+    config: TransformerConfig
+    settings: Settings
+
+    def training(self, folder: Path | None = None) -> Training:
+        """Its beginning; snapshots go into `folder`."""
+        return Training(self.config, self.rows, self.settings, folder)
+
+
+def experiment(spec: str, switches: Mapping[str, str] | None = None, seed: int = 0, text: str = "") -> Experiment:
+    """The training that is asked for.
+
+    Args:
+        spec: a task, "reverse", or one with its difficulty, "reverse:12"; "text" for the characters of `text`.
+        switches: of the model (`SWITCHES`) and of the training (`NUMBERS`), by name, as they were typed.
+
+    Raises:
+        ValueError: no such task or switch, or one that cannot be set so; the sentence says which.
+    """
+    model: dict[str, Any] = {}
+    numbers: dict[str, Any] = {}
+    for name, word in (switches or {}).items():
+        if name in NUMBERS:
+            numbers[name] = as_setting(name, word)
+        elif name in SWITCHES:
+            model[name] = as_switch(name, word)
+        else:
+            raise ValueError(f"there is no switch “{name}”. There are {', '.join(sorted({*SWITCHES, *NUMBERS}))}")
+    settings = Settings(seed=seed, **numbers)
+    task, _, difficulty = spec.partition(":")
+    if task == TEXT:
+        return _of_text(text, difficulty, model, settings)
+    return _of_task(task, difficulty, model, settings)
+
+
+def _of_task(name: str, difficulty: str, model: dict[str, Any], settings: Settings) -> Experiment:
+    task = TASKS.get(name)
+    if task is None:
+        raise ValueError(f"there is no task “{name}”. There are {', '.join(TASKS)} and {TEXT}")
+    number = _whole(f"the {task.counts} of {name}", difficulty, task.difficulty)
+    task.check(number)
+    shape = model.get("shape", TransformerConfig.shape)
+    rows = TaskRows(task, number, shape, settings.seed)
+    config = _config(rows, model)
+    example = rows.held_out_rows(1)[0]
+    read = example.prompt if shape == "encoder-decoder" else example.prompt + task.separator
+    masks = "<mask>" * len(example.answer) if shape == "encoder" else ""
+    return Experiment(f"{name}:{number}", task.title, read + masks, rows, config, settings)
+
+
+def _of_text(text: str, window: str, model: dict[str, Any], settings: Settings) -> Experiment:
+    if model.setdefault("shape", "decoder") != "decoder":
+        raise ValueError(f"a text is continued by a decoder, and shape is {model['shape']}. Leave shape out")
+    length = _whole("the characters that are read together", window, _WINDOW)
+    if not 2 <= length <= 1024:
+        raise ValueError(f"{length} characters cannot be read together: take 2 to 1,024")
+    parts = text_parts(text, length)
+    rows = TextRows(parts, settings.seed)
+    example = parts.held_out[0][: max(1, length // 2)]
+    return Experiment(f"{TEXT}:{length}", "go on with the text", example, rows, _config(rows, model), settings)
+
+
+def _config(rows: Rows, model: dict[str, Any]) -> TransformerConfig:
+    context = max(_LEAST_CONTEXT, _ROOM * rows.context)
+    vocabulary = len(SPECIAL) + len(rows.alphabet)
+    return TransformerConfig(**{"context": context, **SPECIAL_IDS, **model, "vocabulary": vocabulary})
+
+
+def _whole(what: str, word: str, otherwise: int) -> int:
+    try:
+        return int(word) if word else otherwise
+    except ValueError:
+        raise ValueError(f"“{word}” is no number: write {what} after the colon, as {otherwise}") from None

@@ -1,0 +1,79 @@
+"""A trained model as a folder that opens like any checkpoint: weights, config, tokenizer, and what was done."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+from transformers.utils import logging
+
+from models.textbook.tokenizer import character_tokenizer
+from models.training.experiment import Experiment
+from models.training.training import Training
+
+RECORD = "training.json"
+SNAPSHOTS = "snapshots"
+
+
+def why_not(folder: Path) -> str:
+    """Why a training cannot be saved in `folder`, as a sentence; "" where it can. Another training's is replaced."""
+    if folder.is_file():
+        return f"{folder} is a file. Name a folder that the model goes into."
+    if not folder.parent.is_dir():
+        return f"There is no folder {folder.parent}. Make it, or name another."
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / RECORD).is_file():
+        return f"{folder} holds files that no training wrote, and nothing is put between them. Name another folder."
+    return ""
+
+
+def save(training: Training, experiment: Experiment, folder: Path) -> None:
+    """Write the model as it is now; each file takes its place whole, the config last.
+
+    Raises:
+        OSError: the disk refuses.
+    """
+    logging.disable_progress_bar()
+    folder.mkdir(exist_ok=True)
+    tokenizer = character_tokenizer(training.rows.alphabet, training.config.shape, training.config.context)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".unfinished") as made:
+        whole = Path(made)
+        training.model.save_pretrained(whole)
+        tokenizer.save_pretrained(whole)
+        _write(whole / "explorer.json", _card(training, experiment))
+        _write(whole / RECORD, _record(training, experiment))
+        for path in sorted(whole.iterdir(), key=lambda path: path.name == "config.json"):
+            path.replace(folder / path.name)
+
+
+def _card(training: Training, experiment: Experiment) -> dict[str, object]:
+    last = training.held_out[-1] if training.held_out else None
+    right = f" {last.sequences_right:.1%} of {last.rows} held-out rows came out right." if last is not None else ""
+    name, _, _ = experiment.name.partition(":")
+    return {
+        "title": name,
+        "summary": f"A textbook transformer that learned to {experiment.title}, {training.step_number:,} steps.{right}",
+        "example": experiment.example,
+        "prefix": "",
+    }
+
+
+def _record(training: Training, experiment: Experiment) -> dict[str, object]:
+    return {
+        "task": experiment.name,
+        "settings": asdict(experiment.settings),
+        "steps": training.step_number,
+        "held_out": [asdict(found) for found in training.held_out],
+        "curve": [
+            [point.step, round(point.loss, 5), round(point.accuracy, 5), point.rate]
+            for point in training.points
+            if point.step % 10 == 0
+        ],
+        "torch": torch.__version__,
+    }
+
+
+def _write(path: Path, content: dict[str, object]) -> None:
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

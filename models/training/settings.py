@@ -1,0 +1,55 @@
+"""How a textbook transformer is trained, checked where it is said; and the learning rate of section 5.3."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Raises ValueError for numbers that make no training."""
+
+    seed: int = 0  # of weights, rows and dropout
+    batch: int = 64  # rows a step
+    rate: float = 0.5  # what the paper's learning rate is multiplied by
+    warmup: int = 200  # steps in which it climbs
+    clip: float = 1.0  # the most that the gradient's length may be
+    snapshot_every: int = 20  # steps
+    held_out: int = 500  # rows
+
+    def __post_init__(self) -> None:
+        for name, least in (("seed", 0), ("batch", 1), ("warmup", 1), ("snapshot_every", 1), ("held_out", 1)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} is {getattr(self, name)}, and has to be at least {least}")
+        for name in ("rate", "clip"):
+            if not (math.isfinite(getattr(self, name)) and getattr(self, name) > 0):
+                raise ValueError(f"{name} is {getattr(self, name)}, and has to be above 0")
+
+    def learning_rate(self, step: int, width: int) -> float:
+        """Section 5.3, equation 3: of step `step`, counted from 1. Kingma and Ba 2015's Adam takes it."""
+        return float(self.rate * width**-0.5 * min(step**-0.5, step * self.warmup**-1.5))
+
+
+NUMBERS: dict[str, type] = {"batch": int, "rate": float, "warmup": int, "clip": float, "snapshot_every": int}
+"""What can be set by name on the command line; the seed has an option of its own."""
+
+
+def as_setting(name: str, text: str) -> float | int:
+    """What `--set name=text` means. Raises ValueError where it is no number of the kind."""
+    kind = NUMBERS[name]
+    try:
+        return kind(text)  # type: ignore[no-any-return]
+    except ValueError:
+        raise ValueError(f"{name} is “{text}”, and has to be a {'whole ' if kind is int else ''}number") from None
+
+
+COOL_DOWN = 0.2
+"""The last part of a training of known length, in which the rate falls to `_COOLEST` of the schedule's."""
+
+_COOLEST = 0.02
+
+
+def cooled(fraction: float) -> float:
+    """What the rate is multiplied by where `fraction` of the training is done."""
+    return min(1.0, max(_COOLEST, (1 - fraction) / COOL_DOWN))

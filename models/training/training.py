@@ -1,0 +1,330 @@
+"""One training of a textbook transformer: a step at a time, watched from outside, stopped and taken up again.
+
+Nothing here knows a window. `Training.run` asks between two steps whether to go on, and tells what happened; nothing is
+computed for a curve that a bare loop would not compute, but for the lengths of gradients now and then.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from models.forward.capture import IMPLEMENTATION
+from models.textbook.pretrained import TextbookModel, made
+from models.textbook.tokenizer import END_ID, PAD_ID, START_ID
+from models.textbook.transformer import IGNORE, loss
+from models.textbook.transformer_config import TransformerConfig
+from models.training.common import Budget
+from models.training.rows import Batch, Rows
+from models.training.settings import Settings, cooled
+from models.training.snapshots import MOST_BYTES, Snapshots
+
+NORMS_EVERY = 10  # steps
+MOST_POINTS = 4096  # of a curve; beyond, every second one goes
+_PAUSE = 0.02  # seconds between two looks at whether a pause is over
+_RISEN, _PATIENCE = 2.0, 20  # a loss that is so many times the first one for so many steps has diverged
+_ROWS = 250  # that are measured at once
+
+Command = Literal["go", "pause", "step", "stop"]
+"""What `Training.run` is told to do: "step" is one batch, and then it asks again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One step of a training."""
+
+    step: int  # counted from 1
+    loss: float  # nats a token, with the label smoothing that it is trained with
+    accuracy: float  # part of the batch's tokens that were the model's first choice
+    rate: float
+    tokens_per_second: float
+    gradients: tuple[tuple[str, float], ...] = ()  # length by part of the model; every `NORMS_EVERY` steps
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """What the model makes of rows that it never learns from, after `step` steps."""
+
+    step: int
+    loss: float  # nats a token, without smoothing
+    tokens_right: float
+    sequences_right: float  # rows of which every token is right, when it writes them itself
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run ended. `notice` is a sentence for the person, "" where there is nothing to say."""
+
+    ended: Literal["done", "stopped", "diverged"]
+    step: int
+    seconds: float  # of training: pauses are not counted
+    notice: str = ""
+
+
+class Training:
+    """A model, its optimiser, and how far it has come. Raises ValueError where the rows do not fit the context."""
+
+    def __init__(
+        self,
+        config: TransformerConfig,
+        rows: Rows,
+        settings: Settings | None = None,
+        folder: Path | None = None,
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
+        """Snapshots go into `folder`; there are none where it is left out."""
+        self.config, self.rows, self.settings = config, rows, settings or Settings()
+        if rows.context > config.context:
+            raise ValueError(
+                f"context is {config.context}, and rows of this task take {rows.context} tokens: set it to that or more"
+            )
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.settings.seed)
+            self.model: TextbookModel = made(config)
+        self.model.set_attn_implementation(IMPLEMENTATION)
+        self.model.train()
+        self.step_number = 0
+        self.points: deque[Point] = deque()
+        self.held_out: list[HeldOut] = []
+        self.snapshots = Snapshots(folder, most_bytes) if folder is not None else None
+        self.notice = ""
+        self._named = dict(self.model.named_parameters())
+        self._parts = _parts(self._named)
+        self._optimizer = torch.optim.Adam(self._named.values(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)  # 5.3
+        self._held_rows: Batch | None = None
+        self._first, self._risen = 0.0, 0
+
+    # ------------------------------------------------------------------ one step
+
+    def step(self, cooling: float = 1.0) -> Point:
+        """Learn from one batch. `cooling` multiplies the schedule's rate.
+
+        Raises:
+            Diverged: the loss or the gradient is no number, or the loss has stayed far above the first one. Nothing
+                was changed by this step.
+        """
+        begun = time.perf_counter()
+        batch = self.rows.batch(self.step_number, self.settings.batch)
+        number = self.step_number + 1
+        rate = cooling * self.settings.learning_rate(number, self.config.width)
+        with torch.random.fork_rng(devices=[]):  # dropout depends on seed and step alone
+            torch.manual_seed(self.settings.seed * 1_000_003 + number)
+            logits = self.model(**batch.inputs).logits  # (rows, tokens, vocabulary)
+        value = loss(logits, batch.labels, self.config.label_smoothing)
+        value.backward()
+        norms = self._gradient_norms() if number % NORMS_EVERY == 0 or number == 1 else ()
+        length = nn.utils.clip_grad_norm_(self._named.values(), self.settings.clip)
+        self._check(number, float(value.detach()), float(length))
+        for group in self._optimizer.param_groups:
+            group["lr"] = rate
+        self._optimizer.step()
+        self._optimizer.zero_grad(set_to_none=True)
+        self.step_number = number
+        tokens = batch.tokens
+        right = int((logits.detach().argmax(-1) == batch.labels).sum())
+        seconds = time.perf_counter() - begun
+        point = Point(number, float(value.detach()), right / max(tokens, 1), rate, tokens / seconds, norms)
+        self._note(point)
+        return point
+
+    def _check(self, number: int, value: float, length: float) -> None:
+        finite = torch.isfinite(torch.tensor([value, length])).all()
+        self._first = self._first or value
+        self._risen = self._risen + 1 if finite and value > _RISEN * self._first else 0
+        if finite and self._risen < _PATIENCE:
+            return
+        self._optimizer.zero_grad(set_to_none=True)
+        what = f"has been above {_RISEN:g} times the first one for {_PATIENCE} steps" if finite else "is no number"
+        raise Diverged(number, f"At step {number:,} the loss {what}. {likely_switch(self.config, self.settings)}")
+
+    def _gradient_norms(self) -> tuple[tuple[str, float], ...]:
+        """The length of the gradient of each part: an embedding, a block, the head."""
+        found = []
+        for name, parameters in self._parts.items():
+            lengths = [p.grad.norm() for p in parameters if p.grad is not None]
+            found.append((name, float(torch.stack(lengths).norm()) if lengths else 0.0))
+        return tuple(found)
+
+    def _note(self, point: Point) -> None:
+        self.points.append(point)
+        if len(self.points) > MOST_POINTS:
+            self.points = deque([*self.points][::2])
+
+    # ------------------------------------------------------------------ held-out rows
+
+    @torch.no_grad()
+    def measure(self) -> HeldOut:
+        """What the model makes of the held-out rows now, without dropout."""
+        if self._held_rows is None:
+            self._held_rows = self.rows.held_out(self.settings.held_out)
+        batch, rows = self._held_rows, len(self._held_rows.labels)
+        self.model.eval()  # type: ignore[no-untyped-call]
+        value, tokens, right, whole = 0.0, 0, 0, 0
+        for start in range(0, rows, _ROWS):
+            part = slice(start, start + _ROWS)
+            inputs, labels = {name: t[part] for name, t in batch.inputs.items()}, batch.labels[part]
+            logits, counted = self.model(**inputs).logits, labels != IGNORE
+            value += float(loss(logits, labels)) * int(counted.sum())
+            hits = (logits.argmax(-1) == labels) | ~counted  # (rows, tokens)
+            tokens, right = tokens + int(counted.sum()), right + int((hits & counted).sum())
+            # where no token attends to a later one, what is said beside true tokens is what is written after them
+            by_itself = self.config.causal_mask or self.config.shape == "encoder"
+            whole += int(hits.all(1).sum()) if by_itself else written_right(self.model, inputs, labels)
+        self.model.train()
+        found = HeldOut(self.step_number, value / tokens, right / tokens, whole / rows, rows)
+        self.held_out.append(found)
+        return found
+
+    # ------------------------------------------------------------------ many steps
+
+    def run(
+        self,
+        budget: Budget,
+        command: Callable[[], Command] = lambda: "go",
+        told: Callable[[Point], None] = lambda _: None,
+        cool_down: bool = False,
+    ) -> Outcome:
+        """Train until `budget` is spent, or `command` says stop; `told` hears of each step.
+
+        With `cool_down` the rate falls towards the end of the budget.
+        """
+        seconds, first = 0.0, self.step_number
+        ended: Literal["done", "stopped", "diverged"] = "done"
+        while (fraction := budget.fraction(self.step_number - first, seconds)) < 1:
+            asked = command()
+            if asked == "stop":
+                ended = "stopped"
+                break
+            if asked == "pause":
+                time.sleep(_PAUSE)
+                continue
+            begun = time.perf_counter()
+            try:
+                point = self.step(cooled(fraction) if cool_down else 1.0)
+            except Diverged as error:
+                return Outcome("diverged", error.step, seconds, f"{error} {self._back()}")
+            if self.snapshots is not None and self.step_number % self.settings.snapshot_every == 0:
+                self.snapshot()
+            seconds += time.perf_counter() - begun
+            told(point)
+        return Outcome(ended, self.step_number, seconds, self.notice)
+
+    def _back(self) -> str:
+        """Go back to the last good snapshot; says what was done."""
+        steps = self.snapshots.steps if self.snapshots is not None else []
+        if not steps:
+            return "There is no snapshot to go back to."
+        self.restore(steps[-1])
+        return f"The snapshot of step {steps[-1]:,} was taken up again."
+
+    # ------------------------------------------------------------------ snapshots
+
+    def snapshot(self) -> None:
+        """Keep weights and optimiser as they are. A disk that refuses is told in `notice`, and the training goes on."""
+        assert self.snapshots is not None
+        try:
+            self.snapshots.put(self.step_number, self._state())
+        except OSError as error:
+            why = error.strerror or type(error).__name__
+            steps = self.snapshots.steps
+            last = f"the last one is of step {steps[-1]:,}" if steps else "there is none"
+            self.notice = f"The snapshot of step {self.step_number:,} could not be written ({why}); {last}."
+
+    def restore(self, step: int) -> None:
+        """Go on from the snapshot of `step`, bit for bit as if nothing had come between."""
+        assert self.snapshots is not None
+        self._take(self.snapshots.load(step), step)
+
+    @torch.no_grad()
+    def _state(self) -> dict[str, Tensor]:
+        kept = self._optimizer.state
+        state = {f"model.{name}": p.detach() for name, p in self._named.items()}
+        for name, p in self._named.items():
+            state |= {f"{key}.{name}": kept[p][key] for key in ("exp_avg", "exp_avg_sq") if p in kept}
+        return {**state, "first": torch.tensor([self._first, float(self._risen)], dtype=torch.float64)}
+
+    @torch.no_grad()
+    def _take(self, state: dict[str, Tensor], step: int) -> None:
+        for name, p in self._named.items():
+            p.copy_(state[f"model.{name}"])
+            self._optimizer.state[p] = {
+                "step": torch.tensor(float(step)),
+                **{key: state[f"{key}.{name}"].clone() for key in ("exp_avg", "exp_avg_sq")},
+            }
+        self._first, self._risen = float(state["first"][0]), int(state["first"][1])
+        self.step_number = step
+        self.points = deque(point for point in self.points if point.step <= step)
+        self.held_out = [found for found in self.held_out if found.step <= step]
+
+
+class Diverged(Exception):
+    """The loss cannot be followed any further. The message is for the person."""
+
+    def __init__(self, step: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.step = step
+
+
+def likely_switch(config: TransformerConfig, settings: Settings) -> str:
+    """Which choice is the likeliest reason for a loss that diverges, as a sentence."""
+    if settings.rate > 2:
+        return f"Likely because of rate={settings.rate:g}: try 0.5."
+    if config.norm_place == "post" and config.layers > 4 and settings.warmup < 100:
+        return f"Likely because of norm_place=post at {config.layers} layers with warmup={settings.warmup}: try pre."
+    if config.score == "dot" and config.positions != "t5":
+        return f"Likely because of score=dot: products of {config.head_dim} dimensions are large. Try scaled."
+    if not config.residual:
+        return "Likely because of residual=off: nothing else brings gradients to the first layers."
+    return f"Likely because of rate={settings.rate:g}: try a lower one, or a longer warmup than {settings.warmup}."
+
+
+@torch.no_grad()
+def written_right(model: TextbookModel, inputs: dict[str, Tensor], labels: Tensor) -> int:
+    """How many rows a decoder writes right by itself, the likeliest token each time and all of the text read again."""
+    is_decoder = model.config.shape == "decoder"
+    right = 0
+    for row in range(len(labels)):
+        wanted = labels[row][labels[row] != IGNORE]
+        if is_decoder:
+            start = int((labels[row] != IGNORE).nonzero()[0]) + 1
+            given: dict[str, Tensor] = {}
+            ids = inputs["input_ids"][row : row + 1, :start]
+        else:
+            given = {name: t[row : row + 1] for name, t in inputs.items() if not name.startswith("decoder_")}
+            ids = torch.tensor([[START_ID]])
+        for token in wanted:
+            here = {"input_ids": ids} if is_decoder else {**given, "decoder_input_ids": ids}
+            said = model(**here).logits[:, -1].argmax(-1)
+            if int(said) != int(token):
+                break
+            ids = torch.cat([ids, said[:, None]], dim=1)
+        else:
+            right += 1
+    return right
+
+
+def _parts(named: dict[str, nn.Parameter]) -> dict[str, list[nn.Parameter]]:
+    """Parameters by the part of the model that they belong to: "encoder embedding", "decoder block 1", "head"."""
+    found: dict[str, list[nn.Parameter]] = {}
+    for name, parameter in named.items():
+        words = name.split(".")
+        if words[0] != "model":
+            part = "head"
+        elif words[2] == "layers":
+            part = f"{words[1]} block {words[3]}"
+        else:
+            part = f"{words[1]} {'norm' if words[2] == 'norm' else 'embedding'}"
+        found.setdefault(part, []).append(parameter)
+    return found
+
+
+SPECIAL_IDS: dict[str, Any] = {"pad_token_id": PAD_ID, "bos_token_id": START_ID, "eos_token_id": END_ID}
+"""Of the config, as the tokenizer has them."""

@@ -1,0 +1,113 @@
+"""`--train` as a person types it: the folder, the last line, and a sentence for what cannot be done."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from explorer.app import main
+from explorer.arguments import parse
+from models import decode, open_checkpoint, run
+
+QUICK = ["--set", "width=32", "--set", "heads=2", "--set", "layers=1", "--set", "batch=16"]
+
+
+def test_it_trains_and_prints_last_how_many_rows_are_right(tmp_path, capfd):
+    folder = tmp_path / "model"
+    assert main(["--train", "copy:3", "--steps", "20", "--seed", "3", "--out", str(folder), *QUICK]) == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert lines[-1].startswith("held-out sequences right: 0.")
+    assert lines[-2].startswith("20 steps in ")
+    model = open_checkpoint(folder)
+    assert (model.config.width, model.config.layers, model.info.name) == (32, 1, "copy")
+    assert run(model, model.info.example).sites
+    assert [path.name for path in (folder / "snapshots").iterdir()] == ["step-00000020.safetensors"]
+
+
+def test_a_seed_gives_the_same_model(tmp_path):
+    for name in ("a", "b"):
+        assert main(["--train", "sort:3", "--steps", "6", "--out", str(tmp_path / name), *QUICK]) == 0
+    one, other = ((tmp_path / name / "model.safetensors").read_bytes() for name in ("a", "b"))
+    assert one == other
+
+
+def test_a_text_is_learned_character_by_character(tmp_path, capfd):
+    text, folder = tmp_path / "text.txt", tmp_path / "model"
+    text.write_text("".join(f"{i} green bottles hanging on the wall. " for i in range(99, 0, -1)))
+    given = ["--train", "text:24", "--data", str(text), "--steps", "30", "--out", str(folder), *QUICK]
+    assert main(given) == 0
+    assert capfd.readouterr().out.splitlines()[-1].startswith("held-out characters right: 0.")
+    *_, last = decode(open_checkpoint(folder), "10 green", steps=5)
+    assert len(last.text) == 5
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (["--train", "juggle"], "There is no task “juggle”. There are copy"),
+        (["--train", "reverse", "--set", "heads=5"], "Heads is 5, which does not divide the width of 64"),
+        (["--train", "reverse", "--set", "positions"], "--set takes a name and a value"),
+        (["--train", "reverse", "--set", "colour=red"], "There is no switch “colour”"),
+        (["--train", "reverse", "--seconds", "0"], "--seconds 0 is no length of a training"),
+        (["--train", "reverse", "--seconds", "nan"], "--seconds nan is no length of a training"),
+        (["--train", "reverse", "--seconds", "5", "--steps", "5"], "Give one of them"),
+        (["--train", "reverse", "--decode", "5"], "--train makes a model from nothing, and --decode is not of that"),
+        (["--train", "reverse", "--checkpoint", "en-es"], "and --checkpoint is not of that"),
+        (["--train", "text"], "--train text learns the characters of a file"),
+        (["--train", "reverse", "--data", "x.txt"], "the other tasks make their own"),
+        (["--train", "text", "--data", "/none/x.txt"], "x.txt could not be read"),
+        (["--set", "layers=3"], "--set is of a training, and --train is missing"),
+        (["--seconds", "3"], "--seconds is of a training, and --train is missing"),
+        (["--train", "reverse", "--seed", "-1"], "--seed is 0 or more"),
+    ],
+)
+def test_what_cannot_be_done_is_said(tmp_path, capfd, given, words):
+    out = ["--out", str(tmp_path / "model")] if "--train" in given else []
+    assert main([*given, *out]) == 1
+    assert words in capfd.readouterr().err
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_folder_is_needed_and_others_files_are_left_alone(tmp_path, capfd):
+    assert main(["--train", "reverse"]) == 1
+    assert "--train needs a folder for the model: --out FOLDER." in capfd.readouterr().err
+    (tmp_path / "mine.txt").write_text("Dear Anna")
+    assert main(["--train", "reverse", "--out", str(tmp_path)]) == 1
+    assert "holds files that no training wrote" in capfd.readouterr().err
+    assert (tmp_path / "mine.txt").read_text() == "Dear Anna"
+
+
+def test_what_is_said_of_a_training_is_in_the_help(capsys):
+    with pytest.raises(SystemExit):
+        parse(["--help"])
+    shown = capsys.readouterr().out
+    assert "--train TASK[:N]" in shown
+    assert "--set NAME=VALUE" in shown
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal")
+def test_ctrl_c_keeps_what_was_learned(tmp_path):
+    folder = tmp_path / "model"
+    command = [sys.executable, "-m", "explorer", "--train", "copy:3", "--seconds", "500", "--out", str(folder), *QUICK]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(
+        command, cwd=Path(__file__).parents[2], env=environment, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        end = time.monotonic() + 120
+        while not list(folder.glob("snapshots/step-*")) and time.monotonic() < end:
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == -signal.SIGINT
+    assert out.splitlines()[-1].startswith("held-out sequences right: 0.")
+    assert run(open_checkpoint(folder), "abc").sites
+    assert list(folder.glob("snapshots/step-*"))

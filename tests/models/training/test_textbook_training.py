@@ -1,0 +1,317 @@
+"""One training: it learns, is stopped and taken up again bit for bit, and says what went wrong."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from models import decode, open_checkpoint, run
+from models.textbook.tasks import TASKS
+from models.textbook.transformer import IGNORE, loss
+from models.training.common import Budget
+from models.training.experiment import experiment
+from models.training.folders import save, why_not
+from models.training.rows import TaskRows
+from models.training.settings import Settings, cooled
+from models.training.snapshots import Snapshots
+from models.training.training import Training, likely_switch, written_right
+
+TINY = {"width": "16", "heads": "2", "layers": "1", "batch": "8"}
+QUICK = {"width": "32", "heads": "2", "layers": "1", "batch": "32", "rate": "0.4", "warmup": "100", "dropout": "0"}
+"""Learns to copy three letters in about 150 steps."""
+
+SHAPES = ("encoder-decoder", "decoder", "encoder")
+
+
+def tiny(task: str = "copy:4", folder: Path | None = None, seed: int = 0, **switches: str) -> Training:
+    return experiment(task, {**TINY, **switches}, seed).training(folder)
+
+
+def weights(training: Training) -> dict[str, Tensor]:
+    return {name: p.detach().clone() for name, p in training.model.named_parameters()}
+
+
+def same(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
+    return all(torch.equal(one[name], other[name]) for name in one)
+
+
+# --------------------------------------------------------------------------- the loop
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_it_steps_as_a_plain_loop_does(shape):
+    """Torch's own Adam, and the model's eager attention: nothing of the loop's own.
+
+    Without biases: that of the keys has a gradient of 0, of which Adam makes steps of rounding.
+    """
+    training = tiny(shape=shape, dropout="0", bias="off")
+    plain = tiny(shape=shape, dropout="0", bias="off").model
+    plain.set_attn_implementation("eager")
+    optimizer = torch.optim.Adam(plain.parameters(), betas=(0.9, 0.98), eps=1e-9, foreach=False)
+    for step in range(1, 13):
+        batch = training.rows.batch(step - 1, 8)
+        rate = 0.5 * 16**-0.5 * min(step**-0.5, step * 200**-1.5)
+        value = loss(plain(**batch.inputs).logits, batch.labels, 0.1)
+        optimizer.zero_grad()
+        value.backward()
+        length = torch.nn.utils.clip_grad_norm_(plain.parameters(), 1.0)
+        optimizer.param_groups[0]["lr"] = rate
+        optimizer.step()
+        point = training.step()
+        assert point.loss == pytest.approx(float(value.detach()), abs=1e-5)
+        assert point.rate == pytest.approx(rate, rel=1e-12)
+        if point.gradients:
+            squares = sum(norm**2 for _, norm in point.gradients)
+            assert squares**0.5 == pytest.approx(float(length), rel=1e-3)
+    for (name, ours), theirs in zip(training.model.named_parameters(), plain.parameters(), strict=True):
+        torch.testing.assert_close(ours, theirs, atol=2e-4, rtol=0, msg=name)
+
+
+def test_the_rate_is_that_of_the_paper():
+    settings = Settings(rate=1.0, warmup=4_000)
+    assert settings.learning_rate(4_000, 512) == pytest.approx(512**-0.5 * 4_000**-0.5)
+    assert settings.learning_rate(1, 512) == pytest.approx(512**-0.5 * 4_000**-1.5)
+    assert settings.learning_rate(16_000, 512) == pytest.approx(settings.learning_rate(4_000, 512) / 2)
+    assert [cooled(x) for x in (0.0, 0.8, 0.9, 1.0)] == pytest.approx([1, 1, 0.5, 0.02])
+
+
+def test_held_out_rows_are_counted_as_the_model_writes_them():
+    training = experiment("copy:3", QUICK).training()
+    training.run(Budget(steps=75))
+    found = training.measure()
+    rows = training.rows
+    assert isinstance(rows, TaskRows)
+    batch = rows.held_out(training.settings.held_out)
+    assert found.rows == len(batch.labels)
+    with torch.no_grad():
+        training.model.eval()
+        written = written_right(training.model, batch.inputs, batch.labels)
+        logits = training.model(**batch.inputs).logits
+    assert 0 < written < found.rows  # or it would tell nothing
+    assert found.sequences_right == pytest.approx(written / found.rows)
+    assert found.loss == pytest.approx(float(loss(logits, batch.labels)), abs=1e-5)
+    kept = batch.labels != IGNORE
+    assert found.tokens_right == pytest.approx(float((logits.argmax(-1) == batch.labels)[kept].float().mean()))
+
+
+def test_without_a_causal_mask_it_is_what_is_written_that_counts():
+    """Beside the true tokens such a decoder reads off what comes next; by itself it cannot."""
+    training = experiment("copy:3", {**QUICK, "shape": "decoder", "causal_mask": "off"}).training()
+    training.run(Budget(steps=150))
+    found = training.measure()
+    assert found.tokens_right > 0.9
+    assert found.sequences_right < 0.1
+
+
+def test_drawing_in_a_training_leaves_other_draws_as_they_are():
+    torch.manual_seed(4)
+    wanted = torch.rand(3)
+    torch.manual_seed(4)
+    tiny().step()
+    assert torch.equal(torch.rand(3), wanted)
+
+
+# --------------------------------------------------------------------------- told what to do
+
+
+def test_pause_step_and_stop():
+    training = tiny()
+    commands = iter(["pause", "step", "pause", "pause", "step", "stop"])
+    seen: list[int] = []
+    outcome = training.run(Budget(steps=100), lambda: next(commands), lambda point: seen.append(point.step))  # type: ignore[arg-type]
+    assert seen == [1, 2]
+    assert (outcome.ended, outcome.step) == ("stopped", 2)
+    assert training.run(Budget(steps=3)).step == 5  # three more
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_taken_up_again_it_is_what_it_would_have_been(tmp_path, shape):
+    straight = tiny(folder=tmp_path / "a", shape=shape, snapshot_every="5")
+    points: list[Any] = []
+    straight.run(Budget(steps=23), told=points.append)
+    again = tiny(folder=tmp_path / "a", shape=shape, snapshot_every="1000")
+    again.restore(10)
+    later: list[Any] = []
+    again.run(Budget(steps=13), told=later.append)
+    assert same(weights(again), weights(straight))
+    assert [(p.loss, p.accuracy, p.gradients) for p in later] == [
+        (p.loss, p.accuracy, p.gradients) for p in points[10:]
+    ]
+    assert straight.measure() == again.measure()
+
+
+# --------------------------------------------------------------------------- snapshots
+
+
+def test_snapshots_stay_within_their_bytes(tmp_path):
+    folder = tmp_path / "snapshots"
+    snapshots = Snapshots(folder, most_bytes=40_000)
+    for step in range(10, 1_000, 10):
+        snapshots.put(step, {"w": torch.full((1_000,), float(step))})
+        held = sum(path.stat().st_size for path in folder.iterdir())
+        assert held <= 40_000
+        assert snapshots.steps[-1] == step
+    steps = snapshots.steps
+    assert len(steps) >= 5
+    assert steps[0] == 10  # from the beginning to the end
+    gaps = [b - a for a, b in itertools.pairwise(steps)]
+    assert max(gaps) <= 3 * 980 / len(gaps)
+    assert float(snapshots.load(steps[2])["w"][0]) == steps[2]
+
+
+def test_a_full_disk_is_told_and_the_training_goes_on(tmp_path, monkeypatch):
+    training = tiny(folder=tmp_path, snapshot_every="2")
+    training.run(Budget(steps=2))
+
+    def full(self: Path, content: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    outcome = training.run(Budget(steps=4))
+    assert outcome.step == 6
+    assert outcome.notice == (
+        "The snapshot of step 6 could not be written (No space left on device); the last one is of step 2."
+    )
+    assert training.snapshots is not None
+    assert training.snapshots.steps == [2]
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_what_breaks_off_while_it_writes_leaves_no_half(tmp_path, monkeypatch):
+    folder = tmp_path / "snapshots"
+    snapshots = Snapshots(folder)
+    snapshots.put(1, {"w": torch.zeros(3)})
+
+    def broken_off(self: Path, content: bytes) -> int:
+        with self.open("wb") as file:
+            file.write(content[:10])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "write_bytes", broken_off)
+    with pytest.raises(KeyboardInterrupt):
+        snapshots.put(2, {"w": torch.ones(3)})
+    assert [path.name for path in folder.iterdir()] == ["step-00000001.safetensors"]
+
+
+# --------------------------------------------------------------------------- what goes wrong
+
+
+def test_a_loss_that_diverges_is_stopped_and_the_last_snapshot_taken_up(tmp_path):
+    training = tiny(folder=tmp_path, snapshot_every="5")
+    training.run(Budget(steps=7))
+    good = Snapshots(tmp_path).load(5)
+    with torch.no_grad():
+        next(training.model.parameters()).fill_(torch.nan)
+    outcome = training.run(Budget(steps=20))
+    assert (outcome.ended, outcome.step) == ("diverged", 8)
+    assert outcome.notice.startswith("At step 8 the loss is no number. Likely because of rate=0.5")
+    assert outcome.notice.endswith("The snapshot of step 5 was taken up again.")
+    assert training.step_number == 5
+    assert same(weights(training), {name: good[f"model.{name}"] for name in weights(training)})
+    assert training.run(Budget(steps=2)).ended == "done"
+
+
+def test_a_loss_that_climbs_is_stopped(tmp_path):
+    training = tiny(folder=tmp_path, rate="1e4", warmup="1", clip="1e9", snapshot_every="1000")
+    outcome = training.run(Budget(steps=400))
+    assert outcome.ended == "diverged"
+    assert "Likely because of rate=10000: try 0.5." in outcome.notice
+    assert "There is no snapshot to go back to." in outcome.notice
+
+
+@pytest.mark.parametrize(
+    ("switches", "words"),
+    [
+        ({"rate": "5"}, "rate=5"),
+        ({"norm_place": "post", "layers": "8", "warmup": "10"}, "norm_place=post at 8 layers with warmup=10: try pre"),
+        ({"score": "dot"}, "score=dot: products of 8 dimensions"),
+        ({"residual": "off"}, "residual=off"),
+        ({}, "a longer warmup than 200"),
+    ],
+)
+def test_the_likely_switch_is_named(switches, words):
+    planned = experiment("copy", {**TINY, **switches})
+    assert words in likely_switch(planned.config, planned.settings)
+
+
+@pytest.mark.parametrize(
+    ("spec", "switches", "words"),
+    [
+        ("juggle", {}, "there is no task “juggle”. There are copy, reverse, .* and text"),
+        ("reverse:many", {}, "“many” is no number: write the letters of reverse after the colon, as 10"),
+        ("reverse:900", {}, "reverse takes 3 to 200 letters"),
+        ("reverse", {"wings": "2"}, "there is no switch “wings”. There are .*positions"),
+        ("reverse", {"positions": "wavy"}, "positions is “wavy”"),
+        ("reverse", {"heads": "5"}, "heads is 5, which does not divide the width of 64"),
+        ("reverse", {"context": "10"}, "context is 10, and rows of this task take 23 tokens"),
+        ("reverse", {"rate": "fast"}, "rate is “fast”, and has to be a number"),
+        ("reverse", {"rate": "-1"}, "rate is -1.0, and has to be above 0"),
+        ("reverse", {"batch": "0"}, "batch is 0, and has to be at least 1"),
+        ("text", {}, "the text is empty"),
+        ("text:1", {}, "1 characters cannot be read together"),
+        ("text", {"shape": "encoder"}, "a text is continued by a decoder, and shape is encoder"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused_with_a_sentence(spec, switches, words):
+    with pytest.raises(ValueError, match=words):
+        experiment(spec, switches).training()
+
+
+# --------------------------------------------------------------------------- folders
+
+
+@pytest.mark.parametrize("task", ["copy:3", "induction:4", "addition:1", "dates", "brackets:2"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_what_is_saved_opens_and_says_the_same(tmp_path, task, shape):
+    planned = experiment(task, {**TINY, "shape": shape})
+    training = planned.training()
+    training.run(Budget(steps=5))
+    found = training.measure()
+    folder = tmp_path / "model"
+    assert why_not(folder) == ""
+    save(training, planned, folder)
+    assert why_not(folder) == ""  # once more in its place
+    save(training, planned, folder)
+    assert not list(folder.glob(".*"))
+    model = open_checkpoint(folder)
+    assert model.info.example == planned.example
+    assert model.info.name == task.partition(":")[0]
+    assert f"5 steps. {found.sequences_right:.1%}" in model.info.summary
+    trace = run(model, planned.example)
+    training.model.eval()
+    with torch.no_grad():
+        ids = torch.tensor([[token.id for token in trace.source or trace.tokens]])
+        more = {"decoder_input_ids": torch.tensor([[t.id for t in trace.tokens]])} if model.seq2seq else {}
+        wanted = training.model(input_ids=ids, **more).logits[0]
+    torch.testing.assert_close(torch.from_numpy(trace.logits), wanted, atol=1e-5, rtol=0)
+
+
+def test_what_a_learned_model_writes_in_the_program_is_right(tmp_path):
+    planned = experiment("copy:3", QUICK)
+    training = planned.training()
+    training.run(Budget(steps=150), cool_down=True)
+    share = training.measure().sequences_right
+    save(training, planned, tmp_path / "model")
+    model = open_checkpoint(tmp_path / "model")
+    rows = TaskRows(TASKS["copy"], 3, "encoder-decoder", 0).held_out_rows(40)
+    right = 0
+    for row in rows:
+        *_, last = decode(model, row.prompt, steps=6)
+        right += last.text == row.answer
+    assert share > 0.5
+    assert right / len(rows) == pytest.approx(share, abs=0.2)
+
+
+def test_where_a_model_cannot_be_saved(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter.txt").write_text("Dear Anna")
+    (tmp_path / "file").write_text("")
+    assert "holds files that no training wrote" in why_not(tmp_path / "mine")
+    assert "is a file" in why_not(tmp_path / "file")
+    assert "There is no folder" in why_not(tmp_path / "none" / "model")
