@@ -11,10 +11,8 @@ _WHAT = (
     "Which words of the source the decoder looked at as it wrote each word of the target: its cross-attention "
     "as ribbons."
 )
-_TRY = (
-    "Try: click a word of the target above the table, and see where its ribbons go; then All heads, for the "
-    "mean over all of them."
-)
+_TRY_ONE = "Try: click a word of the target above the table, and see where its ribbons go."
+_TRY = f"{_TRY_ONE[:-1]}; then All heads, for the mean over all of them."
 
 
 def about(state: State, sentence: str, view: AlignmentView | None) -> About:
@@ -30,4 +28,5 @@ def about(state: State, sentence: str, view: AlignmentView | None) -> About:
         f"{counted(rows, what)} of the target over {counted(view.weights.shape[1], what)} of the source, and "
         f"each row sums to 1. Shown is the {view.description}."
     )
-    return About.of((_WHAT, counts, sentence), _TRY)
+    heads = sum(site.heads for site in ran.sites if site.stack == "cross")
+    return About.of((_WHAT, counts, sentence), _TRY if heads > 1 else _TRY_ONE)

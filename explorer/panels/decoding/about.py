@@ -15,21 +15,31 @@ _BEFORE = (
     "Nothing is written yet. Greedy takes the likeliest each time, Sample draws by the probabilities, Beam "
     "follows several texts at once."
 )
+_FILLS = (
+    "The model fills one mask a step, the one that it is most certain of: it gives every token a probability there, "
+    "the settings cut and reshape these, and one is taken."
+)
+_BEFORE_FILLING = (
+    "Nothing is filled yet. Greedy takes the likeliest each time, Sample draws by the probabilities; Beam is for "
+    "models that write from left to right."
+)
 _TRY = "Try: press Step a few times, then click another candidate than the one that was taken: the text branches there."
 
 
-def about(step: DecodeStepView | None, silence: str, written: int, said: str) -> About:
+def about(step: DecodeStepView | None, silence: str, written: int, said: str, fills: bool = False) -> About:
     """`silence` says why the model writes nothing.
 
-    `written` counts the steps of the text in view, and `said` is the line about the last of them.
+    `written` counts the steps of the text in view, and `said` is the line about the last of them. A masked model
+    `fills` masks.
     """
+    what = _FILLS if fills else _WHAT
     if silence:
-        return About((silence, _WHAT), "Try: open a model that writes, as story-gpt or en-es, and press Step.")
+        return About((silence, what), "Try: open a model that writes, as story-gpt or en-es, and press Step.")
     if step is None:
-        return About((_WHAT, _BEFORE), _TRY)
+        return About((what, _BEFORE_FILLING if fills else _BEFORE), _TRY)
     return About.of(
         (
-            _WHAT,
+            what,
             f"{counted(written, 'step')} of this text {'is' if written == 1 else 'are'} in view. {said}",
             _candidates(step),
             _cut(step),
@@ -59,6 +69,6 @@ def _cut(step: DecodeStepView) -> str:
     if not cut:
         return ""
     return (
-        f"The settings cut {counted(cut, 'token')}, which the model gave "
+        f"The filters cut {counted(cut, 'token')}, which the model gave "
         f"{percent_text(sum(stage.probability for stage in step.stages))}."
     )

@@ -136,7 +136,9 @@ class DecodingPanel(Panel):
     def about(self, state: State) -> About:
         step = self.player.shown_view()
         said = step_words(step, state.document.branches, state.document.view.unit) if step is not None else ""
-        return about(step, self.player.silence(), self.player.at, said)
+        loaded = state.results.loaded
+        fills = loaded is not None and loaded.info.family == "masked"
+        return about(step, self.player.silence(), self.player.at, said, fills)
 
     def _render_knobs(self, state: State) -> None:
         loaded, document = state.results.loaded, state.document

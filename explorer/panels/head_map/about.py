@@ -32,6 +32,7 @@ _BEFORE = (
     "its share of the row."
 )
 _TRY = "Try: click another cell, or press Alt+→ for the next head, and see how the entropy of its row changes."
+_TRY_ONE = "Try: click a cell of another row, and see how the entropy of that row is another one."
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +53,11 @@ def about(state: State, how: Normalisation) -> About:
         return About(
             (NO_HEADS, _WHAT, "The recurrent models with attention, and all transformers, have heads to show here.")
         )
+    try_ = _TRY_ONE if ran is not None and sum(each.heads for each in ran.sites) == 1 else _TRY
     row = None if ran is None or site is None or view is None else _row(state, ran, site, view)
     if row is None:
-        return About((_WHAT, _BEFORE), _TRY)
-    return About.of((f"{head_name(state)}. {_WHAT}", _most(row), _spread(state, row), _colours(how)), _TRY)
+        return About((_WHAT, _BEFORE), try_)
+    return About.of((f"{head_name(state)}. {_WHAT}", _most(row), _spread(state, row), _colours(how)), try_)
 
 
 def _row(state: State, ran: Ran, site: Site, view: HeadView | RowView) -> _Row | None:

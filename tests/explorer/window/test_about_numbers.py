@@ -420,3 +420,22 @@ def test_decode(shown):
     assert f"have {percent_text(np.sort(shares)[-10:].sum())} together." in said
     assert before == ()
     shown.window.session.undo()
+
+
+def test_what_to_try_is_there_to_be_tried(shown):
+    """No other head is offered where there is one, and who fills masks is not said to write on."""
+    state = shown.window.session.state
+    loaded, ran = state.results.loaded, state.ran
+    assert loaded is not None
+    assert ran is not None
+    tried = {panel.name: panel.about(state).to_try for panel in shown.window.panels}
+    heads = sum(site.heads for site in ran.sites)
+    assert ("next head" in tried["map"]) == (heads > 1)
+    crossing = sum(site.heads for site in ran.sites if site.stack == "cross")
+    if crossing:
+        assert shown.about("alignment")
+        assert ("All heads" in tried["alignment"]) == (crossing > 1)
+    said = shown.about("decoding")
+    fills = loaded.info.family == "masked"
+    assert ("fills one mask a step" in said) == fills
+    assert ("follows several texts" in said) == (not fills and loaded.info.family in ("causal", "seq2seq"))
