@@ -7,6 +7,7 @@ as JSON, is a line of standard output. What the window is busy with when it is c
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -40,6 +41,7 @@ class Asked(QObject):
     def listen(self) -> None:
         for line in sys.stdin:
             self.line.emit(line)
+        os._exit(1)  # whoever asks is gone
 
 
 class Driven(windows.MainWindow):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from explorer.session import attn
+from tests.harness.program import heed_signals
 from tests.harness.typing_program import typed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,6 +46,7 @@ def kill_once(folder: Path, rng: random.Random, longest: float = 4.0) -> Killed:
         env=environment,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
+        preexec_fn=heed_signals,
     )
     try:
         deadline = time.monotonic() + PATIENCE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import signal
@@ -19,9 +20,18 @@ PATIENCE = 120.0  # s: an import of torch on a busy machine
 _NOISE = "This plugin does not support"
 
 
+_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None  # loaded before a fork, after which nothing is
+_SIGNAL_AT_PARENTS_DEATH = 1  # PR_SET_PDEATHSIG of prctl
+
+
 def heed_signals() -> None:
-    """Run in a process that is being started: what was started in the background ignores Ctrl+C, and so would it."""
+    """Run in a process that is being started: what was started in the background ignores Ctrl+C, and so would it.
+
+    It ends with the process that started it, however that ends: a run of tests that is killed leaves none behind.
+    """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if _LIBC is not None:
+        _LIBC.prctl(_SIGNAL_AT_PARENTS_DEATH, signal.SIGKILL)
 
 
 @contextmanager
