@@ -27,7 +27,7 @@ time.sleep(600)
 def has_ended(process: psutil.Process) -> bool:
     """Also where nobody has taken notice yet, as in a container without an init."""
     try:
-        return process.status() == psutil.STATUS_ZOMBIE
+        return bool(process.status() == psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return True
 
