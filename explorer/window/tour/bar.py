@@ -85,10 +85,13 @@ class TourBar(QFrame):
         """
         if not hasattr(self, "_words"):
             return
-        font, size = QFont(), self.font().pointSizeF()  # of its size alone: a title's weight is the style's
+        font, size = QFont(self.font()), self.font().pointSizeF()
         font.setPointSizeF(size * _SMALLER if is_low(self) and size * _SMALLER >= SMALLEST_FONT else size)
-        for widget in (self.title, self.step, self.text, *self.buttons.values()):
+        for widget in (self.step, self.text, *self.buttons.values()):
             widget.setFont(font)
+        bold = QFont(font)
+        bold.setWeight(QFont.Weight.DemiBold)  # a font that is set outweighs the style's
+        self.title.setFont(bold)
         line = QFontMetrics(font).lineSpacing()
         is_wide = self.width() >= _WIDE * line
         across, down = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import QRect
+from PySide6.QtGui import QFont
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox, QWidget
 
@@ -27,6 +28,8 @@ def check_the_bar(window: MainWindow) -> None:
         assert label.visibleRegion().boundingRect() == label.rect()
     assert bar.text.heightForWidth(bar.text.width()) <= bar.text.height()
     assert bar.title.sizeHint().width() <= bar.title.width()
+    assert bar.title.font().bold() or bar.title.font().weight() >= QFont.Weight.DemiBold
+    assert bar.text.font().weight() == QFont.Weight.Normal
     shown = [button for button in bar.buttons.values() if button.isVisible()]
     assert shown
     for button in shown:
