@@ -21,12 +21,13 @@ def about(state: State, sentence: str, view: AlignmentView | None) -> About:
     if loaded is not None and all(stack.stack != "cross" for stack in loaded.info.stacks):
         told = "The open model has no attention from a target to a source, so there is nothing to align."
         return About((told, _WHAT), "Try: press the button, which opens a model that translates.")
+    heads = 0 if ran is None else sum(site.heads for site in ran.sites if site.stack == "cross")
+    try_ = _TRY_ONE if heads == 1 else _TRY
     if ran is None or view is None or view.request.run != ran.run:
-        return About((_WHAT, "The ribbons appear when the model has run."), _TRY)
+        return About((_WHAT, "The ribbons appear when the model has run."), try_)
     what, rows = "word" if view.request.words else "token", len(view.weights)
     counts = (
         f"{counted(rows, what)} of the target over {counted(view.weights.shape[1], what)} of the source, and "
         f"each row sums to 1. Shown is the {view.description}."
     )
-    heads = sum(site.heads for site in ran.sites if site.stack == "cross")
-    return About.of((_WHAT, counts, sentence), _TRY if heads > 1 else _TRY_ONE)
+    return About.of((_WHAT, counts, sentence), try_)
