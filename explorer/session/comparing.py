@@ -126,4 +126,4 @@ def name_of(b: Compared, state: State) -> str:
 
 def _written(branches: Branches, count: int) -> str:
     words = "".join(node.label for node in branches.path())
-    return f"then “{words.replace('␣', ' ').strip()}”" if words else f"{count} tokens written"
+    return f"the branch “{words.replace('␣', ' ').strip()}”" if words else f"{count} tokens written"

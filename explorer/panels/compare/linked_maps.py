@@ -15,7 +15,7 @@ from models.protocol.two_runs import AlignedMaps
 from models.protocol.values import Tile, top_level
 
 A, B, DIFFERENCE = range(3)
-LEAST = (150, 215)
+LEAST = (150, 186)
 """Pixels that a map is wide and high at least."""
 
 

@@ -119,7 +119,7 @@ class TwoRunsPage(QWidget):
         below.setSizes([100, 100])
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(6)
+        column.setSpacing(4)
         for part, takes in ((self.remarks, 0), (self.strip_area, 0), (self.sides, 5), (self.head_row, 0), (below, 2)):
             column.addWidget(part, takes)
 

@@ -201,7 +201,7 @@ def test_a_branch_is_read_after_the_text_and_opened_with_it(session: Session) ->
     state = replace(session.state, document=session.state.document.with_branches(tree))
     b = branch_as_b(state, 2)
     assert (state.continuation, b.continuation) == ((7, 9), (7, 8))
-    assert name_of(b, state) == "then “to bed”"
+    assert name_of(b, state) == "the branch “to bed”"
     session.dispatch(CompareWith(b))
     session.dispatch(SetView("follow", False))
     session.dispatch(SwapStates())

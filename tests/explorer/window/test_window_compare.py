@@ -381,9 +381,21 @@ def test_a_kept_state_becomes_b(window: MainWindow) -> None:
     window.sessions.keep("here")
     window.session.dispatch(SetText(OTHER))
     settle(window)
-    window.comparing.keep_state(0)
+    listed = next(menu for menu in window.menuBar().findChildren(QMenu) if menu.title() == "A kept state as B")
+    actions_of(listed)["here"].trigger()
     settle(window)
     assert (b_of(window).name, b_of(window).inputs.prompt) == ("here", EXAMPLE)
+    window.session.dispatch(CompareWith(None))
+    window.show_notes()
+    notes = window._notes
+    assert notes is not None
+    notes.list.setCurrentRow(0)
+    click(notes.as_b, notes.as_b.rect().center())
+    notes.close()
+    destroy(notes)
+    window._notes = None
+    settle(window)
+    assert b_of(window).name == "here"
     window.sessions.keep("there")
     window.sessions.states.renew(1, replace(window.sessions.states.kept.states[1], document=START))
     window.sessions.go_to(1)
