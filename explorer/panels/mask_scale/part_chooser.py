@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
@@ -201,5 +202,6 @@ def _together(widgets: Sequence[QWidget]) -> QWidget:
 
 def _fit(box: WholeListBox) -> None:
     """As wide as the longest entry."""
-    longest = max((len(box.itemText(i)) for i in range(box.count())), default=0)
-    box.setMinimumContentsLength(min(round(0.7 * longest), 14))  # they are counted as wide letters
+    metrics = box.fontMetrics()
+    widest = max((metrics.horizontalAdvance(box.itemText(i)) for i in range(box.count())), default=0)
+    box.setMinimumContentsLength(math.ceil(widest / metrics.horizontalAdvance("X")) + 1)  # Qt counts in this letter

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QComboBox
+from PySide6.QtWidgets import QComboBox, QStyle, QStyleOptionComboBox
 
 import models
 from explorer.panels.mask_scale.offered_parts import NO_HEADS, NO_NEURONS
@@ -224,3 +224,15 @@ def test_everything_that_is_offered_runs_in_a_picture_model(qapp: Any) -> None:
 
 def as_dict(skip: Skip) -> dict[str, Any]:
     return {name: getattr(skip, name) for name in Skip.__dataclass_fields__}
+
+
+def test_what_is_chosen_is_read_whole(host: Host) -> None:
+    chooser = host.masks.part_chooser
+    for box in (chooser.what, chooser.layer, chooser.fill):
+        for text in entries(box):
+            pick(box, text)
+            option = QStyleOptionComboBox()
+            box.initStyleOption(option)
+            part = QStyle.SubControl.SC_ComboBoxEditField
+            room = box.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, part, box)
+            assert box.fontMetrics().horizontalAdvance(text) <= room.width(), text
