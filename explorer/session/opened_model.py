@@ -13,7 +13,7 @@ from explorer.session.texts import alone, each_text, texts_of
 from models.files.sample_pictures import default_picture
 from models.protocol.chat import Pair
 from models.protocol.export import ExportRequest
-from models.protocol.interventions import Adapter, Mask, Positions, acts_outside_of_attention
+from models.protocol.interventions import Adapter, Mask, Positions, Scale, acts_outside_of_attention
 from models.protocol.loading import Loaded
 from models.protocol.skip import Skip
 from models.protocol.values import CheckpointInfo
@@ -96,6 +96,8 @@ def _takes(info: CheckpointInfo, listed: InterventionItem) -> bool:
     """Whether the model can be run with this change: a textbook model takes none, some take no other scores."""
     if isinstance(listed.value, Adapter):
         return info.put_on is not None
+    if info.additive and isinstance(listed.value, Scale):
+        return False
     return not info.textbook and (not info.weights_only or acts_outside_of_attention(listed.value))
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from models.attention.inputs import AttentionInputs
 from models.protocol.errors import InputError
-from models.protocol.interventions import Adapter, Intervention, acts_outside_of_attention
+from models.protocol.interventions import Adapter, Intervention, Scale, acts_outside_of_attention
 from models.protocol.values import Site
 
 if TYPE_CHECKING:
@@ -53,11 +53,18 @@ def keep_output_weights(model: Model, recorder: Recorder, out: Any, tokens: int)
 
 
 def check_edits(model: Model, interventions: Iterable[Intervention]) -> None:
-    """Raises ValueError where an intervention would have to change what this model does not show."""
+    """Refuse an intervention that would have to change what this model does not show, or does not have.
+
+    Raises:
+        ValueError: it does not show it.
+        InputError: its scores are no products that could be scaled.
+    """
     if model.adapter is None and any(isinstance(item, Adapter) for item in interventions):
         raise ValueError(f"{model.info.name} was opened without an adapter: there is none to take out.")
     if model.info.weights_only and not all(map(acts_outside_of_attention, interventions)):
         raise ValueError(f"{model.info.weights_only} So masks, scales and single heads cannot be changed.")
+    if model.info.additive and any(isinstance(item, Scale) for item in interventions):
+        raise InputError(f"The scores of {model.info.name} are v · tanh(q + k): there is no product to scale.")
 
 
 def _by_stack(model: Model, out: Any) -> list[tuple[str, Any]]:

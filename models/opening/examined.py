@@ -96,6 +96,7 @@ def info_of(
         prefix=card.prefix,
         shipped=folder.parent == WEIGHTS,
         weights_only=weights_only(architecture, config),
+        additive=getattr(config, "score", "") == "additive",
         wordless=wordless(family, architecture, config),
         class_head=class_head_of(architecture, config) if family == "encoder" else None,
         pair_head=pair_head_of(architecture, config) if family == "masked" else None,

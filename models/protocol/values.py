@@ -242,6 +242,7 @@ class CheckpointInfo:
     shipped: bool = False
     channels: int = 0  # of the pictures that a vision model reads: 1 grey, 3 colour; 0 for a model that reads text
     weights_only: str = ""  # why its queries, keys and scores cannot be seen, only its weights; "" where all can
+    additive: bool = False  # its scores are v · tanh(q + k), and no products of queries and keys
     borrowed: bool = False  # an object of the person's own program, and no file
     textbook: bool = False  # one of ours, with its own attention module, and not one of transformers'
     head_dim: int = 0

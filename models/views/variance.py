@@ -51,7 +51,7 @@ def answer(request: VarianceRequest, context: Context) -> VarianceView:
     if request.run is not None and request.site is not None:
         run = context.run(request.run)
         # a recurrent model's scores are no products of a query and a key
-        unseen = run.model.info.textbook or run.model.info.weights_only
+        unseen = run.model.info.textbook or run.model.info.weights_only or run.model.info.additive
         head = None if unseen else head_scores(run.trace, request.site, request.head)
     numbers = (request.batch, request.tokens, request.deviation, request.seed)
     drawn = context.kept.get(Drawn)

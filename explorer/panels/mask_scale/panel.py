@@ -186,6 +186,7 @@ class MaskScalePanel(Panel):
         self.pages.setCurrentIndex(1 if loaded is not None and loaded.info.textbook else 0)
         self._render_unseen("" if loaded is None else loaded.info.weights_only)
         self.card.set_subtitle("" if state.site is None else head_name(state))
+        self.scale_knobs.setVisible(loaded is None or not (loaded.info.weights_only or loaded.info.additive))
         self._render_knobs(state)
         self._render_parts(state)
         self._render_adapter(state)
@@ -197,7 +198,7 @@ class MaskScalePanel(Panel):
         """In the place of masks and scales why there are none; parts of blocks can be switched off all the same."""
         self.unseen.setText(f"{why} {_NO_KNOBS}" if why else "")
         self.unseen.setVisible(bool(why))
-        for knobs in (self.scope_chooser, self.mask_knobs, self.scale_knobs):
+        for knobs in (self.scope_chooser, self.mask_knobs):
             knobs.setVisible(not why)
 
     def _render_knobs(self, state: State) -> None:
@@ -209,7 +210,12 @@ class MaskScalePanel(Panel):
         scale = _in_slot(state, Scale(1, site=site, head=head))
         self.mask_knobs.show_mask(mask if isinstance(mask, Mask) else None, view.painting, _elsewhere(state))
         comparison = state.results.of(CompareView)
-        if comparison is not None and comparison.request.site == state.selection.site and comparison.head_dim:
+        if (
+            comparison is not None
+            and comparison.request.site == state.selection.site
+            and comparison.scale
+            and comparison.head_dim
+        ):
             self.scale_knobs.show_trained(comparison.scale, comparison.head_dim)
         if not self.scale_knobs.is_dragging:
             self.scale_knobs.show_factor(scale.factor if isinstance(scale, Scale) else 1.0, _factor_elsewhere(state))

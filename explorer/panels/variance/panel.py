@@ -290,7 +290,8 @@ def _real_text(head: HeadScores | None, name: str) -> str:
 
 
 def _unseen(info: CheckpointInfo) -> str:
-    return f"There is no head of the open model in the plot: {info.weights_only}" if info.weights_only else ""
+    why = "its scores are v · tanh(q + k), and no products." if info.additive else info.weights_only
+    return f"There is no head of the open model in the plot: {why}" if why else ""
 
 
 def _signed_percent(share: float) -> str:

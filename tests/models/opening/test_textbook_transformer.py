@@ -15,7 +15,8 @@ from models import open_checkpoint, run
 from models.decoding.decode import decode
 from models.opening.open import describe
 from models.protocol.cell import CellRequest
-from models.protocol.errors import CheckpointError
+from models.protocol.errors import CheckpointError, InputError
+from models.protocol.interventions import Mask, Scale
 from models.protocol.request import Failure
 from models.protocol.trust import TrustReport
 from models.protocol.values import Placement
@@ -146,3 +147,12 @@ def test_the_cell_of_an_additive_score_is_its_own_arithmetic(tmp_path):
     assert view.raw == pytest.approx(scores[4], abs=1e-6)
     assert view.score == pytest.approx(view.raw, abs=1e-6)
     assert (view.bias, view.scaled) == (None, view.raw)
+
+
+def test_additive_scores_are_not_scaled(tmp_path):
+    model = open_checkpoint(write_folder(tmp_path, **KINDS["additive"]))
+    assert model.info.additive
+    with pytest.raises(InputError, match=r"v · tanh\(q \+ k\): there is no product to scale"):
+        run(model, TEXT, target="", interventions=[Scale(0.5)])
+    masked = run(model, TEXT, target="gf", interventions=[Mask("window", window=2)])  # masks act all the same
+    assert masked.sites
