@@ -51,10 +51,10 @@ def train(args: argparse.Namespace) -> str:
 
 
 def _train(training: Training, planned: Experiment, folder: Path, budget: Budget) -> str:
+    from models.files.whole_files import not_written
     from models.training.folders import save
 
     signals: list[int] = []
-    seconds = 0.0
 
     def note(number: int, _frame: FrameType | None) -> None:
         signals.append(number)
@@ -63,7 +63,6 @@ def _train(training: Training, planned: Experiment, folder: Path, budget: Budget
         return "stop" if signals else "go"
 
     def told(point: Point) -> None:
-        nonlocal seconds
         if point.step % 10 == 0:
             show_progress(f"step {point.step:,}, loss {point.loss:.3f}, {point.accuracy:.1%} of tokens right", None)
         if point.step % _MEASURED_EVERY == 0:
@@ -77,7 +76,10 @@ def _train(training: Training, planned: Experiment, folder: Path, budget: Budget
         if outcome.notice:
             complain(outcome.notice)
         found = training.measure()
-        save(training, planned, folder)
+        try:
+            save(training, planned, folder)
+        except OSError as error:
+            return not_written("The model", folder, error)
         say(f"{outcome.step} steps in {outcome.seconds:.1f} s of training, saved in {folder}")
         what = "characters" if planned.name.startswith("text:") else "sequences"
         right = found.tokens_right if what == "characters" else found.sequences_right

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import shutil
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError
 from transformers.utils import logging
 
 from models.textbook.tokenizer import character_tokenizer
@@ -40,7 +43,10 @@ def save(training: Training, experiment: Experiment, folder: Path) -> None:
     tokenizer = character_tokenizer(training.rows.alphabet, training.config.shape, training.config.context)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".unfinished") as made:
         whole = Path(made)
-        training.model.save_pretrained(whole)
+        try:
+            training.model.save_pretrained(whole)
+        except SafetensorError as error:  # it does not say which of the disk's refusals it was
+            raise OSError(errno.ENOSPC if shutil.disk_usage(folder).free < 1 << 20 else 0, str(error)) from error
         tokenizer.save_pretrained(whole)
         _write(whole / "explorer.json", _card(training, experiment))
         _write(whole / RECORD, _record(training, experiment))

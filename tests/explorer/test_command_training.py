@@ -111,3 +111,16 @@ def test_ctrl_c_keeps_what_was_learned(tmp_path):
     assert out.splitlines()[-1].startswith("held-out sequences right: 0.")
     assert run(open_checkpoint(folder), "abc").sites
     assert list(folder.glob("snapshots/step-*"))
+
+
+def test_a_full_disk_is_said_and_what_was_there_stays(small_disk, capfd):
+    folder = small_disk.folder / "model"
+    assert main(["--train", "copy:3", "--steps", "4", "--out", str(folder), *QUICK]) == 0
+    before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    capfd.readouterr()
+    small_disk.fill(leave=1 << 15)
+    assert main(["--train", "sort:3", "--steps", "20", "--out", str(folder), *QUICK]) == 1
+    said = capfd.readouterr().err
+    assert "The snapshot of step 20 could not be written" in said
+    assert f"The model could not be written to {folder}: the disk is full. Make room" in said
+    assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
