@@ -105,6 +105,10 @@ def test_every_key_of_the_menus_is_in_the_help() -> None:
         "Alt+Up": "Alt +",
         "Alt+Left": "Alt +",
         "Alt+Right": "Alt +",
+        "Alt+Shift+Down": "Alt+Shift +",
+        "Alt+Shift+Up": "Alt+Shift +",
+        "Alt+Shift+Left": "Alt+Shift +",
+        "Alt+Shift+Right": "Alt+Shift +",
     }
     said = text.replace("−", "-")
     missing = {key for key in keys if same.get(key, key) not in said}

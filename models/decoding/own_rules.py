@@ -91,7 +91,7 @@ class _Reading:
         self._model, self._config = model, config
         name = "decoder_input_ids" if model.seq2seq else "input_ids"
         self._prompt = int(encoded.inputs[name].shape[1])
-        self._source: Any = encoded.inputs["input_ids"].cpu()  # where there is no encoder: the prompt
+        self._source: Any = encoded.inputs["input_ids"]  # where there is no encoder: the prompt
         self.odd: list[str] = []
 
     def repetition_penalty(self) -> Rule | None:
@@ -113,7 +113,7 @@ class _Reading:
         if size is None:
             return None
         said = f"The checkpoint's own: tokens that would write {size} in a row as they stand in what it read are cut."
-        return Rule("no n-gram of the source", EncoderNoRepeatNGramLogitsProcessor(size, self._source), said)
+        return Rule("no n-gram of the source", EncoderNoRepeatNGramLogitsProcessor(size, self._source.cpu()), said)
 
     def bad_words(self) -> Rule | None:
         words = getattr(self._config, "bad_words_ids", None)

@@ -14,6 +14,7 @@ import pytest
 from explorer.app import main
 from explorer.arguments import parse
 from models import decode, open_checkpoint, run
+from tests.harness.program import heed_signals
 
 QUICK = ["--set", "width=32", "--set", "heads=2", "--set", "layers=1", "--set", "batch=16"]
 
@@ -97,7 +98,12 @@ def test_ctrl_c_keeps_what_was_learned(tmp_path):
     command = [sys.executable, "-m", "explorer", "--train", "copy:3", "--seconds", "500", "--out", str(folder), *QUICK]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(
-        command, cwd=Path(__file__).parents[2], env=environment, stdout=subprocess.PIPE, text=True
+        command,
+        cwd=Path(__file__).parents[2],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=heed_signals,  # tests that were begun in the background ignore Ctrl+C, and so would this
     )
     try:
         end = time.monotonic() + 120

@@ -17,6 +17,14 @@ WORDS = {
     "The other text",
     "Which answer is measured",
     "Less which other answer",
+    "Text A",
+    "Text B",
+    "The token that heads are asked about, as it is drawn: the, ball",
+    "What B reads",
+    "Whose rank is followed",
+    "Whose rows are compared across the texts, as it is drawn: the, ball",
+    "Word of text A",
+    "Word of text B",
 }
 """Accessible names of the fields that take words."""
 

@@ -171,9 +171,9 @@ def test_nothing_is_kept_outside_a_run(story_gpt: Model, monkeypatch: pytest.Mon
     trace = run(story_gpt, tiny.SENTENCE)
     real = Recorder.keep
 
-    def watched(self: Recorder, module: nn.Module, x: AttentionInputs) -> Any:
+    def watched(self: Recorder, module: nn.Module, x: AttentionInputs, *more: Any) -> Any:
         kept.append(x)
-        return real(self, module, x)
+        return real(self, module, x, *more)
 
     monkeypatch.setattr(Recorder, "keep", watched)
     assert active() is None
