@@ -83,7 +83,7 @@ def test_attention_and_rollout_are_of_the_weights_on_screen(story_gpt: Model) ->
     layers = [np.stack([trace.weights(s, h) for h in range(8)]).astype(np.float64).mean(axis=0) for s in trace.sites]
     np.testing.assert_allclose(of(view, "attention"), layers[-1][-1], atol=1e-7)
     np.testing.assert_allclose(of(view, "rollout"), rollout(mixed_with_identity(layers))[-1], atol=1e-7)
-    assert of(view, "flow").max() <= 1 + 1e-9
+    assert of(view, "flow").max() <= 1 + len(trace.tokens) * 2**-24  # as its rows do, of float32 weights
     assert (of(view, "flow") + 1e-9 >= of(view, "rollout")).all()  # what is multiplied along paths can also flow
     np.testing.assert_allclose(np.diag(view.correlations), 1)
     np.testing.assert_allclose(view.correlations, view.correlations.T)
