@@ -74,9 +74,8 @@ class Mask:
         counts = self.definition.counts
         if counts:
             if self.window is None or not 1 <= self.window <= MOST:
-                raise ValueError(
-                    f"A “{self.kind}” mask needs a number from 1 to {MOST:,} ({counts}), not {self.window}."
-                )
+                given = "" if self.window is None else f", not {self.window}"
+                raise ValueError(f"A “{self.kind}” mask needs a number from 1 to {MOST:,} ({counts}){given}.")
         elif self.window is not None:
             raise ValueError(f"A “{self.kind}” mask takes no number.")
         if self.definition.takes_cells != bool(self.cells):

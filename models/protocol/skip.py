@@ -88,7 +88,8 @@ class Skip:
     def _check_unit(self) -> None:
         if self.part in UNITS:
             if self.unit is None or not 0 <= self.unit < MOST:
-                raise ValueError(f"Say which {self.part}, counted from 0, as in {self.part}3: not {self.unit}.")
+                given = "" if self.unit is None else f": not {self.unit}"
+                raise ValueError(f"Say which {self.part}, counted from 0, as in {self.part}3{given}.")
         elif self.unit is not None:
             raise ValueError(f"A {part_name(self.part)} is one part of a block: it has no number {self.unit}.")
 
@@ -99,7 +100,8 @@ class Skip:
             raise ValueError("Of a norm the gain is left out; it is held at nothing else.")
         if self.fill == "position":
             if self.position is None or not 0 <= self.position < MOST:
-                raise ValueError(f"Say at which position, counted from 0: not {self.position}.")
+                given = "" if self.position is None else f": not {self.position}"
+                raise ValueError(f"Say at which position, counted from 0{given}.")
         elif self.position is not None:
             raise ValueError(f"A position goes with the fill “position”, not with “{self.fill}”.")
 

@@ -114,6 +114,12 @@ class TransformerConfig(PreTrainedConfig):
         for name, known in CHOICES.items():
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} is “{getattr(self, name)}”, and has to be one of {', '.join(known)}")
+        for name in _FLAGS:  # a file's null or "no" would count as off or on
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"{name} is {getattr(self, name)!r}, and has to be true or false")
+        for name in ("dropout", "label_smoothing", "epsilon"):
+            if isinstance(getattr(self, name), bool) or not isinstance(getattr(self, name), int | float):
+                raise ValueError(f"{name} is {getattr(self, name)!r}, and has to be a number")
         for name in _COUNTS:
             _check_whole(name, getattr(self, name), 1)
         for name in ("key_heads", "inner"):

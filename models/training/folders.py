@@ -50,6 +50,7 @@ def save(training: Training, experiment: Experiment, folder: Path) -> None:
         tokenizer.save_pretrained(whole)
         _write(whole / "explorer.json", _card(training, experiment))
         _write(whole / RECORD, _record(training, experiment))
+        (whole / "model.safetensors").chmod((whole / RECORD).stat().st_mode)  # safetensors gives it to its owner alone
         for path in sorted(whole.iterdir(), key=lambda path: path.name == "config.json"):
             path.replace(folder / path.name)
 

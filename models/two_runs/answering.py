@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 from models.engine import running
 from models.files.devices import is_out_of_memory
@@ -92,9 +92,11 @@ def compare_runs(
 
     Raises:
         InputError: a text that its model cannot take.
-        ValueError: an intervention names a layer or head that the model does not have.
+        ValueError: an intervention names a layer or head that the model does not have, or there is no such `matching`.
         IndexError: A has no such head.
     """
+    if matching not in get_args(Matching):
+        raise ValueError(f"Heads are matched by {' or by '.join(get_args(Matching))}, not by “{matching}”.")
     given = RunInputs(interventions=tuple(interventions), target=target)
     other = RunInputs(interventions=tuple(other_interventions), target=other_target)
     a_inputs, b_model = _with_text(model, given, text), other_model or model

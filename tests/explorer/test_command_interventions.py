@@ -67,6 +67,7 @@ def test_a_mistake_is_a_sentence_and_exit_1(arguments, sentence, capsys, tmp_pat
     said = capsys.readouterr()
     assert sentence in said.err
     assert "Traceback" not in said.err
+    assert "None" not in said.err
     assert said.out == ""
     assert not out.exists()
 

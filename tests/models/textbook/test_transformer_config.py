@@ -20,6 +20,13 @@ from models.textbook.transformer_config import CHOICES, SWITCHES, TransformerCon
         ({"layers": 0}, "layers is 0, and has to be a whole number from 1"),
         ({"width": 1 << 40}, "width is .*, and has to be a whole number from 1"),
         ({"dropout": 1.0}, "dropout is 1.0, and has to be at least 0 and less than 1"),
+        *(
+            ({name: wrong}, f"{name} is {wrong!r}, and has to be true or false")
+            for name in ("residual", "causal_mask", "tied", "bias", "scaled_embedding")
+            for wrong in (None, "yes", 1)
+        ),
+        ({"dropout": None}, "dropout is None, and has to be a number"),
+        ({"epsilon": "small"}, "epsilon is 'small', and has to be a number"),
         ({"shape": "encoder", "causal_mask": False}, "causal_mask is of a decoder"),
         ({"positions": "t5", "buckets": 32, "farthest": 8}, "farthest is 8, and the 32 buckets"),
         ({"pad_token_id": 40}, "pad_token_id is 40, and has to be a whole number from 0 to 31"),

@@ -279,6 +279,7 @@ def test_what_is_saved_opens_and_says_the_same(tmp_path, task, shape):
     assert why_not(folder) == ""  # once more in its place
     save(training, planned, folder)
     assert not list(folder.glob(".*"))
+    assert len({path.stat().st_mode for path in folder.iterdir()}) == 1  # nobody is kept from the weights alone
     model = open_checkpoint(folder)
     assert model.info.example == planned.example
     assert model.info.name == task.partition(":")[0]

@@ -217,3 +217,8 @@ def test_a_base_beside_its_tuned_model(
         assert after.change == pytest.approx(before.change, abs=ATOL)
     assert within.a.interventions == ("adapter off",)
     assert (within.a.adapter, within.b.adapter) == ("", view.b.adapter)
+
+
+def test_there_are_two_ways_to_match_heads(story_gpt: Model) -> None:
+    with pytest.raises(ValueError, match="by index or by similarity, not by “likeness”"):
+        compare_runs(story_gpt, "Tom", "Anna", matching="likeness")  # type: ignore[arg-type]
