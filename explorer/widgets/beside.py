@@ -1,8 +1,10 @@
-"""Widgets in a row."""
+"""Widgets in a row, in lines, or under each other, without margins."""
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+
+from explorer.widgets.flow_layout import FlowLayout
 
 
 def beside(*widgets: QWidget) -> QWidget:
@@ -14,3 +16,23 @@ def beside(*widgets: QWidget) -> QWidget:
     for widget in widgets:
         layout.addWidget(widget, 1 if isinstance(widget, (QLineEdit, QComboBox)) else 0)
     return row
+
+
+def flowing(*widgets: QWidget) -> QWidget:
+    """Beside each other; what has no room goes to the next line."""
+    row = QWidget()
+    lines = FlowLayout(row, gap=6)
+    for widget in widgets:
+        lines.addWidget(widget)
+    return row
+
+
+def below(*widgets: QWidget) -> QWidget:
+    """Under each other."""
+    column = QWidget()
+    layout = QVBoxLayout(column)
+    layout.setContentsMargins(0, 0, 0, 0)
+    layout.setSpacing(6)
+    for widget in widgets:
+        layout.addWidget(widget)
+    return column

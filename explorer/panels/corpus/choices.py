@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
+from PySide6.QtWidgets import QLabel, QLineEdit
 
-from explorer.widgets.flow_layout import FlowLayout
+from explorer.widgets.beside import flowing
 from explorer.widgets.whole_list_box import WholeListBox
 from models.files.text_stream import SUFFIXES
 from models.protocol.corpus import WORD, CorpusQuestion
@@ -37,8 +37,8 @@ class QuestionFields(QObject):
         self.even = QLabel()
         self.even.setProperty("role", "dim")
         self.even.setToolTip("The score of a head that attends evenly to all that it sees")
-        self.heads_row = _in_a_line(QLabel("Attends to"), self.pattern, self.word, self.even)
-        self.rows_row = _in_a_line(QLabel("Rows of"), self.rows_of)
+        self.heads_row = flowing(QLabel("Attends to"), self.pattern, self.word, self.even)
+        self.rows_row = flowing(QLabel("Rows of"), self.rows_of)
         self.pattern.activated.connect(lambda _: self._on_pattern())
         self.word.editingFinished.connect(self._ask)
         self.rows_of.editingFinished.connect(self._ask)
@@ -68,14 +68,6 @@ class QuestionFields(QObject):
         question = CorpusQuestion(pattern or "", self.rows_of.text().strip())
         if question != self._question:
             self.asked.emit(question)
-
-
-def _in_a_line(*widgets: QWidget) -> QWidget:
-    row = QWidget()
-    flow = FlowLayout(row, gap=6)
-    for widget in widgets:
-        flow.addWidget(widget)
-    return row
 
 
 def _field(hint: str, tooltip: str) -> QLineEdit:

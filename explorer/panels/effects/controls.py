@@ -7,15 +7,14 @@ from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QLineEdit, QPushButton
 
 from explorer.panels.effects.answer_box import AnswerBox
 from explorer.panels.effects.lens_shown import readings
 from explorer.panels.effects.questions import HEADS, LENS, PATCH, View, aim_of, has_loss
 from explorer.session.effects_choices import LONGEST, Answer
 from explorer.session.state import State
-from explorer.widgets.beside import beside
-from explorer.widgets.flow_layout import FlowLayout
+from explorer.widgets.beside import below, beside, flowing
 from explorer.widgets.said_label import SaidLabel
 from explorer.widgets.token_text import shortened
 from explorer.widgets.whole_list_box import WholeListBox
@@ -79,11 +78,11 @@ class EffectsControls(QObject):
         self.without = QPushButton("Without this head")
         self.without.setCheckable(True)
         self.without.setToolTip("Set the output of the selected head to 0; again to put it back")
-        self.aim_row = _flowing(QLabel("Of"), self.target, QLabel("less"), self.against, self.loss, self.at)
-        self.patch_row = _rows(beside(QLabel("From"), self.other), _flowing(QLabel("copy"), self.kind, self.align))
-        self.lens_row = _flowing(QLabel("Rank of"), self.followed)
-        self.align_row = _flowing(*self.offers.values())
-        self.head_row = _flowing(self.strongest, self.without)
+        self.aim_row = flowing(QLabel("Of"), self.target, QLabel("less"), self.against, self.loss, self.at)
+        self.patch_row = below(beside(QLabel("From"), self.other), flowing(QLabel("copy"), self.kind, self.align))
+        self.lens_row = flowing(QLabel("Rank of"), self.followed)
+        self.align_row = flowing(*self.offers.values())
+        self.head_row = flowing(self.strongest, self.without)
         self._asked: dict[str, Answer | None] = {}
         self._other = ""
 
@@ -160,22 +159,3 @@ def _choice_box(name: str, choices: Sequence[tuple[Any, str]]) -> QComboBox:
     box.setAccessibleName(name)
     box.setToolTip(name)
     return box
-
-
-def _rows(*parts: QWidget) -> QWidget:
-    rows = QWidget()
-    column = QVBoxLayout(rows)
-    column.setContentsMargins(0, 0, 0, 0)
-    column.setSpacing(6)
-    for part in parts:
-        column.addWidget(part)
-    return rows
-
-
-def _flowing(*parts: QWidget) -> QWidget:
-    """Beside each other; what has no room goes to the next line."""
-    row = QWidget()
-    lines = FlowLayout(row, gap=6)
-    for part in parts:
-        lines.addWidget(part)
-    return row
