@@ -20,6 +20,7 @@ from explorer.session.intents import CompareWith, SelectCell, SelectHead, Select
 from explorer.session.session import Session
 from explorer.session.state import Notice, State
 from explorer.widgets.card import Card
+from explorer.widgets.choices_kept import number_choice
 from explorer.widgets.page import PageOrInvitation, scrolling
 from models.files.sample_pictures import samples, title_of_picture
 from models.protocol.request import Request
@@ -57,7 +58,7 @@ class ComparePanel(Panel):
         self.page.part_changed.connect(self._on_part)
         self.page.head_chosen.connect(self._on_ranked)
         self.page.head_of_b_chosen.connect(self._on_head_of_b)
-        self.page.matching.chosen.connect(lambda _index: self._ask_again())
+        self.page.matching_chosen.connect(self._ask_again)
         area = scrolling(self.page)
         self.pages = PageOrInvitation(area, _KEEP, scrolls=False)
         self.pages.asked.connect(self._on_invitation)
@@ -74,7 +75,7 @@ class ComparePanel(Panel):
         self.card.set_content(body)
         self.fill(self.card)
         self.keep("maps", self.page.shown)
-        self.keep("matching", self.page.matching)
+        self.keep("matching", number_choice(lambda: self.page.wished, self._wish, range(len(MATCHINGS))))
 
     def first_focus(self) -> QWidget | None:
         """The first map that is seen; the field of B's text while there is none."""
@@ -111,7 +112,7 @@ class ComparePanel(Panel):
             other=other,
             other_site=None if own is None else own[0],
             other_head=None if own is None else own[1],
-            matching=MATCHINGS[self.page.matching.current][0],
+            matching=MATCHINGS[self.page.wished][0],
             position=None if ran.masks or ran.seen is not None else predicting_position(state, ran),
         )
 
@@ -214,6 +215,10 @@ class ComparePanel(Panel):
         except ValueError as error:
             self.dispatch(Show(Notice("warning", _sentence(str(error)))))
             self._draw_and_ask()
+
+    def _wish(self, matching: int) -> None:
+        self.page.wish(matching)
+        self._ask_again()
 
     def _on_invitation(self) -> None:
         if self.session.state.document.compared is None:

@@ -63,6 +63,7 @@ class TwoRunsPage(QWidget):
     """As of `LinkedMaps`."""
     head_chosen = Signal(int, int)
     """The number of a site of A, and a head of it: shown in both."""
+    matching_chosen = Signal()
     head_of_b_chosen = Signal(object)
     """A (site, head) of B; None for the one that stands for A's."""
 
@@ -83,6 +84,9 @@ class TwoRunsPage(QWidget):
         self.heads_title = QLabel("Changed most")
         self.heads_title.setProperty("role", "title")
         self.matching = Segments([(label, tip) for _, label, tip in MATCHINGS], "Which head of B stands for one of A")
+        self.matching.chosen.connect(self._on_matching)
+        self.wished = 0
+        """The way to match heads that a person chose, by its place in `MATCHINGS`; what is in force may be another."""
         self.head_of_b = WholeListBox()
         self.head_of_b.setAccessibleName("The head of B")
         self.head_of_b.setMinimumContentsLength(16)
@@ -144,6 +148,15 @@ class TwoRunsPage(QWidget):
         self._show_changes(view)
         self.said_bars.set_rows([_bars(one.label, one.probability_a, one.probability_b) for one in view.said])
         self.said_bars.setVisible(bool(view.said))
+
+    def wish(self, matching: int) -> None:
+        """Match heads that way where it can be had."""
+        self.wished = matching
+        self.matching.choose(matching)
+
+    def _on_matching(self, index: int) -> None:
+        self.wished = index
+        self.matching_chosen.emit()
 
     def set_place(self, place: Place) -> None:
         """Frame a place on all maps and in the strip."""
@@ -212,6 +225,10 @@ class TwoRunsPage(QWidget):
         self.head_row.setVisible(bool(view.a.sites and view.b.sites))
         for part in (self.heads_title, self.matching):
             part.setVisible(several)
+        by_index = self.matching.button(0)
+        by_index.setEnabled(not view.why_not_by_index)
+        by_index.setToolTip(in_lines(view.why_not_by_index) or MATCHINGS[0][2])
+        self.matching.choose(1 if view.why_not_by_index else self.wished)
         self.ranking.setVisible(bool(view.changes) and several)
         rows = {site.ref: row for row, site in enumerate(view.a.sites)}
         heads = [(rows[one.site], one.head, change_name(one, view), one.change) for one in changes]

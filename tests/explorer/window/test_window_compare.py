@@ -335,6 +335,21 @@ def test_heads_are_matched_by_what_they_are_like(window: MainWindow) -> None:
     click(compare(window).page.matching.button(0), button.rect().center())
 
 
+def test_the_way_of_matching_that_is_in_force_is_the_one_that_is_pressed(window: MainWindow) -> None:
+    """Heads of the same number are no counterparts in a model of another shape; what was chosen comes back."""
+    type_b(window, OTHER)
+    page, box = compare(window).page, compare(window).chooser.checkpoint
+    for reference, alike in (("story-bert", True), ("story-gpt", False)):
+        box.setCurrentIndex(box.findData(reference))
+        box.activated.emit(box.currentIndex())
+        settle(window)
+        assert (view_of(window).matching == "similarity") == alike
+        assert page.matching.current == int(alike)
+        assert page.matching.button(0).isEnabled() != alike
+        assert ("no counterparts" in page.matching.button(0).toolTip()) == alike
+        assert page.wished == 0
+
+
 def test_swapping_and_undoing_with_keys(window: MainWindow) -> None:
     type_b(window, OTHER)
     before = window.session.state.document
