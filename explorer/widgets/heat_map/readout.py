@@ -27,6 +27,11 @@ class Piece(NamedTuple):
     role: Role
 
 
+_LOOKS_AT = Piece(" looks at ", "text_dim")
+_TO = Piece(" → ", "text_dim")
+"""The same, where words would be cut for it."""
+
+
 @dataclass(frozen=True)
 class Wording:
     """What a readout calls the cell's tokens and its value."""
@@ -46,8 +51,9 @@ def cell_pieces(words: Wording, value: float | None) -> list[Piece]:
         return [query, Piece(" cannot look at ", "text_dim"), key, Piece(": masked", "text")]
     if math.isnan(value) and words.absent_name:
         return [query, Piece(" and ", "text_dim"), key, Piece(f": {words.absent_name}", "text")]
-    name = f"{words.note}: {words.value_name} " if words.value_name else f"{words.note}: "
-    return [query, Piece(" looks at ", "text_dim"), key, Piece(name, "text_dim"), Piece(value_text(value), "text")]
+    # never cut: without its name a difference reads as a weight
+    said = f"{words.value_name} {value_text(value)}".lstrip()
+    return [query, _LOOKS_AT, key, Piece(f"{words.note}: ", "text_dim"), Piece(said, "text")]
 
 
 def square_pieces(words: Wording, value: float | None, side: int, pooled: str) -> list[Piece]:
@@ -78,8 +84,12 @@ def draw_readout(painter: QPainter, theme: Theme, frame: Frame, pieces: Sequence
     painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # the sentence, whatever the script of its tokens
     painter.setFont(frame.bold)
     metrics = QFontMetricsF(frame.bold)
-    x, widths = strip.left() + 10, [metrics.horizontalAdvance(piece.text) for piece in pieces]
-    limits = piece_limits(widths, [piece.role == "text_dim" for piece in pieces], strip.width() - 20)
+    x, room = strip.left() + 10, strip.width() - 20
+    widths = [metrics.horizontalAdvance(piece.text) for piece in pieces]
+    if sum(widths) > room:
+        pieces = [_TO if piece == _LOOKS_AT else piece for piece in pieces]
+        widths = [metrics.horizontalAdvance(piece.text) for piece in pieces]
+    limits = piece_limits(widths, [piece.role == "text_dim" for piece in pieces], room)
     for piece, limit in zip(pieces, limits, strict=True):
         shown = metrics.elidedText(piece.text, Qt.TextElideMode.ElideMiddle, limit)
         width = metrics.horizontalAdvance(shown)

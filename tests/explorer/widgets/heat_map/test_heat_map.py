@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtCore import QEvent, QPoint, QPointF, QSize, Qt
 from PySide6.QtGui import QColor, QImage, QPainter, QRegion, QWheelEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
 from explorer.colour_maps import diverging, sequential
 from explorer.theme import DARK, LIGHT
+from explorer.widgets.heat_map.frame import frame_for
 from explorer.widgets.heat_map.heat_map import HeatMap
-from explorer.widgets.heat_map.readout import piece_limits
+from explorer.widgets.heat_map.readout import Wording, cell_pieces, draw_readout, piece_limits
 from tests.explorer.widgets.pictures import rendered, rgb
 from tests.explorer.widgets.pointer import move_pointer
 
@@ -314,3 +315,28 @@ def test_a_readout_that_is_too_long_keeps_its_value_whole_and_then_its_words():
     assert tight[1] == pytest.approx(17)
     assert (tight[3], tight[4]) == (11, 31)
     np.testing.assert_allclose([tight[0], tight[2]], 61, atol=0.01)  # what is left, shared out among the words
+
+
+class Told(QPainter):
+    """Remembers what it is made to write."""
+
+    def __init__(self, image: QImage) -> None:
+        super().__init__(image)
+        self.texts: list[str] = []
+
+    def drawText(self, *given: object) -> None:
+        self.texts.append(str(given[-1]))
+
+
+@pytest.mark.parametrize(
+    ("width", "said"), [(400, "“to” looks at “Anna”: A − B 0.554"), (190, "“to” → “Anna”: A − B 0.554")]
+)
+def test_a_narrow_readout_says_it_with_an_arrow_and_cuts_no_difference(qtbot, width: int, said: str) -> None:
+    widget = QWidget()
+    qtbot.addWidget(widget)
+    frame = frame_for(widget.font(), widget.font(), QSize(width, 300), ["to"], ["Anna"])
+    image = QImage(width, 300, QImage.Format.Format_ARGB32)
+    painter = Told(image)
+    draw_readout(painter, LIGHT, frame, cell_pieces(Wording("to", "Anna", "A − B"), 0.554), "")
+    painter.end()
+    assert "".join(painter.texts).rstrip() == said
