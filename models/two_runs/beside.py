@@ -89,6 +89,9 @@ def _open(other: OtherRun, a: CurrentRun, context: Context) -> None:
 
 def _run(other: OtherRun, beside: Workspace, context: Context) -> None:
     beside.run = None
+    info = None if beside.model is None else beside.model.info
+    if info is not None and info.family == "vision" and not other.inputs.picture:
+        raise InputError(f"{info.name} looks at pictures, and B is given a text. Choose a checkpoint of text for B.")
     try:
         running.answer(RerunRequest(inputs=other.inputs), Context(beside, context.should_stop, context.report))
     except ExplorerError as error:  # nothing in it is about the text that is on screen

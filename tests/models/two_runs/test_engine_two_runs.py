@@ -195,6 +195,14 @@ def test_a_checkpoint_that_does_not_fit_beside_the_open_one(
     assert still_holds(engine, 2)
 
 
+def test_a_model_of_pictures_has_nothing_to_look_at_in_a_text(engine: Engine) -> None:
+    failure = failure_of(engine, TwoRunsRequest(run=2, site=SITE, other=replace(OTHER, reference="vit-cifar10")))
+    assert failure.sentence == (
+        "vit-cifar10 looks at pictures, and B is given a text. Choose a checkpoint of text for B."
+    )
+    assert still_holds(engine, 2)
+
+
 def test_a_text_of_b_that_is_too_long_is_no_fault_of_the_text_on_screen(engine: Engine) -> None:
     failure = failure_of(engine, TwoRunsRequest(run=2, site=SITE, other=OtherRun(inputs=RunInputs(STORY * 200))))
     assert failure.sentence.startswith("B cannot be run by story-gpt: This text is ")
