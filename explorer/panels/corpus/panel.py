@@ -56,7 +56,7 @@ from explorer.widgets.save_dialog import Kind, ask_where_to_save
 from explorer.widgets.segments import Segments
 from explorer.widgets.token_text import in_lines
 from models.corpus.saving import save_hits, save_means
-from models.protocol.corpus import CorpusView, Hit
+from models.protocol.corpus import CorpusRequest, CorpusView, Hit
 from models.protocol.errors import ExplorerError
 from models.protocol.values import CheckpointInfo
 
@@ -146,6 +146,7 @@ class CorpusPanel(Panel):
         self._before: Document | None = None  # what was on screen before a place was opened
         self._shown: Document | None = None
         self._drawn: tuple[object, ...] = ()
+        self._failed = ("", "")  # a file that could not be read, and why
 
     # what it shows
 
@@ -176,11 +177,17 @@ class CorpusPanel(Panel):
 
     def _render_reading(self, state: State) -> None:
         means, view = corpus_means(state), corpus_view(state)
-        name = name_of(state.document.corpus.path)
+        name, notice = name_of(state.document.corpus.path), state.notice
+        if notice is not None and notice.lane == CorpusRequest.lane:
+            self._failed = (state.document.corpus.path, notice.text)
+        elif state.reading:
+            self._failed = ("", "")
         if means is not None and means.texts:
             said = status(means, state.reading and means is view)
         elif state.reading:
             said = "reading …"
+        elif self._failed[0] == state.document.corpus.path:
+            said = self._failed[1]  # the sentence at the top may be gone
         else:
             said = NOT_READ if state.results.of(CorpusView) is None else OTHERWISE
         self.status.setText(f"{name} · {said}")

@@ -28,6 +28,7 @@ from explorer.session.intents import (
     PutIntervention,
     ReadCorpus,
     SelectHead,
+    Show,
 )
 from explorer.session.kept import KeptState, SessionFile
 from explorer.session.state import CorpusChoice
@@ -364,7 +365,11 @@ def test_a_file_that_is_no_texts_is_a_sentence_and_nothing_is_lost(window, panel
     assert not window.session.state.reading
     assert window.session.state.ran is ran
     assert window.session.state.document.text == document.text
+    window.session.dispatch(Show(None))
+    settle(window)
+    assert said in panel.status.text()  # also when the sentence at the top is gone
     assert read(window, file).texts == 5
+    assert said not in panel.status.text()
     assert window.session.state.notice is None
 
 
