@@ -16,10 +16,11 @@ from typing import Literal
 
 import numpy as np
 
-from models.protocol.aligned_tokens import AlignedAxis, AlignedPlace
+from models.protocol.aligned_tokens import AlignedAxis, AlignedBy, AlignedPlace
 from models.protocol.errors import InputError
 from models.protocol.values import Token
 from models.protocol.work import Cancelled, ShouldStop, never
+from models.text.common_start import common_start
 
 MOST_CELLS = 1 << 24
 """Of the table of two texts' differing words: 4,096 of each (64 MB)."""
@@ -68,16 +69,16 @@ def align(a: Sequence[Token], b: Sequence[Token], should_stop: ShouldStop = neve
         Cancelled: `should_stop()` was true.
     """
     if [_without_id(token) for token in a] == [_without_id(token) for token in b]:
-        return AlignedAxis(tuple(AlignedPlace((i, i + 1), (i, i + 1)) for i in range(len(a))), "place")
+        return align_places(len(a), "place")
     left, right = _taken(a), _taken(b)
     steps = list(_steps(left, right, should_stop))
     is_one_text = all(step.same for step in steps)
     return AlignedAxis(tuple(_places(left, right, steps)), "characters" if is_one_text else "words")
 
 
-def align_places(count: int) -> AlignedAxis:
-    """Of patches of two pictures, which lie in the same rows and columns."""
-    return AlignedAxis(tuple(AlignedPlace((i, i + 1), (i, i + 1)) for i in range(count)), "patches")
+def align_places(count: int, by: AlignedBy = "patches") -> AlignedAxis:
+    """Each of one run with the same of the other: patches of pictures that lie in the same rows and columns, say."""
+    return AlignedAxis(tuple(AlignedPlace((i, i + 1), (i, i + 1)) for i in range(count)), by)
 
 
 def _without_id(token: Token) -> tuple[object, ...]:
@@ -198,9 +199,8 @@ def _edits(a: Sequence[_Word], b: Sequence[_Word], should_stop: ShouldStop) -> I
     """Words of both in order: equal or replaced together, added or left out beside None."""
     names: dict[tuple[Kind, str], int] = {}
     left, right = ([names.setdefault((word.kind, word.key), len(names)) for word in side] for side in (a, b))
-    common = min(len(left), len(right))
-    start = next((k for k in range(common) if left[k] != right[k]), common)
-    end = next((k for k in range(common - start) if left[-1 - k] != right[-1 - k]), common - start)
+    start = common_start(left, right)
+    end = common_start(left[start:][::-1], right[start:][::-1])
     yield from zip(a[:start], b[:start], strict=True)
     yield from _shortest(a[start : len(a) - end], b[start : len(b) - end], should_stop)
     yield from zip(a[len(a) - end :], b[len(b) - end :], strict=True)
