@@ -30,14 +30,11 @@ def other_run(other: OtherRun, a: CurrentRun, context: Context) -> CurrentRun:
     workspace = context.workspace
     is_open_one = other.reference in ("", a.model.info.reference)
     if is_open_one and other.inputs == a.inputs:
-        workspace.beside = None
+        let_go(context)
         return a
     beside = workspace.beside
     if beside is None or not _is_of(beside, other, a):
-        workspace.beside = None
-        if beside is not None and beside.model is not a.model:
-            beside.model = beside.run = None
-            devices.free()  # before the next one is opened
+        let_go(context)  # before the next one is opened
         beside = Workspace(workspace.adopted)
         if is_open_one:
             beside.open(a.model)
