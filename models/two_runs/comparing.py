@@ -12,7 +12,16 @@ from models.protocol.arrays import read_only
 from models.protocol.errors import InputError
 from models.protocol.interventions import Adapter, describe
 from models.protocol.prompt import plain_text, shown_of
-from models.protocol.two_runs import AlignedMaps, Matching, OtherRun, RunOutput, RunSide, TwoRunsRequest, TwoRunsView
+from models.protocol.two_runs import (
+    AlignedMaps,
+    Matching,
+    OtherRun,
+    RunOutput,
+    RunSide,
+    SaidByBoth,
+    TwoRunsRequest,
+    TwoRunsView,
+)
 from models.protocol.values import SiteRef
 from models.protocol.work import ShouldStop, never
 from models.two_runs.axes import Alignment, Axes
@@ -41,6 +50,7 @@ class TwoRuns:
         self._sides = _side_of(a), _side_of(b)
         self._losses = loss_of(a.model, a.trace), loss_of(b.model, b.trace)
         self._said: dict[tuple[int, int, int], Saying] = {}
+        self._said_by_both: tuple[tuple[Saying, Saying], tuple[SaidByBoth, ...]] | None = None
         self._maps: tuple[object, AlignedMaps] | None = None
 
     @property
@@ -75,7 +85,7 @@ class TwoRuns:
             b=_with_head(self._saying_side(1, says[1]), self.b.trace, theirs),
             same_checkpoint=self.a.model is self.b.model,
             same_run=self.a is self.b,
-            said=said_by_both(*says),
+            said=self._both(says),
             queries=None if axes is None else axes[0],
             keys=None if axes is None else axes[1],
             maps=maps,
@@ -142,6 +152,11 @@ class TwoRuns:
             run = (self.a, self.b)[side]
             self._said[key] = said_at(run.model, run.trace, position, top)
         return self._said[key]
+
+    def _both(self, says: tuple[Saying, Saying]) -> tuple[SaidByBoth, ...]:
+        if self._said_by_both is None or self._said_by_both[0] != says:  # the same while changes are computed on
+            self._said_by_both = says, said_by_both(*says)
+        return self._said_by_both[1]
 
     def _remarks(self, axes: Axes | None) -> list[str]:
         a, b = self.a.model, self.b.model
