@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import string
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, timedelta
 
@@ -321,9 +321,3 @@ def text_parts(text: str, window: int) -> TextParts:
             f"{10 * window + _LEAST_WINDOWS:,} characters that do not repeat"
         )
     return TextParts(tuple(training), tuple(held_windows))
-
-
-def endless(parts: TextParts, rng: random.Random) -> Iterator[str]:
-    """Windows to learn from, drawn at random."""
-    while True:
-        yield rng.choice(parts.training)
