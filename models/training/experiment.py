@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from models.textbook.tasks import TASKS, text_parts
-from models.textbook.tokenizer import SPECIAL
+from models.textbook.tokenizer import SPECIAL, SPECIAL_IDS
 from models.textbook.transformer_config import SWITCHES, TransformerConfig, as_switch
 from models.training.rows import Rows, TaskRows, TextRows
 from models.training.settings import NUMBERS, Settings, as_setting
-from models.training.training import SPECIAL_IDS, Training
+from models.training.training import Training
 
 TEXT = "text"
 """The task of saying each character of a pasted text after those before it."""

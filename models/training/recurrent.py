@@ -25,6 +25,7 @@ from models.quality.pairs import Pair, read_pairs
 from models.textbook.config import RecurrentConfig
 from models.textbook.recurrent import RecurrentSeq2Seq
 from models.textbook.tasks import date_pairs
+from models.textbook.tokenizer import one_a_character
 from models.training.common import IGNORE, Batch, Budget, Recipe, train
 
 PAD, START, END, UNKNOWN = SPECIAL = ("<pad>", "<s>", "</s>", "<unk>")
@@ -36,13 +37,7 @@ HELD_OUT_ROWS = 1_024  # for the figures printed on the way
 
 def character_tokenizer(texts: Iterable[str]) -> Tokenizer:
     """One token a character: dates."""
-    alphabet = sorted({char for text in texts for char in text})
-    vocabulary = {token: i for i, token in enumerate([*SPECIAL, *alphabet])}
-    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token=UNKNOWN))
-    tokenizer.pre_tokenizer = pre_tokenizers.Split("", "isolated")
-    tokenizer.decoder = decoders.Fuse()
-    tokenizer.add_special_tokens(list(SPECIAL))
-    return tokenizer
+    return one_a_character((char for text in texts for char in text), SPECIAL)
 
 
 def word_tokenizer(texts: Iterable[str], vocabulary: int) -> Tokenizer:

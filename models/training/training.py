@@ -11,14 +11,14 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from models.forward.capture import IMPLEMENTATION
 from models.textbook.pretrained import TextbookModel, made
-from models.textbook.tokenizer import END_ID, PAD_ID, START_ID
+from models.textbook.tokenizer import START_ID
 from models.textbook.transformer import IGNORE, loss
 from models.textbook.transformer_config import TransformerConfig
 from models.training.common import Budget
@@ -324,7 +324,3 @@ def _parts(named: dict[str, nn.Parameter]) -> dict[str, list[nn.Parameter]]:
             part = f"{words[1]} {'norm' if words[2] == 'norm' else 'embedding'}"
         found.setdefault(part, []).append(parameter)
     return found
-
-
-SPECIAL_IDS: dict[str, Any] = {"pad_token_id": PAD_ID, "bos_token_id": START_ID, "eos_token_id": END_ID}
-"""Of the config, as the tokenizer has them."""
