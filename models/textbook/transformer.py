@@ -245,12 +245,16 @@ class Slopes(nn.Module):
 # ------------------------------------------------------------------ 3.1 Encoder and decoder stacks
 
 
+_NORMS: dict[str, Callable[..., nn.Module]] = {"layer": nn.LayerNorm, "rms": nn.RMSNorm}
+"""By the config's `norm`: Ba et al. 2016; Zhang and Sennrich 2019."""
+
+
 class Block(nn.Module):
     """3.1: one of a stack's N identical layers: two sublayers, or three in a decoder beside an encoder."""
 
     def __init__(self, config: TransformerConfig, layer: int, stack: str) -> None:
         super().__init__()
-        norm = {"layer": nn.LayerNorm, "rms": nn.RMSNorm}[config.norm]  # Ba et al. 2016; Zhang and Sennrich 2019
+        norm = _NORMS[config.norm]
         self.self_attn = MultiHeadAttention(config, layer, stack)
         self.self_attn_norm = norm(config.width, eps=config.epsilon)
         has_cross = stack == "decoder" and config.shape == "encoder-decoder"
@@ -327,7 +331,7 @@ class Stack(nn.Module):
         bias = {"alibi": Slopes, "t5": RelativeBias}.get(config.positions)
         self.position_bias = bias(config, stack) if bias is not None else None
         self.layers = nn.ModuleList(Block(config, layer, stack) for layer in range(config.layers))
-        norm = {"layer": nn.LayerNorm, "rms": nn.RMSNorm}[config.norm]
+        norm = _NORMS[config.norm]
         self.norm = norm(config.width, eps=config.epsilon) if config.norm_place == "pre" else None
         self.dropout = nn.Dropout(config.dropout)  # 5.4: on the sums of embeddings and positions
 

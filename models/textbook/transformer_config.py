@@ -29,6 +29,8 @@ CHOICES: dict[str, tuple[str, ...]] = {
 
 _FLAGS = ("residual", "causal_mask", "tied", "bias", "scaled_embedding")
 _COUNTS = ("vocabulary", "width", "layers", "heads", "context")
+_OTHER_COUNTS = ("key_heads", "inner", "buckets", "farthest")
+_NUMBERS = ("dropout", "label_smoothing", "epsilon")
 _MOST = 1 << 20  # of any of them: a config is read from a file, and a file may say anything
 
 
@@ -117,7 +119,7 @@ class TransformerConfig(PreTrainedConfig):
         for name in _FLAGS:  # a file's null or "no" would count as off or on
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name} is {getattr(self, name)!r}, and has to be true or false")
-        for name in ("dropout", "label_smoothing", "epsilon"):
+        for name in _NUMBERS:
             if isinstance(getattr(self, name), bool) or not isinstance(getattr(self, name), int | float):
                 raise ValueError(f"{name} is {getattr(self, name)!r}, and has to be a number")
         for name in _COUNTS:
@@ -171,9 +173,9 @@ def as_switch(name: str, text: str) -> Any:
         if text.lower() not in ("true", "false", "on", "off", "yes", "no"):
             raise ValueError(f"{name} is on or off, not “{text}”")
         return text.lower() in ("true", "on", "yes")
-    if name in ("dropout", "label_smoothing", "epsilon"):
+    if name in _NUMBERS:
         return _number(name, text, float, "a number")
-    if name in (*_COUNTS[1:], "key_heads", "inner", "buckets", "farthest"):
+    if name in (*_COUNTS[1:], *_OTHER_COUNTS):
         return _number(name, text, int, "a whole number")
     raise ValueError(f"there is no switch “{name}”. There are {', '.join(sorted(SWITCHES))}")
 
@@ -182,7 +184,8 @@ SWITCHES = (
     *CHOICES,
     *_FLAGS,
     *_COUNTS[1:],
-    *("key_heads", "inner", "buckets", "farthest", "dropout", "label_smoothing", "epsilon"),
+    *_OTHER_COUNTS,
+    *_NUMBERS,
 )
 """All that can be set of a model by name; the vocabulary comes of the texts that it reads."""
 
