@@ -24,16 +24,14 @@ def checkpoint_in(mime: QMimeData) -> str | None:
 
 def picture_in(mime: QMimeData) -> str | None:
     """The one picture that is being dropped."""
-    urls = mime.urls()
-    path = Path(urls[0].toLocalFile()) if len(urls) == 1 and urls[0].isLocalFile() else None
-    return str(path) if path is not None and path.suffix.lower() in SUFFIXES and path.is_file() else None
+    path = _one_file_in(mime)
+    return str(path) if path is not None and path.suffix.lower() in SUFFIXES else None
 
 
 def texts_in(mime: QMimeData) -> str | None:
     """The one file of texts that is being dropped, by its name."""
-    urls = mime.urls()
-    path = Path(urls[0].toLocalFile()) if len(urls) == 1 and urls[0].isLocalFile() else None
-    return str(path) if path is not None and path.suffix.lower() in TEXTS and path.is_file() else None
+    path = _one_file_in(mime)
+    return str(path) if path is not None and path.suffix.lower() in TEXTS else None
 
 
 def corpus_in(mime: QMimeData) -> str | None:
@@ -44,11 +42,17 @@ def corpus_in(mime: QMimeData) -> str | None:
 
 def session_in(mime: QMimeData) -> str | None:
     """The one session file that is being dropped."""
-    urls = mime.urls()
-    path = Path(urls[0].toLocalFile()) if len(urls) == 1 and urls[0].isLocalFile() else None
-    if path is None or not path.is_file():
+    path = _one_file_in(mime)
+    if path is None:
         return None
     return str(path) if path.suffix.lower() == ".attn" or _is_older_session(path) else None
+
+
+def _one_file_in(mime: QMimeData) -> Path | None:
+    """What is being dropped, where that is one file."""
+    urls = mime.urls()
+    path = Path(urls[0].toLocalFile()) if len(urls) == 1 and urls[0].isLocalFile() else None
+    return path if path is not None and path.is_file() else None
 
 
 def _is_older_session(path: Path) -> bool:

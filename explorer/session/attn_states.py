@@ -5,7 +5,7 @@ The file is untrusted: every value is checked before any is used.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Literal, get_args
 
@@ -28,8 +28,7 @@ _MOST_UNKNOWN = 200
 _Name = Annotated[str, Meta(max_length=200)]
 _Short = Annotated[str, Meta(max_length=4096)]
 _Hash = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
-_Picture = Annotated[str, Meta(pattern="^([0-9a-f]{64})?$")]
-_Id = Annotated[int, Meta(ge=0, lt=1 << 40)]
+_Id = Annotated[int, Meta(ge=0, lt=files.MOST_ID)]
 _Dtype = Literal["float32", "bfloat16", "float16"]
 
 assert set(get_args(_Dtype)) == set(UNIT_ROUNDOFFS)
@@ -41,27 +40,27 @@ class _Screen(msgspec.Struct):
     panels: Annotated[dict[_Name, dict[_Name, bool | int | float | _Short]], Meta(max_length=200)] = {}
 
 
-class _Compared(msgspec.Struct):
-    """State B."""
+class _Read(msgspec.Struct):
+    """What a state and its B have alike: a document, and what it read."""
 
-    document: Raw
-    writings: Annotated[list[Raw], Meta(max_length=TEXTS_KEPT)] = []
-    continuation: Annotated[list[_Id], Meta(max_length=MOST_NODES)] = []
-    name: Annotated[str, Meta(max_length=LONGEST_NAME)] = ""
-    own_head: bool = False
-    files: Annotated[dict[_Name, _Hash], Meta(max_length=200)] = {}
-    picture: _Picture = ""
-
-
-class _State(msgspec.Struct):
     document: Raw
     name: Annotated[str, Meta(max_length=LONGEST_NAME)] = ""
     writings: Annotated[list[Raw], Meta(max_length=TEXTS_KEPT)] = []  # documents with the trees of other texts
+    files: Annotated[dict[_Name, _Hash], Meta(max_length=200)] = {}
+    picture: Annotated[str, Meta(pattern="^([0-9a-f]{64})?$")] = ""
+
+
+class _Compared(_Read):
+    """State B."""
+
+    continuation: Annotated[list[_Id], Meta(max_length=MOST_NODES)] = []
+    own_head: bool = False
+
+
+class _State(_Read):
     screen: _Screen = msgspec.field(default_factory=_Screen)
     device: _Name = DEFAULT_PLACEMENT.device
     dtype: _Dtype = "float32"
-    files: Annotated[dict[_Name, _Hash], Meta(max_length=200)] = {}
-    picture: _Picture = ""
     compared: Raw | msgspec.UnsetType = msgspec.UNSET
 
 
@@ -151,11 +150,8 @@ def _decode_documents(content: Raw, writings: Iterable[Raw]) -> tuple[Document, 
 def _decode_document(content: bytes) -> tuple[Document, Extra]:
     """A document, and the members of it that this program does not know: they change no figure, or its version would
     be higher."""
-    members = json_files.decode(content, dict[str, Raw])
-    known = files.members()
-    unknown = tuple((name, _compact(text)) for name, text in members.items() if name not in known)
-    if len(unknown) > _MOST_UNKNOWN:
-        raise ValueError(f"it has {len(unknown):,} members that are not known")
+    members, known = json_files.decode(content, dict[str, Raw]), files.members()
+    unknown = _unknown(members, known)
     if unknown:
         content = msgspec.json.encode({name: text for name, text in members.items() if name in known})
     document = files.decode(content)
@@ -181,8 +177,11 @@ def _plain(panels: Mapping[str, Mapping[str, Value]]) -> dict[str, dict[str, Any
 
 def extra_of(content: bytes, kind: type[msgspec.Struct]) -> Extra:
     """The members that `kind` does not have."""
-    members = json_files.decode(content, dict[str, Raw])
-    unknown = tuple((name, _compact(text)) for name, text in members.items() if name not in kind.__struct_fields__)
+    return _unknown(json_files.decode(content, dict[str, Raw]), kind.__struct_fields__)
+
+
+def _unknown(members: Mapping[str, Raw], known: Collection[str]) -> Extra:
+    unknown = tuple((name, _compact(text)) for name, text in members.items() if name not in known)
     if len(unknown) > _MOST_UNKNOWN:
         raise ValueError(f"it has {len(unknown):,} members that are not known")
     return unknown

@@ -88,9 +88,8 @@ def frozen(document: Document) -> Document:
 
 def opened_from(b: Compared, state: State) -> Document:
     """The document to open where B takes the place of what is open, which becomes B."""
-    now, view = state.document, state.document.view
-    if b.continuation and not view.follow:
-        view = replace(view, follow=True)
+    now = state.document
+    view = replace(now.view, follow=now.view.follow or bool(b.continuation))
     document = replace(b.document, view=view, compared=replace(as_b(state), name=""))
     if not b.own_head and b.document.checkpoint == now.checkpoint:  # the head that both show
         selection = replace(document.selection, site=state.selection.site, head=state.selection.head)

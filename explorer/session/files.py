@@ -38,7 +38,8 @@ _MOST_LISTED = 1000
 _LONGEST_LABEL = 1000
 _MOST_CELLS = 100_000
 
-_MOST_ID = 1 << 40
+MOST_ID = 1 << 40
+"""The ids of tokens and of nodes are smaller."""
 
 _Path = Annotated[str, Meta(max_length=4096)]
 Place = Annotated[int, Meta(ge=0, lt=MOST)]
@@ -119,9 +120,9 @@ class _Others(msgspec.Struct, forbid_unknown_fields=True):
 class _Node(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     """A token of the tree. `chosen` says with which of the tree's settings."""
 
-    id: Annotated[int, Meta(gt=ROOT, lt=_MOST_ID)]
-    parent: Annotated[int, Meta(ge=ROOT, lt=_MOST_ID)]
-    token: Annotated[int, Meta(ge=0, lt=_MOST_ID)]
+    id: Annotated[int, Meta(gt=ROOT, lt=MOST_ID)]
+    parent: Annotated[int, Meta(ge=ROOT, lt=MOST_ID)]
+    token: Annotated[int, Meta(ge=0, lt=MOST_ID)]
     label: Annotated[str, Meta(max_length=_LONGEST_LABEL)]
     log_probability: Annotated[float, Meta(le=0)]
     chosen: Annotated[int, Meta(ge=0, lt=MOST_NODES)]
@@ -135,8 +136,8 @@ class _Branches(msgspec.Struct, forbid_unknown_fields=True):
 
     nodes: Annotated[list[_Node], Meta(max_length=MOST_NODES)] = []
     settings: Annotated[list[DecodeSettings], Meta(max_length=MOST_NODES)] = []
-    current: Annotated[int, Meta(ge=ROOT, lt=_MOST_ID)] = ROOT
-    made: Annotated[int, Meta(ge=ROOT, lt=_MOST_ID)] = 0
+    current: Annotated[int, Meta(ge=ROOT, lt=MOST_ID)] = ROOT
+    made: Annotated[int, Meta(ge=ROOT, lt=MOST_ID)] = 0
 
 
 class _Corpus(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):

@@ -31,10 +31,11 @@ def with_model(state: State, result: Loaded) -> State:
         document = as_text(document)
         sentence = f"{result.info.name} has no chat template: it reads what the turns say as plain text."
         state = replace(state, notice=Notice("info", sentence))
-    untouched = () if state.restored or before is None else untouched_examples(document)
+    left = None if state.restored else before  # whose text, picture and heads are in the document
+    untouched = () if left is None else untouched_examples(document)
     if any(document.interventions == changed_everywhere(example) for example in untouched):
         document = replace(document, interventions=())
-    if result.info.example and _is_for_an_example(document, None if state.restored else before):
+    if result.info.example and _is_for_an_example(document, left):
         second = (document.second if not document.text else None) or result.info.second or None
         document = replace(document, text=result.info.example, second=second)
     others = len(document.before) + len(document.after)
@@ -55,15 +56,15 @@ def with_model(state: State, result: Loaded) -> State:
         sentence = f"An adapter lies beside the weights. {result.info.adapter.words}. The model runs without it."
         state = replace(state, notice=Notice("info", sentence))
     selection = document.selection
-    if not state.restored and before is not None:
+    if left is not None:
         document = each_text(document, target=None)
         selection = Selection()  # another model's heads mean something else: the first run chooses
         kept = tuple(i for i in document.interventions if _is_global(i) and _takes(result.info, i))
         document = replace(document, interventions=kept)
         normalisation = "none" if document.view.normalisation == "difference" else document.view.normalisation
         document = replace(document, view=replace(document.view, painting="off", normalisation=normalisation))
-    if not state.restored and before is not None and before.info.reference != result.info.reference:
-        document = replace(document, effects=document.effects.without_answers())
+        if left.info.reference != result.info.reference:
+            document = replace(document, effects=document.effects.without_answers())
     document = replace(document, interventions=tuple(_named(i, result.info) for i in document.interventions))
     picture = document.picture
     if result.info.family == "vision" and (not picture or (not state.restored and _came_along(picture, untouched))):

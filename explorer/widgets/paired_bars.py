@@ -57,9 +57,12 @@ class PairedBars(ThemedWidget):
     def _row_height(self) -> float:
         return self._line() + 8
 
+    def _top(self, row: int) -> float:
+        """Where a row begins, below the headings."""
+        return (self._line() + 4 if self._compares else 0) + row * self._row_height()
+
     def sizeHint(self) -> QSize:
-        heading = self._line() + 4 if self._compares else 0
-        return QSize(320, round(heading + max(1, len(self._rows)) * self._row_height()))
+        return QSize(320, round(self._top(max(1, len(self._rows)))))
 
     def minimumSizeHint(self) -> QSize:
         return QSize(200, self.sizeHint().height())
@@ -70,7 +73,7 @@ class PairedBars(ThemedWidget):
         label = min(max((metrics.horizontalAdvance(r.label) for r in self._rows), default=0.0), _WIDEST_LABEL)
         start = label + 2 * _PAD
         full = max(8.0, self.width() - start - (2 if self._compares else 1) * self._column() - _PAD)
-        top = (self._line() + 4 if self._compares else 0) + row * self._row_height()
+        top = self._top(row)
         chosen = self._rows[row]
         before, after = (max(2.0, full * min(1.0, max(0.0, v))) for v in (chosen.before, chosen.after))
         if not self._compares:
@@ -99,8 +102,7 @@ class PairedBars(ThemedWidget):
             painter.drawText(QRectF(self.width() - column, 0, column, line), _RIGHT, self._headings[1])
         for index, row in enumerate(self._rows):
             before, after = self.bar_rects(index)
-            top = (line + 4 if self._compares else 0) + index * self._row_height()
-            height = self._row_height()
+            top, height = self._top(index), self._row_height()
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(QColor(theme.border_strong))
             if self._compares:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter
 from PySide6.QtWidgets import (
     QListWidget,
@@ -50,7 +50,6 @@ class Ranking(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self.parts)
-        self._is_filled = False
         self._shown: tuple[Ranked, ...] = ()
 
     def sizeHint(self) -> QSize:
@@ -65,14 +64,13 @@ class Ranking(QWidget):
         self._bars.low, self._bars.high, self._bars.even = low, high, even
         if tuple(heads) != self._shown:
             self._shown = tuple(heads)
-            self._is_filled = False
-            self.list.clear()
-            for row, column, name, score in heads:
-                item = QListWidgetItem(f"{name}   {score:.3f}")
-                item.setData(_SCORE, score)
-                item.setData(_HEAD, (row, column))
-                self.list.addItem(item)
-            self._is_filled = True
+            with QSignalBlocker(self.list):
+                self.list.clear()
+                for row, column, name, score in heads:
+                    item = QListWidgetItem(f"{name}   {score:.3f}")
+                    item.setData(_SCORE, score)
+                    item.setData(_HEAD, (row, column))
+                    self.list.addItem(item)
         self.list.viewport().update()
 
     def show_page(self, text: str) -> None:
@@ -83,12 +81,11 @@ class Ranking(QWidget):
     def mark(self, row: int, column: int) -> None:
         """Select a head. Emits nothing."""
         place = next((i for i, one in enumerate(self._shown) if one[:2] == (row, column)), -1)
-        self._is_filled, before = False, self._is_filled
-        self.list.setCurrentRow(place)
-        self._is_filled = before
+        with QSignalBlocker(self.list):
+            self.list.setCurrentRow(place)
 
     def _on_current(self, item: QListWidgetItem | None, _before: QListWidgetItem | None) -> None:
-        if item is not None and self._is_filled:
+        if item is not None:
             row, column = item.data(_HEAD)
             self.head_chosen.emit(row, column)
 
@@ -130,14 +127,8 @@ class _Bars(QStyledItemDelegate):
         name, score = (metrics.horizontalAdvance(text) + 3 for text in texts)
         is_free = inner.left() + name < x < inner.right() - score
         around = max(0.0, (box.height() - metrics.height()) / 2 + 1)
-        for top, height in (
-            ((box.top(), box.height()),)
-            if is_free
-            else (
-                (box.top(), around),
-                (box.bottom() - around, around),
-            )
-        ):
+        broken = ((box.top(), around), (box.bottom() - around, around))
+        for top, height in ((box.top(), box.height()),) if is_free else broken:
             painter.fillRect(QRectF(x, top, 1.5, height), QColor(self.theme.text_dim))
 
     def _x(self, value: float, box: QRectF) -> float:

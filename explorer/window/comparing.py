@@ -13,6 +13,7 @@ from explorer.session.session import Session
 from explorer.session.state import Compared, Notice
 from explorer.widgets.token_text import apart, shortened
 from explorer.window.docks import DockHost
+from explorer.window.neighbour import neighbour
 from explorer.window.sessions import Sessions
 from models.protocol.two_runs import TwoRunsRequest, TwoRunsView
 
@@ -24,7 +25,6 @@ class Comparing:
 
     def __init__(self, session: Session, sessions: Sessions, docks: DockHost) -> None:
         self._session, self._sessions, self._docks = session, sessions, docks
-        self._menu: QMenu | None = None
 
     def keep(self) -> None:
         """What is open becomes B."""
@@ -46,12 +46,9 @@ class Comparing:
         side = None if view is None else view.b
         if side is None or side.site is None or side.head is None:
             return
-        place = [site.ref for site in side.sites].index(side.site) + layers
-        if 0 <= place < len(side.sites):
-            site = side.sites[place]
-            head = min(side.head, site.heads - 1) + heads
-            if 0 <= head < site.heads:
-                self._session.dispatch(SelectHeadOfB(site.ref, head))
+        there = neighbour(side.sites, side.site, side.head, layers, heads)
+        if there is not None:
+            self._session.dispatch(SelectHeadOfB(*there))
 
     def keep_state(self, index: int) -> None:
         """A state that was kept becomes B."""
@@ -59,20 +56,17 @@ class Comparing:
 
     def fill(self, menu: QMenu) -> None:
         """List the states that are kept, and keep the list."""
-        self._menu = menu
         menu.setToolTipsVisible(True)
-        self._sessions.states.changed.connect(self._list)
-        self._list()
+        self._sessions.states.changed.connect(partial(self._list, menu))
+        self._list(menu)
 
-    def _list(self) -> None:
-        if self._menu is None:
-            return
-        self._menu.clear()
+    def _list(self, menu: QMenu) -> None:
+        menu.clear()
         states = self._sessions.states.kept.states
         for index, state in enumerate(states):
-            action = self._menu.addAction(shortened(state.name).replace("&", "&&"), partial(self.keep_state, index))
+            action = menu.addAction(shortened(state.name).replace("&", "&&"), partial(self.keep_state, index))
             action.setToolTip(f"{apart(state.name)}: {apart(state.document.checkpoint)}")
-        self._menu.setEnabled(bool(states))
+        menu.setEnabled(bool(states))
 
     def _compare_with(self, b: Compared) -> None:
         try:

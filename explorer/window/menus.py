@@ -18,6 +18,7 @@ from explorer.window.comparing import Comparing
 from explorer.window.contents import Contents
 from explorer.window.dialogs import FileDialogs
 from explorer.window.docks import DockHost
+from explorer.window.neighbour import neighbour
 from explorer.window.sessions import Sessions
 from explorer.window.states_menu import StatesMenu
 from explorer.window.top_bar import TopBar
@@ -171,12 +172,9 @@ def _walk(window: Menued, layers: int, heads: int) -> None:
     state = window.session.state
     if state.ran is None or state.site is None:
         return
-    place = state.ran.sites.index(state.site) + layers
-    if 0 <= place < len(state.ran.sites):
-        site = state.ran.sites[place]
-        head = min(state.selection.head, site.heads - 1) + heads
-        if 0 <= head < site.heads:
-            window.session.dispatch(SelectHead(site.ref, head))
+    there = neighbour(state.ran.sites, state.site.ref, state.selection.head, layers, heads)
+    if there is not None:
+        window.session.dispatch(SelectHead(*there))
 
 
 def _view(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
