@@ -23,6 +23,7 @@ from models.trust.inputs import report_on_input
 from tests.models import tiny
 from tests.models.asking import ask, opened
 from tests.models.eager import TARGET, attentions
+from tests.models.room import room_of_recomputing
 from tests.models.tiny import TinyFolder, TinyModel
 
 FIRST, SECOND = "Tom and Anna went to the park.", "Anna gave the ball to Tom"
@@ -180,7 +181,7 @@ def test_the_case_that_was_reported() -> None:
     module.set_attn_implementation("eager")
     with torch.no_grad():
         wanted = module(**called(adopted, "bert"), output_attentions=True).attentions[0][0].numpy()
-    np.testing.assert_allclose(np.stack(ours), wanted, atol=1e-6)
+    np.testing.assert_allclose(np.stack(ours), wanted, atol=min(max(1e-6, room_of_recomputing(trace)), 5e-6))
 
 
 # --------------------------------------------------------------------------- the strip's tick

@@ -20,6 +20,7 @@ from models.views.cell import cell_view
 from models.views.matrices import NO_PRODUCT, matrices_view
 from tests.models import tiny
 from tests.models.asking import ask, failure_of, opened
+from tests.models.room import room_of_recomputing
 
 TOLERANCE = 1e-5
 WINDOWED = 8  # of gemma2, in every other layer from the first
@@ -131,8 +132,9 @@ def test_of_a_long_text_a_window(story_gpt: Model) -> None:
     rows, keys = slice(130, 194), slice(40, 104)
     assert view.is_window
     assert (view.queries, view.keys) == (200, 200)
-    np.testing.assert_array_equal(view.weights, weights[rows, keys])
-    np.testing.assert_array_equal(view.scores, scores[rows, keys])
+    # 64 rows at once, or all 200: a processor's library may add up their products in another order
+    np.testing.assert_allclose(view.weights, weights[rows, keys], rtol=0, atol=min(room_of_recomputing(trace), 1e-6))
+    close(view.scores, scores[rows, keys])
     close(view.outside_weight, 1 - weights[rows, keys].astype(np.float64).sum(axis=1))
     values = trace.at(site, head).value[0, head].double().numpy()
     close(view.output, weights[rows].astype(np.float64) @ values)
