@@ -28,9 +28,10 @@ def train(args: argparse.Namespace) -> str:
         Interrupted: a signal came.
     """
     from models.files.text_lines import read_text
+    from models.files.training_steps import SNAPSHOTS
     from models.training.common import Budget
     from models.training.experiment import experiment
-    from models.training.folders import SNAPSHOTS, why_not
+    from models.training.folders import why_not
 
     folder = Path(args.out)
     if sentence := why_not(folder):

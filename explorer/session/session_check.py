@@ -9,7 +9,7 @@ from typing import Literal
 
 from explorer.session.kept import Kept, KeptState, SessionFile, WhatWasRead
 from explorer.session.state import Document
-from models.files.catalogue import folder_of
+from models.files.catalogue import weights_place_of
 from models.files.content_hash import hash_of_file
 from models.files.fingerprint import cheap_fingerprint, difference, fingerprint, shown_hash, title_of_reference
 from models.files.sample_pictures import MOST_BYTES, PREFIX, title_of_picture
@@ -90,9 +90,10 @@ def _checked(state: KeptState, beside: Path | None, should_stop: Callable[[], bo
     reference = state.document.checkpoint
     place = _place(reference)
     moved = beside / Path(reference).name if beside is not None and Path(reference).is_absolute() else None
-    if place is None and moved is not None and state.files and moved.exists():
+    there = None if moved is None else _place(str(moved))
+    if place is None and there is not None and state.files:
         try:
-            if not difference(state.files, fingerprint(moved, should_stop)):
+            if not difference(state.files, fingerprint(there, should_stop)):
                 return Checked(with_checkpoint(state, str(moved)))  # it was moved together with the file
         except OSError:
             pass
@@ -195,7 +196,7 @@ def write(session: SessionFile, path: Path, should_stop: Callable[[], bool], in_
 def _place(reference: str) -> Path | None:
     """The folder or file of a checkpoint, None where there is none."""
     try:
-        place = folder_of(reference)
+        place = weights_place_of(reference)
         return place if place.exists() else None
     except (CheckpointError, OSError, RuntimeError):
         return None

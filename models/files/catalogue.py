@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from models.files.names import is_hub, parse, title_of
+from models.files.training_steps import step_of
 from models.protocol.errors import CheckpointError
 
 WEIGHTS = Path(__file__).parents[1] / "weights"
@@ -83,6 +84,8 @@ def shipped_unchanged(reference: str) -> bool:
 def folder_of(reference: str) -> Path:
     """The folder or GGUF file of a checkpoint: a shipped name, "hf://…" in huggingface_hub's cache, else a path.
 
+    Of a snapshot, `my-model@400`, it is the folder of its training.
+
     Raises:
         CheckpointError: no valid name on a hub, or one that the cache does not hold.
     """
@@ -91,7 +94,18 @@ def folder_of(reference: str) -> Path:
     shipped_folder = WEIGHTS / reference
     if reference in {entry.name for entry in WEIGHTS.iterdir()} and shipped_folder.is_dir():
         return shipped_folder
-    return Path(reference).expanduser()
+    step = step_of(reference)
+    return step.folder if step is not None else Path(reference).expanduser()
+
+
+def weights_place_of(reference: str) -> Path:
+    """The folder or file whose content tells the checkpoint from others: of a snapshot its own file.
+
+    Raises:
+        CheckpointError: as `folder_of`.
+    """
+    step = None if is_hub(reference) or reference in SHIPPED else step_of(reference)
+    return step.path if step is not None else folder_of(reference)
 
 
 def _fetched(reference: str) -> Path:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from models.files.adapter_files import CONFIG, TENSORS
 from models.files.regular_files import open_regular
+from models.files.training_steps import weights_place
 from models.files.weight_files import weight_files
 from models.protocol.values import CheckpointInfo
 from models.protocol.work import Cancelled, never
@@ -43,8 +44,8 @@ def content_hash_at_once(info: CheckpointInfo) -> dict[str, str]:
 def _files_of(info: CheckpointInfo) -> list[Path]:
     if info.borrowed:
         return []
-    folder = Path(info.folder)
-    files = [folder / info.gguf] if info.gguf else weight_files(folder)
+    place = weights_place(info)
+    files = weight_files(place) if place == Path(info.folder) else [place]
     if info.put_on is not None:
         files += [Path(info.put_on.folder) / name for name in (CONFIG, TENSORS)]
     return files

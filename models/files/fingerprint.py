@@ -7,6 +7,7 @@ from pathlib import Path
 
 from models.files.content_hash import hash_of_file, known_hash_of_file
 from models.files.names import title_of
+from models.files.training_steps import is_snapshot, settings_in
 from models.protocol.work import never
 
 Files = Mapping[str, str]
@@ -20,12 +21,14 @@ _EAGER_BYTES = 200 << 20
 def files_that_count(path: Path) -> list[Path]:
     """The files of a checkpoint whose content decides what it computes; the file itself where it is a GGUF file.
 
+    Of a snapshot these are its file and the settings in the folder of its training.
+
     Raises:
         OSError: it is not there, or may not be read.
     """
     if not path.is_dir():
         path.stat()
-        return [path]
+        return [path] if not is_snapshot(path) else [*settings_in(path.parent.parent), path]
     found = sorted(file for file in path.iterdir() if file.suffix in _ENDINGS and file.is_file())
     return found[:_MOST_FILES]
 

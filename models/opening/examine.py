@@ -18,9 +18,11 @@ from models.files.catalogue import folder_of, read_card
 from models.files.families import settings_of, shown_part
 from models.files.gguf import is_gguf
 from models.files.names import title_of
+from models.files.training_steps import snapshot_path
 from models.files.weight_files import adapter, check_texts, read_headers, read_json, summary, wrong_count
 from models.opening.examine_gguf import examine_gguf, examine_header
 from models.opening.examined import Examined, checked, info_of
+from models.opening.snapshots import title_at, training_of, weights_header
 from models.protocol.errors import CheckpointError
 from models.protocol.hub import HubListing
 from models.protocol.values import AdapterInfo
@@ -83,7 +85,11 @@ def _examine_folder(reference: str, path: Path, listing: HubListing | None) -> E
             f"{title} needs program code that comes with it (auto_map in config.json). "
             "Code from a checkpoint is never run here; use a checkpoint of a family that transformers knows."
         )
-    tensors = listing.tensors if listing is not None else read_headers(path)
+    training = training_of(reference, path) if listing is None else None
+    if training is not None and training.step is not None:
+        tensors, title = weights_header(snapshot_path(path, training.step)), title_at(title, training)
+    else:
+        tensors = listing.tensors if listing is not None else read_headers(path)
     accounted = Accounted.by(tensors)
     check_texts(path, accounted)
     model_type = raw.get("model_type")
@@ -117,7 +123,7 @@ def _examine_folder(reference: str, path: Path, listing: HubListing | None) -> E
     named = architectures[0] if isinstance(architectures, list) and architectures else ""
     architecture = named if isinstance(named, str) else ""
     architecture, config = shown_part(architecture, config)
-    info = info_of(reference, path, architecture, config, tensors, read_card(path))
+    info = info_of(reference, path, architecture, config, tensors, read_card(path), training)
     if listing is None and has_adapter(path):
         info = replace(info, adapter=_adapter_of(path))
     return checked(Examined(info, config), tensors)

@@ -31,9 +31,10 @@ from models.files.names import title_of
 from models.files.weight_files import summary
 from models.opening.building import bounded
 from models.opening.missing_tensors import Misshapen, is_of_head, misshapen_tensors, missing_tensors
+from models.opening.snapshots import summary_of, title_at
 from models.protocol.errors import CheckpointError
 from models.protocol.hub import Tensors
-from models.protocol.values import AUTO, CheckpointInfo, Placement
+from models.protocol.values import AUTO, CheckpointInfo, Placement, TrainingSteps
 from models.protocol.work import Cancelled
 
 _MOST_IN_TABLES = 1 << 26
@@ -55,7 +56,7 @@ class Examined:
     @property
     def title(self) -> str:
         """What sentences call it: the folder's or the file's name, which a card does not change."""
-        return self.info.gguf or title_of(self.folder)
+        return self.info.gguf or title_at(title_of(self.folder), self.info.training)
 
     @property
     def source(self) -> dict[str, Any]:
@@ -65,7 +66,13 @@ class Examined:
 
 
 def info_of(
-    reference: str, folder: Path, architecture: str, config: Any, tensors: Tensors, card: Card
+    reference: str,
+    folder: Path,
+    architecture: str,
+    config: Any,
+    tensors: Tensors,
+    card: Card,
+    training: TrainingSteps | None = None,
 ) -> CheckpointInfo:
     """What a config and the headers say, under the name that the card gives it."""
     family = family_of(architecture, config)
@@ -76,7 +83,7 @@ def info_of(
     head_dim = getattr(text, "head_dim", None) or getattr(text, "d_kv", None) or (width // heads if heads else 0)
     return CheckpointInfo(
         reference=reference,
-        name=card.title,
+        name=title_at(card.title, training),
         folder=str(folder),
         family=family,
         model_type=config.model_type,
@@ -88,7 +95,7 @@ def info_of(
         channels=channels_of(config) if family == "vision" else 0,
         parameters=tensors.parameters,
         file_bytes=tensors.file_bytes,
-        summary=card.summary,
+        summary=summary_of(card.summary, training),
         look=card.look,
         example=card.example,
         second=card.second,
@@ -101,6 +108,7 @@ def info_of(
         class_head=class_head_of(architecture, config) if family == "encoder" else None,
         pair_head=pair_head_of(architecture, config) if family == "masked" else None,
         head_dim=int(head_dim),
+        training=training,
     )
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 import transformers
+from transformers import GenerationConfig
 from transformers.utils import logging as transformers_logging
 
 from models.files import devices
@@ -34,6 +35,7 @@ from models.opening.building import called_off_by
 from models.opening.examination import Examination
 from models.opening.examine import examine, find
 from models.opening.examined import Examined, check_opens, incomplete, misfit
+from models.opening.snapshots import read_weights
 from models.protocol.errors import CheckpointError
 from models.protocol.values import BEST, CheckpointInfo, Placement
 from models.protocol.work import Cancelled, ShouldStop, never
@@ -124,8 +126,12 @@ def _weights(examined: Examined, device: torch.device | None, dtype: torch.dtype
     kind, options = auto_class(info, config)
     try:
         with quiet_unpacking(), _without_report():
+            snapshot = info.training is not None and info.training.step is not None
+            source = examined.source
+            if snapshot:  # of tensors no auto class makes a model
+                kind, source = type(_empty(examined)), {"state_dict": read_weights(info)}
             module, report = kind.from_pretrained(
-                examined.folder,
+                None if snapshot else examined.folder,
                 config=config,
                 use_safetensors=True,
                 weights_only=True,
@@ -136,14 +142,16 @@ def _weights(examined: Examined, device: torch.device | None, dtype: torch.dtype
                 ignore_mismatched_sizes=True,  # they are refused below, in a sentence that names one
                 adapter_kwargs={"subfolder": os.devnull},  # where one lies beside them, peft would put it on them
                 **(_unpacked() if info.gguf else {}),
-                **examined.source,
+                **source,
                 **options,
             )
+        if snapshot and (examined.folder / "generation_config.json").is_file() and module.can_generate():
+            module.generation_config = GenerationConfig.from_pretrained(examined.folder, local_files_only=True)
         if device is None:
             _put_beside_the_head(module)
         elif device.type != "cpu":
             module.to(device)
-    except Cancelled:
+    except (Cancelled, CheckpointError):
         raise
     except Exception as cause:
         if devices.is_out_of_memory(cause):
@@ -192,10 +200,14 @@ def _without_report() -> Iterator[None]:
 
 def _can_be_spread(examined: Examined) -> bool:
     """Whether transformers knows which modules must stay whole; of others (Marian, ALBERT) it would part attention."""
-    info = examined.info
-    kind, options = auto_class(info, examined.config)
+    return bool(_empty(examined)._no_split_modules)
+
+
+def _empty(examined: Examined) -> Any:
+    """The model without its weights."""
+    kind, options = auto_class(examined.info, examined.config)
     with torch.device("meta"):
-        return bool(kind.from_config(examined.config, **options)._no_split_modules)
+        return kind.from_config(examined.config, **options)
 
 
 def _put_beside_the_head(module: Any) -> None:

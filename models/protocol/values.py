@@ -217,6 +217,20 @@ class AdapterInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class TrainingSteps:
+    """The training that a checkpoint comes from, by the snapshots that are in its folder."""
+
+    reference: str  # what opens its end: the folder, without a step
+    steps: tuple[int, ...]  # ascending; of each there is a snapshot
+    step: int | None = None  # after which the checkpoint was; None for the end
+    settings: str = ""  # SHA-256 of config and tokenizer
+
+    def at(self, step: int | None) -> str:
+        """The reference that opens the model as it was after `step`; None for the end."""
+        return self.reference if step is None else f"{self.reference}@{step}"
+
+
+@dataclass(frozen=True, slots=True)
 class CheckpointInfo:
     """What can be said of a checkpoint from its config and the headers of its files, before loading it."""
 
@@ -253,6 +267,7 @@ class CheckpointInfo:
     adapter: AdapterInfo | None = None  # beside its weights, put on or not
     class_head: ClassHead | None = None  # of a classifier, whose family is then "encoder": it says no words
     pair_head: ClassHead | None = None  # beside a head for masks, what it says of two texts (BertForPreTraining)
+    training: TrainingSteps | None = None  # whose snapshots lie beside it; None of all that no training here has saved
 
     @property
     def put_on(self) -> AdapterInfo | None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from pathlib import Path
 
 import numpy as np
 
 from models.files.content_hash import content_hash
 from models.files.fingerprint import fingerprint
 from models.files.own_cache import keep_arrays, kept_arrays
+from models.files.training_steps import weights_place
 from models.forward.model import Model
 from models.protocol.arrays import read_only
 from models.protocol.roles import ROLES, RolesRequest, RolesView
@@ -42,9 +42,8 @@ def key_of(model: Model, probe: Probe, should_stop: ShouldStop) -> str:
     info = model.info
     if info.borrowed:
         return ""
-    folder = Path(info.folder)
     try:
-        files = fingerprint(folder / info.gguf if info.gguf else folder, should_stop)
+        files = fingerprint(weights_place(info), should_stop)
         if model.adapter is not None:  # which may lie elsewhere
             files = {**files, **content_hash(info, should_stop)}
     except OSError:

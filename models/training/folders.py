@@ -13,12 +13,10 @@ import torch
 from safetensors import SafetensorError
 from transformers.utils import logging
 
+from models.files.training_steps import RECORD
 from models.textbook.tokenizer import character_tokenizer
 from models.training.experiment import Experiment
 from models.training.training import Training
-
-RECORD = "training.json"
-SNAPSHOTS = "snapshots"
 
 
 def why_not(folder: Path) -> str:

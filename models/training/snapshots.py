@@ -7,17 +7,16 @@ and the newest stay.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from safetensors.torch import load_file, save
 from torch import Tensor
 
+from models.files.training_steps import snapshot_name, steps_of
+
 MOST_BYTES = 256 << 20
 UNFINISHED = ".unfinished"
-
-_NAME = re.compile(r"step-(\d+)\.safetensors")
 
 
 class Snapshots:
@@ -30,13 +29,10 @@ class Snapshots:
     @property
     def steps(self) -> list[int]:
         """Ascending."""
-        if not self.folder.is_dir():
-            return []
-        found = (_NAME.fullmatch(path.name) for path in self.folder.iterdir())
-        return sorted(int(match[1]) for match in found if match is not None)
+        return list(steps_of(self.folder))
 
     def path(self, step: int) -> Path:
-        return self.folder / f"step-{step:08}.safetensors"
+        return self.folder / snapshot_name(step)
 
     def put(self, step: int, tensors: Mapping[str, Tensor]) -> None:
         """Raises OSError where the disk refuses; those that were there still are."""

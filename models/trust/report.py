@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import time
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 
 from models.forward.batches import encode
 from models.forward.context import Context
+from models.forward.model import Model
 from models.forward.recurrent_model import RecurrentModel
 from models.forward.vision import VisionModel
+from models.opening.snapshots import fitted, holding, read_weights
 from models.protocol.trust import EAGER, TrustReport, TrustRequest
 from models.trust.check import compare_with_eager
 from models.trust.inputs import report_on_input
 from models.trust.pictures import picture_difference
 from models.trust.recurrent_formulas import compare_with_formulas
+
+
+def _as_its_files_say(model: Model) -> AbstractContextManager[None]:
+    """While it lasts, its weights are read anew from its files, whatever was run; where none was changed they stay."""
+    if model.adapter is not None:
+        return model.adapter.computed_again(model.module)
+    if model.info.training is None:
+        return nullcontext()
+    return holding(fitted(model.module, read_weights(model.info), model.info.name))
 
 
 def answer(request: TrustRequest, context: Context) -> TrustReport:
@@ -28,8 +39,7 @@ def answer(request: TrustRequest, context: Context) -> TrustReport:
     else:
         context.report(f"Comparing with {EAGER}", None)
         trace = run.untouched(context.should_stop)  # edits are meant to make a difference
-        # as its files say, whatever was run
-        with nullcontext() if model.adapter is None else model.adapter.computed_again(model.module):
+        with _as_its_files_say(model):
             found = compare_with_eager(model, encoded, trace, context.should_stop)
         if isinstance(model, VisionModel) and isinstance(run.text, str):
             apart = picture_difference(model, run.text, encoded.inputs["pixel_values"])

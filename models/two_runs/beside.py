@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from models.engine import running
+from models.engine.stepping import stepped
 from models.files import devices
 from models.forward.context import Context, Workspace
 from models.forward.current_run import CurrentRun
+from models.forward.model import Model
 from models.opening import load
 from models.opening.load import placement_of
 from models.protocol.errors import CheckpointError, ExplorerError, InputError, NoRoomError
@@ -34,10 +36,14 @@ def other_run(other: OtherRun, a: CurrentRun, context: Context) -> CurrentRun:
         return a
     beside = workspace.beside
     if beside is None or not _is_of(beside, other, a):
+        model = None if is_open_one else _another_step(beside, other, a, workspace.model)
         let_go(context)  # before the next one is opened
         beside = Workspace(workspace.adopted)
         if is_open_one:
             beside.open(a.model)
+        elif model is not None:
+            beside.open(model)
+            beside.kept_of_model.put(_Asked(_placement(other, a)))
         else:
             _open(other, a, Context(beside, context.should_stop, context.report))
         workspace.beside = beside
@@ -62,8 +68,24 @@ def _is_of(beside: Workspace, other: OtherRun, a: CurrentRun) -> bool:
         return False
     if other.reference in ("", a.model.info.reference):
         return beside.model is a.model
-    asked = other.placement or placement_of(a.model)
+    asked = _placement(other, a)
     return beside.model.info.reference == other.reference and beside.kept_of_model.get(_Asked) == _Asked(asked)
+
+
+def _another_step(beside: Workspace | None, other: OtherRun, a: CurrentRun, opened: Model | None) -> Model | None:
+    """The model that B has, with the weights of the step of its training that is asked for; None where it is none."""
+    if beside is None or beside.model is None or beside.model is opened:
+        return None
+    if beside.kept_of_model.get(_Asked) != _Asked(_placement(other, a)):
+        return None
+    try:
+        return stepped(beside.model, other.reference)
+    except CheckpointError as error:
+        raise CheckpointError(f"B cannot be opened: {error}") from error.__cause__
+
+
+def _placement(other: OtherRun, a: CurrentRun) -> Placement:
+    return other.placement or placement_of(a.model)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +96,7 @@ class _Asked:
 
 
 def _open(other: OtherRun, a: CurrentRun, context: Context) -> None:
-    placement = other.placement or placement_of(a.model)
+    placement = _placement(other, a)
     try:
         load.answer(LoadRequest(reference=other.reference, placement=placement), context)
     except NoRoomError as error:  # as another error: the open model is not to be moved for it

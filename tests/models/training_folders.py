@@ -1,0 +1,24 @@
+"""Folders of small trainings with snapshots, as `--train` leaves them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from models.files.training_steps import SNAPSHOTS
+from models.training.common import Budget
+from models.training.experiment import experiment
+from models.training.folders import save
+from models.training.training import Training
+
+SMALL = {"width": "16", "heads": "2", "layers": "1", "batch": "8", "snapshot_every": "2"}
+
+
+def trained(folder: Path, steps: int = 6, task: str = "copy:4", seed: int = 0, **switches: str) -> Training:
+    """Train into `folder`, with a snapshot every second step."""
+    planned = experiment(task, {**SMALL, **switches}, seed)
+    folder.mkdir(exist_ok=True)
+    training = planned.training(folder / SNAPSHOTS)
+    training.run(Budget(steps=steps))
+    training.measure()
+    save(training, planned, folder)
+    return training
