@@ -286,7 +286,7 @@ class Panel(QWidget):
         return super().event(event)
 
     def _on_changed(self, old: State, new: State) -> None:
-        if old.loading is not None and new.loading is None:
+        if (old.loading is not None and new.loading is None) or new.results.loaded is not old.results.loaded:
             self._asked, self._asked_along = None, ()  # a load calls off what was asked for, also one that fails
         if self.isVisible():
             self.attempt(self._refresh)

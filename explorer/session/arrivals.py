@@ -34,6 +34,7 @@ from models.protocol.request import Failure, Lane, Progress, Result, RunRequest
 from models.protocol.roles import HeadQuestion, RolesRequest, RolesView
 from models.protocol.run_inputs import InputsRequest
 from models.protocol.running import ForwardRequest, Ran
+from models.protocol.stepping import Stepped, StepRequest
 from models.protocol.trust import TrustReport
 from models.protocol.values import Placement, Site, site_tokens
 from models.protocol.variance import VarianceView
@@ -72,6 +73,20 @@ def _(result: Progress, state: State) -> State:
 def _(result: Loaded, state: State) -> State:
     state = _without_progress(state, result)
     return with_model(state, result) if _is_wanted_load(state, result) else state
+
+
+@_arrive.register
+def _(result: Stepped, state: State) -> State:
+    """The model and its run come at once; what is drawn of the step before stays until it is asked for anew."""
+    state = _without_notice(_without_progress(state, result), result)
+    if state.stepping is None:
+        return state
+    results = state.results.of_other_weights().keeping(result.loaded)
+    known = result.loaded.info.training
+    newer = () if known is None or known.steps == state.snapshots else state.snapshots
+    is_last = result.request == state.stepping
+    state = replace(state, results=results, snapshots=newer, stepping=None if is_last else state.stepping)
+    return _arrive(result.ran, state)
 
 
 @_arrive.register
@@ -267,6 +282,9 @@ def _(result: Failure, state: State) -> State:
         if loaded is not None:
             state = replace(state.with_document(checkpoint=loaded.info.reference), placement=_asked(loaded))
         state = replace(state, loading=None, opening=None)
+    if isinstance(request, StepRequest) and state.results.loaded is not None:
+        state = state.with_document(checkpoint=state.results.loaded.info.reference)
+        state = replace(state, stepping=None, following=False)
     if isinstance(request, ForwardRequest):
         state = replace(_with_picture_that_ran(state, request), refused=request.inputs)
         if result.no_figures:
@@ -311,6 +329,8 @@ def _speaks_of_the_past(state: State, failure: Failure) -> bool:
     request = failure.request
     if isinstance(request, LoadRequest):
         return not _is_wanted_load(state, failure)
+    if isinstance(request, StepRequest):
+        return request != state.stepping
     if isinstance(request, ForwardRequest):
         return request.inputs != state.inputs
     return isinstance(request, RunRequest) and (state.ran is None or request.run != state.ran.run)

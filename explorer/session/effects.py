@@ -1,12 +1,14 @@
 """Which requests follow from a change of state. Pure; panels ask for their own pictures, the session for these.
 
 - A checkpoint was chosen: load it.
+- Another step of its training was chosen: its weights, and the run with them, in one.
 - The text, or what is changed while it runs, is not what ran, and the checkpoint it is meant for is open: run it.
   While another one loads nothing runs, since the text may be meant for a model that is not there yet.
 - More or less was written after the text than what ran, and the window follows: run it with that.
 - A step of decoding was asked for, by the player or into the input: write it.
-- A checkpoint ran for the first time: check it against its own attention. If the text changes before the answer, the
-  next run is checked instead. A long text is checked when somebody asks: it takes as long as running it did.
+- A checkpoint, or another step of its training, ran for the first time: check it against its own attention. If the
+  text changes before the answer, the next run is checked instead. A long text is checked when somebody asks: it takes
+  as long as running it did.
 - A file of texts is being read: its next texts; anew where what is looked for, or changed while the model runs, is
   other than it was.
 - B was let go: the engine lets go of its run and its model.
@@ -40,6 +42,8 @@ def effects(old: State, new: State) -> tuple[Request, ...]:
     requests: list[Request] = []
     if new.loading is not None and (new.loading, new.placement) != (old.loading, old.placement):
         requests.append(LoadRequest(reference=new.loading, placement=new.placement))
+    if new.stepping is not None and new.stepping is not old.stepping:
+        requests.append(new.stepping)
     if new.pending_step is not None and new.pending_step is not old.pending_step:
         requests.append(new.pending_step.request)
     forward = _wanted_forward(new)
@@ -50,7 +54,7 @@ def effects(old: State, new: State) -> tuple[Request, ...]:
         )
         requests.append(RerunRequest(inputs=forward.inputs) if edits_alone else forward)
     ran = new.ran if new.ran is not old.ran else None
-    if ran is not None and (old.ran is None or TrustRequest.lane in old.busy) and not _is_long(ran):
+    if ran is not None and (old.ran is None or is_new_model or TrustRequest.lane in old.busy) and not _is_long(ran):
         requests.append(TrustRequest(run=ran.run))
     if old.document.compared is not None and new.document.compared is None:
         requests.append(DropOtherRequest())

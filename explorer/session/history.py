@@ -68,12 +68,15 @@ class History:
         for i in range(place + 1, len(self._past)):
             self._past[i].document = again(self._past[i].document)
 
-    def settle(self, present: Document) -> None:
-        """The present changed without a step, or a step led back: drop steps that would now lead nowhere."""
-        while self._past and self._past[-1].document == present:
+    def settle(self, present: Document, seen: Callable[[Document], Document] = lambda document: document) -> None:
+        """The present changed without a step, or a step led back: drop steps that would now lead nowhere.
+
+        `seen` leaves out of a document what is none of undo's business.
+        """
+        while self._past and seen(self._past[-1].document) == seen(present):
             self._past.pop()
             self._merge = ""
-        while self._future and self._future[-1] == present:
+        while self._future and seen(self._future[-1]) == seen(present):
             self._future.pop()
 
     def undo(self, present: Document) -> Document | None:

@@ -51,6 +51,31 @@ class Place(Intent):
 
 
 @dataclass(frozen=True, slots=True)
+class GoToStep(Intent):
+    """Show the open checkpoint as it was after another step of its training; None for the end. Undo does not count it.
+
+    What was to follow the training stays where it is from here on.
+    """
+
+    step: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class FollowTraining(Intent):
+    """Show the newest snapshot of the open checkpoint's training, and each that comes, or do so no longer."""
+
+    on: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotsFound(Intent):
+    """The training `reference` has snapshots of these steps now, ascending."""
+
+    reference: str
+    steps: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SetText(Intent):
     """Plain text for the model to read, and no conversation."""
 

@@ -71,7 +71,22 @@ def with_model(state: State, result: Loaded) -> State:
         picture = default_picture(result.info.channels)
     document = replace(document, checkpoint=result.info.reference, picture=picture, selection=selection)
     results = state.results.of_no_model().keeping(result)
-    return replace(state, document=document, results=results, loading=None, refused=None, reading=False)
+    return replace(
+        state,
+        document=document,
+        results=results,
+        loading=None,
+        refused=None,
+        reading=False,
+        stepping=None,
+        snapshots=(),
+        following=state.following and _of_one_training(before, result),
+    )
+
+
+def _of_one_training(before: Loaded | None, now: Loaded) -> bool:
+    one, other = None if before is None else before.info.training, now.info.training
+    return one is not None and other is not None and one.reference == other.reference
 
 
 def _is_for_an_example(document: Document, before: Loaded | None) -> bool:

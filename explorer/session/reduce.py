@@ -14,6 +14,7 @@ from explorer.session import (  # noqa: F401 - for their rules
     corpus_rules,
     example_rules,
     intervention_rules,
+    stepping_rules,
     text_rules,
     view_rules,
     writing_rules,

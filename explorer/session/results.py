@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from models.protocol.decoding import DecodeSamplesView, DecodeStepView
 from models.protocol.loading import Loaded
-from models.protocol.request import Request, Result
+from models.protocol.request import Request, Result, RunRequest
 from models.protocol.running import Ran
 
 ResultT = TypeVar("ResultT", bound=Result)
@@ -38,6 +38,15 @@ class Results:
     def of_no_model(self) -> Results:
         """Those that hold whatever model is open."""
         return Results({kind: result for kind, result in self.newest.items() if result.request.outlives_model})
+
+    def of_other_weights(self) -> Results:
+        """Those to show until others come where the open model's weights are others: of its run, and of no model."""
+        kept = {
+            kind: result
+            for kind, result in self.newest.items()
+            if result.request.outlives_model or kind is Ran or isinstance(result.request, RunRequest)
+        }
+        return Results(kept)
 
     @property
     def loaded(self) -> Loaded | None:

@@ -6,18 +6,21 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from PySide6.QtCore import QObject, Signal
 
 from explorer.session.effects import effects, initial_requests
 from explorer.session.history import History
-from explorer.session.intents import Arrived, Intent, RestoreDocument
+from explorer.session.intents import Arrived, GoToStep, Intent, RestoreDocument
 from explorer.session.reduce import reduce
 from explorer.session.state import Document, State
+from explorer.session.stepping_rules import at_the_step_of, same_but_for_the_step
 from explorer.session.writing_rules import written
 from models.protocol.decoding import DecodeSamplesView, DecodeStepView
 from models.protocol.loading import Loaded
 from models.protocol.request import Lane, Request
+from models.protocol.values import TrainingSteps
 
 
 class Session(QObject):
@@ -110,10 +113,12 @@ class Session(QObject):
 
     def _apply(self, intent: Intent) -> None:
         old, new = self._state, reduce(self._state, intent)
-        before, after = without_brush(old.document), without_brush(new.document)
-        if after != before:
-            self._record(intent, old, before)
-            self._history.settle(after)
+        seen = partial(_seen_by_undo, training=old.training)
+        if seen(new.document) != seen(old.document):
+            self._record(intent, old, without_brush(old.document))
+            self._history.settle(without_brush(new.document), seen)
+        elif isinstance(intent, GoToStep) and new.document != old.document:
+            self.steps += 1  # a session file keeps it
         self._replace(new)
 
     def _record(self, intent: Intent, old: State, before: Document) -> None:
@@ -134,7 +139,9 @@ class Session(QObject):
         document = walk(without_brush(present))
         if document is None:
             return
-        self._history.settle(document)
+        training = self._state.training
+        document = at_the_step_of(document, present, training)
+        self._history.settle(document, partial(_seen_by_undo, training=training))
         document = replace(document, view=replace(document.view, painting=present.view.painting))
         self.steps += 1
         self._replace(reduce(self._state, RestoreDocument(document)))
@@ -158,6 +165,11 @@ def without_brush(document: Document) -> Document:
     if document.view.painting == "off":
         return document
     return replace(document, view=replace(document.view, painting="off"))
+
+
+def _seen_by_undo(document: Document, training: TrainingSteps | None) -> Document:
+    """What of a document undo goes back to."""
+    return same_but_for_the_step(without_brush(document), training)
 
 
 def _open_checkpoint(state: State) -> str:

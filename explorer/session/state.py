@@ -23,7 +23,8 @@ from models.protocol.request import Lane, Progress
 from models.protocol.roles import HeadQuestion
 from models.protocol.run_inputs import RunInputs
 from models.protocol.running import Ran
-from models.protocol.values import DEFAULT_PLACEMENT, Placement, Site, SiteRef
+from models.protocol.stepping import StepRequest
+from models.protocol.values import DEFAULT_PLACEMENT, Placement, Site, SiteRef, TrainingSteps
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +193,9 @@ class State:
     progress: tuple[Progress, ...] = ()  # work that takes longer than a moment, newest last
     busy: frozenset[Lane] = frozenset()  # lanes with unanswered requests
     placement: Placement = DEFAULT_PLACEMENT  # where checkpoints are opened, as asked for
+    stepping: StepRequest | None = None  # another step of the open checkpoint's training is on its way
+    following: bool = False  # the newest snapshot of that training is shown, and each that comes
+    snapshots: tuple[int, ...] = ()  # of that training, where there are others than when it was opened
     loading: str | None = None  # the checkpoint chosen since the last one that opened; no text runs meanwhile
     refused: RunInputs | None = None  # what the open model could not run: not tried again unless asked
     expected: tuple[int, ...] = ()  # what the text that was put into the input was written as; not read yet
@@ -214,6 +218,13 @@ class State:
         The document's own may lie outside for a moment: a restored text whose run has not ended yet is longer.
         """
         return clamped(self.document.selection, self.results.ran)
+
+    @property
+    def training(self) -> TrainingSteps | None:
+        """The training that the open checkpoint comes from, with the snapshots that there are now."""
+        loaded = self.results.loaded
+        found = None if loaded is None else loaded.info.training
+        return replace(found, steps=self.snapshots) if found is not None and self.snapshots else found
 
     @property
     def question(self) -> HeadQuestion | None:

@@ -149,7 +149,8 @@ def _(intent: OpenDocument, state: State) -> State:
 def _choose(state: State, reference: str) -> State:
     """Ask for another checkpoint; what is open stays open until it arrives."""
     loaded = state.results.loaded
-    underway = state.loading or (loaded.info.reference if loaded else None)
+    stepping = None if state.stepping is None else state.stepping.reference
+    underway = state.loading or stepping or (loaded.info.reference if loaded else None)
     if reference == underway:
         return state
     return _with_loading(without_notice(state.with_document(checkpoint=reference), {LoadRequest.lane}), reference)
@@ -157,7 +158,7 @@ def _choose(state: State, reference: str) -> State:
 
 def _with_loading(state: State, reference: str) -> State:
     """A load calls off what was asked of the open model. Nobody would hear of a file that is not written."""
-    state = replace(state, loading=reference, opening=None)
+    state = replace(state, loading=reference, opening=None, stepping=None)
     if ExportRequest.lane not in state.busy:
         return state
     sentence = "Saving the weights was broken off: another model is opened. No file is left behind."

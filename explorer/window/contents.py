@@ -24,6 +24,7 @@ from explorer.settings import LAYOUT_VERSION, Settings
 from explorer.theme import Theme
 from explorer.widgets.notice_bar import NoticeBar
 from explorer.window.docks import Arrangement, DockHost
+from explorer.window.step_bar import StepBar
 from explorer.window.top_bar import TopBar
 from models.protocol.loading import Loaded
 
@@ -64,6 +65,7 @@ class Contents(QWidget):
         """That settings, or what is done, cannot be kept on this disk."""
         self.offer_bar = NoticeBar()
         """Work of a window that was ended, to go on with."""
+        self.step_bar = StepBar(self.session)
         self.input = InputPanel(self.session, self.hover)
         self.dock_host = DockHost()
         self._panels: dict[str, Panel] = {}
@@ -97,6 +99,7 @@ class Contents(QWidget):
         inner.addWidget(self.panel_bar)
         for bar in (self.session_bar, self.settings_bar, self.offer_bar):
             inner.addWidget(bar)
+        inner.addWidget(self.step_bar)
         inner.addWidget(self.input)
         inner.addWidget(self.dock_host, 1)
         column.addLayout(inner, 1)
@@ -113,9 +116,9 @@ class Contents(QWidget):
         self._open_panels_in_turn()
 
     def stop(self, patience: float) -> bool:
-        """End the engine's thread; whether it ended within `patience` seconds."""
+        """End its threads; whether they ended within `patience` seconds."""
         self._is_stopped = True
-        return self.bridge.stop(patience)
+        return self.step_bar.stop(patience) & self.bridge.stop(patience)
 
     def arrange(self, settings: Settings) -> None:
         """Put the docks where they were when the window was closed last, or where they are at first."""

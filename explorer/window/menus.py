@@ -165,6 +165,24 @@ def _run(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
         ("head_previous", "&Previous head", "Alt+Left", 0, -1),
     ):
         _add(menu, actions, name, text, keys, partial(_walk, window, layers, heads))
+    menu.addSeparator()
+    _training(window, menu, actions)
+
+
+def _training(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
+    """Going through the snapshots of the open checkpoint's training."""
+    session, steps = window.session, window.contents.step_bar.steps
+    tip = "The open model as it was at the snapshot of its training before this one"
+    back = _add(menu, actions, "step_back", "Training: snapshot &before", "Alt+,", partial(steps.walk, -1), tip)
+    tip = "The open model as it was at the snapshot of its training after this one"
+    on = _add(menu, actions, "step_on", "Training: snapshot a&fter", "Alt+.", partial(steps.walk, 1), tip)
+
+    def enable(_old: State | None, new: State) -> None:
+        for action in (back, on):
+            action.setEnabled(new.training is not None)
+
+    session.changed.connect(enable)
+    enable(None, session.state)
 
 
 def _walk(window: Menued, layers: int, heads: int) -> None:

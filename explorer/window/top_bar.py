@@ -11,6 +11,7 @@ from explorer.session.hover import Hover
 from explorer.session.intents import OpenCheckpoint, Show
 from explorer.session.session import Session
 from explorer.session.state import Notice, State
+from explorer.session.stepping_rules import is_of
 from explorer.widgets.elided_label import ElidedLabel
 from explorer.widgets.number_text import counted
 from explorer.widgets.token_text import apart
@@ -138,9 +139,16 @@ class TopBar(QWidget):
         reference = state.document.checkpoint
         entries = [(card.name, card.title, card.sentences) for card in self._cards]
         known = {name for name, _, _ in entries}
-        others = [r for r in dict.fromkeys([*self._recent, reference]) if r not in known]
+        training = state.training
+        end = training.reference if training is not None and is_of(reference, training) else reference
+        # of a training one entry is listed, which is the step that is open
+        others = [reference if r == end else r for r in dict.fromkeys([*self._recent, end]) if r not in known]
         wanted = [*(name for name, _, _ in entries), *others]
-        if wanted != [self.menu.itemData(i) for i in range(self.menu.count()) if self.menu.itemData(i)]:
+        listed = [self.menu.itemData(i) for i in range(self.menu.count()) if self.menu.itemData(i)]
+        changed = [(old, new) for old, new in zip(listed, wanted, strict=False) if old != new]
+        if len(listed) == len(wanted) and len(changed) == 1 and changed[0][1] == reference:
+            self._list(self.menu.findData(changed[0][0]), reference)  # without closing the list, were it open
+        elif wanted != listed:
             self.menu.clear()
             for name, title, sentences in entries:
                 self.menu.addItem(title, name)
@@ -148,11 +156,17 @@ class TopBar(QWidget):
             if others:
                 self.menu.insertSeparator(self.menu.count())
             for other in others:
-                self.menu.addItem(_short(other), other)
-                self.menu.setItemData(self.menu.count() - 1, other, Qt.ItemDataRole.ToolTipRole)
+                self.menu.addItem("")
+                self._list(self.menu.count() - 1, other)
         self.menu.setCurrentIndex(self.menu.findData(reference))
         said = next((sentences for name, _, sentences in entries if name == reference), "")
         self.menu.setToolTip(f"{said}\n{_MENU}".strip())
+
+    def _list(self, index: int, reference: str) -> None:
+        """Let an entry be that of a checkpoint opened lately."""
+        self.menu.setItemText(index, _short(reference))
+        self.menu.setItemData(index, reference)
+        self.menu.setItemData(index, reference, Qt.ItemDataRole.ToolTipRole)
 
     def _on_chosen(self, index: int) -> None:
         reference = self.menu.itemData(index)

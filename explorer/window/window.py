@@ -321,9 +321,12 @@ class MainWindow(Shell):
         if loaded is not None and loaded is not old.results.loaded:
             self._show_title()
             if not loaded.info.shipped and not loaded.info.borrowed:
-                self.settings.recent = remembered.with_recent(self.settings.recent, loaded.info.reference)
-                self.top_bar.set_recent(self.settings.recent)
-                self._write_settings()
+                training = loaded.info.training  # of which a folder is remembered, and not each step
+                reference = loaded.info.reference if training is None else training.reference
+                if self.settings.recent[:1] != [reference]:
+                    self.settings.recent = remembered.with_recent(self.settings.recent, reference)
+                    self.top_bar.set_recent(self.settings.recent)
+                    self._write_settings()
 
     def _show_title(self) -> None:
         loaded, name = self.session.state.results.loaded, self.sessions.title

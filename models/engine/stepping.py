@@ -29,12 +29,17 @@ def answer(request: StepRequest, context: Context) -> Stepped:
     """
     started, workspace = time.perf_counter(), context.workspace
     info = _info_at(request, workspace.model)
+    trial = Workspace(workspace.adopted, kept=workspace.kept)
+    within = Context(trial, context.should_stop, context.report)
     if info is None or workspace.model is None:
-        loaded = load.answer(request.load, context)
-        return Stepped(request=request, loaded=loaded, ran=running.answer(request.forward, context))
+        loaded = load.answer(request.load, within)
+        ran = running.answer(request.forward, within)
+        workspace.open(within.model)
+        workspace.run, workspace.kept_of_model = trial.run, trial.kept_of_model
+        return Stepped(request=request, loaded=loaded, ran=ran)
     with _at(workspace.model, info) as model:
-        trial = Workspace(workspace.adopted, model=model, kept=workspace.kept)
-        ran = running.answer(request.forward, Context(trial, context.should_stop, context.report))
+        trial.model = model
+        ran = running.answer(request.forward, within)
     beside = workspace.beside
     if beside is not None and beside.model is workspace.model:
         beside = None  # it was the same model, at the step before

@@ -124,3 +124,49 @@ def test_a_checkpoint_of_b_that_was_moved_with_the_session_is_found(checkpoint: 
     assert found.warning == ""
     assert found.state.document.compared is not None
     assert found.state.document.compared.document.checkpoint == str(moved)
+
+
+# --------------------------------------------------------------------------- steps of a training
+
+
+@pytest.fixture
+def training(tmp_path: Path) -> Path:
+    """A folder of a training with two snapshots; of its files only their contents are looked at."""
+    folder = tmp_path / "my-model"
+    (folder / "snapshots").mkdir(parents=True)
+    for name in ("config.json", "training.json", "model.safetensors", "explorer.json"):
+        (folder / name).write_text("{}")
+    for step in (20, 40):
+        (folder / "snapshots" / f"step-{step:08}.safetensors").write_bytes(bytes([step]))
+    return folder
+
+
+def of_step(folder: Path, step: int) -> KeptState:
+    state = KeptState(Document(checkpoint=f"{folder}@{step}"))
+    return with_files(SessionFile(state), never).present
+
+
+def test_a_step_of_a_training_is_known_by_its_own_file(training: Path) -> None:
+    state = of_step(training, 20)
+    digest = hashlib.sha256(bytes([20])).hexdigest()
+    assert dict(state.files) == {
+        "config.json": hashlib.sha256(b"{}").hexdigest(),
+        "step-00000020.safetensors": digest,
+    }
+    assert checked(state, None, never).found == "same"
+    for name in ("training.json", "explorer.json", "model.safetensors"):  # the training went on
+        (training / name).write_text("{ }")
+    (training / "snapshots" / "step-00000060.safetensors").write_bytes(b"60")
+    assert checked(state, None, never).found == "same"
+    (training / "snapshots" / "step-00000020.safetensors").write_bytes(b"x")
+    found = checked(state, None, never)
+    assert (found.found, found.why) == ("changed", "step-00000020.safetensors has other contents")
+
+
+def test_a_training_that_was_moved_with_the_session_is_found_at_its_step(training: Path, tmp_path: Path) -> None:
+    state, elsewhere = of_step(training, 40), tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    moved = shutil.move(training, elsewhere / training.name)
+    assert checked(state, None, never).found == "missing"
+    found = checked(state, elsewhere, never)
+    assert (found.found, found.state.document.checkpoint) == ("same", f"{moved}@40")
