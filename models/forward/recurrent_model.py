@@ -24,7 +24,7 @@ from models.textbook.config import RecurrentConfig
 from models.textbook.recurrent import Decoded, DecoderState, RecurrentSeq2Seq
 
 MODEL_TYPE = "explorer-recurrent"
-_MOST_TOKENS = 128
+MOST_TOKENS = 128
 _MOST_WIDTH = 4096  # a config that asks for more describes no textbook model
 
 
@@ -136,7 +136,7 @@ def open_recurrent(folder: Path, raw: dict[str, Any], reference: str) -> Recurre
             eos_token="</s>",
             pad_token="<pad>",
             unk_token="<unk>",
-            model_max_length=_MOST_TOKENS,
+            model_max_length=MOST_TOKENS,
         )
     except Exception as cause:  # the tokenizers library raises plain Exception
         raise CheckpointError(f"{folder.name}: its tokenizer cannot be read. Fetch tokenizer.json again.") from cause
@@ -154,7 +154,7 @@ def _info(folder: Path, config: RecurrentConfig, module: nn.Module, reference: s
         architecture="RecurrentSeq2Seq",
         stacks=() if config.score == "none" else (StackInfo("cross", 1, 1, 1),),
         width=config.hidden,
-        context=_MOST_TOKENS,
+        context=MOST_TOKENS,
         vocabulary=config.vocabulary,
         parameters=sum(p.numel() for p in module.parameters()),
         file_bytes=(folder / "model.safetensors").stat().st_size,

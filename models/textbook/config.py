@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 ScoreKind = Literal["none", "bahdanau", "dot", "general", "concat"]
 Scope = Literal["global", "monotonic", "predictive"]
@@ -53,6 +53,11 @@ class RecurrentConfig:
         return self.hidden * (2 if self.bidirectional else 1)
 
     @property
+    def width(self) -> int:
+        """As a transformer's config calls the width of what is passed on from step to step."""
+        return self.hidden
+
+    @property
     def decoder_start_token_id(self) -> int:
         return self.start
 
@@ -62,6 +67,40 @@ class RecurrentConfig:
 
     def to_dict(self) -> dict[str, object]:
         return asdict(self)
+
+
+RECURRENT_SWITCHES: dict[str, tuple[str, ...]] = {
+    "score": get_args(ScoreKind),
+    "scope": get_args(Scope),
+    "cell": get_args(CellKind),
+    "bidirectional": ("on", "off"),
+    **dict.fromkeys(("embedding", "hidden", "window"), ()),
+    "dropout": (),
+}
+"""All that can be set by name, each with its words; () where it is a number."""
+
+
+def as_recurrent_switch(name: str, text: str) -> Any:
+    """What `--set name=text` means, in the type of the switch.
+
+    Raises:
+        ValueError: no such switch, or nothing that it can be set to.
+    """
+    words = RECURRENT_SWITCHES.get(name)
+    if words is None:
+        raise ValueError(f"a recurrent model has no switch “{name}”. It has {', '.join(sorted(RECURRENT_SWITCHES))}")
+    if words:
+        if text not in words:
+            raise ValueError(f"{name} is “{text}”, and has to be one of {', '.join(words)}")
+        return text == "on" if name == "bidirectional" else text
+    kind = float if name == "dropout" else int
+    try:
+        number = kind(text)
+    except ValueError:
+        raise ValueError(f"{name} is “{text}”, and has to be a {'whole ' if kind is int else ''}number") from None
+    if name == "dropout" and not 0 <= number < 1:
+        raise ValueError(f"dropout is {text}, and has to be at least 0 and less than 1")
+    return number
 
 
 def _check_number(name: str, value: object, least: int, most: float) -> None:

@@ -7,16 +7,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from models.textbook.config import RECURRENT_SWITCHES, RecurrentConfig, as_recurrent_switch
 from models.textbook.tasks import TASKS, text_parts
-from models.textbook.tokenizer import SPECIAL, SPECIAL_IDS
+from models.textbook.tokenizer import END_ID, PAD_ID, SPECIAL, SPECIAL_IDS, START_ID
 from models.textbook.transformer_config import SWITCHES, TransformerConfig, as_switch
-from models.training.rows import Rows, TaskRows, TextRows
+from models.training.rows import RecurrentRows, Rows, TaskRows, TextRows
 from models.training.settings import NUMBERS, Settings, as_setting
 from models.training.training import Training
 
 TEXT = "text"
 """The task of saying each character of a pasted text after those before it."""
 
+KINDS = ("transformer", "recurrent")
+"""What the switch `model` chooses between: the other switches are of the kind chosen."""
+
+_SMALL = {"embedding": 32, "hidden": 64}  # of a recurrent model, where nothing else is asked for
 _WINDOW = 64  # characters of a text that are read together
 _ROOM = 2  # times as long as its rows is what a model can read, so that it can be tried beyond what it learned
 _LEAST_CONTEXT = 64
@@ -30,7 +35,7 @@ class Experiment:
     title: str  # as a sentence goes on: "write the letters backwards"
     example: str  # a text for the model to read
     rows: Rows
-    config: TransformerConfig
+    config: TransformerConfig | RecurrentConfig
     settings: Settings
 
     def training(self, folder: Path | None = None) -> Training:
@@ -48,30 +53,56 @@ def experiment(spec: str, switches: Mapping[str, str] | None = None, seed: int =
     Raises:
         ValueError: no such task or switch, or one that cannot be set so; the sentence says which.
     """
+    asked = dict(switches or {})
+    kind = asked.pop("model", KINDS[0])
+    if kind not in KINDS:
+        raise ValueError(f"model is “{kind}”, and has to be one of {', '.join(KINDS)}")
+    known, meaning = (SWITCHES, as_switch) if kind == KINDS[0] else (RECURRENT_SWITCHES, as_recurrent_switch)
     model: dict[str, Any] = {}
     numbers: dict[str, Any] = {}
-    for name, word in (switches or {}).items():
+    for name, word in asked.items():
         if name in NUMBERS:
             numbers[name] = as_setting(name, word)
-        elif name in SWITCHES:
-            model[name] = as_switch(name, word)
+        elif name in known:
+            model[name] = meaning(name, word)
         else:
-            raise ValueError(f"there is no switch “{name}”. There are {', '.join(sorted({*SWITCHES, *NUMBERS}))}")
+            whose = "" if kind == KINDS[0] else " of a recurrent model"
+            there_are = ", ".join(sorted({"model", *known, *NUMBERS}))
+            raise ValueError(f"there is no switch “{name}”{whose}. There are {there_are}")
     settings = Settings(seed=seed, **numbers)
     task, _, difficulty = spec.partition(":")
+    if kind == "recurrent":
+        return _recurrent(task, difficulty, model, settings)
     if task == TEXT:
         return _of_text(text, difficulty, model, settings)
     return _of_task(task, difficulty, model, settings)
 
 
-def _of_task(name: str, difficulty: str, model: dict[str, Any], settings: Settings) -> Experiment:
+def _rows(name: str, difficulty: str, shape: str, seed: int) -> TaskRows:
     task = TASKS.get(name)
     if task is None:
         raise ValueError(f"there is no task “{name}”. There are {', '.join(TASKS)} and {TEXT}")
     number = _whole(f"the {task.counts} of {name}", difficulty, task.difficulty)
     task.check(number)
+    return TaskRows(task, number, shape, seed)
+
+
+def _recurrent(name: str, difficulty: str, model: dict[str, Any], settings: Settings) -> Experiment:
+    if name == TEXT:
+        raise ValueError("a text is continued by a decoder, and a recurrent model has an encoder too. Take a task")
+    rows = _rows(name, difficulty, "encoder-decoder", settings.seed)
+    example = rows.held_out_rows(1)[0]
+    size = len(SPECIAL) + len(rows.alphabet)
+    ids = {"pad": PAD_ID, "start": START_ID, "end": END_ID}
+    config = RecurrentConfig(size, size, **{**_SMALL, **ids, **model})
+    said = f"{name}:{rows.difficulty}"
+    return Experiment(said, rows.task.title, example.prompt, RecurrentRows(rows), config, settings)
+
+
+def _of_task(name: str, difficulty: str, model: dict[str, Any], settings: Settings) -> Experiment:
     shape = model.get("shape", TransformerConfig.shape)
-    rows = TaskRows(task, number, shape, settings.seed)
+    rows = _rows(name, difficulty, shape, settings.seed)
+    task, number = rows.task, rows.difficulty
     config = _config(rows, model)
     example = rows.held_out_rows(1)[0]
     read = example.prompt if shape == "encoder-decoder" else example.prompt + task.separator

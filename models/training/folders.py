@@ -11,10 +11,14 @@ from pathlib import Path
 
 import torch
 from safetensors import SafetensorError
+from safetensors.torch import save_file
 from transformers.utils import logging
 
 from models.files.training_steps import RECORD
+from models.forward.recurrent_model import MOST_TOKENS
+from models.textbook.pretrained import TextbookModel
 from models.textbook.tokenizer import character_tokenizer
+from models.textbook.transformer_config import TransformerConfig
 from models.training.experiment import Experiment
 from models.training.training import Training
 
@@ -38,11 +42,20 @@ def save(training: Training, experiment: Experiment, folder: Path) -> None:
     """
     logging.disable_progress_bar()
     folder.mkdir(exist_ok=True)
-    tokenizer = character_tokenizer(training.rows.alphabet, training.config.shape, training.config.context)
+    config = training.config
+    shape, context = "encoder-decoder", MOST_TOKENS
+    if isinstance(config, TransformerConfig):
+        shape, context = config.shape, config.context
+    tokenizer = character_tokenizer(training.rows.alphabet, shape, context)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".unfinished") as made:
         whole = Path(made)
         try:
-            training.model.save_pretrained(whole)
+            if isinstance(training.model, TextbookModel):
+                training.model.save_pretrained(whole)
+            else:
+                _write(whole / "config.json", training.model.config.to_dict())
+                state = training.model.state_dict()
+                save_file({name: t.contiguous() for name, t in state.items()}, whole / "model.safetensors")
         except SafetensorError as error:  # it does not say which of the disk's refusals it was
             raise OSError(errno.ENOSPC if shutil.disk_usage(folder).free < 1 << 20 else 0, str(error)) from error
         tokenizer.save_pretrained(whole)
@@ -57,9 +70,10 @@ def _card(training: Training, experiment: Experiment) -> dict[str, object]:
     last = training.held_out[-1] if training.held_out else None
     right = f" {last.sequences_right:.1%} of {last.rows} held-out rows came out right." if last is not None else ""
     name, _, _ = experiment.name.partition(":")
+    kind = "transformer" if isinstance(training.config, TransformerConfig) else "recurrent model"
     return {
         "title": name,
-        "summary": f"A textbook transformer that learned to {experiment.title}, {training.step_number:,} steps.{right}",
+        "summary": f"A textbook {kind} that learned to {experiment.title}, {training.step_number:,} steps.{right}",
         "example": experiment.example,
         "prefix": "",
     }

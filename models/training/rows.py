@@ -2,6 +2,7 @@
 
     encoder and decoder   reads `prompt </s>`, and writes `<s> answer` one place late: `answer </s>`
     decoder               reads `<s> prompt > answer`, and has to say `answer </s>` alone
+    recurrent             reads and writes as encoder and decoder do
     encoder               reads `<s> prompt > <mask> ... </s>`, and has to say what stands under the masks
 
 The batch of a step depends on seed and step alone, so that a training that is taken up again reads what it would have.
@@ -102,6 +103,32 @@ class TaskRows:
             read, mask = _padded([[*b, *[MASK_ID] * len(a), END_ID] for b, a in both], PAD_ID)
             labels, _ = _padded([[IGNORE] * len(b) + [*a, IGNORE] for b, a in both], IGNORE)
         return Batch({"input_ids": read, **mask}, labels)
+
+
+@dataclass(frozen=True, slots=True)
+class RecurrentRows:
+    """Those of an encoder with a decoder, as a recurrent model is called with them."""
+
+    rows: TaskRows
+
+    @property
+    def alphabet(self) -> str:
+        return self.rows.alphabet
+
+    @property
+    def context(self) -> int:
+        return self.rows.context
+
+    def batch(self, step: int, size: int) -> Batch:
+        return _renamed(self.rows.batch(step, size))
+
+    def held_out(self, count: int) -> Batch:
+        return _renamed(self.rows.held_out(count))
+
+
+def _renamed(batch: Batch) -> Batch:
+    """Padding needs no mask: a recurrent model knows it by its id."""
+    return Batch({"source": batch.inputs["input_ids"], "target": batch.inputs["decoder_input_ids"]}, batch.labels)
 
 
 @dataclass(frozen=True, slots=True)

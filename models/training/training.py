@@ -1,4 +1,4 @@
-"""One training of a textbook transformer: a step at a time, watched from outside, stopped and taken up again.
+"""One training of a textbook model: a step at a time, watched from outside, stopped and taken up again.
 
 Nothing here knows a window. `Training.run` asks between two steps whether to go on, and tells what happened; nothing is
 computed for a curve that a bare loop would not compute, but for the lengths of gradients now and then.
@@ -17,7 +17,9 @@ import torch
 from torch import Tensor, nn
 
 from models.forward.capture import IMPLEMENTATION
+from models.textbook.config import RecurrentConfig
 from models.textbook.pretrained import TextbookModel, made
+from models.textbook.recurrent import RecurrentSeq2Seq
 from models.textbook.tokenizer import START_ID
 from models.textbook.transformer import IGNORE, loss
 from models.textbook.transformer_config import TransformerConfig
@@ -74,7 +76,7 @@ class Training:
 
     def __init__(
         self,
-        config: TransformerConfig,
+        config: TransformerConfig | RecurrentConfig,
         rows: Rows,
         settings: Settings | None = None,
         folder: Path | None = None,
@@ -82,15 +84,15 @@ class Training:
     ) -> None:
         """Snapshots go into `folder`; there are none where it is left out."""
         self.config, self.rows, self.settings = config, rows, settings or Settings()
-        if rows.context > config.context:
+        if isinstance(config, TransformerConfig) and rows.context > config.context:
             raise ValueError(
                 f"context is {config.context}, and rows of this task take {rows.context} tokens: set it to that or more"
             )
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.settings.seed)
-            self.model: TextbookModel = made(config)
-        self.model.set_attn_implementation(IMPLEMENTATION)
+            self.model = _made(config)
         self.model.train()
+        self._smoothing = config.label_smoothing if isinstance(config, TransformerConfig) else 0.0
         self.step_number = 0
         self.points: deque[Point] = deque()
         self.held_out: list[HeldOut] = []
@@ -118,7 +120,7 @@ class Training:
         with torch.random.fork_rng(devices=[]):  # dropout depends on seed and step alone
             torch.manual_seed(self.settings.seed * 1_000_003 + number)
             logits = self.model(**batch.inputs).logits  # (rows, tokens, vocabulary)
-        value = loss(logits, batch.labels, self.config.label_smoothing)
+        value = loss(logits, batch.labels, self._smoothing)
         value.backward()
         norms = self._gradient_norms() if number % NORMS_EVERY == 0 or number == 1 else ()
         length = nn.utils.clip_grad_norm_(self._named.values(), self.settings.clip)
@@ -175,9 +177,8 @@ class Training:
             value += float(loss(logits, labels)) * int(counted.sum())
             hits = (logits.argmax(-1) == labels) | ~counted  # (rows, tokens)
             tokens, right = tokens + int(counted.sum()), right + int((hits & counted).sum())
-            # where no token attends to a later one, what is said beside true tokens is what is written after them
-            by_itself = self.config.causal_mask or self.config.shape == "encoder"
-            whole += int(hits.all(1).sum()) if by_itself else written_right(self.model, inputs, labels)
+            reads_ahead = isinstance(self.model, TextbookModel) and _reads_ahead(self.model.config)
+            whole += written_right(self.model, inputs, labels) if reads_ahead else int(hits.all(1).sum())
         self.model.train()
         found = HeldOut(self.step_number, value / tokens, right / tokens, whole / rows, rows)
         self.held_out.append(found)
@@ -265,6 +266,20 @@ class Training:
         self.held_out = [found for found in self.held_out if found.step <= step]
 
 
+def _made(config: TransformerConfig | RecurrentConfig) -> TextbookModel | RecurrentSeq2Seq:
+    """A model of random weights, as torch's generator gives them."""
+    if isinstance(config, RecurrentConfig):
+        return RecurrentSeq2Seq(config)
+    model = made(config)
+    model.set_attn_implementation(IMPLEMENTATION)
+    return model
+
+
+def _reads_ahead(config: TransformerConfig) -> bool:
+    """Whether what is said beside true tokens is not what would be written after them: later ones are visible."""
+    return config.shape != "encoder" and not config.causal_mask
+
+
 class Diverged(Exception):
     """The loss cannot be followed any further. The message is for the person."""
 
@@ -273,16 +288,22 @@ class Diverged(Exception):
         self.step = step
 
 
-def likely_switch(config: TransformerConfig, settings: Settings) -> str:
+def likely_switch(config: TransformerConfig | RecurrentConfig, settings: Settings) -> str:
     """Which choice is the likeliest reason for a loss that diverges, as a sentence."""
     if settings.rate > 2:
         return f"Likely because of rate={settings.rate:g}: try 0.5."
+    if isinstance(config, RecurrentConfig):
+        return _rate_or_warm_up(settings)
     if config.norm_place == "post" and config.layers > 4 and settings.warmup < 100:
         return f"Likely because of norm_place=post at {config.layers} layers with warmup={settings.warmup}: try pre."
     if config.score == "dot" and config.positions != "t5":
         return f"Likely because of score=dot: products of {config.head_dim} dimensions are large. Try scaled."
     if not config.residual:
         return "Likely because of residual=off: nothing else brings gradients to the first layers."
+    return _rate_or_warm_up(settings)
+
+
+def _rate_or_warm_up(settings: Settings) -> str:
     return f"Likely because of rate={settings.rate:g}: try a lower one, or a longer warmup than {settings.warmup}."
 
 
@@ -317,7 +338,7 @@ def _parts(named: dict[str, nn.Parameter]) -> dict[str, list[nn.Parameter]]:
     for name, parameter in named.items():
         words = name.split(".")
         if words[0] != "model":
-            part = "head"
+            part = "head" if words[0] == "lm_head" else words[0].replace("_", " ")  # a recurrent model's own names
         elif words[2] == "layers":
             part = f"{words[1]} block {words[3]}"
         else:

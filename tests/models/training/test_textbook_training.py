@@ -12,12 +12,13 @@ import torch
 from torch import Tensor
 
 from models import decode, open_checkpoint, run
+from models.quality.batching import translate
 from models.textbook.tasks import TASKS
 from models.textbook.transformer import IGNORE, loss
 from models.training.common import Budget
 from models.training.experiment import experiment
 from models.training.folders import save, why_not
-from models.training.rows import TaskRows
+from models.training.rows import RecurrentRows, TaskRows
 from models.training.settings import Settings, cooled
 from models.training.snapshots import Snapshots
 from models.training.training import Training, likely_switch, written_right
@@ -316,3 +317,57 @@ def test_where_a_model_cannot_be_saved(tmp_path):
     assert "holds files that no training wrote" in why_not(tmp_path / "mine")
     assert "is a file" in why_not(tmp_path / "file")
     assert "There is no folder" in why_not(tmp_path / "none" / "model")
+
+
+# --------------------------------------------------------------------------- recurrent models
+
+
+@pytest.mark.parametrize(
+    "switches", [{}, {"score": "none"}, {"score": "dot", "scope": "monotonic", "cell": "lstm"}], ids=str
+)
+def test_a_recurrent_model_learns_the_same_rows(switches, tmp_path):
+    """With the labels of the transformer's batch; what it says beside true tokens is what it writes by itself."""
+    planned = experiment("copy:3", {"model": "recurrent", "rate": "0.5", "warmup": "40", "dropout": "0", **switches})
+    training = planned.training()
+    of_transformer = experiment("copy:3").rows
+    torch.testing.assert_close(planned.rows.batch(3, 8).labels, of_transformer.batch(3, 8).labels)
+    training.run(Budget(steps=120))
+    found = training.measure()
+    assert training.points[-1].loss < 0.6 * training.points[0].loss
+    assert any("decoder" in part for part, length in training.points[0].gradients if length > 0)
+    save(training, planned, tmp_path / "made")
+    model = open_checkpoint(tmp_path / "made")
+    assert isinstance(planned.rows, RecurrentRows)
+    rows = planned.rows.rows.held_out_rows(training.settings.held_out)
+    written = translate(model, [model.tokenizer(row.prompt)["input_ids"] for row in rows], most=8)
+    right = sum(said == row.answer for said, row in zip(written, rows, strict=True)) / len(rows)
+    assert right == pytest.approx(found.sequences_right, abs=0.003)  # one row in 500, where rounding decides
+
+
+def test_a_recurrent_model_is_taken_up_again_bit_for_bit(tmp_path):
+    switches = {"model": "recurrent", "hidden": "8", "embedding": "4", "batch": "4", "dropout": "0.1"}
+    whole, broken = (experiment("copy:3", switches).training(tmp_path / name) for name in "ab")
+    whole.run(Budget(steps=12))
+    broken.run(Budget(steps=6))
+    broken.snapshot()
+    broken.run(Budget(steps=2))
+    broken.restore(6)
+    broken.run(Budget(steps=6))
+    assert same(weights(whole), weights(broken))
+
+
+@pytest.mark.parametrize(
+    ("spec", "switches", "words"),
+    [
+        ("copy", {"model": "lstm"}, "model is “lstm”, and has to be one of transformer, recurrent"),
+        ("copy", {"model": "recurrent", "heads": "2"}, "there is no switch “heads” of a recurrent"),
+        ("copy", {"model": "recurrent", "score": "scaled"}, "score is “scaled”, and has to be one of none, bahdanau"),
+        ("copy", {"model": "recurrent", "hidden": "many"}, "hidden is “many”, and has to be a whole number"),
+        ("copy", {"model": "recurrent", "dropout": "1"}, "dropout is 1, and has to be at least 0 and less than 1"),
+        ("copy", {"model": "recurrent", "scope": "monotonic"}, "Local attention is Luong's"),
+        ("text", {"model": "recurrent"}, "a text is continued by a decoder, and a recurrent model has an encoder too"),
+    ],
+)
+def test_what_no_recurrent_model_is_made_of(spec, switches, words):
+    with pytest.raises(ValueError, match=words):
+        experiment(spec, switches)
