@@ -168,18 +168,21 @@ class Training:
         if self._held_rows is None:
             self._held_rows = self.rows.held_out(self.settings.held_out)
         batch, rows = self._held_rows, len(self._held_rows.labels)
-        self.model.eval()  # type: ignore[no-untyped-call]
+        model = self.model
+        model.eval()
         value, tokens, right, whole = 0.0, 0, 0, 0
         for start in range(0, rows, _ROWS):
             part = slice(start, start + _ROWS)
             inputs, labels = {name: t[part] for name, t in batch.inputs.items()}, batch.labels[part]
-            logits, counted = self.model(**inputs).logits, labels != IGNORE
+            logits, counted = model(**inputs).logits, labels != IGNORE
             value += float(loss(logits, labels)) * int(counted.sum())
             hits = (logits.argmax(-1) == labels) | ~counted  # (rows, tokens)
             tokens, right = tokens + int(counted.sum()), right + int((hits & counted).sum())
-            reads_ahead = isinstance(self.model, TextbookModel) and _reads_ahead(self.model.config)
-            whole += written_right(self.model, inputs, labels) if reads_ahead else int(hits.all(1).sum())
-        self.model.train()
+            if isinstance(model, TextbookModel) and _reads_ahead(model.config):
+                whole += written_right(model, inputs, labels)
+            else:
+                whole += int(hits.all(1).sum())
+        model.train()
         found = HeldOut(self.step_number, value / tokens, right / tokens, whole / rows, rows)
         self.held_out.append(found)
         return found

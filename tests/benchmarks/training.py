@@ -44,8 +44,9 @@ def compared(spec: str, switches: dict[str, str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         ours = planned.training(Path(folder))
         plain = planned.training().model
+        assert isinstance(plain, TextbookModel)
         plain.set_attn_implementation("eager")
-        bare = BareLoop(plain, planned.config.label_smoothing)
+        bare = BareLoop(plain, plain.config.label_smoothing)
         spent, steps, number = {"bare": 0.0, "ours": 0.0, "snapshot": 0.0}, 0, 0
         for turn in range(TURNS + 1):  # the first warms up
             batches = [planned.rows.batch(number + i, planned.settings.batch) for i in range(STEPS)]

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from models import decode, open_checkpoint, run
 from models.quality.batching import translate
+from models.textbook.pretrained import TextbookModel
 from models.textbook.tasks import TASKS
 from models.textbook.transformer import IGNORE, loss
 from models.training.common import Budget
@@ -53,6 +54,7 @@ def test_it_steps_as_a_plain_loop_does(shape):
     """
     training = tiny(shape=shape, dropout="0", bias="off")
     plain = tiny(shape=shape, dropout="0", bias="off").model
+    assert isinstance(plain, TextbookModel)
     plain.set_attn_implementation("eager")
     optimizer = torch.optim.Adam(plain.parameters(), betas=(0.9, 0.98), eps=1e-9, foreach=False)
     for step in range(1, 13):
@@ -88,6 +90,7 @@ def test_held_out_rows_are_counted_as_the_model_writes_them():
     found = training.measure()
     rows = training.rows
     assert isinstance(rows, TaskRows)
+    assert isinstance(training.model, TextbookModel)
     batch = rows.held_out(training.settings.held_out)
     assert found.rows == len(batch.labels)
     with torch.no_grad():
