@@ -212,6 +212,14 @@ QToolButton[role="info"] {
 QToolButton[role="info"]:hover { background: $surface_hover; border-color: $key; }
 QToolButton[role="info"]:checked { color: $on_accent; background: $key; border: 1px solid $key; padding: 0; }
 QToolButton[role="info"]:focus { border: 2px solid $focus; padding: 0; }
+QToolButton[role="code"] {
+  color: $key; background: transparent; border: 1px solid $border_strong; border-radius: 10px; padding: 0 5px;
+  min-height: 18px; max-height: 18px; font-weight: 600;
+}
+QToolButton[role="code"]:hover { background: $surface_hover; border-color: $key; }
+QToolButton[role="code"]:disabled { color: $text_dim; border-color: $border; }
+QToolButton[role="code"]:focus { border: 2px solid $focus; padding: 0 4px; }
+QPlainTextEdit[role="mono"] { font-family: "DejaVu Sans Mono", "Menlo", "Consolas", monospace; }
 TourBar { background: $surface; border: 2px solid $query; border-radius: 8px; }
 QLabel[role="title"] { font-weight: 600; }
 QLabel[role="heading"] { font-weight: 600; font-size: 15pt; }

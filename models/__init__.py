@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from models.protocol.skip import Skip as Skip
     from models.roles.roles import head_roles as head_roles
     from models.roles.which_heads import which_heads as which_heads
+    from models.scripts.as_pytorch import as_pytorch as as_pytorch
     from models.two_runs.answering import compare_runs as compare_runs
     from models.views.export import save_weights as save_weights
     from models.views.saved_weights import load_weights as load_weights
@@ -57,6 +58,7 @@ _HOMES = {
     "Scale": "models.protocol.interventions",
     "Skip": "models.protocol.skip",
     "adopt": "models.forward.adopted",
+    "as_pytorch": "models.scripts.as_pytorch",
     "attend": "models.forward.adopted",
     "open_checkpoint": "models.opening.open",
     "read_corpus": "models.corpus.corpus",
@@ -80,9 +82,9 @@ _HOMES = {
 
 __all__ = [
     *("Adapter", "Batch", "Chat", "HeadQuestion", "Mask", "Model", "Pair", "Positions", "Scale", "Skip", "Trace"),
-    *("adopt", "attend", "compare_runs", "decode", "explanations", "head_effects", "head_roles", "load_weights"),
-    *("logit_attribution", "logit_lens", "open_checkpoint", "other_weights", "patch", "read_corpus", "run"),
-    *("save_weights", "which_heads", "word_in_context"),
+    *("adopt", "as_pytorch", "attend", "compare_runs", "decode", "explanations", "head_effects", "head_roles"),
+    *("load_weights", "logit_attribution", "logit_lens", "open_checkpoint", "other_weights", "patch", "read_corpus"),
+    *("run", "save_weights", "which_heads", "word_in_context"),
 ]
 
 

@@ -23,7 +23,7 @@ from explorer.session.kept import Value
 from explorer.session.session import Session
 from explorer.session.state import Compared, State
 from explorer.theme import LIGHT, Theme
-from explorer.widgets.callout import Callout, InfoButton
+from explorer.widgets.callout import Callout, CodeButton, InfoButton
 from explorer.widgets.card import Card
 from explorer.widgets.choices_kept import Choice, choice_of, choose_again, values_of
 from explorer.widgets.path_bar import PathBar
@@ -77,6 +77,8 @@ class Panel(QWidget):
 
     failed = Signal(str)
     """It has raised and is switched off; what it raised, in short."""
+    script_wanted = Signal(object)
+    """The lines of PyTorch that compute what it shows are to be shown; the request whose answer that is."""
     front_wanted = Signal(str)
     """Another panel is to come to the front; its name."""
 
@@ -118,6 +120,13 @@ class Panel(QWidget):
         """Show `state`. `old` is what was last shown, None at first."""
         raise NotImplementedError
 
+    def prints(self, state: State) -> Request | None:
+        """The request whose answer “Show as PyTorch” writes out; None where there is nothing to write yet.
+
+        Its class names a function in `printed_by`. A panel that does not override this has no such button.
+        """
+        return None
+
     def about(self, state: State) -> About:
         """What its (i) says: three or four sentences with the numbers that it shows, and one thing to try in it.
 
@@ -140,6 +149,8 @@ class Panel(QWidget):
         """Give `widget`, mostly a card, the whole panel. The (i) stands in the card's title line, else above."""
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
+        if isinstance(widget, Card) and self.has_script and self.code_button.parent() is None:
+            widget.set_info(self.code_button)
         if isinstance(widget, Card) and self.info.parent() is None:
             widget.set_info(self.info)
         elif self.info.parent() is None:
@@ -152,6 +163,25 @@ class Panel(QWidget):
         button = InfoButton(self.title)
         button.toggled.connect(self.show_about)
         return button
+
+    @property
+    def has_script(self) -> bool:
+        """Whether what it shows can be written as PyTorch."""
+        return type(self).prints is not Panel.prints
+
+    @cached_property
+    def code_button(self) -> CodeButton:
+        """What asks for the lines of PyTorch; beside the (i), unless the panel has given it another place."""
+        button = CodeButton(self.title)
+        button.clicked.connect(self.show_script)
+        button.setEnabled(False)
+        return button
+
+    def show_script(self) -> None:
+        """Ask for the lines that compute what is on screen; nothing happens where there is nothing yet."""
+        request = self.attempt(lambda: self.prints(self.session.state))
+        if request is not None:
+            self.script_wanted.emit(request)
 
     @cached_property
     def callout(self) -> Callout:
@@ -311,6 +341,8 @@ class Panel(QWidget):
             self._mark_edited(state)
         for card in self._cards:
             card.set_refusal(self._refusal(state))
+        if self.has_script:
+            self.code_button.setEnabled(not self._refusal(state) and self.prints(state) is not None)
         request = self._wanted()
         asked, self._asked = self._asked, request
         if request is not None and request != asked:

@@ -34,10 +34,13 @@ from models.protocol.request import Failure, Lane, Progress, Result, RunRequest
 from models.protocol.roles import HeadQuestion, RolesRequest, RolesView
 from models.protocol.run_inputs import InputsRequest
 from models.protocol.running import ForwardRequest, Ran
+from models.protocol.scripts import ScriptRequest, ScriptView
 from models.protocol.stepping import Stepped, StepRequest
 from models.protocol.trust import TrustReport
 from models.protocol.values import Placement, Site, site_tokens
 from models.protocol.variance import VarianceView
+
+_ANOTHER_RUN = "Another text has run meanwhile. Ask again."
 
 
 def arrive(state: State, result: Result) -> State:
@@ -262,6 +265,9 @@ def _(result: Failure, state: State) -> State:
     if isinstance(request, DescribeRequest):  # said where it was asked
         described = Described(request=request, refusal=result.sentence)
         return replace(state, results=state.results.keeping(described))
+    if isinstance(request, ScriptRequest):  # likewise
+        refused = ScriptView(request=request, refusal=_ANOTHER_RUN if result.stale else result.sentence)
+        return replace(state, results=state.results.keeping(refused))
     if state.pending_step is not None and request == state.pending_step.request:
         state = replace(state, pending_step=None, passage=0)
     elif isinstance(request, DecodeStepRequest) and request.into_input:

@@ -29,6 +29,17 @@ class InfoButton(QToolButton):
         self.setToolTip("What this says, with the numbers on screen, and something to try (Ctrl+I)")
 
 
+class CodeButton(QToolButton):
+    """Asks for the lines of PyTorch that compute what stands below."""
+
+    def __init__(self, title: str) -> None:
+        super().__init__()
+        self.setText("</>")
+        self.setProperty("role", "code")
+        self.setAccessibleName(f"{title} as PyTorch")
+        self.setToolTip("Show as PyTorch: the lines that compute this, with the numbers on screen (Ctrl+P)")
+
+
 class Callout(QFrame):
     """Sentences about `owner`, beside it in the same window, and never over it.
 

@@ -43,6 +43,8 @@ class Contents(QWidget):
 
     panel_put_away = Signal(str)
     """The panel of this name is taken out of the window: there is none."""
+    script_wanted = Signal(object)
+    """What a panel shows is to be shown as PyTorch; the request whose answer that is."""
     panels_opened = Signal()
     """All panels have been made, also those of other packages."""
 
@@ -175,16 +177,28 @@ class Contents(QWidget):
         """Open or close the (i) of the panel that has the keyboard, else of one in front: that which is open, or was
         brought there last.
         """
+        panel = self._panel_here(lambda panel: panel.info.isChecked())
+        if panel is not None:
+            panel.show_about(not panel.info.isChecked())
+
+    def show_script(self) -> None:
+        """Show as PyTorch what the panel with the keyboard says, else the one that was brought to the front last."""
+        panel = self._panel_here(lambda panel: False, lambda panel: panel.has_script)
+        if panel is not None:
+            panel.show_script()
+
+    def _panel_here(
+        self, is_open: Callable[[Panel], bool], counts: Callable[[Panel], bool] = lambda _: True
+    ) -> Panel | None:
+        """Of the panels in front that `counts`: which has the keyboard, else is open, else was brought there last."""
         front = self.dock_host.front_panels()
         focus = self.window().focusWidget()
-        in_front = [self._panels[name] for name in front if name in self._panels]
-        open_one = next((panel for panel in in_front if panel.info.isChecked()), None)
+        in_front = [self._panels[name] for name in front if name in self._panels and counts(self._panels[name])]
+        open_one = next((panel for panel in in_front if is_open(panel)), None)
         here = next((panel for panel in in_front if panel is focus or panel.isAncestorOf(focus)), None)
         last = self._panels.get(self.dock_host.last_raised)
         last = last if last in in_front else next(iter(in_front), None)
-        panel = here or open_one or last
-        if panel is not None:
-            panel.show_about(not panel.info.isChecked())
+        return here or open_one or last
 
     def has_all_panels(self) -> bool:
         """Whether every panel has been made, also those of other packages."""
@@ -212,6 +226,7 @@ class Contents(QWidget):
             self._panels[panel.name] = panel
             panel.failed.connect(partial(self._on_panel_failed, panel))
             panel.front_wanted.connect(self.dock_host.go_to)
+            panel.script_wanted.connect(self.script_wanted)
             panel.attempt(partial(panel.set_theme, self.theme))
             if panel.name not in self.dock_host.docks:
                 place = self.dock_host.reserve if self._looks_for_more else self.dock_host.reserve_beside

@@ -356,7 +356,9 @@ def _help(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
     tip = "What the words in the window mean: logit, norm, CLS, the marks for spaces and bytes"
     _add(menu, actions, "glossary", "&Glossary", "Shift+F1", window.show_glossary, tip)
     tip = "What the panel that has the keyboard says, with the numbers on screen, and something to try in it"
-    _add(menu, actions, "about_panel", "What this &panel says", "Ctrl+I", window.contents.about_panel, tip)
+    _add(menu, actions, "about_panel", "&What this panel says", "Ctrl+I", window.contents.about_panel, tip)
+    tip = "The lines of PyTorch that compute what the panel that has the keyboard shows, with the numbers on screen"
+    _add(menu, actions, "script", "Show as &PyTorch", "Ctrl+P", window.contents.show_script, tip)
     tip = "Small steps in this window, from where you left off"
     _add(menu, actions, "tour", "&Tour of the window", "", window.start_tour, tip)
     window.top_bar.examples.setTitle("&Examples")

@@ -41,10 +41,12 @@ if TYPE_CHECKING:
     from explorer.window.explaining import Explaining
     from explorer.window.glossary import GlossaryWindow
     from explorer.window.notes import NotesWindow
+    from explorer.window.script import ScriptWindow
     from explorer.window.sessions import Sessions
     from explorer.window.states_menu import StatesMenu
     from explorer.window.top_bar import TopBar
     from explorer.window.tour.tour import TourGuide
+    from models.protocol.request import Request
 
 STOP_SECONDS = 3.0
 """How long a closed window waits for its threads: an import of torch cannot be called off."""
@@ -101,6 +103,7 @@ class MainWindow(Shell):
         self.autosave: Autosave | None = None
         self._notes: NotesWindow | None = None
         self._glossary: GlossaryWindow | None = None
+        self._script: ScriptWindow | None = None
         self._tour: TourGuide | None = None
         self._disk: Background | None = None  # writes settings, once there is something in the window
         self.stopped = False
@@ -144,6 +147,7 @@ class MainWindow(Shell):
         self.input.picture_asked.connect(self.dialogs.open_picture)
         self.input.texts_asked.connect(self.dialogs.open_texts)
         self.menus = build_menus(self)
+        contents.script_wanted.connect(self.show_script)
         contents.panel_put_away.connect(self._on_panel_put_away)
         contents.panels_opened.connect(lambda: fill_panel_menus(self, self.menus))
         self.session.changed.connect(self._on_changed)
@@ -247,6 +251,19 @@ class MainWindow(Shell):
         self._glossary.raise_()
         self._glossary.activateWindow()
         self._glossary.field.setFocus()
+
+    def show_script(self, request: Request) -> None:
+        """Show as PyTorch what answers `request`, in a window beside this one."""
+        from explorer.window.script import ScriptWindow
+
+        if self._script is None:
+            self._script = ScriptWindow(self.session, self.theme, self)
+            self._script.again.connect(self.contents.show_script)
+            self._script.finished.connect(lambda _: setattr(self, "_script", None))
+        self._script.show()
+        self._script.raise_()
+        self._script.activateWindow()
+        self._script.ask(request)
 
     @property
     def tour(self) -> TourGuide:
@@ -370,6 +387,8 @@ class MainWindow(Shell):
                 self._tour.set_theme(self.theme)
             if self._chooser is not None:
                 self._chooser.set_theme(self.theme)
+            if self._script is not None:
+                self._script.set_theme(self.theme)
 
     def _remember(self) -> None:
         self.settings.geometry = bytes(self.saveGeometry().data())

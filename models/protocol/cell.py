@@ -22,6 +22,7 @@ class CellRequest(HeadOfRunRequest):
     lane: ClassVar[Lane] = Lane("view:cell")
     activity: ClassVar[str] = "computing the arithmetic of the cell"
     answered_by: ClassVar[str] = "models.views.cell:answer"
+    printed_by: ClassVar[str] = "models.scripts.cell:write"
     query: int
     key: int
     target: int | None = None

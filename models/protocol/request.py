@@ -35,6 +35,8 @@ class Request:
         activity: what is being done, as it stands after "while": "computing the weights of the head".
         answered_by: the function that answers it, as "package.module:name". The engine imports it when it is first
             needed and calls it with the request and a `models.forward.context.Context`; it returns a `Result`.
+        printed_by: the function that writes the answer as a PyTorch script, as "package.module:name", "" where there is
+            none. It is called like that of `answered_by` and returns a `models.scripts.writing.Script`.
         no_memory: what to tell the person where memory runs out.
         outlives_model: whether its answer holds whatever model is open.
     """
@@ -42,6 +44,7 @@ class Request:
     lane: ClassVar[Lane]
     activity: ClassVar[str] = "computing"
     answered_by: ClassVar[str]
+    printed_by: ClassVar[str] = ""
     no_memory: ClassVar[str] = NO_MEMORY
     outlives_model: ClassVar[bool] = False
     ticket: int = field(default=0, compare=False)

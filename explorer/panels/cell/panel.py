@@ -168,6 +168,9 @@ class CellPanel(Panel):
             run=ran.run, site=site.ref, head=chosen.head, query=chosen.query, key=chosen.key, target=self._target
         )
 
+    def prints(self, state: State) -> Request | None:
+        return self.wants(state)
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Esc, where nothing else took it, goes out: to the matrices or whatever of the model was looked at before."""
         if event.key() == Qt.Key.Key_Escape:

@@ -1,0 +1,153 @@
+"""Puts a script together: numbers that Python reads back bit for bit, lines, and shapes at their ends."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from models.protocol.errors import InputError
+
+WIDTH = 120
+MOST_NUMBERS = 40_000
+"""In one script: more is no longer a text that somebody reads."""
+
+_REMARKS = 56  # the column where remarks begin, where a line leaves room
+_INDENT = "    "
+
+
+class Script:
+    """Lines of Python in the order in which they are added. `title` says what they compute."""
+
+    def __init__(self, title: str, *about: str) -> None:
+        self.title = title
+        self._imports = ["import torch"]
+        self._head = [f"# {printable(line)}" for line in (title, *about) if line]
+        self._lines: list[str] = []
+        self._numbers = 0
+
+    def code(self) -> str:
+        """The whole script."""
+        imports = sorted(dict.fromkeys(self._imports), key=lambda line: (line.startswith("from"), line))
+        return "\n".join([*self._head, "", *imports, "", *self._lines, ""])
+
+    # ------------------------------------------------------------------ lines
+
+    def uses(self, *imports: str) -> None:
+        """Import lines that are needed."""
+        self._imports += imports
+
+    def section(self, title: str) -> None:
+        self._lines += [*([""] if self._lines else []), f"# ---- {printable(title)} ----"]
+
+    def remark(self, text: str) -> None:
+        self._lines += [f"# {line}" for line in textwrap.wrap(printable(text), WIDTH - 2)]
+
+    def line(self, code: str, remark: str = "") -> None:
+        """One statement, or several; `remark` stands at the end of the first."""
+        first, *rest = code.split("\n")
+        self._lines += [_remarked(first, remark), *rest]
+
+    def source_of(self, *functions: Callable[..., Any]) -> None:
+        """The lines of functions or classes as they stand in their files."""
+        for function in functions:
+            lines = textwrap.dedent(inspect.getsource(function)).rstrip()
+            file = (inspect.getsourcefile(function) or "").replace("\\", "/").split("/models/")[-1]
+            self._lines += ["", f"# models/{file}", *lines.split("\n"), ""]
+
+    # ------------------------------------------------------------------ numbers
+
+    def number(self, name: str, value: float, remark: str = "") -> None:
+        self.line(f"{name} = {_float(value)}", remark)
+
+    def tensor(self, name: str, values: Tensor | np.ndarray, remark: str = "") -> None:
+        """`name = torch.tensor(...)`: float32 numbers with every digit that tells them apart, or booleans.
+
+        Raises:
+            InputError: the script would have more than `MOST_NUMBERS` numbers.
+        """
+        array = values.detach().cpu() if isinstance(values, Tensor) else torch.from_numpy(np.array(values))
+        self._numbers += array.numel()
+        if self._numbers > MOST_NUMBERS:
+            raise InputError(
+                f"This takes more than {MOST_NUMBERS:,} numbers to compute, too many for a script. Try a shorter text."
+            )
+        values_of = array.flatten().tolist()
+        if array.dtype == torch.bool or not array.is_floating_point():
+            texts, kind = [str(value) for value in values_of], ""
+        elif array.dtype == torch.float64:
+            texts, kind = [_float(value) for value in values_of], "dtype=torch.float64"
+        else:
+            texts, kind = [_single(value) for value in values_of], ""
+        self._lines += _nested(f"{name} = torch.tensor(", texts, tuple(array.shape), kind, remark)
+
+    def show(self, name: str, code: str, shown: float) -> None:
+        """Print what `code` computed beside what is on screen."""
+        self.line(f'print("{name}:", float({code}), "  on screen:", {_float(shown)})')
+
+
+def printable(text: str) -> str:
+    """On one line, with what cannot be seen or would change the order of what is read written as its code."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def quoted(word: str) -> str:
+    """A token in a remark: “Anna”."""
+    return f"“{printable(word[:40])}”"
+
+
+def _remarked(code: str, remark: str) -> str:
+    if not remark:
+        return code
+    return f"{code:<{_REMARKS}}  # {printable(remark)}" if code else f"# {printable(remark)}"
+
+
+def _float(value: float) -> str:
+    """A number of Python, which reads it back as it is."""
+    if np.isnan(value) or np.isinf(value):
+        return f'float("{value}")'
+    return repr(float(value))
+
+
+def _single(value: float) -> str:
+    """The shortest text that reads back as the same float32."""
+    if not np.isfinite(value):
+        return _float(value)
+    text = str(np.float32(value))
+    return text if np.float32(float(text)) == np.float32(value) else repr(value)
+
+
+def _nested(before: str, texts: list[str], shape: tuple[int, ...], kind: str, remark: str) -> list[str]:
+    """Lines of nested lists. What fits stands on one line."""
+    if sum(map(len, texts)) < WIDTH:
+        flat = f"{before}{', '.join([_listed(texts, shape), *([kind] if kind else [])])})"
+        if len(flat) <= WIDTH - len(remark) - 4:
+            return [_remarked(flat, remark)]
+    last = [f"{_INDENT}{kind},"] if kind else []
+    return [_remarked(before, remark), *_rows(texts, shape, _INDENT), *last, ")"]
+
+
+def _listed(texts: list[str], shape: tuple[int, ...]) -> str:
+    if not shape:
+        return texts[0]
+    size = len(texts) // shape[0] if shape[0] else 0
+    return "[" + ", ".join(_listed(texts[i * size : (i + 1) * size], shape[1:]) for i in range(shape[0])) + "]"
+
+
+def _rows(texts: list[str], shape: tuple[int, ...], indent: str) -> list[str]:
+    if len(shape) <= 1:
+        text = _listed(texts, shape) + ","
+        more = indent + " "
+        return textwrap.wrap(
+            text, WIDTH, initial_indent=indent, subsequent_indent=more, break_on_hyphens=False, break_long_words=False
+        )
+    size = len(texts) // shape[0]
+    rows = [f"{indent}["]
+    for i in range(shape[0]):
+        rows += _rows(texts[i * size : (i + 1) * size], shape[1:], indent + _INDENT)
+    return [*rows, f"{indent}],"]

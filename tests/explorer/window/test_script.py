@@ -1,0 +1,100 @@
+"""“Show as PyTorch” in the window: asked of a panel, read, copied, saved, and said where there is nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QTest
+
+from explorer.panels.cell.panel import CellPanel
+from explorer.session.intents import SelectCell
+from explorer.widgets import asking
+from explorer.window.script import ScriptWindow
+from explorer.window.window import MainWindow
+from models.protocol.cell import CellView
+from tests.explorer.real_window import panel_of, settle, wait_until
+from tests.models.scripts.running import printed
+
+
+def script_of(window: MainWindow) -> ScriptWindow:
+    """The window beside, once it says something."""
+    wait_until(lambda: any(found.note.text() != "Writing it …" for found in window.findChildren(ScriptWindow)))
+    return window.findChildren(ScriptWindow)[0]
+
+
+def press(window: MainWindow) -> None:
+    """Ctrl+P, in the main window."""
+    window.activateWindow()
+    assert QTest.qWaitForWindowActive(window)
+    QTest.keyClick(window.focusWidget(), Qt.Key.Key_P, Qt.KeyboardModifier.ControlModifier)
+
+
+def show(window: MainWindow, name: str) -> None:
+    window.dock_host.raise_panel(name)
+    settle(window)
+
+
+def test_the_button_of_cell_shows_lines_that_give_its_weight(window: MainWindow, tmp_path: Path) -> None:
+    show(window, "cell")
+    panel = panel_of(window, CellPanel)
+    QTest.mouseClick(panel.code_button, Qt.MouseButton.LeftButton)
+    script = script_of(window)
+    view = window.session.state.results.of(CellView)
+    assert view is not None
+    assert "head 5" in script.title.text() or str(view.request.head) in script.title.text()
+    assert script.text.toPlainText() == script.code
+    line = script.code.split("\n").index("# ---- the computation ----")
+    seen = script.text.firstVisibleBlock().blockNumber()
+    assert 0 < seen <= line < seen + script.text.viewport().height() // script.text.fontMetrics().lineSpacing()
+    lines = printed({"cell": script.code}, tmp_path)["cell"]
+    weight = next(line for line in lines if line.name == "weight")
+    assert weight.computed == pytest.approx(view.weight, abs=1e-6)
+    assert weight.shown == view.weight
+
+    QTest.mouseClick(script.copy_button, Qt.MouseButton.LeftButton)
+    assert QGuiApplication.clipboard().text() == script.code
+    QTest.mouseClick(script.numbers_button, Qt.MouseButton.LeftButton)
+    assert script.text.firstVisibleBlock().blockNumber() == 0
+    script.close()
+    settle(window)
+
+
+def test_the_key_asks_the_panel_in_front(window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    show(window, "cell")
+    press(window)
+    script = script_of(window)
+    before = script.code
+    monkeypatch.setattr(asking, "file_to_save", lambda *_: (str(tmp_path / "mine"), "Python (*.py)"))
+    QTest.mouseClick(script.save_button, Qt.MouseButton.LeftButton)
+    assert (tmp_path / "mine.py").read_text(encoding="utf-8") == before
+    assert str(tmp_path / "mine.py") in script.note.text()
+
+    monkeypatch.setattr(asking, "file_to_save", lambda *_: ("/proc/none/x.py", "Python (*.py)"))
+    QTest.mouseClick(script.save_button, Qt.MouseButton.LeftButton)
+    assert "could not be written" in script.note.text()
+
+    window.session.dispatch(SelectCell(3, 1))
+    settle(window)
+    assert script.code == before  # it keeps what was on screen
+    QTest.keyClick(script.text, Qt.Key.Key_P, Qt.KeyboardModifier.ControlModifier)  # there too
+    wait_until(lambda: script.code not in ("", before))
+    assert "(3)" in script.title.text()
+    script.close()
+    settle(window)
+
+
+def test_a_script_follows_the_theme(window: MainWindow) -> None:
+    show(window, "cell")
+    panel_of(window, CellPanel).show_script()
+    script = script_of(window)
+    window.set_theme_name("dark")
+    line = script.text.document().findBlockByNumber(0)  # a remark
+    formats = line.layout().formats()
+    form = formats[0].format
+    assert form.foreground().color().name() == window.theme.ok
+    window.set_theme_name("light")
+    script.close()
+    settle(window)
