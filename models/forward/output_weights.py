@@ -6,7 +6,7 @@ are kept as they are, so a bound is set on how many there may be.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
@@ -52,19 +52,29 @@ def keep_output_weights(model: Model, recorder: Recorder, out: Any, tokens: int)
             )
 
 
-def check_edits(model: Model, interventions: Iterable[Intervention]) -> None:
+def check_edits(model: Model, interventions: Sequence[Intervention]) -> None:
     """Refuse an intervention that would have to change what this model does not show, or does not have.
 
     Raises:
         ValueError: it does not show it.
-        InputError: its scores are no products that could be scaled.
+        InputError: its scores are no products that could be scaled, or `interventions` are none.
     """
+    _check_kinds(interventions)
     if model.adapter is None and any(isinstance(item, Adapter) for item in interventions):
         raise ValueError(f"{model.info.name} was opened without an adapter: there is none to take out.")
     if model.info.weights_only and not all(map(acts_outside_of_attention, interventions)):
         raise ValueError(f"{model.info.weights_only} So masks, scales and single heads cannot be changed.")
     if model.info.additive and any(isinstance(item, Scale) for item in interventions):
         raise InputError(f"The scores of {model.info.name} are v · tanh(q + k): there is no product to scale.")
+
+
+def _check_kinds(given: Any) -> None:
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        raise InputError(f"Interventions are given as a list, as in [Scale(0.5)], not as a {type(given).__name__}.")
+    for item in given:
+        if not isinstance(item, Intervention):
+            kind = type(item).__name__
+            raise InputError(f"An intervention is a Scale, Mask, Positions, Adapter or Skip, not a {kind}.")
 
 
 def _by_stack(model: Model, out: Any) -> list[tuple[str, Any]]:

@@ -37,6 +37,8 @@ def find(reference: str) -> Path:
     Raises:
         CheckpointError: there is none.
     """
+    if not reference.strip():  # the current folder to `Path`
+        raise CheckpointError("No checkpoint is named. Choose a shipped one, or a folder that holds its config.json.")
     try:
         path = folder_of(reference)
         found = path.is_dir() or is_gguf(path)

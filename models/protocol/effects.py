@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from models.protocol.choices import check_choice
 from models.protocol.request import Lane, Result, RunRequest
 from models.protocol.values import Candidate, SiteRef
 
@@ -30,6 +31,10 @@ class Aim:
     position: int | None = None
     target: int | str | None = None
     against: int | str | None = None
+
+    def __post_init__(self) -> None:
+        """Raises ValueError."""
+        check_choice("measure", self.measure, Measure)
 
 
 LIKELIEST = Aim()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from models.protocol.choices import check_choice
 from models.protocol.request import HeadOfRunRequest, Lane, Result
 from models.protocol.values import Candidate, SiteRef
 
@@ -37,6 +38,10 @@ class OtherWeightsRequest(HeadOfRunRequest):
     position: int | None = None
     epsilon: float = EPSILON
     have: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Raises ValueError."""
+        check_choice("scope", self.scope, Scope)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

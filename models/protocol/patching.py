@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from models.protocol.choices import check_choice
 from models.protocol.effects import LIKELIEST, Aim, AimView
 from models.protocol.request import Lane, Result, RunRequest
 from models.protocol.values import SiteRef
@@ -37,6 +38,11 @@ class PatchRequest(RunRequest):
     align: Align = "same"
     aim: Aim = LIKELIEST
     have: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Raises ValueError."""
+        check_choice("kind of activation", self.kind, Patched)
+        check_choice("way to align tokens", self.align, Align)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -204,7 +204,9 @@ class RolesView(Result):
         return {role: float(self.scores[i, place, head]) for i, role in enumerate(self.roles)}
 
     def ranked(self, role: str, most: int = 10) -> list[tuple[SiteRef, int, float]]:
-        """The heads with the highest score in a role, that first."""
+        """The heads with the highest score in a role, that first. ValueError where there is no such role."""
+        if role not in self.roles:
+            raise ValueError(f"There is no role “{role}”: there are {', '.join(self.roles)}.")
         return ranked_heads(self.scores[self.roles.index(role)], self.sites, most)
 
 

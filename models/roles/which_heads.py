@@ -81,9 +81,11 @@ def which_heads(model: Model, trace: Trace, question: HeadQuestion | str) -> Ans
             "induction", "next" or "rare".
 
     Raises:
-        ValueError: there is no such pattern.
+        ValueError: there is no such pattern, or no such question.
         InputError: a cell, row or column that the run does not have.
     """
+    if not isinstance(question, HeadQuestion | str):
+        raise ValueError(f"A question is a HeadQuestion or the name of a pattern, not a {type(question).__name__}.")
     work = AskingHeads(model, trace, HeadQuestion(question) if isinstance(question, str) else question)
     work.advance()
     return work.found()
