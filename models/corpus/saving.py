@@ -26,7 +26,8 @@ def save_means(view: CorpusView, path: str | Path) -> None:
 
     "stack.layer" (heads, positions, positions) float32: the mean weight of each query place for each key place, NaN
     where no text has both; "stack.layer.texts" (positions, positions) int: over how many texts; "stack.layer.distance"
-    (heads, distances) float32: the mean by query - key, which "distances" lists. "meta" is JSON.
+    (heads, distances) float32: the mean by query - key, which "distances" lists, of rows that see two keys or
+    more. "meta" is JSON.
 
     Raises:
         ExplorerError: the file cannot be written.

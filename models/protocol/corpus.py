@@ -95,7 +95,7 @@ class CorpusView(Result):
     texts_at: np.ndarray  # (sites, positions, positions) int: over how many; 0 where the key is masked
     texts_with: np.ndarray  # (sites, positions, positions) int: how many have both places, masked or not
     distances: np.ndarray  # (distances,) int: query - key
-    by_distance: np.ndarray  # (sites, heads, distances) float32, NaN where there is none
+    by_distance: np.ndarray  # (sites, heads, distances) float32, of rows that see two keys or more; else NaN
     scores: np.ndarray  # (sites, heads) float64: how much each does what was asked, NaN where it was not
     even: np.ndarray  # (sites,) float64: what an even head would score
     hits: tuple[tuple[tuple[Hit, ...], ...], ...]  # of each site and head, the highest score first

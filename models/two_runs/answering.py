@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 from models.engine import running
 from models.files.devices import is_out_of_memory
@@ -12,7 +12,6 @@ from models.forward.context import Context, Workspace
 from models.forward.current_run import CurrentRun
 from models.forward.model import Model
 from models.protocol.chat import Chat, Pair
-from models.protocol.choices import check_choice
 from models.protocol.errors import InputError
 from models.protocol.interventions import Intervention
 from models.protocol.run_inputs import RunInputs
@@ -96,7 +95,8 @@ def compare_runs(
         ValueError: an intervention names a layer or head that the model does not have, or there is no such `matching`.
         IndexError: A has no such head.
     """
-    check_choice("way to match heads", matching, Matching)
+    if matching not in get_args(Matching):
+        raise ValueError(f"Heads are matched by {' or by '.join(get_args(Matching))}, not by “{matching}”.")
     given = RunInputs(interventions=tuple(interventions), target=target)
     other = RunInputs(interventions=tuple(other_interventions), target=other_target)
     a_inputs, b_model = _with_text(model, given, text), other_model or model

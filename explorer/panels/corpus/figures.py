@@ -49,14 +49,17 @@ def mean_map(view: CorpusView, site: SiteRef, head: int) -> MeanMap | None:
 
 
 def distance_figure(view: CorpusView, site: SiteRef, head: int, name: str) -> Figure:
-    """The mean weight by how far the key lies before the query; without points where the site did not run."""
+    """The mean weight by how far the key lies before the query; without points where the site did not run.
+
+    A row with one visible key gives it 1 whatever the head does: it says nothing of distance.
+    """
     if site not in view.sites or head >= view.by_distance.shape[1]:
         return Figure()
     means = view.by_distance[view.sites.index(site), head].astype(float)
     there = ~np.isnan(means)
     series = Series(name, view.distances[there].astype(float), means[there], role="query", mark="circle")
     return Figure(
-        x=Axis("query − key, in tokens", whole=True),
+        x=Axis("query − key, in tokens; rows that see one key alone are left out", whole=True),
         y=Axis("mean weight", low=0.0),
         series=(series,),
         names="legend",
