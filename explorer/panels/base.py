@@ -177,6 +177,12 @@ class Panel(QWidget):
         button.setEnabled(False)
         return button
 
+    def offer_script(self) -> None:
+        """Let the button be pressed where there is something to write; to be called where a page was turned."""
+        state = self.session.state
+        if self.has_script:
+            self.code_button.setEnabled(not self._refusal(state) and self.prints(state) is not None)
+
     def show_script(self) -> None:
         """Ask for the lines that compute what is on screen; nothing happens where there is nothing yet."""
         request = self.attempt(lambda: self.prints(self.session.state))
@@ -341,8 +347,7 @@ class Panel(QWidget):
             self._mark_edited(state)
         for card in self._cards:
             card.set_refusal(self._refusal(state))
-        if self.has_script:
-            self.code_button.setEnabled(not self._refusal(state) and self.prints(state) is not None)
+        self.offer_script()
         request = self._wanted()
         asked, self._asked = self._asked, request
         if request is not None and request != asked:

@@ -11,6 +11,7 @@ import numpy as np
 from explorer.session.state import State
 from explorer.widgets.number_text import percent_text
 from explorer.widgets.token_text import in_and_out, in_lines, shortened
+from models.protocol.cell import CellRequest
 from models.protocol.comparison import CompareRequest, CompareView
 from models.protocol.head import HeadRequest, HeadView, RowRequest, RowView, ScoresRequest
 from models.protocol.matrices import MatricesRequest, window_start
@@ -36,6 +37,22 @@ def wanted_head(state: State) -> HeadRequest | RowRequest | None:
         return None if state.results.has_answer_to(request) else request
     wanted = HeadRequest(run=ran.run, site=site.ref, head=head, words=state.document.view.words)
     return None if state.results.has_answer_to(wanted) else wanted
+
+
+def selected_head_request(state: State) -> HeadRequest | None:
+    """All weights of the selected head; None before anything has run, and of a long text."""
+    ran, site = state.ran, state.site
+    if ran is None or site is None or site.is_long:
+        return None
+    return HeadRequest(run=ran.run, site=site.ref, head=state.selection.head)
+
+
+def selected_cell_request(state: State) -> CellRequest | None:
+    """The selected cell; None before anything has run."""
+    ran, site, chosen = state.ran, state.site, state.selection
+    if ran is None or site is None:
+        return None
+    return CellRequest(run=ran.run, site=site.ref, head=chosen.head, query=chosen.query, key=chosen.key)
 
 
 def by_words(state: State) -> bool:

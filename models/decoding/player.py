@@ -102,6 +102,16 @@ class Player:
             return self._filling_of(alone).read_along(inputs.continuation, should_stop)
         return self._written_of(alone).read_along(inputs.continuation, should_stop)
 
+    def written(self, inputs: RunInputs) -> WrittenText:
+        """What is written after the prompt of `inputs`, from left to right.
+
+        Raises:
+            InputError: the model fills in masks, or as in `step`.
+        """
+        if self.model.info.family == "masked":
+            raise InputError("This model fills in masks: the choice at each is what Next shows of it.")
+        return self._written_of(inputs)
+
     def _check(self, ids: tuple[int, ...]) -> None:
         """Tokens may come from a session file."""
         vocabulary = self.model.info.vocabulary

@@ -14,8 +14,9 @@ from models.decoding.along import Along
 from models.decoding.cached_run import CachedRun, Run, start_run
 from models.decoding.choosing import Choice, choose, end_ids
 from models.decoding.decode import written_text
+from models.decoding.filters import filters
 from models.decoding.live_trace import LiveTrace
-from models.decoding.own_rules import own_rules
+from models.decoding.own_rules import Filter, own_rules
 from models.decoding.side_by_side import Drawing, Search
 from models.decoding.written_run import as_read
 from models.forward.current_run import ReadAlong
@@ -35,6 +36,7 @@ from models.protocol.decoding import (
     DecodeStepView,
     Ending,
 )
+from models.protocol.decoding_settings import DecodeSettings
 from models.protocol.errors import InputError
 from models.protocol.prompt import Prompt, shown_of, with_more
 from models.protocol.run_inputs import RunInputs
@@ -92,6 +94,15 @@ class WrittenText:
         settings, number, top = request.settings, request.number, request.top
         choice = choose(self.model, logits, run.ids, settings, number, top, request.forced, self._own)
         return self._chosen(request, choice, started, run)
+
+    def logits_after(self, ids: tuple[int, ...], should_stop: ShouldStop) -> tuple[Tensor, Tensor]:
+        """The next token's logits after the prompt and `ids`, (1, vocabulary), and all ids so far, (1, tokens)."""
+        said = self._said_after(ids, should_stop)
+        return said.logits.float().cpu(), self._run.ids.cpu()
+
+    def filters(self, settings: DecodeSettings) -> list[tuple[str, Filter]]:
+        """What acts on logits before a token is chosen: as `settings` say, and the checkpoint's own."""
+        return filters(settings, self._own)
 
     def samples(self, request: DecodeSamplesRequest, should_stop: ShouldStop) -> DecodeSamplesView:
         self._check_room(request.number)

@@ -280,7 +280,7 @@ class DistanceBias(Scheme):
         )
 
     def at(self, model: Model, site: Site | None) -> PositionScheme | None:
-        attention = self._attention_at(site)
+        attention = self.attention_at(site)
         if attention is None:
             return None
         both = not attention.is_decoder
@@ -299,7 +299,7 @@ class DistanceBias(Scheme):
             bias=read_only(learned[chosen].T.astype(np.float32)),
         )
 
-    def _attention_at(self, site: Site | None) -> Any:
+    def attention_at(self, site: Site | None) -> Any:
         """The attention module whose bias is added at `site`; None where none is."""
         if site is None:
             return next(iter(self.attentions.values()), None)

@@ -95,6 +95,7 @@ class DecodeStepRequest(InputsRequest):
     lane: ClassVar[Lane] = Lane("decode:play")
     activity: ClassVar[str] = "choosing a token"
     answered_by: ClassVar[str] = "models.decoding.player:answer_step"
+    printed_by: ClassVar[str] = "models.scripts.decoding:write"
     settings: DecodeSettings
     steps: int  # the most to write
     number: int  # of this step, counts from 1

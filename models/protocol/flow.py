@@ -110,6 +110,7 @@ class BlockRequest(RunRequest):
     lane: ClassVar[Lane] = Lane("view:block")
     activity: ClassVar[str] = "computing the block"
     answered_by: ClassVar[str] = "models.flow.block:answer"
+    printed_by: ClassVar[str] = "models.scripts.block:write"
     stack: str
     layer: int
     position: int

@@ -19,6 +19,7 @@ class HeadRequest(HeadOfRunRequest):
     lane: ClassVar[Lane] = Lane("view:head")
     activity: ClassVar[str] = "computing the weights of the head"
     answered_by: ClassVar[str] = "models.views.head:answer"
+    printed_by: ClassVar[str] = "models.scripts.head:write"
     words: bool = False  # whether weights between words are wanted beside those between tokens
 
 

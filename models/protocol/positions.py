@@ -18,6 +18,7 @@ class PositionsRequest(HeadOfRunRequest):
     lane: ClassVar[Lane] = Lane("view:positions")
     activity: ClassVar[str] = "reading how the model tells positions apart"
     answered_by: ClassVar[str] = "models.views.positions:answer"
+    printed_by: ClassVar[str] = "models.scripts.positions:write"
     query: int
     key: int
 

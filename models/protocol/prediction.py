@@ -16,6 +16,7 @@ class PredictionRequest(RunRequest):
     lane: ClassVar[Lane] = Lane("view:prediction")
     activity: ClassVar[str] = "reading what the model predicts"
     answered_by: ClassVar[str] = "models.forward.predictions:answer"
+    printed_by: ClassVar[str] = "models.scripts.next_token:write"
     positions: tuple[int, ...]
     top: int = 10
 

@@ -23,6 +23,7 @@ class VarianceRequest(Request):
     lane: ClassVar[Lane] = Lane("view:variance")
     activity: ClassVar[str] = "measuring the variance"
     answered_by: ClassVar[str] = "models.views.variance:answer"
+    printed_by: ClassVar[str] = "models.scripts.variance:write"
     widest: ClassVar[int] = 1024  # the largest d
     most_elements: ClassVar[int] = 1 << 24
     batch: int

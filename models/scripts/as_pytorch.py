@@ -7,12 +7,14 @@ from importlib import import_module
 
 from models.forward.context import Context
 from models.forward.model import Model
-from models.forward.trace import Trace
+from models.forward.trace import SiteLike, Trace
 from models.protocol.cell import CellRequest
 from models.protocol.errors import InputError
 from models.protocol.request import Request
 from models.protocol.scripts import ScriptRequest, ScriptView
 from models.scripts.cell import cell_script
+from models.scripts.head import head_script
+from models.scripts.next_token import next_token_script
 from models.scripts.writing import Script
 
 Writer = Callable[[Request, Context], Script]
@@ -28,18 +30,32 @@ def answer(request: ScriptRequest, context: Context) -> ScriptView:
     return ScriptView(request=request, title=script.title, code=script.code())
 
 
-def as_pytorch(model: Model, trace: Trace, site: object, head: int, query: int, key: int) -> str:
-    """A script that computes one cell of `trace`, a run of `model`, from q and k on, and prints it.
+def as_pytorch(
+    model: Model,
+    trace: Trace,
+    site: SiteLike | None = None,
+    head: int = 0,
+    query: int | None = None,
+    key: int | None = None,
+) -> str:
+    """A script that computes a part of `trace`, a run of `model`, and prints it beside what the program shows.
+
+    With `site`, `head`, `query` and `key` it is one cell, from q and k on; without a `key` all weights of the head;
+    without a `site` what the model says at `query`, or at the last token.
 
     Args:
-        site: a `Site` of the trace, or (stack, layer).
+        site: a `Site` of the trace, its index, or (stack, layer).
 
     Raises:
         IndexError: no such site, head, query or key.
-        InputError: the model shows its weights alone.
+        InputError: the model shows its weights alone, or the script would be too long to be read.
     """
+    if site is None:
+        return next_token_script(model, trace, trace.last if query is None else query).code()
+    ref = trace.sites[trace.index(site)].ref
+    if query is None or key is None:
+        return head_script(model, trace, ref, head).code()
     if model.info.weights_only:
         raise InputError(model.info.weights_only)
-    ref = trace.sites[trace.index(site)].ref  # type: ignore[arg-type]
     with model.adapter_as(trace.interventions):
         return cell_script(CellRequest(run=0, site=ref, head=head, query=query, key=key), model, trace).code()

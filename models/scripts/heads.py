@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from models.attention.inputs import AttentionInputs
 from models.forward.model import Model
-from models.forward.trace import Trace
+from models.forward.trace import SiteLike, Trace
 from models.protocol.values import Site, Token
 from models.scripts.writing import quoted
 from models.textbook.transformer import MultiHeadAttention
@@ -23,9 +23,9 @@ class Head:
     head: int
 
     @classmethod
-    def of(cls, model: Model, trace: Trace, ref: object, head: int) -> Head:
+    def of(cls, model: Model, trace: Trace, site: SiteLike, head: int) -> Head:
         """Raises IndexError where there is no such site or head."""
-        place = trace.index(ref)  # type: ignore[arg-type]
+        place = trace.index(site)
         return cls(model, trace, trace.sites[place], trace.at(place, head), head)
 
     @property
@@ -46,15 +46,15 @@ class Head:
         return found if isinstance(found, MultiHeadAttention) else None
 
     def query_word(self, place: int) -> str:
-        return _word(
+        return word_of(
             self.trace.source if self.site.stack == "encoder" and self.trace.source else self.trace.tokens, place
         )
 
     def key_word(self, place: int) -> str:
         reads_source = self.site.stack in ("encoder", "cross") and self.trace.source
-        return _word(self.trace.source if reads_source else self.trace.tokens, place)
+        return word_of(self.trace.source if reads_source else self.trace.tokens, place)
 
 
-def _word(tokens: tuple[Token, ...], place: int) -> str:
+def word_of(tokens: tuple[Token, ...], place: int) -> str:
     """“Anna” (6); without a word where a model has other places than tokens."""
     return f"{quoted(tokens[place].word)} ({place})" if place < len(tokens) else f"({place})"

@@ -11,7 +11,14 @@ from explorer.panels.about import About
 from explorer.panels.alignment.about import about
 from explorer.panels.alignment.ribbons import Ribbons
 from explorer.panels.base import Panel
-from explorer.panels.selected_head import NEXT, by_words, site_word_labels, site_words, words_written
+from explorer.panels.selected_head import (
+    NEXT,
+    by_words,
+    selected_head_request,
+    site_word_labels,
+    site_words,
+    words_written,
+)
 from explorer.session.defaults import default_selection
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import OpenCheckpoint, SelectCell, SelectHead, SelectKey, SelectQuery
@@ -124,6 +131,10 @@ class AlignmentPanel(Panel):
         ref = site.ref if site is not None and mode != ALL else None
         head = state.selection.head if mode == HEAD else None
         return AlignmentRequest(run=ran.run, site=ref, head=head, words=by_words(state))
+
+    def prints(self, state: State) -> Request | None:
+        is_one = self._mode_of(state) == HEAD and state.site is not None and state.site.stack == "cross"
+        return selected_head_request(state) if is_one else None
 
     def render_state(self, state: State, old: State | None) -> None:
         loaded, view, ran = state.results.loaded, state.results.of(AlignmentView), state.ran

@@ -114,6 +114,10 @@ class DecodingPanel(Panel):
         rows = state.results.of(DecodeRowsView)
         return None if rows is not None and rows.request == request else request
 
+    def prints(self, state: State) -> Request | None:
+        step = self.player.shown_view()
+        return step.request if step is not None and step.chosen is not None else None
+
     def _rows_request(self, state: State) -> DecodeRowsRequest | None:
         """What asks for where the selected head looked in the text in view; None where there is none."""
         site, step = state.site, self.player.shown_view()

@@ -81,6 +81,7 @@ class FlowPanel(Panel):
         card = Card()
         card.setAccessibleName(self.title)
         card.set_content(self.body)
+        self.body.set_info(self.code_button)
         self.body.set_info(self.info)
         self.fill(card)
 
@@ -139,6 +140,10 @@ class FlowPanel(Panel):
             block = self._wanted_block(state, self._scene_of)
         asked = (self._wanted_prediction(state), wanted_head(state), block)
         return tuple(request for request in asked if request is not None)
+
+    def prints(self, state: State) -> Request | None:
+        flow = flow_shown(state)
+        return None if flow is None else self._wanted_block(state, flow)
 
     def _wanted_block(self, state: State, flow: FlowView) -> BlockRequest | None:
         ran = state.ran

@@ -35,6 +35,8 @@ from explorer.panels.selected_head import (
     NO_HEADS,
     head_name,
     padding_of,
+    selected_cell_request,
+    selected_head_request,
     site_texts,
     site_words,
     token_word,
@@ -209,6 +211,9 @@ class HeadMapPanel(Panel):
             return wanted
         how = shown_scaling(state)
         return wanted_comparison(state) if how == "difference" else wanted_scores(state) if how in SCORES else None
+
+    def prints(self, state: State) -> Request | None:
+        return selected_head_request(state) or selected_cell_request(state)
 
     def render_state(self, state: State, old: State | None) -> None:
         options, selection = state.document.view, state.selection

@@ -22,7 +22,7 @@ from explorer.panels.lookup.arrows_page import ArrowsPage
 from explorer.panels.lookup.dictionary_page import DictionaryPage
 from explorer.panels.lookup.entries import ENTRIES, number, percent
 from explorer.panels.lookup.step_bar import StepBar
-from explorer.panels.selected_head import head_name, head_shown, row_of, site_words, wanted_head
+from explorer.panels.selected_head import head_name, head_shown, row_of, selected_cell_request, site_words, wanted_head
 from explorer.session.hover import Hover
 from explorer.session.intents import SelectKey
 from explorer.session.session import Session
@@ -62,6 +62,7 @@ class LookupPanel(Panel):
         for page in (self.dictionary, self.arrows, self.head):
             self.pages.addWidget(scrolling(page))
         self.steps.step_selected.connect(self.pages.setCurrentIndex)
+        self.pages.currentChanged.connect(lambda _: self.attempt(self.offer_script))
         self.dictionary.next_asked.connect(lambda: self.go_to(1))
         self.arrows.next_asked.connect(lambda: self.go_to(2))
         self.arrows.changed.connect(self._compare)
@@ -87,6 +88,9 @@ class LookupPanel(Panel):
 
     def wants(self, state: State) -> Request | None:
         return wanted_head(state)
+
+    def prints(self, state: State) -> Request | None:
+        return selected_cell_request(state) if self.pages.currentIndex() == 2 else None
 
     def about(self, state: State) -> About:
         page = self.pages.currentIndex()

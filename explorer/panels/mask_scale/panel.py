@@ -20,7 +20,7 @@ from explorer.panels.mask_scale.part_switches import PartSwitches
 from explorer.panels.mask_scale.scale_knobs import ScaleKnobs
 from explorer.panels.mask_scale.scope_chooser import ScopeChooser
 from explorer.panels.predicted import is_masked
-from explorer.panels.selected_head import head_name, site_words, wanted_comparison
+from explorer.panels.selected_head import head_name, selected_cell_request, site_words, wanted_comparison
 from explorer.session.comparing import before_as_b
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import (
@@ -144,6 +144,9 @@ class MaskScalePanel(Panel):
 
     def wants(self, state: State) -> Request | None:
         return wanted_comparison(state) or _wanted_parts(state)
+
+    def prints(self, state: State) -> Request | None:
+        return selected_cell_request(state)
 
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)

@@ -35,7 +35,7 @@ from explorer.widgets.token_text import byte_note, piece_note
 from models.protocol.classes import ClassesView
 from models.protocol.decoding import into_input
 from models.protocol.information import Unit
-from models.protocol.prediction import PredictionView
+from models.protocol.prediction import PredictionRequest, PredictionView
 from models.protocol.request import Request
 from models.protocol.running import Ran
 from models.protocol.sentence import SentencePooling, SentenceView
@@ -81,6 +81,10 @@ class NextTokenPanel(Panel):
 
     def wants(self, state: State) -> Request | None:
         return wanted_prediction(state, self._how)
+
+    def prints(self, state: State) -> Request | None:
+        wanted = wanted_prediction(state)
+        return wanted if isinstance(wanted, PredictionRequest) else None
 
     def about(self, state: State) -> About:
         return about(state)

@@ -113,6 +113,10 @@ class PositionsPanel(Panel):
             return ShuffleRequest(run=ran.run, seed=self._seed)
         return None
 
+    def prints(self, state: State) -> Request | None:
+        wanted = self.wants(state)
+        return wanted if isinstance(wanted, PositionsRequest) else None
+
     def render_state(self, state: State, old: State | None) -> None:
         self._turn(state)
         if state.ran is not None and state.ran.seen is not None:

@@ -11,6 +11,7 @@ from explorer.panels.about import About
 from explorer.panels.base import Panel
 from explorer.panels.recurrent.about import about
 from explorer.panels.recurrent.state_columns import Band, Lane, StateColumns
+from explorer.panels.selected_head import selected_cell_request
 from explorer.session.hover import NOTHING, Hover, Pointed
 from explorer.session.intents import OpenCheckpoint, SelectKey, SelectQuery
 from explorer.session.session import Session
@@ -96,6 +97,9 @@ class RecurrentPanel(Panel):
         if ran is None or not _is_recurrent(state):
             return None
         return RecurrentRequest(run=ran.run)
+
+    def prints(self, state: State) -> Request | None:
+        return selected_cell_request(state) if _is_recurrent(state) else None
 
     def render_state(self, state: State, old: State | None) -> None:
         view, ran = state.results.of(RecurrentView), state.ran

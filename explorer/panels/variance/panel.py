@@ -180,6 +180,9 @@ class VariancePanel(Panel):
             return None  # opening a checkpoint calls off whatever else was asked
         return request
 
+    def prints(self, state: State) -> Request | None:
+        return self.wants(state)
+
     def _on_numbers(self) -> None:
         refusal = self.request(self.session.state).refusal()
         self.refusal.setText(refusal)

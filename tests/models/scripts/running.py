@@ -57,6 +57,8 @@ def read(output: str) -> list[Line]:
     """The lines “name: computed   on screen: shown”."""
     found = []
     for line in output.splitlines():
+        if "  on screen: " not in line:
+            continue  # whole matrices and tables are printed too
         name, _, rest = line.partition(": ")
         computed, _, shown = rest.partition("  on screen: ")
         found.append(Line(name, float(computed), float(shown)))
