@@ -5,17 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from models.engine import running
 from models.files import devices
-from models.files.catalogue import read_card
 from models.forward.capture import watch_blocks
 from models.forward.context import Context, Workspace
 from models.forward.model import Model
 from models.opening import load
-from models.opening.snapshots import fitted, put, read_weights, summary_of, title_at, training_of, weights_bytes
+from models.opening.snapshots import at_step, fitted, put, read_weights, title_at, training_of
 from models.protocol.errors import CheckpointError
 from models.protocol.loading import Loaded
 from models.protocol.stepping import Stepped, StepRequest
@@ -89,15 +87,7 @@ def _info_of(model: Model, reference: str) -> CheckpointInfo | None:
         training = training_of(reference, folder)
         if training is None or (training.reference, training.settings) != (before.reference, before.settings):
             return None
-        card = read_card(folder)
-        return replace(
-            model.info,
-            reference=reference,
-            name=title_at(card.title, training),
-            summary=summary_of(card.summary, training),
-            file_bytes=weights_bytes(folder, training),
-            training=training,
-        )
+        return at_step(model.info, training)
     except OSError:
         return None  # said better by those who open it anew
 
@@ -114,7 +104,7 @@ def _at(model: Model, info: CheckpointInfo) -> Iterator[Model]:
     for handle in model.hooks:
         handle.remove()
     put(weights)
-    other = Model(info, module, model.tokenizer)
+    other = type(model)(info, module, model.tokenizer)
     try:
         yield other
     except BaseException:

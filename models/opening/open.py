@@ -35,7 +35,7 @@ from models.opening.building import called_off_by
 from models.opening.examination import Examination
 from models.opening.examine import examine, find
 from models.opening.examined import Examined, check_opens, incomplete, misfit
-from models.opening.snapshots import read_weights
+from models.opening.snapshots import at_step, fitted, put, read_weights, title_at, training_of
 from models.protocol.errors import CheckpointError
 from models.protocol.values import BEST, CheckpointInfo, Placement
 from models.protocol.work import Cancelled, ShouldStop, never
@@ -117,7 +117,11 @@ def open_textbook(reference: str) -> Model | None:
     if raw.get("model_type") != MODEL_TYPE:
         return None
     read_headers(folder)
-    return open_recurrent(folder, raw, reference)
+    model, training = open_recurrent(folder, raw, reference), training_of(reference, folder)
+    if training is not None:
+        model.info = at_step(model.info, training)
+        put(fitted(model.module, read_weights(model.info), title_at(folder.name, training)))
+    return model
 
 
 def _weights(examined: Examined, device: torch.device | None, dtype: torch.dtype) -> torch.nn.Module:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import torch
 from safetensors import safe_open
 from torch import Tensor, nn
 
+from models.files.catalogue import read_card
 from models.files.content_hash import hash_of_file
 from models.files.training_steps import RECORD, WEIGHTS_PREFIX, settings_in, snapshot_path, step_of, steps_in
 from models.files.weight_files import check_not_empty, file_header, summary, weight_files
@@ -43,6 +45,24 @@ def settings_hash(folder: Path) -> str:
     return hashlib.sha256(listed.encode()).hexdigest()
 
 
+def at_step(info: CheckpointInfo, training: TrainingSteps) -> CheckpointInfo:
+    """What is said of the end of `training` as it is said of one of its steps, or of the end now.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    folder = Path(info.folder)
+    card = read_card(folder)
+    return replace(
+        info,
+        reference=training.at(training.step),
+        name=title_at(card.title, training),
+        summary=summary_of(card.summary, training),
+        file_bytes=_weights_bytes(folder, training),
+        training=training,
+    )
+
+
 def title_at(title: str, training: TrainingSteps | None) -> str:
     """What to call a checkpoint whose folder is called `title`."""
     return title if training is None or training.step is None else f"{title}, step {training.step:,}"
@@ -70,7 +90,7 @@ def weights_header(path: Path) -> Tensors:
     return Tensors(shapes, path.stat().st_size)
 
 
-def weights_bytes(folder: Path, training: TrainingSteps) -> int:
+def _weights_bytes(folder: Path, training: TrainingSteps) -> int:
     """Of the files that hold the weights of a step, or of the end."""
     files = weight_files(folder) if training.step is None else [snapshot_path(folder, training.step)]
     return sum(file.stat().st_size for file in files)

@@ -35,7 +35,8 @@ def answer(request: TrustRequest, context: Context) -> TrustReport:
     encoded = encode(model, run.text, run.written)
     if isinstance(model, RecurrentModel):
         context.report("Comparing with the papers' formulas", None)
-        found = compare_with_formulas(model, run.trace)
+        with _as_its_files_say(model):
+            found = compare_with_formulas(model, run.trace)
     else:
         context.report(f"Comparing with {EAGER}", None)
         trace = run.untouched(context.should_stop)  # edits are meant to make a difference

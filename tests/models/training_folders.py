@@ -10,12 +10,15 @@ from models.training.experiment import experiment
 from models.training.folders import save
 from models.training.training import Training
 
-SMALL = {"width": "16", "heads": "2", "layers": "1", "batch": "8", "snapshot_every": "2"}
+SMALL = {"width": "16", "heads": "2", "layers": "1"}
+RECURRENT = {"embedding": "8", "hidden": "12"}
+OF_ALL = {"batch": "8", "snapshot_every": "2"}
 
 
 def trained(folder: Path, steps: int = 6, task: str = "copy:4", seed: int = 0, **switches: str) -> Training:
     """Train into `folder`, with a snapshot every second step."""
-    planned = experiment(task, {**SMALL, **switches}, seed)
+    size = RECURRENT if switches.get("model") == "recurrent" else SMALL
+    planned = experiment(task, {**OF_ALL, **size, **switches}, seed)
     folder.mkdir(exist_ok=True)
     training = planned.training(folder / SNAPSHOTS)
     training.run(Budget(steps=steps))

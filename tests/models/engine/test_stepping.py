@@ -29,14 +29,15 @@ from tests.models.training_folders import trained
 
 CPU = Placement("cpu")
 SITE = SiteRef("decoder", 0)
-TEXT = {"encoder-decoder": "abcd", "decoder": "abcd>", "encoder": "ab>a<mask>"}
+TEXT = {"encoder-decoder": "abcd", "recurrent": "abcd", "decoder": "abcd>", "encoder": "ab>a<mask>"}
 
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("trainings")
     for shape in TEXT:
-        trained(path / shape, shape=shape, positions="learned")
+        recurrent = shape == "recurrent"
+        trained(path / shape, **({"model": shape} if recurrent else {"shape": shape, "positions": "learned"}))
     return path
 
 
@@ -64,7 +65,10 @@ def weights(engine: Engine) -> dict[str, torch.Tensor]:
 @pytest.mark.parametrize("shape", TEXT)
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_it_is_what_a_fresh_opening_gives_bit_for_bit(folders, shape, dtype):
-    folder, inputs = folders / shape, RunInputs(TEXT[shape], interventions=(Scale(0.5),))
+    if (shape, dtype) == ("recurrent", "bfloat16"):
+        pytest.skip("it stays in float32")
+    edits = () if shape == "recurrent" else (Scale(0.5),)
+    folder, inputs = folders / shape, RunInputs(TEXT[shape], interventions=edits)
     placement = Placement("cpu", dtype)
     engine = Engine()
     asked(engine, LoadRequest(reference=f"{folder}@2", placement=placement))
@@ -88,7 +92,7 @@ def test_it_is_what_a_fresh_opening_gives_bit_for_bit(folders, shape, dtype):
         assert fresh.workspace.run is not None
         assert np.array_equal(engine.workspace.run.trace.logits, fresh.workspace.run.trace.logits)
         for site in ran.sites:
-            request = HeadRequest(run=ticket, site=site.ref, head=1)
+            request = HeadRequest(run=ticket, site=site.ref, head=site.heads - 1)
             a, b = asked(engine, request), asked(fresh, request)
             assert isinstance(a, HeadView)
             np.testing.assert_array_equal(a.weights, b.weights)

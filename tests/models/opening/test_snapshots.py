@@ -58,6 +58,19 @@ def test_the_weights_are_those_that_the_training_had(tmp_path, shape, tied):
     assert not all(torch.equal(then[name], now[name]) for name in then)
 
 
+def test_a_recurrent_model_has_steps_too(tmp_path):
+    training = trained(tmp_path / "model", model="recurrent")
+    assert training.snapshots is not None
+    for step in (2, 6):
+        wanted = training.snapshots.load(step)
+        model = open_checkpoint(f"{tmp_path / 'model'}@{step}")
+        assert (model.info.name, model.info.reference) == (f"copy, step {step}", f"{tmp_path / 'model'}@{step}")
+        found = dict(model.module.named_parameters())
+        assert all(torch.equal(found[name], wanted[f"model.{name}"]) for name in found)
+    with pytest.raises(CheckpointError, match="has no snapshot of step 3"):
+        open_checkpoint(f"{tmp_path / 'model'}@3")
+
+
 def test_what_is_said_of_it_is_of_the_step(folder):
     info = open_checkpoint(f"{folder}@4").info
     assert (info.reference, info.name, info.folder) == (f"{folder}@4", "copy, step 4", str(folder))
