@@ -47,7 +47,7 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
     parser = _parser()
     args = parser.parse_args(given)
     check_training(args, parser)
-    if args.train is not None:
+    if args.train is not None or args.resume is not None:
         args.without_window = True
         return args
     for name in _NEVER_EMPTY:

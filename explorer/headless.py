@@ -57,7 +57,7 @@ def run_without_window(args: argparse.Namespace) -> int:
         0, or 1 and a sentence on standard error that says why.
     """
     log_to_file()
-    if args.train is not None:
+    if args.train is not None or args.resume is not None:
         sentence = train(args)
         return _refuse(sentence) if sentence else 0
     if args.text == "":

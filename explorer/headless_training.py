@@ -27,31 +27,61 @@ def train(args: argparse.Namespace) -> str:
     Raises:
         Interrupted: a signal came.
     """
-    from models.files.text_lines import read_text
-    from models.files.training_steps import SNAPSHOTS
-    from models.training.common import Budget
-    from models.training.experiment import experiment
-    from models.training.folders import why_not
-
-    folder = Path(args.out)
-    if sentence := why_not(folder):
-        return sentence
-    switches = dict(word.split("=", 1) for word in args.set)
     try:
-        text = read_text(args.data, "as it is") if args.data is not None else ""
-        planned = experiment(args.train, switches, args.seed or 0, text)
-        training = planned.training(folder / SNAPSHOTS)
-        if training.snapshots is not None:
-            training.snapshots.clear()  # of those of an earlier training
-        seconds = args.seconds if args.seconds is not None or args.steps is not None else _SECONDS
-        return _train(training, planned, folder, Budget(seconds, args.steps))
+        return _begin(args) if args.resume is None else _resume(args)
     except ValueError as error:
         return f"{str(error)[:1].upper()}{str(error)[1:].rstrip('.')}."
     except Exception as error:
         return sentence_of(error)
 
 
-def _train(training: Training, planned: Experiment, folder: Path, budget: Budget) -> str:
+def _begin(args: argparse.Namespace) -> str:
+    from models.files.text_lines import read_text
+    from models.files.training_steps import SNAPSHOTS
+    from models.files.whole_files import not_written
+    from models.training.common import Budget
+    from models.training.experiment import experiment
+    from models.training.folders import save, why_not
+
+    folder = Path(args.out)
+    if sentence := why_not(folder):
+        return sentence
+    switches = dict(word.split("=", 1) for word in args.set)
+    text = read_text(args.data, "as it is") if args.data is not None else ""
+    planned = experiment(args.train, switches, args.seed or 0, text)
+    training = planned.training(folder / SNAPSHOTS)
+    seconds = args.seconds if args.seconds is not None or args.steps is not None else _SECONDS
+    budget = Budget(seconds, args.steps)
+    assert training.snapshots is not None
+    try:
+        save(training, planned, folder, budget)  # from now on it can be opened, and taken up again
+    except OSError as error:
+        return not_written("The model", folder, error)
+    training.snapshots.clear()  # of an earlier training
+    training.snapshot()
+    return _train(training, planned, folder, budget, 0, 0.0)
+
+
+def _resume(args: argparse.Namespace) -> str:
+    """Go on with a training from its newest snapshot, as if it had not been broken off."""
+    from models.training.common import Budget
+    from models.training.resuming import resumed
+
+    found = resumed(Path(args.resume))
+    training, step = found.training, found.training.step_number
+    budget, since, spent = found.budget, 0, found.spent
+    if args.seconds is not None:
+        budget, since, spent = Budget(args.seconds), step, 0.0
+    elif args.steps is not None:
+        budget = Budget(steps=args.steps)
+    if budget is None or budget.fraction(step, spent) >= 1:
+        done = f"The training in {args.resume} has come to step {step:,}"
+        return f"{done}, and that is its end. Say how far it is to go, as --steps {2 * step or 100}, or --seconds 60."
+    say(f"going on from step {step}")
+    return _train(training, found.experiment, Path(args.resume), budget, since, spent)
+
+
+def _train(training: Training, planned: Experiment, folder: Path, budget: Budget, since: int, spent: float) -> str:
     from models.files.whole_files import not_written
     from models.training.folders import save
 
@@ -72,13 +102,15 @@ def _train(training: Training, planned: Experiment, folder: Path, budget: Budget
             say(f"step {point.step}: loss {found.loss:.4f}, held-out tokens right: {found.tokens_right:.3f}")
 
     with handling(note):
-        outcome = training.run(budget, command, told, cool_down=True)
+        outcome = training.run(budget, command, told, cool_down=True, since=since, spent=spent)
+        if training.snapshots is not None and training.step_number not in training.snapshots.steps:
+            training.snapshot()
         show_progress("", None)
-        if outcome.notice:
-            complain(outcome.notice)
+        if outcome.notice or training.notice:
+            complain(outcome.notice or training.notice)
         found = training.measure()
         try:
-            save(training, planned, folder)
+            save(training, planned, folder, budget, outcome.seconds)
         except OSError as error:
             return not_written("The model", folder, error)
         say(f"{outcome.step} steps in {outcome.seconds:.1f} s of training, saved in {folder}")

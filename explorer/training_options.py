@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-_OWN = ("train", "seconds", "steps", "set", "out", "data", "seed")
+_OWN = ("train", "resume", "seconds", "steps", "set", "out", "data", "seed")
 
 
 def add_training_options(parser: argparse.ArgumentParser) -> None:
@@ -14,6 +14,12 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
         metavar="TASK[:N]",
         help="copy, reverse, sort, shift, previous, induction, brackets, modular, addition, dates, text with --data: "
         "what is learned; N is how hard it is, as reverse:12",
+    )
+    group.add_argument(
+        "--resume",
+        metavar="FOLDER",
+        help="go on with the training in this folder, from its newest snapshot to the length that was asked for, to "
+        "step --steps, or for --seconds more",
     )
     group.add_argument("--seconds", metavar="S", type=float, help="train for so long, 60 if left out")
     group.add_argument("--steps", metavar="N", type=int, help="train for so many steps instead")
@@ -36,15 +42,23 @@ def check_training(args: argparse.Namespace, parser: argparse.ArgumentParser) ->
     Raises:
         ValueError: an option that is missing, does not go with the others, or is out of range.
     """
-    if args.train is None:
-        given = next((name for name in _OWN[1:-1] if getattr(args, name) not in (None, [])), None)
+    if args.train is None and args.resume is None:
+        given = next((name for name in _OWN[2:-1] if getattr(args, name) not in (None, [])), None)
         if given is not None:
             raise ValueError(f"--{given} is of a training, and --train is missing: try --train reverse --out FOLDER.")
         return
     other = next((n for n, value in vars(args).items() if n not in _OWN and value != parser.get_default(n)), None)
     if other is not None:
-        raise ValueError(f"--train makes a model from nothing, and --{other.replace('_', '-')} is not of that.")
-    if not args.out:
+        what = "--train makes a model from nothing" if args.resume is None else "--resume goes on with a training"
+        raise ValueError(f"{what}, and --{other.replace('_', '-')} is not of that.")
+    if args.resume is not None:
+        said = ("train", "set", "out", "data", "seed")
+        again = next((name for name in said if getattr(args, name) not in (None, [])), None)
+        if again is not None:
+            raise ValueError(f"--resume goes on with what its folder says. Leave --{again} out.")
+        if not args.resume:
+            raise ValueError("--resume needs the folder of a training.")
+    elif not args.out:
         raise ValueError("--train needs a folder for the model: --out FOLDER.")
     if args.seconds is not None and args.steps is not None:
         raise ValueError("--seconds and --steps both say how long. Give one of them.")
@@ -54,6 +68,8 @@ def check_training(args: argparse.Namespace, parser: argparse.ArgumentParser) ->
             raise ValueError(f"--{name} {value:g} is no length of a training: it is above 0.")
     if args.seed is not None and args.seed < 0:
         raise ValueError("--seed is 0 or more.")
+    if args.resume is not None:
+        return
     if (args.train.partition(":")[0] == "text") != (args.data is not None):
         raise ValueError("--train text learns the characters of a file, --data FILE; the other tasks make their own.")
     wrong = next((word for word in args.set if not all(word.partition("=")[::2])), None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,8 @@ class Experiment:
     rows: Rows
     config: TransformerConfig | RecurrentConfig
     settings: Settings
+    switches: Mapping[str, str] = field(default_factory=dict)  # that were set, as they were typed
+    text: str = ""  # that the rows are of, where they are of one
 
     def training(self, folder: Path | None = None) -> Training:
         """Its beginning; snapshots go into `folder`."""
@@ -72,10 +74,12 @@ def experiment(spec: str, switches: Mapping[str, str] | None = None, seed: int =
     settings = Settings(seed=seed, **numbers)
     task, _, difficulty = spec.partition(":")
     if kind == "recurrent":
-        return _recurrent(task, difficulty, model, settings)
-    if task == TEXT:
-        return _of_text(text, difficulty, model, settings)
-    return _of_task(task, difficulty, model, settings)
+        planned = _recurrent(task, difficulty, model, settings)
+    elif task == TEXT:
+        planned = _of_text(text, difficulty, model, settings)
+    else:
+        planned = _of_task(task, difficulty, model, settings)
+    return replace(planned, switches=dict(switches or {}), text=text if task == TEXT else "")
 
 
 def _rows(name: str, difficulty: str, shape: str, seed: int) -> TaskRows:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import shutil
 import tempfile
@@ -19,8 +20,12 @@ from models.forward.recurrent_model import MOST_TOKENS
 from models.textbook.pretrained import TextbookModel
 from models.textbook.tokenizer import character_tokenizer
 from models.textbook.transformer_config import TransformerConfig
+from models.training.common import Budget
 from models.training.experiment import Experiment
 from models.training.training import Training
+
+TEXT_FILE = "training.data"
+"""The text that a training's rows are of, in UTF-8."""
 
 
 def why_not(folder: Path) -> str:
@@ -34,8 +39,12 @@ def why_not(folder: Path) -> str:
     return ""
 
 
-def save(training: Training, experiment: Experiment, folder: Path) -> None:
+def save(
+    training: Training, experiment: Experiment, folder: Path, budget: Budget | None = None, spent: float = 0.0
+) -> None:
     """Write the model as it is now; each file takes its place whole, the config last.
+
+    `budget` is what the training was to take, of whose seconds `spent` are gone: for who takes it up again.
 
     Raises:
         OSError: the disk refuses.
@@ -60,7 +69,9 @@ def save(training: Training, experiment: Experiment, folder: Path) -> None:
             raise OSError(errno.ENOSPC if shutil.disk_usage(folder).free < 1 << 20 else 0, str(error)) from error
         tokenizer.save_pretrained(whole)
         _write(whole / "explorer.json", _card(training, experiment))
-        _write(whole / RECORD, _record(training, experiment))
+        _write(whole / RECORD, _record(training, experiment, budget, spent))
+        if experiment.text:
+            (whole / TEXT_FILE).write_bytes(experiment.text.encode())
         (whole / "model.safetensors").chmod((whole / RECORD).stat().st_mode)  # safetensors gives it to its owner alone
         for path in sorted(whole.iterdir(), key=lambda path: path.name == "config.json"):
             path.replace(folder / path.name)
@@ -79,9 +90,12 @@ def _card(training: Training, experiment: Experiment) -> dict[str, object]:
     }
 
 
-def _record(training: Training, experiment: Experiment) -> dict[str, object]:
+def _record(training: Training, experiment: Experiment, budget: Budget | None, spent: float) -> dict[str, object]:
     return {
         "task": experiment.name,
+        "switches": dict(experiment.switches),
+        "budget": None if budget is None else {**asdict(budget), "spent": round(spent, 3)},
+        "text": hashlib.sha256(experiment.text.encode()).hexdigest() if experiment.text else "",
         "settings": asdict(experiment.settings),
         "steps": training.step_number,
         "held_out": [asdict(found) for found in training.held_out],

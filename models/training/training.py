@@ -195,12 +195,16 @@ class Training:
         command: Callable[[], Command] = lambda: "go",
         told: Callable[[Point], None] = lambda _: None,
         cool_down: bool = False,
+        since: int | None = None,
+        spent: float = 0.0,
     ) -> Outcome:
         """Train until `budget` is spent, or `command` says stop; `told` hears of each step.
 
-        With `cool_down` the rate falls towards the end of the budget.
+        With `cool_down` the rate falls towards the end of the budget. Its steps are counted from step `since` on, from
+        here on where that is left out, and `spent` of its seconds are gone: of a training that is taken up again both
+        say how it went before.
         """
-        seconds, first = 0.0, self.step_number
+        seconds, first = spent, self.step_number if since is None else since
         ended: Literal["done", "stopped", "diverged"] = "done"
         while (fraction := budget.fraction(self.step_number - first, seconds)) < 1:
             asked = command()
@@ -259,10 +263,12 @@ class Training:
     def _take(self, state: dict[str, Tensor], step: int) -> None:
         for name, p in self._named.items():
             p.copy_(state[f"model.{name}"])
-            self._optimizer.state[p] = {
-                "step": torch.tensor(float(step)),
-                **{key: state[f"{key}.{name}"].clone() for key in ("exp_avg", "exp_avg_sq")},
-            }
+            self._optimizer.state.pop(p, None)
+            if f"exp_avg.{name}" in state:  # before the first step there is none
+                self._optimizer.state[p] = {
+                    "step": torch.tensor(float(step)),
+                    **{key: state[f"{key}.{name}"].clone() for key in ("exp_avg", "exp_avg_sq")},
+                }
         self._first, self._risen = float(state["first"][0]), int(state["first"][1])
         self.step_number = step
         self.points = deque(point for point in self.points if point.step <= step)

@@ -28,7 +28,8 @@ def test_it_trains_and_prints_last_how_many_rows_are_right(tmp_path, capfd):
     model = open_checkpoint(folder)
     assert (model.config.width, model.config.layers, model.info.name) == (32, 1, "copy")
     assert run(model, model.info.example).sites
-    assert [path.name for path in (folder / "snapshots").iterdir()] == ["step-00000020.safetensors"]
+    names = sorted(path.name for path in (folder / "snapshots").iterdir())
+    assert names == ["step-00000000.safetensors", "step-00000020.safetensors"]  # from the random weights on
 
 
 def test_a_seed_gives_the_same_model(tmp_path):
@@ -64,6 +65,10 @@ def test_a_text_is_learned_character_by_character(tmp_path, capfd):
         (["--train", "reverse", "--data", "x.txt"], "the other tasks make their own"),
         (["--train", "text", "--data", "/none/x.txt"], "x.txt could not be read"),
         (["--set", "layers=3"], "--set is of a training, and --train is missing"),
+        (["--resume", "/none"], "There is no training in /none"),
+        (["--resume", "x", "--set", "layers=3"], "--resume goes on with what its folder says. Leave --set out."),
+        (["--resume", "x", "--decode", "5"], "--resume goes on with a training, and --decode is not of that"),
+        (["--resume", ""], "--resume needs the folder of a training"),
         (["--seconds", "3"], "--seconds is of a training, and --train is missing"),
         (["--train", "reverse", "--seed", "-1"], "--seed is 0 or more"),
     ],
@@ -119,6 +124,47 @@ def test_ctrl_c_keeps_what_was_learned(tmp_path):
     assert list(folder.glob("snapshots/step-*"))
 
 
+def _files(folder: Path) -> dict[str, bytes]:
+    """All but the record, which says how long it took."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != "training.json"
+    }
+
+
+def test_one_that_was_killed_goes_on_to_the_very_same_model(tmp_path, capfd):
+    through, broken = tmp_path / "through", tmp_path / "broken"
+    given = ["--train", "copy:3", "--steps", "300", *QUICK, "--set", "snapshot_every=3"]
+    assert main([*given, "--out", str(through)]) == 0
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "explorer", *given, "--out", str(broken)]
+    process = subprocess.Popen(command, cwd=Path(__file__).parents[2], env=environment, stdout=subprocess.DEVNULL)
+    try:
+        end = time.monotonic() + 120
+        while len(list(broken.glob("snapshots/step-*"))) < 5 and time.monotonic() < end:
+            time.sleep(0.01)
+    finally:
+        process.kill()
+        process.wait()
+    assert not (broken / "snapshots" / "step-00000300.safetensors").exists()  # else it was not broken off
+    capfd.readouterr()
+    assert main(["--resume", str(broken)]) == 0
+    assert "going on from step " in capfd.readouterr().out
+    assert _files(broken) == _files(through)
+
+
+def test_one_that_has_ended_goes_on_where_it_is_said_how_far(tmp_path, capfd):
+    folder = tmp_path / "model"
+    assert main(["--train", "copy:3", "--steps", "5", "--out", str(folder), *QUICK]) == 0
+    assert main(["--resume", str(folder)]) == 1
+    assert f"The training in {folder} has come to step 5, and that is its end." in capfd.readouterr().err
+    assert main(["--resume", str(folder), "--steps", "9"]) == 0
+    assert "9 steps in " in capfd.readouterr().out
+    assert open_checkpoint(f"{folder}@9").info.name == "copy, step 9"
+    assert main(["--resume", str(folder), "--seconds", "0.2"]) == 0
+
+
 def test_a_full_disk_is_said_and_what_was_there_stays(small_disk, capfd):
     folder = small_disk.folder / "model"
     assert main(["--train", "copy:3", "--steps", "4", "--out", str(folder), *QUICK]) == 0
@@ -127,6 +173,5 @@ def test_a_full_disk_is_said_and_what_was_there_stays(small_disk, capfd):
     small_disk.fill(leave=1 << 15)
     assert main(["--train", "sort:3", "--steps", "20", "--out", str(folder), *QUICK]) == 1
     said = capfd.readouterr().err
-    assert "The snapshot of step 20 could not be written" in said
     assert f"The model could not be written to {folder}: the disk is full. Make room" in said
     assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before

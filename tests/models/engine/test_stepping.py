@@ -36,8 +36,10 @@ TEXT = {"encoder-decoder": "abcd", "recurrent": "abcd", "decoder": "abcd>", "enc
 def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("trainings")
     for shape in TEXT:
-        recurrent = shape == "recurrent"
-        trained(path / shape, **({"model": shape} if recurrent else {"shape": shape, "positions": "learned"}))
+        if shape == "recurrent":
+            trained(path / shape, model=shape)
+        else:
+            trained(path / shape, shape=shape, positions="learned")
     return path
 
 

@@ -1,0 +1,169 @@
+"""A training that is taken up again from its folder, and folders that no training could go on from."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from models.files.training_steps import RECORD, SNAPSHOTS, snapshot_path
+from models.protocol.errors import CheckpointError
+from models.training.common import Budget
+from models.training.experiment import experiment
+from models.training.folders import TEXT_FILE, save
+from models.training.resuming import resumed
+from models.training.training import Training
+from tests.models.training_folders import OF_ALL, SMALL, trained
+
+TEXT = "".join(f"{i} green bottles hanging on the wall. " for i in range(60, 0, -1))
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("trainings") / "model"
+    trained(path)
+    return path
+
+
+@pytest.fixture
+def folder(whole: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(whole, tmp_path / "model")
+
+
+def weights(training: Training) -> dict[str, torch.Tensor]:
+    return {name: p.detach().clone() for name, p in training.model.named_parameters()}
+
+
+@pytest.mark.parametrize("switches", [{}, {"shape": "decoder", "dropout": "0"}, {"model": "recurrent"}])
+def test_it_goes_on_bit_for_bit_as_one_that_was_not_broken_off(tmp_path, switches):
+    through = trained(tmp_path / "through", steps=11, **switches)
+    trained(tmp_path / "broken", steps=6, **switches)
+    found = resumed(tmp_path / "broken")
+    assert found.training.step_number == 6
+    assert [point.step for point in found.training.points] == []  # of every tenth step one is kept
+    found.training.run(Budget(steps=5))
+    ours, theirs = weights(found.training), weights(through)
+    assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
+    assert found.training.measure() == through.measure()
+
+
+def test_the_rate_cools_as_it_would_have(tmp_path):
+    planned = experiment("copy:4", {**OF_ALL, **SMALL})
+    through, broken = planned.training(), planned.training(tmp_path / SNAPSHOTS)
+    through.run(Budget(steps=20), cool_down=True)
+    steps = iter(["go"] * 18 + ["stop"])
+    broken.run(Budget(steps=20), lambda: next(steps), cool_down=True)  # type: ignore[arg-type]
+    save(broken, planned, tmp_path, Budget(steps=20))
+    found = resumed(tmp_path)
+    assert found.budget == Budget(steps=20)
+    found.training.run(Budget(steps=20), cool_down=True, since=0)
+    assert found.training.step_number == 20
+    ours, theirs = weights(found.training), weights(through)
+    assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
+
+
+def test_a_text_lies_in_the_folder(tmp_path):
+    planned = experiment("text:16", {**OF_ALL, **SMALL}, 3, TEXT)
+    training = planned.training(tmp_path / SNAPSHOTS)
+    training.run(Budget(steps=2))
+    save(training, planned, tmp_path, Budget(seconds=9), 2.5)
+    found = resumed(tmp_path)
+    assert (found.experiment.text, found.experiment.settings.seed) == (TEXT, 3)
+    assert (found.budget, found.spent) == (Budget(seconds=9), 2.5)
+    (tmp_path / TEXT_FILE).write_text(TEXT.replace("green", "brown"))
+    with pytest.raises(CheckpointError, match=r"training\.data is not the text that it learned from"):
+        resumed(tmp_path)
+    (tmp_path / TEXT_FILE).unlink()
+    with pytest.raises(CheckpointError, match=r"cannot be read"):
+        resumed(tmp_path)
+
+
+def test_before_the_first_snapshot_it_begins(folder):
+    shutil.rmtree(folder / SNAPSHOTS)
+    assert resumed(folder).training.step_number == 0
+
+
+def test_a_snapshot_of_no_step_has_no_optimiser_yet(tmp_path):
+    planned = experiment("copy:4", {**OF_ALL, **SMALL})
+    training = planned.training(tmp_path / SNAPSHOTS)
+    training.snapshot()
+    save(training, planned, tmp_path)
+    found = resumed(tmp_path).training
+    for one in (found, training):
+        one.step()
+    ours, theirs = weights(found), weights(training)
+    assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
+
+
+def _record(**changes: Any) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        table = json.loads((folder / RECORD).read_text())
+        (folder / RECORD).write_text(json.dumps({**table, **changes}))
+
+    return change
+
+
+def _config(**changes: Any) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        table = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps({**table, **changes}))
+
+    return change
+
+
+def _newest(change: Callable[[dict[str, torch.Tensor]], object]) -> Callable[[Path], None]:
+    def damage(folder: Path) -> None:
+        tensors = load_file(snapshot_path(folder, 6))
+        change(tensors)
+        save_file(tensors, snapshot_path(folder, 6))
+
+    return damage
+
+
+def _cut(folder: Path) -> None:
+    path = snapshot_path(folder, 6)
+    path.write_bytes(path.read_bytes()[:-8])
+
+
+def _first(tensors: dict[str, torch.Tensor], part: str) -> str:
+    return next(name for name in sorted(tensors) if name.startswith(part))
+
+
+DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
+    "no record": (lambda folder: (folder / RECORD).unlink(), "There is no training in .*: it holds no training.json"),
+    "no json": (lambda folder: (folder / RECORD).write_text("{"), "cannot be read as JSON"),
+    "empty": (lambda folder: (folder / RECORD).write_text("{}"), "describes no training that could go on"),
+    "no task": (_record(task="juggle"), "there is no task “juggle”"),
+    "other alphabet": (_record(task="brackets:2"), "vocabulary in config.json is not that of the training"),
+    "no difficulty": (_record(task="copy:many"), "“many” is no number"),
+    "no switch": (_record(switches={"colour": "red"}), "there is no switch “colour”"),
+    "other switch": (_record(switches={}), "its settings are not those of its switches"),
+    "not switches": (_record(switches=[1]), "describes no training that could go on"),
+    "negative": (_record(budget={"seconds": None, "steps": -1, "spent": 0}), "give a positive number"),
+    "config": (_config(positions="rope"), "positions in config.json is not that of the training"),
+    "no config": (lambda folder: (folder / "config.json").unlink(), "has no config.json"),
+    "cut": (_cut, "damaged or was not fetched whole"),
+    "no optimiser": (_newest(lambda t: t.pop(_first(t, "exp_avg_sq."))), "lacks exp_avg_sq"),
+    "no weights": (_newest(lambda t: t.pop(_first(t, "model."))), "lacks model."),
+    "shape": (
+        _newest(lambda t: t.__setitem__(_first(t, "exp_avg."), torch.zeros(3))),
+        "is of another training: its exp_avg",
+    ),
+    "no numbers": (_newest(lambda t: t[_first(t, "exp_avg.")].fill_(torch.nan)), "holds values that are no numbers"),
+}
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_a_folder_that_does_not_hold_together_is_refused(folder, what):
+    damage, words = DAMAGE[what]
+    damage(folder)
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    with pytest.raises(CheckpointError, match=words):
+        resumed(folder)
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
