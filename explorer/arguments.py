@@ -45,7 +45,7 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
         SystemExit: `--help`, `--version`, or an option that there is none of.
     """
     parser = _parser()
-    args = parser.parse_args(given)
+    args = parser.parse_args(given[1:] if given[:1] == ["open"] and len(given) > 1 else given)
     check_training(args, parser)
     if args.train is not None or args.resume is not None:
         args.without_window = True
@@ -60,7 +60,7 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
     if args.chat and args.pair is not None:
         raise ValueError("--chat gives a turn of a conversation, and --pair the second of two texts. Give one of them.")
     args.without_window = bool(args.png or args.weights or args.save or args.ablate or args.decode is not None)
-    args.without_window |= bool(args.roles or args.corpus or args.compare)
+    args.without_window |= bool(args.roles or args.corpus or args.compare) or args.check_lessons is not None
     if args.probe is not None and not args.roles:
         raise ValueError("--probe names the texts that roles are found on, and goes with --roles.")
     if (args.corpus is None) != (args.weights_mean is None):
@@ -140,8 +140,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "session",
         nargs="?",
-        metavar="FILE.attn",
-        help="a session to go on with; other options change what it says",
+        metavar="FILE",
+        help="a session (.attn) to go on with; other options change what it says. Or a lesson (.lesson, .toml)",
     )
     parser.add_argument(
         "--checkpoint",
@@ -290,6 +290,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     writing.add_argument("--seed", metavar="N", type=int, help="of the draws, 0 if left out")
     add_training_options(parser)
+    parser.add_argument(
+        "--check-lessons",
+        nargs="*",
+        metavar="FILE",
+        help="go through every step of these lessons, or of those that come along, and check what each says",
+    )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     return parser
 

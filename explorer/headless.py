@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from explorer.console import complain, say, signals_raised
 from explorer.first_state import Given, given
 from explorer.headless_ablation import write_ablation
+from explorer.headless_lessons import check_lessons
 from explorer.headless_model import no_folder, opened, sentence_of, unsuited
 from explorer.headless_texts import write_tables
 from explorer.headless_training import train
@@ -60,6 +61,8 @@ def run_without_window(args: argparse.Namespace) -> int:
     if args.train is not None or args.resume is not None:
         sentence = train(args)
         return _refuse(sentence) if sentence else 0
+    if args.check_lessons is not None:
+        return check_lessons(tuple(map(Path, args.check_lessons)))
     if args.text == "":
         return _refuse("The text is empty. Give --text a sentence for the model to read, or leave it out.")
     if args.weights:

@@ -202,7 +202,7 @@ QMainWindow, QDialog { background: $window; }
 QMainWindow::separator { background: $window; width: 8px; height: 8px; }
 QMainWindow::separator:hover { background: $border_strong; }
 
-Card { background: $surface; border: 1px solid $border; border-radius: 8px; }
+Card, QuestionCard { background: $surface; border: 1px solid $border; border-radius: 8px; }
 Callout { background: $surface_alt; border: 2px solid $key; border-radius: 8px; }
 QLabel[role="try"] { border-left: 3px solid $query; padding-left: 8px; font-weight: 600; }
 QToolButton[role="info"] {
@@ -247,6 +247,10 @@ QPushButton:checked, QToolButton:checked {
 }
 QPushButton:disabled, QToolButton:disabled, QComboBox:disabled { color: $border_strong; }
 QPushButton[role="primary"] { border-color: $query; }
+QTextBrowser[role="lesson"] { background: transparent; border: none; padding: 0; }
+QPushButton[role="option"] { text-align: left; padding: 6px 10px; }
+QPushButton[role="option"]:checked { background: $surface_hover; border-color: $query; font-weight: 600; }
+QPushButton[role="option"]:disabled { color: $text_dim; }
 QPushButton[role="flat"], QToolButton[role="flat"] { background: transparent; border-color: transparent; }
 QPushButton[role="flat"]:checked { background: $surface_hover; border-color: $query; font-weight: 600; }
 QPushButton[role="flat"]:hover, QToolButton[role="flat"]:hover { background: $surface_hover; }

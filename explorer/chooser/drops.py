@@ -6,6 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QMimeData
 
+from explorer.session.lesson_files import is_lesson
 from models.files.regular_files import open_regular
 from models.files.sample_pictures import SUFFIXES
 from models.files.text_stream import SUFFIXES as TEXTS
@@ -46,6 +47,12 @@ def session_in(mime: QMimeData) -> str | None:
     if path is None:
         return None
     return str(path) if path.suffix.lower() == ".attn" or _is_older_session(path) else None
+
+
+def lesson_in(mime: QMimeData) -> str | None:
+    """The one lesson that is being dropped."""
+    path = _one_file_in(mime)
+    return str(path) if path is not None and is_lesson(path.name) else None
 
 
 def _one_file_in(mime: QMimeData) -> Path | None:

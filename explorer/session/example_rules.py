@@ -8,12 +8,13 @@ from dataclasses import replace
 from explorer.session.branches import ROOT
 from explorer.session.examples import Example, examples_of
 from explorer.session.intents import ShowExample
-from explorer.session.named_tokens import position_of
+from explorer.session.placed import Placed
 from explorer.session.rules import broken_off, rule, with_prompt_of
 from explorer.session.state import Document, InterventionItem, Notice, Selection, State, clamped, site_of
 from explorer.session.texts import alone
 from models.files.catalogue import DATE_MODELS, SHIPPED
 from models.protocol.interventions import Mask
+from models.protocol.named_tokens import position_of
 from models.protocol.running import Ran
 from models.protocol.values import CheckpointInfo, Token, site_tokens
 
@@ -40,27 +41,33 @@ def with_its_place(state: State) -> State:
         return state
     state = replace(state, example=None)
     try:
-        selection = selection_of(example, ran)
+        selection = selection_of(example, ran, None if isinstance(example, Example) else state.selection)
     except LookupError:  # another tokenizer than that of the shipped weights
         return state
-    return state.with_document(selection=selection, interventions=interventions_of(example, selection))
+    blocked = interventions_of(example, selection)[len(example.everywhere) :]
+    return state.with_document(selection=selection, interventions=(*state.document.interventions, *blocked))
 
 
-def selection_of(example: Example, ran: Ran) -> Selection:
-    """The head and cell to look at in a run of `example`. LookupError where no token has its word."""
-    site = site_of(ran, example.site)
+def selection_of(example: Placed, ran: Ran, now: Selection | None = None) -> Selection:
+    """The head and cell to look at in a run of `example`. LookupError where no token has its word.
+
+    Of what it does not name that is selected `now` stays.
+    """
+    now = now or Selection()
+    ref, head = (example.site, example.head) if example.site is not None else (now.site, now.head)
+    site = site_of(ran, ref)
     queries, keys = (ran.tokens, ran.tokens) if site is None else site_tokens(ran, site)
-    query = _place_of(example.query, example.query_place, queries)
-    key = _place_of(example.key, example.key_place, keys)
-    return clamped(Selection(example.site, example.head, query, key), ran)
+    query = _place_of(example.query, example.query_place, queries, now.query)
+    key = _place_of(example.key, example.key_place, keys, now.key)
+    return clamped(Selection(ref, head, query, key, chosen=now.chosen), ran)
 
 
-def changed_everywhere(example: Example) -> tuple[InterventionItem, ...]:
+def changed_everywhere(example: Placed) -> tuple[InterventionItem, ...]:
     """What `example` changes at every head alike."""
     return tuple(InterventionItem(value) for value in example.everywhere)
 
 
-def interventions_of(example: Example, selection: Selection) -> tuple[InterventionItem, ...]:
+def interventions_of(example: Placed, selection: Selection) -> tuple[InterventionItem, ...]:
     """All that `example` changes, once its cell is known."""
     if not example.blocks:
         return changed_everywhere(example)
@@ -93,10 +100,10 @@ def _is_untouched(example: Example, document: Document) -> bool:
     return (document.text, document.second or None) == (example.text, example.second)
 
 
-def _place_of(word: str | None, place: int, tokens: Sequence[Token]) -> int:
-    """The position of the `place`-th token (from 1) of this word, 0 of no word. LookupError where there are fewer."""
+def _place_of(word: str | None, place: int, tokens: Sequence[Token], otherwise: int) -> int:
+    """The position of the `place`-th token (from 1) of this word, `otherwise` of no word. LookupError: fewer."""
     if word is None:
-        return 0
+        return otherwise
     position = position_of(word, place, tokens)
     if position is None:
         raise LookupError(f"There is no token “{word}” ({place}).")

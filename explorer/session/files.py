@@ -88,7 +88,8 @@ class _Skip(msgspec.Struct, tag_field="kind", tag="skip", forbid_unknown_fields=
     position: Place | None = None
 
 
-_Intervention = _Scale | _Mask | _Positions | _Adapter | _Skip
+Change = _Scale | _Mask | _Positions | _Adapter | _Skip
+"""An intervention, as files have it."""
 
 
 class _Selection(msgspec.Struct, forbid_unknown_fields=True):
@@ -155,7 +156,9 @@ class _Question(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     cells: Annotated[list[tuple[Place, Place]], Meta(max_length=_MOST_CELLS)] = []
 
 
-class _Heads(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+class Heads(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """What all heads are coloured by, as files have it."""
+
     question: _Question | None = None
     role: Annotated[str, Meta(max_length=_LONGEST_LABEL)] = ""
     badges: bool = False
@@ -177,13 +180,13 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     turns: Annotated[list[_Turn], Meta(max_length=MOST_TURNS)] = []
     selection: _Selection = msgspec.field(default_factory=_Selection)
     view: ViewOptions = ViewOptions()
-    interventions: Annotated[list[_Intervention], Meta(max_length=_MOST_LISTED)] = []
+    interventions: Annotated[list[Change], Meta(max_length=_MOST_LISTED)] = []
     decoding: Decoding = Decoding()
     effects: EffectsChoices | msgspec.UnsetType = msgspec.UNSET
     branches: _Branches = msgspec.field(default_factory=_Branches)
     corpus: _Corpus | msgspec.UnsetType = msgspec.UNSET
     probe: _Path | msgspec.UnsetType = msgspec.UNSET
-    heads: _Heads | msgspec.UnsetType = msgspec.UNSET
+    heads: Heads | msgspec.UnsetType = msgspec.UNSET
 
 
 def encode(document: Document) -> bytes:
@@ -277,11 +280,11 @@ def decode(content: bytes) -> Document:
             chosen=file.selection.site is not None,
         ),
         view=replace(file.view, painting="off"),
-        interventions=tuple(InterventionItem(_value(record), record.on) for record in file.interventions),
+        interventions=tuple(InterventionItem(intervention(record), record.on) for record in file.interventions),
         decoding=file.decoding,
         corpus=_from_corpus(file.corpus),
         probe="" if file.probe is msgspec.UNSET else file.probe,
-        heads=_from_heads(file.heads),
+        heads=heads_asked(file.heads),
         effects=EffectsChoices() if file.effects is msgspec.UNSET else file.effects,
     )
     return document.with_branches(_from_branches(file.branches))
@@ -298,7 +301,7 @@ class _Version(msgspec.Struct):
     version: int
 
 
-def _record(listed: InterventionItem) -> _Intervention:
+def _record(listed: InterventionItem) -> Change:
     match listed.value:
         case Scale() as scale:
             return _Scale(scale.factor, _to_site(scale.site), scale.head, listed.on)
@@ -314,7 +317,7 @@ def _record(listed: InterventionItem) -> _Intervention:
             return _Skip(skip.part, stack, skip.site.layer, listed.on, skip.unit, skip.fill, skip.position)
 
 
-def _value(record: _Intervention) -> Intervention:
+def intervention(record: Change) -> Intervention:
     """Raises ValueError where the intervention itself refuses what the record says."""
     match record:
         case _Scale():
@@ -357,7 +360,7 @@ def _from_corpus(corpus: _Corpus | msgspec.UnsetType) -> CorpusChoice:
     return CorpusChoice(corpus.path, CorpusQuestion(corpus.attends_to, corpus.rows_of))
 
 
-def _to_heads(heads: HeadsAsked) -> _Heads | msgspec.UnsetType:
+def _to_heads(heads: HeadsAsked) -> Heads | msgspec.UnsetType:
     if heads == HeadsAsked():
         return msgspec.UNSET
     asked = heads.question
@@ -365,10 +368,10 @@ def _to_heads(heads: HeadsAsked) -> _Heads | msgspec.UnsetType:
     if asked is not None:
         cells = list(asked.cells)
         question = _Question(asked.kind, _to_site(asked.site), asked.head, asked.query, asked.key, cells)
-    return _Heads(question, heads.role, heads.badges, heads.above_even)
+    return Heads(question, heads.role, heads.badges, heads.above_even)
 
 
-def _from_heads(heads: _Heads | msgspec.UnsetType) -> HeadsAsked:
+def heads_asked(heads: Heads | msgspec.UnsetType) -> HeadsAsked:
     """Raises ValueError for a question or a role that there is not."""
     if heads is msgspec.UNSET:
         return HeadsAsked()

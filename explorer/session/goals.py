@@ -18,9 +18,10 @@ from explorer.session.intents import (
     SelectHead,
     SelectQuery,
 )
-from explorer.session.named_tokens import Count, Word, position_of
+from explorer.session.named_tokens import Count, Word
 from explorer.session.state import Selection, State, site_of
 from explorer.session.texts import alone
+from models.protocol.named_tokens import position_of
 from models.protocol.values import SiteRef, Token, site_tokens
 
 _Place = Annotated[int, msgspec.Meta(ge=0, le=1000)]

@@ -13,6 +13,7 @@ from explorer.session.branches import ROOT
 from explorer.session.decoding import Decoding
 from explorer.session.effects_choices import EffectsChoices
 from explorer.session.examples import Example
+from explorer.session.placed import Placed
 from explorer.session.state import Compared, Document, Notice
 from models.protocol.batch import PaddingSide
 from models.protocol.chat import Pair, Turn
@@ -393,10 +394,14 @@ class RestoreDocument(Intent):
 
 @dataclass(frozen=True, slots=True)
 class OpenDocument(Intent):
-    """A document of a session file, on screen once its checkpoint is open. If it cannot be opened nothing changes."""
+    """A document of a session file, on screen once its checkpoint is open. If it cannot be opened nothing changes.
+
+    `place` names a cell of it by words, which is found when its tokens are known.
+    """
 
     document: Document
     placement: Placement
+    place: Placed | None = None
 
 
 @dataclass(frozen=True, slots=True)

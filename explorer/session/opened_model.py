@@ -22,7 +22,8 @@ from models.protocol.values import CheckpointInfo
 def with_model(state: State, result: Loaded) -> State:
     """The state with the model that was opened, which is the one that is wanted."""
     if state.opening is not None and state.opening.checkpoint == result.request.reference:
-        state = replace(state, document=state.opening, opening=None, restored=True)
+        document, place = state.opening, state.opening_place
+        state = replace(state, document=document, opening=None, restored=True, example=place, opening_place=None)
     document, before = state.document, state.results.loaded
     said = state.notice
     if said is not None and said.lane != ExportRequest.lane and (before is not None or said.lane is not None):

@@ -8,7 +8,7 @@ from typing import Literal
 from explorer.session.branches import Branches
 from explorer.session.decoding import Decoding, strategy_of
 from explorer.session.effects_choices import EffectsChoices
-from explorer.session.examples import Example
+from explorer.session.placed import Placed
 from explorer.session.results import Results
 from explorer.session.view_options import ViewOptions
 from explorer.session.writing import Origin, PendingStep, Writing, with_tree
@@ -208,7 +208,8 @@ class State:
     reading: bool = False  # the document's file of texts is being read
     recent_texts: tuple[str, ...] = ()  # files of texts that were chosen lately, the last one first
     opening: Document | None = None  # of a session file: it comes on screen when its checkpoint has been opened
-    example: Example | None = None  # chosen, and its text has not run yet: its tokens are not known
+    example: Placed | None = None  # chosen, and its text has not run yet: its tokens are not known
+    opening_place: Placed | None = None  # of the document that is opening, as an example's
     restored: bool = False  # the document came whole: the next load keeps its text, the next run its selection
 
     @property

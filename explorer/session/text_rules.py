@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from explorer.session.defaults import END, last_token, within_run
+from explorer.session.example_rules import with_its_place
 from explorer.session.intents import (
     OpenCheckpoint,
     OpenDocument,
@@ -139,11 +140,11 @@ def _(intent: OpenDocument, state: State) -> State:
     document, loaded = intent.document, state.results.loaded
     is_open = loaded is not None and loaded.info.reference == document.checkpoint and state.loading is None
     if is_open and intent.placement == state.placement:
-        return rule(RestoreDocument(document), state)
+        return with_its_place(replace(rule(RestoreDocument(document), state), example=intent.place))
     state = broken_off(state)
     state = without_notice(state.with_document(checkpoint=document.checkpoint), {LoadRequest.lane})
     state = replace(_with_loading(state, document.checkpoint), placement=intent.placement, refused=None)
-    return replace(state, opening=document)
+    return replace(state, opening=document, opening_place=intent.place)
 
 
 def _choose(state: State, reference: str) -> State:

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QMenu, QMenuBar
 
 from explorer.panels.input.panel import InputPanel
 from explorer.session.intents import SelectHead, SetView
+from explorer.session.lesson_files import shipped_lessons
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.theme import SEQUENTIAL_MAPS, ThemeName
@@ -18,6 +19,7 @@ from explorer.window.comparing import Comparing
 from explorer.window.contents import Contents
 from explorer.window.dialogs import FileDialogs
 from explorer.window.docks import DockHost
+from explorer.window.lesson.lessons import Lessons
 from explorer.window.neighbour import neighbour
 from explorer.window.sessions import Sessions
 from explorer.window.states_menu import StatesMenu
@@ -40,6 +42,7 @@ class Menued(Protocol):
     recent_menu: QMenu  # sessions opened lately
     states_menu: StatesMenu
     comparing: Comparing
+    lessons: Lessons
     theme_name: ThemeName
     panel_menus: tuple[QMenu, QMenu]  # which panels are open, and going to one
 
@@ -65,6 +68,7 @@ def build_menus(window: Menued) -> dict[str, QAction]:
         ("&Run", _run),
         ("&View", _view),
         ("&States", _states),
+        ("&Lessons", _lessons),
         ("&Help", _help),
     ):
         menu = window.menuBar().addMenu(title)
@@ -339,6 +343,25 @@ def _compare(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
 
     window.session.changed.connect(enable)
     enable(None, window.session.state)
+
+
+def _lessons(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
+    lessons = window.lessons
+    for number, path in enumerate(shipped_lessons(), start=1):
+        _add(menu, actions, f"lesson_{number}", lessons.title_of(path, number), "", partial(lessons.begin, path))
+    menu.addSeparator()
+    tip = "A lesson that was made in this program, or written as TOML"
+    _add(menu, actions, "open_lesson", "&Open a lesson…", "", lessons.open, tip)
+    tip = "Every answer that was given in this lesson, with what the model said"
+    save = _add(menu, actions, "save_answers", "Save the &answers…", "", lessons.save_answers, tip)
+    end = _add(menu, actions, "end_lesson", "&End the lesson", "", lessons.end)
+
+    def enable() -> None:
+        end.setEnabled(lessons.guide is not None)
+        save.setEnabled(bool(lessons.answers))
+
+    lessons.changed.connect(enable)
+    enable()
 
 
 def _help(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:

@@ -15,6 +15,7 @@ from explorer.compute.background import Background
 from explorer.session import session_check
 from explorer.session.intents import OpenDocument, Show
 from explorer.session.kept import ENDING, Extra, KeptState, Screen, SessionFile
+from explorer.session.placed import Placed
 from explorer.session.session_check import Checked
 from explorer.session.state import Document, Notice, State
 from explorer.session.states import States
@@ -240,7 +241,21 @@ class Sessions(QObject):
             failed,
         )
 
-    def _show(self, checked: Checked, opened: Callable[[], object], failed: Callable[[], None] | None) -> None:
+    def show(self, state: KeptState, place: Placed | None, arrived: Callable[[], None]) -> None:
+        """Put a state of a lesson on screen, with a cell of it that `place` names by words.
+
+        `arrived` is called once it is there, and where its checkpoint cannot be opened.
+        """
+        self._show(Checked(state), lambda: None, arrived, place, arrived)
+
+    def _show(
+        self,
+        checked: Checked,
+        opened: Callable[[], object],
+        failed: Callable[[], None] | None,
+        place: Placed | None = None,
+        shown: Callable[[], None] | None = None,
+    ) -> None:
         """Put a document on screen once its checkpoint is open, and then the panels as they were."""
         document, now = checked.state.document, self.session.state
         self._leaves_work = not self.is_saved
@@ -249,6 +264,8 @@ class Sessions(QObject):
             opened()
             show_screen(self._contents, checked.state.screen)
             self._warn(checked)
+            if shown is not None:
+                shown()
 
         device = now.placement.device
         saved = checked.state.placement
@@ -256,7 +273,7 @@ class Sessions(QObject):
             device = "cpu"  # as it was saved, to the last bit
         self._say(None)
         self._coming = None
-        self.session.dispatch(OpenDocument(document, Placement(device, saved.dtype)))
+        self.session.dispatch(OpenDocument(document, Placement(device, saved.dtype), place))
         if self.session.state.opening is None:
             arrived()
         else:

@@ -34,6 +34,8 @@ class Shell(QMainWindow):
         self.settings = settings
         self.theme_name: ThemeName = theme_now or settings.theme  # `theme_now` is for this start alone
         self.theme = themes.LIGHT
+        self.text_factor = 1.0
+        """How much larger than in the settings text is for now."""
         self.setWindowTitle("Attention Explorer")
         room = room_for(self)
         self.setMinimumSize(SMALLEST.boundedTo(room))
@@ -83,7 +85,7 @@ class Shell(QMainWindow):
         self.theme = themes.DARK if is_dark else themes.LIGHT
         app = QApplication.instance()
         if isinstance(app, QApplication):
-            _set_font(self._base_points, self.settings.text_scale)
+            _set_font(self._base_points, self.settings.text_scale * self.text_factor)
             themes.apply(app, self.theme)
 
     def _on_desktop_scheme(self) -> None:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from explorer.window.docks import DockHost
     from explorer.window.explaining import Explaining
     from explorer.window.glossary import GlossaryWindow
+    from explorer.window.lesson.lessons import Lessons
     from explorer.window.notes import NotesWindow
     from explorer.window.script import ScriptWindow
     from explorer.window.sessions import Sessions
@@ -85,6 +86,7 @@ class MainWindow(Shell):
     recent_menu: QMenu
     states_menu: StatesMenu
     comparing: Comparing
+    lessons: Lessons
     _explaining: Explaining
 
     def __init__(
@@ -125,6 +127,7 @@ class MainWindow(Shell):
         from explorer.window.contents import Contents
         from explorer.window.dialogs import FileDialogs
         from explorer.window.explaining import Explaining
+        from explorer.window.lesson.lessons import Lessons
         from explorer.window.menus import build_menus, fill_panel_menus
         from explorer.window.sessions import Sessions
         from explorer.window.states_menu import StatesMenu
@@ -143,6 +146,8 @@ class MainWindow(Shell):
         self.recent_menu.aboutToShow.connect(self._fill_recent)
         self.states_menu = StatesMenu(self, self.sessions)
         self.comparing = Comparing(self.session, self.sessions, self.dock_host)
+        self.lessons = Lessons(self, contents, self.sessions)
+        self.lessons.text_size_asked.connect(self._scale_for_lesson)
         self.top_bar.open_asked.connect(self.choose_checkpoint)
         self.input.picture_asked.connect(self.dialogs.open_picture)
         self.input.texts_asked.connect(self.dialogs.open_texts)
@@ -205,8 +210,11 @@ class MainWindow(Shell):
         from models.files.catalogue import FIRST
 
         session = self.first_session
-        self.contents.start(loads=session is None)
-        if session is not None:
+        is_lesson = session is not None and session.suffix.lower() in (".lesson", ".toml")
+        self.contents.start(loads=session is None or is_lesson)
+        if session is not None and is_lesson:
+            self.lessons.begin(session)
+        elif session is not None:
             self.sessions.open_path(session, failed=self.session.start)
         if self.autosave is not None:
             self.autosave.offer()
@@ -315,10 +323,16 @@ class MainWindow(Shell):
             self.settings.text_scale = scale
             self._scaling.start()
 
+    def _scale_for_lesson(self, factor: float) -> None:
+        """Text `factor` times as large as the person likes it, as long as a lesson asks for it."""
+        if factor != self.text_factor:
+            self.text_factor = factor
+            self._scaling.start()
+
     def _apply_scale(self) -> None:
         is_shared_out = self.dock_host.is_shared_out()  # asked before text of another size moves the columns
         self.apply_theme()
-        self.dock_host.set_text_scale(self.settings.text_scale, is_shared_out)
+        self.dock_host.set_text_scale(self.settings.text_scale * self.text_factor, is_shared_out)
 
     def set_full_screen(self, full: bool) -> None:
         """Fill the screen, or go back to how the window was: maximised, if it was."""
@@ -383,6 +397,7 @@ class MainWindow(Shell):
         super().apply_theme()
         if self._is_filled:
             self.contents.set_theme(self.theme)
+            self.lessons.set_theme(self.theme)
             if self._tour is not None:
                 self._tour.set_theme(self.theme)
             if self._chooser is not None:
@@ -447,13 +462,18 @@ class MainWindow(Shell):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        from explorer.chooser.drops import checkpoint_in, corpus_in, picture_in, session_in
+        from explorer.chooser.drops import checkpoint_in, corpus_in, lesson_in, picture_in, session_in
         from explorer.session.intents import ChooseCorpus, OpenCheckpoint
 
         picture = picture_in(event.mimeData())
         if picture is not None:
             event.acceptProposedAction()
             self.dialogs.look_at(picture)
+            return
+        lesson = lesson_in(event.mimeData())
+        if lesson is not None:
+            event.acceptProposedAction()
+            self.lessons.begin(Path(lesson))
             return
         session = session_in(event.mimeData())
         if session is not None:

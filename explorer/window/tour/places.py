@@ -10,8 +10,9 @@ from PySide6.QtWidgets import QScrollArea, QWidget
 
 from explorer.panels.base import Panel, Place
 from explorer.panels.input.panel import InputPanel
+from explorer.session.goals import Goal
 from explorer.session.state import State
-from explorer.session.tours import Part, Step
+from explorer.session.tours import Part
 from explorer.widgets.in_sight import scroll_to
 from explorer.window.docks import DockHost
 from explorer.window.top_bar import TopBar
@@ -31,20 +32,20 @@ class Pointed(Protocol):
     def made_panels(self) -> Mapping[str, Panel]: ...
 
 
-def place_of(contents: Pointed, step: Step, state: State) -> Place | None:
-    """What `step` points at, or the tab of the panel that it is in while that is behind another."""
-    if step.point == "checkpoint":
-        if step.act.checkpoint != state.document.checkpoint:
+def place_of(contents: Pointed, point: Part, goal: Goal, state: State) -> Place | None:
+    """What `point` is of the place that `goal` names, or the tab of the panel that it is in while that is behind."""
+    if point == "checkpoint":
+        if goal.checkpoint != state.document.checkpoint:
             return contents.top_bar.menu, contents.top_bar.menu.rect()
-        return _tab(contents.dock_host, step.act.panel or "")
-    if step.point == "panel":
-        return _tab(contents.dock_host, step.act.panel or "")
-    name = _PANELS.get(step.point)
+        return _tab(contents.dock_host, goal.panel or "")
+    if point == "panel":
+        return _tab(contents.dock_host, goal.panel or "")
+    name = _PANELS.get(point)
     panel = contents.input if name is None else contents.made_panels.get(name)
     if panel is None or (name is not None and name not in contents.dock_host.front_panels()):
         return _tab(contents.dock_host, name or "")
-    query, key = (-1 if place is None else place for place in step.act.cell(state))
-    return panel.place_of(step.point, step.act.site, step.act.head, query, key)
+    query, key = (-1 if place is None else place for place in goal.cell(state))
+    return panel.place_of(point, goal.site, goal.head, query, key)
 
 
 def reveal(widget: QWidget, where: QRect) -> None:

@@ -227,7 +227,8 @@ class TourGuide(QObject):
     def _place(self) -> Place | None:
         state = self._state
         if self.is_on and self.at < len(self.tour.step) and self._is_here(state) and not self.is_done(state):
-            return place_of(self._contents, self.tour.step[self.at], state)
+            step = self.tour.step[self.at]
+            return place_of(self._contents, step.point, step.act, state)
         return None
 
     def _reveal(self) -> None:

@@ -232,7 +232,7 @@ def test_the_ring_follows_the_window_its_docks_and_the_size_of_text(window: Main
     settle(window)
 
     def is_round_its_place() -> bool:
-        place = place_of(window.contents, guide.tour.step[3], window.session.state)
+        place = place_of(window.contents, guide.tour.step[3].point, guide.tour.step[3].act, window.session.state)
         if place is None or not guide.ring.isVisible():
             return False
         widget, rect = place

@@ -93,7 +93,9 @@ def test_every_step_can_be_read_and_done_at_the_largest_text_in_a_low_window(qap
 def do_what_is_pointed_at(window: MainWindow) -> None:
     """Press it, where it is seen whole."""
     guide = window.tour
-    place = place_of(window.contents, guide.tour.step[guide.at], window.session.state)
+    place = place_of(
+        window.contents, guide.tour.step[guide.at].point, guide.tour.step[guide.at].act, window.session.state
+    )
     assert place is not None
     widget, where = place
     assert widget.visibleRegion().boundingRect().contains(where), guide.bar.title.text()

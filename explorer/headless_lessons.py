@@ -1,0 +1,137 @@
+"""Checking lessons without anybody watching: every step is put on screen, and what it says of the model is computed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from explorer.console import complain, say
+from explorer.session.lesson_files import load, shipped_lessons
+
+if TYPE_CHECKING:
+    from explorer.window.lesson.guide import LessonGuide
+    from explorer.window.window import MainWindow
+
+SECONDS_A_STEP = 120.0
+
+
+def check_lessons(paths: tuple[Path, ...] = ()) -> int:
+    """Go through every step of these lessons, or of those that come along, and print a line for each.
+
+    Returns:
+        0; 1 where a step cannot be shown, or something that it says is not so.
+    """
+    os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    from PySide6.QtCore import QEvent
+    from PySide6.QtWidgets import QApplication
+
+    from explorer.session.state import Document, State
+    from explorer.settings import Settings
+    from explorer.window.display import qt_messages_logged
+    from explorer.window.window import MainWindow
+
+    with qt_messages_logged():
+        app = QApplication.instance() or QApplication(sys.argv[:1])
+        window = MainWindow(State(Document()), Settings(theme="light"), remembers=False)
+        window.show()
+        window.start()
+        failed = 0
+        for path in paths or shipped_lessons():
+            for line, wrong in checked(window, path):
+                (complain if wrong else say)(line)
+                failed += wrong
+        window.close()
+        window.deleteLater()
+        app.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+    if failed:
+        complain(f"{failed} {'line' if failed == 1 else 'lines'} of these lessons failed.")
+    return 1 if failed else 0
+
+
+def checked(window: MainWindow, path: Path) -> Iterator[tuple[str, bool]]:
+    """Of each step of a lesson a line, and whether it failed. `window` is open and has started."""
+    try:
+        load(path, tuple(panel.name for panel in window.panels))
+    except ValueError as error:
+        yield str(error), True
+        return
+    window.lessons.begin(path)
+    guide = window.lessons.guide
+    if guide is None:
+        yield f"{path.name}: it cannot be opened", True
+        return
+    for number, step in enumerate(guide.steps):
+        if number:
+            guide.go_to(number)
+        wrong = _wait(window, guide) or _said_otherwise(window, guide)
+        yield f"{path.name}, step {number + 1}, {step.title}: {wrong or 'passed'}", bool(wrong)
+    window.lessons.end()
+
+
+def _wait(window: MainWindow, guide: LessonGuide) -> str:
+    """Until the step is on screen; a sentence where it does not come."""
+    from PySide6.QtCore import QDeadlineTimer, QEventLoop, QTimer
+    from PySide6.QtWidgets import QApplication
+
+    deadline = QDeadlineTimer(int(SECONDS_A_STEP * 1000))
+    waker = QTimer()
+    waker.start(20)
+    while not deadline.hasExpired():
+        notice = window.session.state.notice
+        if notice is not None and notice.kind == "error":
+            return notice.text
+        if guide.is_settled and window.is_settled():
+            return ""
+        QApplication.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
+    notice = window.session.state.notice
+    said = "" if notice is None else f": {notice.text}"
+    return f"it is not on screen after {SECONDS_A_STEP:.0f} seconds{said}"
+
+
+def _said_otherwise(window: MainWindow, guide: LessonGuide) -> str:
+    """What of the step on screen is not so; "" where all is."""
+    step = guide.step
+    assert step is not None
+    scene, state = step.show, window.session.state
+    figures = guide.figures
+    if scene is not None:
+        if state.document.checkpoint != scene.checkpoint:
+            return f"{scene.checkpoint} is not open"
+        if scene.site is not None and state.site is None:
+            return f"there is no layer {scene.layer} of a {scene.stack}"
+        if scene.site is not None and (state.selection.site, state.selection.head) != (scene.site, scene.head):
+            return "its head is not the selected one"
+        assert step.goal is not None
+        named = step.goal.cell(state)
+        if any(
+            place not in (None, now)
+            for place, now in zip(named, (state.selection.query, state.selection.key), strict=True)
+        ):
+            return "a token that it names is not in its text"
+        if scene.panel not in window.dock_host.front_panels():
+            return f"the panel {scene.panel} is not in front"
+        for name, choices in scene.choices.items():
+            chosen = next(panel for panel in window.panels if panel.name == name).chosen()
+            for choice, value in choices.items():
+                if chosen.get(choice) != value:
+                    return f"“{choice}” of the panel {name} is {chosen.get(choice)!r}, and not {value!r}"
+        if step.point is not None and guide.place() is None:
+            return f"there is no {step.point} to point at"
+    for text, statement in zip(step.check, step.checks, strict=True):
+        if not statement.holds(figures):
+            found = ", ".join(f"{name} is {figures[name]!r}" for name in sorted(statement.names))
+            return f"“{text}” is not so: {found}"
+    ask = step.ask
+    if ask is None:
+        return ""
+    if ask.options and len(ask.right_options(figures)) != 1:
+        found = ", ".join(f"{name} is {figures[name]!r}" for name in sorted(figures))
+        return f"{len(ask.right_options(figures))} of its options are right: {found}"
+    if ask.number is not None:
+        truth = figures[ask.number]
+        if isinstance(truth, str) or not ask.low <= truth <= ask.high:
+            return f"{ask.number} is {truth!r}, which cannot be guessed"
+    return ""

@@ -1,0 +1,211 @@
+"""Files of lessons: TOML, or a `.lesson` made in the window, which is a session file with a lesson beside its states.
+
+They are untrusted: read up to a size, every value is checked before any is used, and what is wrong is said with the
+line that it stands in.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from explorer import json_files
+from explorer.paths import resource
+from explorer.session import attn
+from explorer.session.kept import Kept, KeptState, SessionFile
+from explorer.session.lessons import Lesson, OpenLesson, Step
+from explorer.session.scenes import check_state
+from models.files.whole_files import not_written, write_whole
+
+ENDING = ".lesson"
+"""Of lessons made in the window."""
+TOML = ".toml"
+
+LARGEST = 512 * 1024
+"""Bytes of a lesson's own text."""
+_DEEPEST = 12
+_MEMBER = "lesson.json"
+
+
+class LessonError(ValueError):
+    """What is wrong with a file, and in which line; 0 where that is not known."""
+
+    def __init__(self, sentence: str, line: int = 0) -> None:
+        super().__init__(f"line {line}: {sentence}" if line else sentence)
+        self.line = line
+
+
+def is_lesson(path: str) -> bool:
+    """Whether a path names a lesson by its ending."""
+    return path.lower().endswith((ENDING, TOML))
+
+
+def decode_toml(content: bytes, panels: Sequence[str] = ()) -> Lesson:
+    """The lesson that a TOML file spells. With `panels` those that it names must be among them.
+
+    Raises:
+        LessonError: it spells none; what is wrong, and in which line.
+    """
+    try:
+        json_files.check_size(content, LARGEST)
+        text = content.decode().replace("\r\n", "\n")
+    except UnicodeDecodeError as cause:
+        raise LessonError("it is no text in UTF-8", content[: cause.start].count(b"\n") + 1) from cause
+    except ValueError as error:
+        raise LessonError(str(error)) from error
+    try:
+        tree = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"\(at line (\d+), column \d+\)", str(error))
+        line = int(found[1]) if found else text.count("\n") + 1
+        raise LessonError(re.sub(r" \(at .*\)$", "", str(error)), line) from error
+    except RecursionError as error:
+        raise LessonError("it is nested too deep") from error
+    _check_depth(tree)
+    return _converted(tree, text, panels)
+
+
+def decode_file(content: bytes, panels: Sequence[str] = ()) -> OpenLesson:
+    """The lesson in the content of a `.lesson` file.
+
+    Raises:
+        ValueError: it has none; what is wrong.
+    """
+    session = attn.decode(content)
+    member = next((data for name, data in session.kept.members if name == _MEMBER), None)
+    if member is None:
+        raise LessonError(f"it holds no {_MEMBER}")
+    json_files.check_size(member, LARGEST)
+    tree = json_files.decode(member, dict[str, Any])
+    _check_depth(tree)
+    lesson = _converted(tree, "", panels)
+    states = session.kept.states
+    for number, state in enumerate(states, start=1):
+        try:
+            check_state(state)
+        except ValueError as error:
+            raise LessonError(f"state {number}: {error}") from error
+    for number, step in enumerate(lesson.step, start=1):
+        if step.state is not None and step.state > len(states):
+            raise LessonError(f"step {number} shows state {step.state}, and there are {len(states)}")
+    return OpenLesson(lesson, states)
+
+
+def encode_file(opened: OpenLesson) -> bytes:
+    """The content of a `.lesson` file. ValueError, with a sentence, where it would be too large, or names a place."""
+    for state in opened.states:
+        check_state(state)
+    content = json_files.encode(opened.lesson)
+    if len(content) > LARGEST:
+        raise ValueError(f"This lesson's text takes {len(content):,} bytes, and {LARGEST:,} are read at most.")
+    present = opened.states[0] if opened.states else KeptState(_scene_of(opened.lesson))
+    return attn.encode(SessionFile(present, Kept(opened.states, members=((_MEMBER, content),))))
+
+
+def load(path: Path, panels: Sequence[str] = ()) -> OpenLesson:
+    """Read a lesson. ValueError with a sentence for the person, which names the file and the line."""
+    try:
+        if path.suffix.lower() == TOML:
+            return OpenLesson(decode_toml(json_files.read(path, LARGEST), panels))
+        return decode_file(json_files.read(path, attn.LARGEST), panels)
+    except OSError as cause:
+        raise ValueError(f"The lesson {path} could not be read ({cause.strerror}).") from cause
+    except ValueError as error:
+        raise ValueError(f"{path.name} is no lesson that can be opened: {str(error).rstrip('.')}.") from error
+
+
+def save(opened: OpenLesson, path: Path) -> None:
+    """Write a `.lesson` file whole or not at all. ValueError with a sentence for the person."""
+    content = encode_file(opened)
+    try:
+        write_whole(path, content)
+    except OSError as cause:
+        raise ValueError(not_written("The lesson", path, cause)) from cause
+
+
+@cache
+def shipped_lessons() -> tuple[Path, ...]:
+    """Those that come along, in their order."""
+    return tuple(sorted(resource("lessons").glob(f"*{TOML}")))
+
+
+# --------------------------------------------------------------------------- what is wrong, and where
+
+
+def _converted(tree: dict[str, Any], text: str, panels: Sequence[str]) -> Lesson:
+    try:
+        lesson = msgspec.convert(tree, type=Lesson)
+    except (msgspec.ValidationError, RecursionError) as error:
+        clause, path = _taken_apart(str(error))
+        raise LessonError(_named(clause, path), line_of(text, path)) from error
+    if panels:
+        for number, step in enumerate(lesson.step, start=1):
+            for name in _panels_of(step):
+                if name not in panels:
+                    clause = f"step {number}: there is no panel “{name}”: there are {', '.join(panels)}"
+                    raise LessonError(clause, line_of(text, f"$.step[{number - 1}].show.panel"))
+    return lesson
+
+
+def _panels_of(step: Step) -> tuple[str, ...]:
+    scene = step.show
+    return () if scene is None else (scene.panel, *filter(None, (scene.beside,)), *scene.choices)
+
+
+def _check_depth(tree: object, depth: int = 0) -> None:
+    if depth > _DEEPEST:
+        raise LessonError("it is nested too deep")
+    for child in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
+        _check_depth(child, depth + 1)
+
+
+def _taken_apart(message: str) -> tuple[str, str]:
+    clause, _, path = message.partition(" - at `")
+    return clause[:1].lower() + clause[1:], path.rstrip("`")
+
+
+def _named(clause: str, path: str) -> str:
+    """With the step that it is of, as a person counts them."""
+    found = re.match(r"\$\.step\[(\d+)\]\.?(.*)", path)
+    if found is None:
+        return clause if path in ("", "$") else f"{path.removeprefix('$.')}: {clause}"
+    inner = f", {found[2]}" if found[2] else ""
+    return f"step {int(found[1]) + 1}{inner}: {clause}"
+
+
+def line_of(text: str, path: str) -> int:
+    """The line of a TOML file where `$.step[2].show.layer` stands, or what it is in; 0 of no text."""
+    if not text:
+        return 0
+    lines = text.split("\n")
+    first, last = 0, len(lines)
+    found = re.match(r"\$\.step\[(\d+)\]", path)
+    if found is not None:
+        heads = [i for i, line in enumerate(lines) if re.match(r"\s*\[\[\s*step\s*\]\]", line)]
+        number = int(found[1])
+        if number >= len(heads):
+            return 1
+        first, last = heads[number], heads[number + 1] if number + 1 < len(heads) else len(lines)
+    keys = [key for key in re.findall(r"[A-Za-z_]\w*", path.split("]", 1)[-1] if found else path) if key]
+    line = first
+    for key in keys:
+        for i in range(line, last):
+            begins = re.match(rf"\s*(\[+[\w. ]*\b{key}\s*\]+|{key}\s*[=.])", lines[i])
+            if begins or re.search(rf"[{{,]\s*{key}\s*=", lines[i]):
+                line = i
+                break
+    return line + 1
+
+
+def _scene_of(lesson: Lesson) -> Any:
+    from explorer.session.state import Document
+
+    scene = next((step.show for step in lesson.step if step.show is not None), None)
+    return Document() if scene is None else replace(scene.document(Document().view))

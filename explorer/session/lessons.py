@@ -1,0 +1,250 @@
+"""Lessons: steps that each put something on screen, say what it is, ask, and check it on the live model. Pure.
+
+A lesson is data: TOML, with text in Markdown. It can only set what a person could set in the window: it names no code,
+and no place outside itself. Whatever it says in figures is computed when it is shown (`models.lessons.facts`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from explorer.session.goals import Goal
+from explorer.session.kept import KeptState
+from explorer.session.named_tokens import Count, Word
+from explorer.session.scenes import Scene
+from explorer.session.state import Selection
+from explorer.session.statements import NAME, Statement, Value, statement
+from explorer.session.tours import Part
+from explorer.widgets.number_text import percent_text, value_text
+from models.protocol.decoding_settings import DecodeSettings
+from models.protocol.facts import MOST_FACTS, SHARES, WORDS, Fact, FactKind
+from models.protocol.named_tokens import Named
+from models.protocol.values import SiteRef
+
+MOST_STEPS = 60
+
+Hide = Literal["", "weight", "row", "next", "map", "role"]
+"""What is covered until an answer is revealed: a cell, the row of a head, what comes next, a head's map, roles."""
+
+COMING = "…"
+"""Stands for a figure that is being computed."""
+
+_Title = Annotated[str, Meta(min_length=1, max_length=60)]
+_Prose = Annotated[str, Meta(max_length=6000)]
+_Sentence = Annotated[str, Meta(min_length=1, max_length=600)]
+_Name = Annotated[str, Meta(pattern=f"^{NAME}$")]
+_Said = Annotated[str, Meta(min_length=3, max_length=300)]
+_Place = Annotated[int, Meta(ge=0, le=1000)]
+
+_IN_BRACES = re.compile(r"\{([^{}\n]*)\}")
+
+
+class Figure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A figure of what is on screen. What is not named is what is selected. See `models.protocol.facts.Fact`."""
+
+    kind: FactKind
+    stack: Literal["decoder", "encoder", "cross"] | None = None
+    layer: _Place | None = None
+    head: _Place | None = None
+    query: Word | None = None
+    query_place: Count = 1
+    key: Word | None = None
+    key_place: Count = 1
+    word: Annotated[str, Meta(max_length=60)] = ""
+    text: Annotated[str, Meta(max_length=1000)] | None = None
+    second: Annotated[str, Meta(max_length=1000)] | None = None
+    target: Annotated[str, Meta(max_length=1000)] | None = None
+    unchanged: bool = False
+    settings: DecodeSettings = DecodeSettings()
+    steps: Annotated[int, Meta(ge=1, le=60)] = 20
+    numbers: Annotated[tuple[float, ...], Meta(max_length=200)] = ()
+    at: Annotated[int, Meta(ge=0, le=100_000)] = 0
+
+    def __post_init__(self) -> None:
+        _ = self.fact(Selection())
+
+    def fact(self, selection: Selection) -> Fact:
+        """What to ask for with this cell selected. ValueError for a number outside its bounds."""
+        site = selection.site
+        if self.layer is not None:
+            site = SiteRef(self.stack or ("decoder" if site is None else site.stack), self.layer)
+        return Fact(
+            kind=self.kind,
+            site=site,
+            head=selection.head if self.head is None else self.head,
+            query=selection.query if self.query is None else Named(self.query, self.query_place),
+            key=selection.key if self.key is None else Named(self.key, self.key_place),
+            word=self.word,
+            text=self.text,
+            second=self.second,
+            target=self.target,
+            unchanged=self.unchanged,
+            settings=self.settings,
+            steps=self.steps,
+            numbers=self.numbers,
+            at=self.at,
+        )
+
+    def text_of(self, value: Value) -> str:
+        """As a sentence has it: a share in per cent, a count without decimals."""
+        if isinstance(value, str):
+            return value
+        if self.kind in SHARES:
+            return percent_text(value)
+        return f"{value:,.0f}" if value == round(value) and abs(value) >= 1 else value_text(value)
+
+
+class Option(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One answer of several. Whether it is right is computed: `when` holds of the figures on screen."""
+
+    say: Annotated[str, Meta(min_length=1, max_length=200)]
+    when: _Said
+
+    @property
+    def statement(self) -> Statement:
+        return statement(self.when)
+
+
+class Ask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A question with one way to answer it: an option, a number, a token that is clicked, or a word that is typed."""
+
+    question: _Sentence
+    options: Annotated[tuple[Option, ...], Meta(max_length=8)] = ()
+    number: _Name | None = None  # the figure that is guessed
+    within: Annotated[float, Meta(gt=0, le=1e9)] = 0.1  # how near counts as right; of shares 0.1 is ten per cent
+    low: float = 0.0
+    high: float = 1.0
+    click: _Name | None = None  # the figure that has the word of the token that is meant
+    word: _Name | None = None  # the figure that has the word that is meant
+    hide: Hide = ""
+    reveal: _Prose = ""  # said once it is answered
+
+    def __post_init__(self) -> None:
+        ways = [bool(self.options), *(name is not None for name in (self.number, self.click, self.word))]
+        if sum(ways) != 1:
+            raise ValueError("a question has one of options, number, click and word")
+        if len(self.options) == 1:
+            raise ValueError("a question has two options or more")
+        if not self.low < self.high:
+            raise ValueError("a number is guessed between low and a larger high")
+        for option in self.options:
+            _ = option.statement
+
+    @property
+    def names(self) -> Iterator[str]:
+        """The figures that it needs."""
+        for option in self.options:
+            yield from option.statement.names
+        yield from (name for name in (self.number, self.click, self.word) if name is not None)
+        yield from figures_in(self.reveal)
+
+    def is_right(self, given: Value, figures: Mapping[str, Value]) -> bool:
+        """Whether an answer is right: the number of an option, a number that was guessed, or a token's word."""
+        if self.options:
+            return isinstance(given, int | float) and self.options[int(given)].statement.holds(figures)
+        if self.number is not None:
+            truth = figures[self.number]
+            return not isinstance(truth, str) and not isinstance(given, str) and abs(given - truth) <= self.within
+        truth = figures[self.click or self.word or ""]
+        return str(given).strip().casefold() == str(truth).strip().casefold()
+
+    def right_options(self, figures: Mapping[str, Value]) -> tuple[int, ...]:
+        return tuple(i for i, option in enumerate(self.options) if option.statement.holds(figures))
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One step. It shows a scene, a state that its file holds, or what is there already."""
+
+    title: _Title
+    say: _Prose
+    show: Scene | None = None
+    state: Annotated[int, Meta(ge=1, le=100)] | None = None  # of the states in a .lesson file, from 1
+    point: Part | None = None  # what is ringed: a place of the scene
+    figures: Annotated[dict[_Name, Figure], Meta(max_length=MOST_FACTS)] = {}
+    check: Annotated[tuple[_Said, ...], Meta(max_length=20)] = ()
+    ask: Ask | None = None
+    notes: _Prose = ""  # for the teacher
+    concepts: Annotated[tuple[_Title, ...], Meta(max_length=20)] = ()  # what it shows, in a word or two
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for what does not fit together within the step."""
+        if self.show is not None and self.state is not None:
+            raise ValueError("it has a scene to show and a state: it takes one of them")
+        if self.point is not None and self.show is None:
+            raise ValueError("it points at a place of a scene, and has none")
+        used = [*figures_in(self.say), *(name for s in self.checks for name in s.names)]
+        used += [] if self.ask is None else list(self.ask.names)
+        for name in used:
+            if name not in self.figures:
+                raise ValueError(f"there is no figure “{name[:60]}” among its figures")
+        if self.ask is not None and self.ask.number is not None and self.figures[self.ask.number].kind in WORDS:
+            raise ValueError(f"the figure “{self.ask.number}” is a word, and a number is asked for")
+
+    @property
+    def checks(self) -> tuple[Statement, ...]:
+        return tuple(statement(text) for text in self.check)
+
+    @property
+    def goal(self) -> Goal | None:
+        """Its place, as what is pointed at is named."""
+        scene = self.show
+        if scene is None:
+            return None
+        return Goal(
+            panel=scene.panel,
+            checkpoint=scene.checkpoint,
+            stack=scene.stack,
+            layer=scene.layer,
+            head=scene.head,
+            query=scene.query,
+            query_place=scene.query_place,
+            key=scene.key,
+            key_place=scene.key_place,
+        )
+
+    def said(self, text: str, figures: Mapping[str, Value]) -> str:
+        """`text` with its figures in it; "…" for those that are not there yet."""
+
+        def figure(found: re.Match[str]) -> str:
+            name = found[1]
+            return _plain(self.figures[name].text_of(figures[name])) if name in figures else COMING
+
+        return _IN_BRACES.sub(figure, text)
+
+
+class Lesson(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Steps in their order."""
+
+    title: _Title
+    about: _Sentence
+    minutes: Annotated[int, Meta(ge=1, le=120)]
+    step: Annotated[tuple[Step, ...], Meta(min_length=1, max_length=MOST_STEPS)]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenLesson:
+    """A lesson with the states that its file holds."""
+
+    lesson: Lesson
+    states: tuple[KeptState, ...] = ()
+
+    @property
+    def questions(self) -> tuple[int, ...]:
+        """The places of its steps that ask something."""
+        return tuple(i for i, step in enumerate(self.lesson.step) if step.ask is not None)
+
+
+def figures_in(text: str) -> tuple[str, ...]:
+    """The names in its braces. Text in Markdown has no braces of its own."""
+    return tuple(_IN_BRACES.findall(text))
+
+
+def _plain(text: str) -> str:
+    """Without what Markdown would read as marks: a token may be an asterisk."""
+    return re.sub(r"([\\`*_\[\]<>#|~])", r"\\\1", text)

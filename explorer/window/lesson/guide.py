@@ -1,0 +1,300 @@
+"""Gives a lesson in the real window: puts each step on screen, says it in the model's own figures, and asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from PySide6.QtCore import QObject, QRect, Qt, QTimer, Signal
+from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtWidgets import QWidget
+
+from explorer.panels.base import Place
+from explorer.session.kept import KeptState
+from explorer.session.lessons import Ask, OpenLesson, Step
+from explorer.session.placed import Placed
+from explorer.session.quiz import Answer, score
+from explorer.session.state import Selection, State
+from explorer.session.statements import Value
+from explorer.theme import Theme
+from explorer.window.contents import Contents
+from explorer.window.lesson.column import LessonColumn
+from explorer.window.lesson.covers import Covers
+from explorer.window.tour.places import in_sight, place_of, reveal
+from explorer.window.tour.ring import Ring
+from models.protocol.facts import SHARES, FactsRequest, FactsView
+from models.protocol.run_inputs import RunInputs
+from models.protocol.values import site_tokens
+
+_FOLLOW = 80
+"""ms between two looks at where a thing is that is pointed at."""
+
+_END = """
+**{right} of {asked}** answers were right.
+
+*Lessons > Save the answers* writes them to a table; *End the lesson* leaves what is on screen as it is.
+"""
+_END_UNASKED = "*End the lesson* leaves what is on screen as it is."
+
+
+class Shows(Protocol):
+    """What puts a state on screen: the sessions of a window."""
+
+    def show(self, state: KeptState, place: Placed | None, arrived: Callable[[], None]) -> None: ...
+    def present(self) -> KeptState: ...
+
+
+class LessonGuide(QObject):
+    """One lesson in one window."""
+
+    moved = Signal()
+    """Another step is on screen, a question was answered, or the lesson ended."""
+    ended = Signal()
+
+    def __init__(
+        self,
+        opened: OpenLesson,
+        contents: Contents,
+        shows: Shows,
+        column: LessonColumn,
+        window: QWidget,
+        set_text_size: Callable[[float], None],
+    ) -> None:
+        super().__init__(window)
+        self.opened = opened
+        self.column = column
+        self.covers = Covers(contents)
+        self.ring = Ring(window)
+        self.at = 0
+        """The step on screen, from 0; as many as there are at the end."""
+        self.answers: dict[int, Answer] = {}
+        self.figures: dict[str, Value] = {}
+        """Of the step on screen, as far as they have been computed."""
+        self._contents, self._shows, self._set_text_size = contents, shows, set_text_size
+        self._left: dict[int, KeptState] = {}  # what was on screen when a step was left for the next
+        self._inputs: RunInputs | None = None  # what the step's figures are of; None before its run is there
+        self._selection = Selection()  # the place that the step is about
+        self._is_arriving = False
+        self._asked: FactsRequest | None = None
+        self._revealed: QWidget | None = None  # what was scrolled to
+        self._timer = QTimer(self)
+        self._timer.setInterval(_FOLLOW)
+        self._timer.timeout.connect(self._point)
+        self._keys = [
+            QShortcut(QKeySequence(Qt.Key.Key_PageDown), window, self.go_on),
+            QShortcut(QKeySequence(Qt.Key.Key_PageUp), window, self.back),
+        ]
+        for key in self._keys:
+            key.setContext(Qt.ShortcutContext.ApplicationShortcut)
+        column.moved.connect(self._on_moved)
+        column.chosen.connect(self.go_to)
+        column.closed.connect(self.leave)
+        column.returned.connect(lambda: self._enter(self.at))
+        column.question.answered.connect(self._on_answer)
+        self.covers.clicked.connect(self._on_key)
+        contents.session.changed.connect(self._on_changed)
+        column.show_lesson(opened.lesson)
+
+    # what a person does
+
+    def begin(self, at: int = 0) -> None:
+        self._timer.start()
+        self._enter(at)
+
+    def leave(self) -> None:
+        """End it; what is on screen stays."""
+        self._timer.stop()
+        self.covers.lift()
+        self.ring.point(None, QRect())
+        self._contents.session.changed.disconnect(self._on_changed)
+        for key in self._keys:
+            key.setEnabled(False)
+        self._set_text_size(1.0)
+        self.ended.emit()
+
+    def go_on(self) -> None:
+        if self.at >= len(self.steps):
+            self.leave()
+        else:
+            self.go_to(self.at + 1)
+
+    def back(self) -> None:
+        """The step before, as it was left: what was done in this one is taken back."""
+        if self.at > 0:
+            self._enter(self.at - 1, self._left.get(self.at - 1))
+
+    def go_to(self, step: int) -> None:
+        if 0 <= step <= len(self.steps) and step != self.at:
+            if self.at < len(self.steps):
+                self._left[self.at] = self._shows.present()
+            self._enter(step)
+
+    def _on_moved(self, by: int) -> None:
+        if by > 0:
+            self.go_on()
+        else:
+            self.back()
+
+    # where it is
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        return self.opened.lesson.step
+
+    @property
+    def step(self) -> Step | None:
+        """That on screen; None at the end."""
+        return self.steps[self.at] if self.at < len(self.steps) else None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the step is on screen and all of its figures are known."""
+        step = self.step
+        return step is None or (not self._is_arriving and len(self.figures) == len(step.figures))
+
+    def _enter(self, at: int, as_left: KeptState | None = None) -> None:
+        self.at = at
+        self.figures, self._inputs, self._asked, self._revealed = {}, None, None, None
+        self.covers.lift()
+        self.ring.point(None, QRect())
+        step = self.step
+        self.column.show_step(at, len(self.steps), "Well done" if step is None else step.title)
+        if step is None:
+            right, asked = score(self.answers.values())
+            self.column.text.say(_END.format(right=right, asked=asked) if asked else _END_UNASKED)
+            self.column.question.hide()
+            self.column.show_notes("")
+            self.column.away.hide()
+            self.moved.emit()
+            return
+        self.column.show_notes(step.notes)
+        self._ask(step)
+        self._say(step)
+        self._show(step, as_left)
+        self.moved.emit()
+
+    def _show(self, step: Step, as_left: KeptState | None) -> None:
+        state, place = as_left, None
+        scene = step.show
+        if state is None and scene is not None:
+            state, place = scene.kept(self._contents.session.state.document.view), scene
+        elif state is None and step.state is not None:
+            state = self.opened.states[step.state - 1]
+        self._set_text_size(scene.text_size if scene is not None and scene.text_size is not None else 1.0)
+        if state is None:
+            self._follow(self._contents.session.state)
+            return
+        self._is_arriving = True
+        self._shows.show(state, place, self._on_arrived)
+
+    def _on_arrived(self) -> None:
+        self._is_arriving = False
+        step = self.step
+        if step is not None and step.ask is not None and self.at not in self.answers:
+            self.covers.hide(step.ask.hide)
+        self._follow(self._contents.session.state)
+
+    # what it says
+
+    def _on_changed(self, _old: State, new: State) -> None:
+        self._follow(new)
+
+    def _follow(self, state: State) -> None:
+        step = self.step
+        if step is None or self._is_arriving:
+            return
+        is_here = state.ran is not None and state.up_to_date and state.loading is None and state.example is None
+        if is_here and not state.restored and self._inputs is None:
+            self._inputs, self._selection = state.document.inputs, state.selection
+            if step.ask is not None and self.at not in self.answers:
+                self.covers.hide(step.ask.hide)
+        self.column.away.setVisible(self._inputs is not None and not self._is_of_step(state))
+        if is_here and self._is_of_step(state):
+            self._compute(step, state)
+        self._say(step)
+
+    def _is_of_step(self, state: State) -> bool:
+        """Whether what is on screen reads what the step shows, whatever was changed in the model since."""
+        own, now = self._inputs, state.document.inputs
+        return own is not None and (own.prompt, own.target, own.picture) == (now.prompt, now.target, now.picture)
+
+    def _compute(self, step: Step, state: State) -> None:
+        if not step.figures or state.ran is None:
+            return
+        facts = tuple(figure.fact(self._selection) for figure in step.figures.values())
+        request = FactsRequest(run=state.ran.run, facts=facts)
+        view = state.results.of(FactsView)
+        if view is not None and view.request == request:
+            self.figures = dict(zip(step.figures, view.values, strict=True))
+        elif request != self._asked:
+            self._asked = request
+            self._contents.session.request(request)
+
+    def _say(self, step: Step) -> None:
+        self.column.text.say(step.said(step.say, self.figures))
+        self.column.question.set_ready(self.is_settled)
+        right, asked = score(self.answers.values())
+        self.column.score.setText(f"{right} of {asked} right" if asked else "")
+
+    # questions
+
+    def _ask(self, step: Step) -> None:
+        ask, answer = step.ask, self.answers.get(self.at)
+        self.column.question.setVisible(ask is not None and answer is None)
+        if ask is None:
+            return
+        is_share = ask.number is not None and step.figures[ask.number].kind in SHARES
+        self.column.question.show_question(ask, is_share)
+        if answer is not None:  # gone back to
+            self.column.question.show()
+            self.column.question.show_verdict(answer.right, (), f"You said: {answer.given}. The model: {answer.truth}.")
+
+    def _on_answer(self, given: Value) -> None:
+        step = self.step
+        if step is None or step.ask is None or not self.is_settled:
+            return
+        ask = step.ask
+        right = ask.is_right(given, self.figures)
+        text = self.column.question.given_text
+        self.answers[self.at] = Answer(self.at, ask.question, text, self._truth(step, ask), right)
+        self.covers.lift()
+        self.column.question.show_verdict(
+            right, ask.right_options(self.figures), step.said(ask.reveal, self.figures) or self._truth(step, ask)
+        )
+        self._say(step)
+        self.moved.emit()
+
+    def _truth(self, step: Step, ask: Ask) -> str:
+        """What the model says, in a few words."""
+        if ask.options:
+            return "; ".join(ask.options[i].say for i in ask.right_options(self.figures))
+        name = ask.number or ask.click or ask.word or ""
+        return step.figures[name].text_of(self.figures[name])
+
+    def _on_key(self, key: int) -> None:
+        state = self._contents.session.state
+        if state.ran is not None and state.site is not None:
+            self.column.question.take_token(site_tokens(state.ran, state.site)[1][key].word)
+
+    # what it points at
+
+    def set_theme(self, theme: Theme) -> None:
+        self.ring.set_theme(theme)
+        self.covers.set_theme(theme)
+
+    def place(self) -> Place | None:
+        """What the step points at, where that is on screen."""
+        step = self.step
+        goal = None if step is None else step.goal
+        if step is None or step.point is None or goal is None or not self.is_settled:
+            return None
+        return place_of(self._contents, step.point, goal, self._contents.session.state)
+
+    def _point(self) -> None:
+        place = self.place()
+        if place is not None and not self.covers.is_on:
+            if self._revealed is not place[0]:  # once: whoever scrolls on is left alone
+                self._revealed = place[0]
+                reveal(*place)
+            place = in_sight(*place)
+        self.ring.point(*(place or (None, QRect())))

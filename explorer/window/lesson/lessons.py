@@ -1,0 +1,155 @@
+"""The lessons of a window: beginning one, its column at the side, and the answers that were given."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Literal
+
+from PySide6.QtCore import QFileSystemWatcher, QObject, Qt, Signal
+from PySide6.QtWidgets import QDockWidget, QMainWindow
+
+from explorer.panels.registry import TITLES
+from explorer.session import lesson_files
+from explorer.session.intents import Show
+from explorer.session.lessons import OpenLesson
+from explorer.session.quiz import Answer, as_csv
+from explorer.session.state import Notice
+from explorer.theme import Theme
+from explorer.widgets import asking
+from explorer.widgets.save_dialog import Kind, ask_where_to_save
+from explorer.window.contents import Contents
+from explorer.window.docks import Grip
+from explorer.window.lesson.column import LessonColumn
+from explorer.window.lesson.guide import LessonGuide
+from explorer.window.sessions import Sessions
+from models.files.whole_files import not_written, write_whole
+
+OPENED = f"Lessons (*{lesson_files.ENDING} *{lesson_files.TOML})"
+TABLE = Kind("Table", ".csv")
+
+log = logging.getLogger(__name__)
+
+
+class Lessons(QObject):
+    """Lives in the GUI thread. At most one lesson is given at a time."""
+
+    changed = Signal()
+    """A lesson began or ended, or an answer was given."""
+    text_size_asked = Signal(float)
+    """How many times as large as the person likes it text is to be; 1 sets it back."""
+
+    def __init__(self, window: QMainWindow, contents: Contents, sessions: Sessions) -> None:
+        super().__init__(window)
+        self._window, self._contents, self._sessions = window, contents, sessions
+        self.guide: LessonGuide | None = None
+        self.path: Path | None = None
+        self._dock: QDockWidget | None = None
+        self._answers: tuple[str, tuple[Answer, ...]] = ("", ())  # the title of the lesson that they are of
+        self._watcher = QFileSystemWatcher(self)
+        self._watcher.fileChanged.connect(self._on_file_changed)
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        """Those of the lesson that is given, or was given last."""
+        return self._answers[1]
+
+    def title_of(self, path: Path, number: int) -> str:
+        """As a menu says it."""
+        try:
+            lesson = lesson_files.load(path).lesson
+        except ValueError:
+            log.exception("A lesson that comes along cannot be read.")
+            return path.stem
+        key = f"&{number}" if number < 10 else str(number)
+        return f"{key}  {lesson.title} ({lesson.minutes} minutes)"
+
+    def open(self) -> None:
+        """Let the person choose a lesson."""
+        path = asking.file_to_open(self._window, "Open a lesson", "", OPENED)
+        if path:
+            self.begin(Path(path))
+
+    def begin(self, path: Path, at: int = 0) -> None:
+        """Give the lesson in a file. One that is none changes nothing; a sentence says what is wrong with it."""
+        names = tuple(panel.name for panel in self._contents.panels) or tuple(TITLES)
+        try:
+            opened = lesson_files.load(path, names)
+        except ValueError as error:
+            self._say("error", str(error))
+            return
+        self.give(opened, at)
+        self.path = path
+        self._watcher.addPath(str(path))
+
+    def give(self, opened: OpenLesson, at: int = 0) -> None:
+        """Give a lesson from its first step on, or another."""
+        self.end()
+        column = LessonColumn()
+        self._put_at_side(column)
+        guide = LessonGuide(opened, self._contents, self._sessions, column, self._window, self.text_size_asked.emit)
+        guide.set_theme(self._contents.theme)
+        guide.moved.connect(self._on_moved)
+        guide.ended.connect(self._on_ended)
+        self.guide = guide
+        self._say(None)
+        guide.begin(min(at, len(opened.lesson.step) - 1))
+        self.changed.emit()
+
+    def end(self) -> None:
+        """End the lesson that is given."""
+        if self.guide is not None:
+            self.guide.leave()
+
+    def save_answers(self) -> None:
+        """Let the person choose a file for the answers."""
+        path = ask_where_to_save(self._window, "Save the answers", "answers.csv", (TABLE,))
+        if path is None:
+            return
+        try:
+            write_whole(path, as_csv(*self._answers).encode())
+        except OSError as cause:
+            self._say("error", not_written("The table", path, cause))
+            return
+        self._say("info", f"The answers are saved: {path}.")
+
+    def set_theme(self, theme: Theme) -> None:
+        if self.guide is not None:
+            self.guide.set_theme(theme)
+
+    def _put_at_side(self, column: LessonColumn) -> None:
+        if self._dock is None:
+            self._dock = QDockWidget("Lesson")
+            self._dock.setObjectName("lesson")
+            self._dock.setTitleBarWidget(Grip("Lesson"))
+            self._dock.setFeatures(QDockWidget.DockWidgetFeature.DockWidgetMovable)
+            self._dock.setAllowedAreas(Qt.DockWidgetArea.LeftDockWidgetArea | Qt.DockWidgetArea.RightDockWidgetArea)
+            self._window.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, self._dock)
+        self._dock.setWidget(column)
+        self._dock.show()
+
+    def _on_moved(self) -> None:
+        if self.guide is not None:
+            answers = tuple(self.guide.answers[at] for at in sorted(self.guide.answers))
+            self._answers = (self.guide.opened.lesson.title, answers)
+            self.changed.emit()
+
+    def _on_ended(self) -> None:
+        guide, self.guide = self.guide, None
+        if guide is not None:
+            guide.deleteLater()
+        if self._watcher.files():
+            self._watcher.removePaths(self._watcher.files())
+        self.path = None
+        if self._dock is not None:
+            self._dock.hide()
+        self.changed.emit()
+
+    def _on_file_changed(self, path: str) -> None:
+        """Somebody writes the lesson beside the window: it goes on at the same step, as it is written now."""
+        if self.guide is not None and self.path is not None and Path(path) == self.path and self.path.exists():
+            self.begin(self.path, self.guide.at)
+
+    def _say(self, kind: Literal["info", "error"] | None, sentence: str = "") -> None:
+        notice = None if kind is None else Notice(kind, sentence)
+        self._sessions.session.dispatch(Show(notice))

@@ -1,0 +1,197 @@
+"""The card of a question: ways to answer it, Reveal, and what the model says."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QDoubleSpinBox,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QSlider,
+    QVBoxLayout,
+    QWidget,
+)
+
+from explorer.session.lessons import Ask
+from explorer.session.statements import Value
+from explorer.widgets.page import wrapped
+
+_FINE = 200
+"""Positions of the slider of a number card."""
+
+_CLICK = "Click in the covered row, in the column of the token that you mean."
+
+
+class QuestionCard(QFrame):
+    """One question. Nothing of what is right is known to it until `show_verdict`."""
+
+    answered = Signal(object)
+    """Reveal was pressed with this answer: an option's number, a number, or a word."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setProperty("role", "card")
+        self.question = wrapped("", "title")
+        self.question.setTextFormat(Qt.TextFormat.PlainText)
+        self.options = QWidget()
+        self._options_column = QVBoxLayout(self.options)
+        self._options_column.setContentsMargins(0, 0, 0, 0)
+        self._options_column.setSpacing(4)
+        self._group = QButtonGroup(self)
+        self._group.idClicked.connect(lambda _: self._enable())
+        self.number, self.slider = QDoubleSpinBox(), QSlider(Qt.Orientation.Horizontal)
+        self.slider.setRange(0, _FINE)
+        self.slider.setAccessibleName("Your guess")
+        self.number.setAccessibleName("Your guess, as a number")
+        self.numbers = QWidget()
+        row = QHBoxLayout(self.numbers)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self.slider, 1)
+        row.addWidget(self.number)
+        self.slider.valueChanged.connect(self._on_slider)
+        self.number.valueChanged.connect(self._on_number)
+        self.word = QLineEdit()
+        self.word.setMaxLength(60)
+        self.word.setPlaceholderText("Your word")
+        self.word.textChanged.connect(lambda _: self._enable())
+        self.word.returnPressed.connect(self._reveal)
+        self.clicked = wrapped(_CLICK)
+        self.clicked.setTextFormat(Qt.TextFormat.PlainText)
+        self.reveal = QPushButton("Reveal")
+        self.reveal.setProperty("role", "primary")
+        self.reveal.clicked.connect(self._reveal)
+        self.verdict = wrapped("", "title")
+        self.said = QLabel()
+        self.said.setTextFormat(Qt.TextFormat.MarkdownText)
+        self.said.setWordWrap(True)
+        self.said.setOpenExternalLinks(False)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(10, 8, 10, 10)
+        column.setSpacing(6)
+        for part in (self.question, self.options, self.numbers, self.word, self.clicked):
+            column.addWidget(part)
+        column.addWidget(self.reveal, 0, Qt.AlignmentFlag.AlignLeft)
+        column.addWidget(self.verdict)
+        column.addWidget(self.said)
+        self._ask: Ask | None = None
+        self._token = ""
+        self._is_share = False
+        self._is_touched = False
+        self._is_ready = False
+
+    def show_question(self, ask: Ask, is_share: bool) -> None:
+        """Begin anew. A number that `is_share` is guessed in per cent."""
+        self._ask, self._token, self._is_share, self._is_touched = ask, "", is_share, False
+        self.question.setText(ask.question)
+        for button in self._group.buttons():
+            self._group.removeButton(button)
+            self._options_column.removeWidget(button)
+            button.deleteLater()
+        for index, option in enumerate(ask.options):
+            button = QPushButton(f"{chr(ord('A') + index)}   {option.say.replace('&', '&&')}")
+            button.setCheckable(True)
+            button.setProperty("role", "option")
+            self._group.addButton(button, index)
+            self._options_column.addWidget(button)
+        self.options.setVisible(bool(ask.options))
+        self.numbers.setVisible(ask.number is not None)
+        self.word.setVisible(ask.word is not None)
+        self.clicked.setVisible(ask.click is not None)
+        self.clicked.setText(_CLICK)
+        self.word.clear()
+        scale = 100 if is_share else 1
+        width = (ask.high - ask.low) * scale
+        self.number.blockSignals(True)
+        self.number.setDecimals(0 if width >= 50 else 2)
+        self.number.setRange(ask.low * scale, ask.high * scale)
+        self.number.setSuffix(" %" if is_share else "")
+        self.number.setValue((ask.low + ask.high) / 2 * scale)
+        self.number.blockSignals(False)
+        self.slider.blockSignals(True)
+        self.slider.setValue(_FINE // 2)
+        self.slider.blockSignals(False)
+        self._set_open(True)
+        self.reveal.show()
+        self.verdict.hide()
+        self.said.hide()
+        self._enable()
+
+    def set_ready(self, ready: bool) -> None:
+        """Whether the model's own answer has been computed."""
+        if ready != self._is_ready:
+            self._is_ready = ready
+            self._enable()
+
+    def take_token(self, word: str) -> None:
+        """A token was clicked."""
+        if self._ask is not None and self._ask.click is not None and not self.reveal.isHidden():
+            self._token = word
+            self.clicked.setText(f"Your guess: “{word}”. Click another one to change it.")
+            self._enable()
+
+    @property
+    def given(self) -> Value | None:
+        """What is answered so far; None where nothing is."""
+        ask = self._ask
+        if ask is None:
+            return None
+        if ask.options:
+            return None if self._group.checkedId() < 0 else float(self._group.checkedId())
+        if ask.number is not None:
+            return self.number.value() / (100 if self._is_share else 1) if self._is_touched else None
+        return (self._token if ask.click is not None else self.word.text().strip()) or None
+
+    @property
+    def given_text(self) -> str:
+        ask, given = self._ask, self.given
+        if ask is None or given is None:
+            return ""
+        if ask.options:
+            return ask.options[int(given)].say
+        return self.number.text() if ask.number is not None else str(given)
+
+    def show_verdict(self, right: bool, right_options: tuple[int, ...], said: str) -> None:
+        """Say whether it was right, and what the model says."""
+        self._set_open(False)
+        self.reveal.hide()
+        self.verdict.setText("✓  Right." if right else "✗  Not quite.")
+        self.verdict.show()
+        for index in right_options:
+            button = self._group.button(index)
+            button.setText(f"{button.text()}   ✓")
+        self.said.setText(said)
+        self.said.setVisible(bool(said))
+
+    def _set_open(self, on: bool) -> None:
+        for part in (self.options, self.numbers, self.word):
+            part.setEnabled(on)
+
+    def _reveal(self) -> None:
+        if self.reveal.isEnabled() and not self.reveal.isHidden():
+            self.answered.emit(self.given)
+
+    def _enable(self) -> None:
+        self.reveal.setEnabled(self._is_ready and self.given is not None)
+        self.reveal.setText("Reveal" if self._is_ready else "The model is at work …")
+
+    def _on_slider(self, place: int) -> None:
+        low, high = self.number.minimum(), self.number.maximum()
+        self.number.blockSignals(True)
+        self.number.setValue(low + (high - low) * place / _FINE)
+        self.number.blockSignals(False)
+        self._touch()
+
+    def _on_number(self, value: float) -> None:
+        low, high = self.number.minimum(), self.number.maximum()
+        self.slider.blockSignals(True)
+        self.slider.setValue(round(_FINE * (value - low) / (high - low)))
+        self.slider.blockSignals(False)
+        self._touch()
+
+    def _touch(self) -> None:
+        self._is_touched = True
+        self._enable()

@@ -1,0 +1,1 @@
+"""The figures that lessons ask for by name."""

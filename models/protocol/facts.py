@@ -1,0 +1,107 @@
+"""Single figures of a run, of the open model or of a formula, as a lesson asks for them by name. No torch."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, get_args
+
+from models.protocol.decoding_settings import DecodeSettings
+from models.protocol.named_tokens import Named
+from models.protocol.request import Lane, Result, RunRequest
+from models.protocol.values import SiteRef
+
+OfCell = Literal["weight", "product", "scaled score"]
+OfRow = Literal["entropy", "visible", "peak", "peak weight"]
+OfMap = Literal["received", "diagonal", "above"]
+OfAnswer = Literal["next", "next probability", "probability", "rank", "moved"]
+OfText = Literal["writes", "tokens", "cosine"]
+OfModel = Literal["layers", "heads", "head width", "width", "vocabulary", "context", "parameters", "query parameters"]
+OfOthers = Literal["weights apart", "answer apart"]
+OfFormula = Literal["softmax", "division", "variance", "largest share", "turn error", "wave likeness"]
+
+FactKind = OfCell | OfRow | OfMap | OfAnswer | OfText | OfModel | OfOthers | OfFormula
+"""What a figure is of: see `models.lessons.facts`, where each is computed."""
+
+KINDS: tuple[str, ...] = tuple(
+    kind for group in (OfCell, OfRow, OfMap, OfAnswer, OfText, OfModel, OfOthers, OfFormula) for kind in get_args(group)
+)
+WORDS = frozenset({"peak", "next", "writes"})
+"""Kinds that are words, where all others are numbers."""
+
+SHARES = frozenset(
+    {
+        *("weight", "peak weight", "diagonal", "above", "next probability", "probability", "moved", "answer apart"),
+        *("softmax", "division", "largest share"),
+    }
+)
+"""Kinds that are shares of one, written in per cent."""
+
+MOST_FACTS = 40
+"""Asked for at once."""
+MOST_STEPS = 60
+_MOST_NUMBERS = 200
+_LONGEST = 1000
+
+Value = float | str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One figure. What a kind has no use for is left alone.
+
+    Attributes:
+        site, head, query, key: where it is read; a token by its position or by its word.
+        word: an answer as the model spells it, without the mark of a space; of `cosine` a word of both texts.
+        text, second, target: another input in the place of the run's, with the same interventions; None for its own.
+        unchanged: without interventions.
+        settings, steps: how and how much is written, of `writes`.
+        numbers, at: of formulas: what they are given, and which of the results is meant.
+
+    Raises:
+        ValueError: a number or a text outside its bounds.
+    """
+
+    kind: FactKind
+    site: SiteRef | None = None
+    head: int = 0
+    query: int | Named = 0
+    key: int | Named = 0
+    word: str = ""
+    text: str | None = None
+    second: str | None = None
+    target: str | None = None
+    unchanged: bool = False
+    settings: DecodeSettings = field(default_factory=DecodeSettings)
+    steps: int = 20
+    numbers: tuple[float, ...] = ()
+    at: int = 0
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"there is no figure “{self.kind}”: there are {', '.join(KINDS)}")
+        if not 1 <= self.steps <= MOST_STEPS:
+            raise ValueError(f"{self.steps} steps are not written for a figure: 1 to {MOST_STEPS}")
+        if len(self.numbers) > _MOST_NUMBERS or not all(math.isfinite(number) for number in self.numbers):
+            raise ValueError(f"a figure takes {_MOST_NUMBERS} numbers at most, and finite ones")
+        for text in (self.word, self.text, self.second, self.target):
+            if text is not None and len(text) > _LONGEST:
+                raise ValueError(f"a text of {len(text):,} characters is too long for a figure: {_LONGEST:,} at most")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactsRequest(RunRequest):
+    """Several figures of run `run`. Answered by `FactsView`."""
+
+    lane: ClassVar[Lane] = Lane("lesson")
+    activity: ClassVar[str] = "computing the figures of the lesson"
+    answered_by: ClassVar[str] = "models.lessons.facts:answer"
+    facts: tuple[Fact, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FactsView(Result):
+    """`values` are those of `request.facts`, in their order: numbers, and words of kinds in `WORDS`."""
+
+    request: FactsRequest
+    values: tuple[Value, ...]

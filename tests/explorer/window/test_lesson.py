@@ -1,0 +1,215 @@
+"""A lesson in the real window: its steps on screen, going back, questions, what is covered, the score and its table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QPushButton
+
+from explorer.panels.head_map.panel import HeadMapPanel
+from explorer.session.intents import SetText
+from explorer.window.lesson.covers import Cover
+from explorer.window.lesson.guide import LessonGuide
+from explorer.window.window import MainWindow
+from models.protocol.values import SiteRef
+from tests.explorer.real_window import EXAMPLE, back_to_start, opened_window, panel_of, settle, wait_until
+
+LESSON = f'''
+title = "Trial"
+about = "For a test."
+minutes = 1
+
+[[step]]
+title = "A row"
+say = "Row {{row}}."
+notes = "Wait."
+[step.show]
+text = "{EXAMPLE}"
+layer = 5
+head = 5
+query = "to"
+query_place = 2
+panel = "map"
+[step.figures]
+row = {{ kind = "peak weight" }}
+most = {{ kind = "peak" }}
+[step.ask]
+question = "Where?"
+click = "most"
+hide = "row"
+reveal = "It is {{most}}."
+
+[[step]]
+title = "Lookup"
+say = "A dictionary."
+[step.show]
+text = "Anna ran. Tom"
+panel = "lookup"
+choices = {{ lookup = {{ page = 1 }} }}
+text_size = 1.25
+[step.figures]
+share = {{ kind = "next probability" }}
+says = {{ kind = "next" }}
+[step.ask]
+question = "How likely?"
+number = "share"
+within = 0.05
+hide = "next"
+
+[[step]]
+title = "Stop"
+say = "Blocked."
+[step.show]
+text = "{EXAMPLE}"
+layer = 5
+head = 5
+query = "to"
+query_place = 2
+key = "Tom"
+blocks = true
+panel = "map"
+[step.figures]
+now = {{ kind = "weight" }}
+before = {{ kind = "weight", unchanged = true }}
+[step.ask]
+question = "How much is left?"
+options = [{{ say = "All", when = "now = before" }}, {{ say = "Nothing", when = "now = 0" }}]
+'''
+
+
+@pytest.fixture(scope="module")
+def opened(qapp: QApplication) -> Iterator[MainWindow]:
+    with opened_window(arrangement="flow") as window:
+        yield window
+
+
+@pytest.fixture
+def window(opened: MainWindow, tmp_path: Path) -> Iterator[MainWindow]:
+    back_to_start(opened)
+    (tmp_path / "trial.toml").write_text(LESSON)
+    opened.lessons.begin(tmp_path / "trial.toml")
+    arrive(opened)
+    yield opened
+    opened.lessons.end()
+    settle(opened)
+
+
+def guide_of(window: MainWindow) -> LessonGuide:
+    assert window.lessons.guide is not None
+    return window.lessons.guide
+
+
+def arrive(window: MainWindow) -> None:
+    wait_until(lambda: guide_of(window).is_settled and window.is_settled())
+
+
+def covers(window: MainWindow) -> list[Cover]:
+    return [cover for cover in window.findChildren(Cover) if cover.isVisible()]
+
+
+def test_a_step_puts_its_scene_on_screen_with_its_figures(window: MainWindow) -> None:
+    state, guide = window.session.state, guide_of(window)
+    assert (state.selection.site, state.selection.head, state.selection.query) == (SiteRef("decoder", 5), 5, 13)
+    assert "map" in window.dock_host.front_panels()
+    assert guide.column.text.toPlainText() == f"Row {100 * float(guide.figures['row']):.1f} %."
+    assert guide.column.number.text() == "Step 1 of 3"
+
+
+def test_a_row_is_covered_until_a_guess_is_revealed(window: MainWindow) -> None:
+    guide, heat_map = guide_of(window), panel_of(window, HeadMapPanel).map
+    question = guide.column.question
+    cover = next(cover for cover in covers(window) if cover.parent() is heat_map)
+    row = heat_map.cell_rect(13, 0).united(heat_map.cell_rect(13, 13)).toAlignedRect()
+    assert cover.geometry().contains(row.adjusted(1, 1, -1, -1))
+    assert not question.reveal.isEnabled()
+    middle = heat_map.cell_rect(13, 1).center().toPoint() - cover.pos()
+    QTest.mouseClick(cover, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, middle)
+    assert question.given == "Tom"
+    QTest.mouseClick(question.reveal, Qt.MouseButton.LeftButton)
+    assert guide.answers[0].right is (guide.figures["most"] == "Tom")
+    assert not covers(window)
+    assert question.said.text() == f"It is {guide.figures['most']}."
+
+
+def test_page_keys_walk_and_going_back_takes_back_what_was_done(window: MainWindow) -> None:
+    guide = guide_of(window)
+    first = window.session.state.document
+    QTest.keyClick(window, Qt.Key.Key_PageDown)
+    arrive(window)
+    assert window.session.state.document.text == "Anna ran. Tom"
+    assert next(panel for panel in window.panels if panel.name == "lookup").chosen()["page"] == 1
+    assert window.text_factor == 1.25
+    window.session.dispatch(SetText("Something else"))
+    settle(window)
+    assert not guide.column.away.isHidden()
+    QTest.keyClick(window, Qt.Key.Key_PageUp)
+    arrive(window)
+    assert window.session.state.document == first
+    assert window.text_factor == 1.0
+
+
+def test_one_undo_takes_a_whole_step_back(window: MainWindow) -> None:
+    before = window.session.state.document
+    guide_of(window).go_to(2)
+    arrive(window)
+    assert window.session.state.painted_cells == ((13, 1, False),)
+    window.session.undo()
+    settle(window)
+    assert window.session.state.document == before
+
+
+def test_a_number_and_options_are_scored_by_the_model(window: MainWindow, tmp_path: Path, monkeypatch) -> None:
+    guide = guide_of(window)
+    guide.go_to(1)
+    arrive(window)
+    question = guide.column.question
+    assert question.number.suffix() == " %"
+    question.number.setValue(100 * float(guide.figures["share"]))
+    question.reveal.click()
+    guide.go_to(2)
+    arrive(window)
+    assert float(guide.figures["before"]) > 0
+    question.options.findChildren(QPushButton)[-2].click()
+    question.reveal.click()
+    assert [guide.answers[at].right for at in (1, 2)] == [True, False]
+    guide.go_on()
+    assert "1 of 2" in guide.column.text.toPlainText()
+    target = tmp_path / "answers.csv"
+    monkeypatch.setattr("explorer.window.lesson.lessons.ask_where_to_save", lambda *_: target)
+    window.menus["save_answers"].trigger()
+    lines = target.read_text().splitlines()
+    assert len(lines) == 3
+    assert lines[2] == "Trial,3,How much is left?,All,Nothing,0"
+
+
+def test_what_comes_next_cannot_be_read_while_it_is_asked(window: MainWindow) -> None:
+    guide_of(window).go_to(1)
+    arrive(window)
+    for name in ("next", "flow", "decoding", "effects"):
+        window.dock_host.raise_panel(name)
+        panel = next(panel for panel in window.panels if panel.name == name)
+        wait_until(panel.isVisible)
+        QApplication.processEvents()
+        there = panel.childAt(panel.rect().center() - QPoint(3, 3))
+        assert isinstance(there, Cover), name
+
+
+def test_a_lesson_that_is_written_beside_the_window_goes_on_as_it_is_written(window: MainWindow) -> None:
+    path = window.lessons.path
+    assert path is not None
+    path.write_text(LESSON.replace("Row {row}", "Now {row}"))
+    wait_until(lambda: guide_of(window).column.text.toPlainText().startswith("Now"))
+
+
+def test_a_file_that_is_no_lesson_changes_nothing(window: MainWindow, tmp_path: Path) -> None:
+    guide = guide_of(window)
+    (tmp_path / "bad.toml").write_text("title = 3")
+    window.lessons.begin(tmp_path / "bad.toml")
+    assert window.lessons.guide is guide
+    notice = window.session.state.notice
+    assert notice is not None
+    assert "line 1" in notice.text
