@@ -109,8 +109,8 @@ def _box(script: Script, view: BlockView, i: int, names: dict[int, str], is_call
         return
     given = " + ".join(read) if read else names[STREAM]
     if is_called:
-        name = names[i]
-        script.line(f'with torch.no_grad():\n    {name} = model.get_submodule("{box.module}")(({given})[None, None])')
+        name, whole = names[i], given if len(read) < 2 else f"({given})"
+        script.line(f'with torch.no_grad():\n    {name} = model.get_submodule("{box.module}")({whole}[None, None])')
         script.line(f"{name} = ({name}[0] if isinstance({name}, tuple) else {name})[0, 0]", f"{width} {_kind(box)}")
     elif isinstance(box, NormBox) and not box.off and box.before is not None:
         _norm(script, names[i], given, i, box)
@@ -125,7 +125,8 @@ def _norm(script: Script, name: str, given: str, i: int, box: NormBox) -> None:
     if box.rms:
         script.line(f"{name} = {given}", f"{width} RMSNorm")
     else:
-        script.line(f"{name} = {given} - ({given}).mean()", f"{width} LayerNorm")
+        whole = given if len(box.reads) < 2 else f"({given})"
+        script.line(f"{name} = {given} - {whole}.mean()", f"{width} LayerNorm")
     script.line(f"{name} = {name} / ({name}.square().mean() + {box.eps!r}).sqrt()", width)
     if box.gain is not None:
         script.line(f"{name} = {name} * gain{i}", width)

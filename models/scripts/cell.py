@@ -183,11 +183,12 @@ class _Row:
     def recurrent(self, model: RecurrentModel) -> None:
         """A decoder state's scores of the encoder's states."""
         script, view, n = self.script, self.view, self.cell.x.keys
-        recurrent_scores(script, model, self.cell.trace, self.query, self.cell.query_word(self.query))
+        compute = recurrent_scores(script, model, self.cell.trace, self.query, self.cell.query_word(self.query))
         script.tensor("V", self.values, f"({n}, {self.values.shape[1]}) the encoder's states h")
         script.tensor("visible", ~view.row_masked, f"({n},) False is outside of the window")
         script.line(f"key = {self.key}", self.cell.key_word(self.key))
-        script.section("the computation, continued")
+        script.section("the computation")
+        compute()
         script.show("score", "scores[key]", view.score)
         script.line('scores = scores.masked_fill(~visible, float("-inf"))', f"({n},)")
         script.line("weights = torch.softmax(scores, dim=-1)", f"({n},) they sum to 1")

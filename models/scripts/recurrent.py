@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 
 from models.forward.recurrent_model import RecurrentModel
@@ -11,30 +13,36 @@ from models.textbook.scores import Additive
 
 
 @torch.no_grad()
-def recurrent_scores(script: Script, model: RecurrentModel, trace: Trace, step: int, word: str) -> None:
-    """Lines that end with `scores`, (source,), of the decoder's state at `step`, with local attention's Gaussian."""
+def recurrent_scores(script: Script, model: RecurrentModel, trace: Trace, step: int, word: str) -> Callable[[], None]:
+    """Writes the numbers that the scores at `step` are made of; what it gives writes the lines that compute `scores`.
+
+    They are (source,), of the decoder's state, with local attention's Gaussian.
+    """
     module, config = model.module, model.module.config
     run = model.read_again(trace)
     s, score = run.looking[:, step], module.score  # (1, hidden)
     keys = score.prepare(run.encoded)[0]  # (source, hidden)
     source, width = keys.shape
-    of_step = "before" if not config.is_luong else "at"
+    of_step, what = "at" if config.is_luong else "before", "W h" if config.score == "general" else "h"
     script.section("the numbers on screen")
     if isinstance(score, Additive):
         script.tensor("Ws", score.w(s)[0], f"({width},) W s: the decoder's state {of_step} {word}, multiplied by W")
         script.tensor("Uh", keys, f"({source}, {width}) U h: each encoder state, multiplied by U")
         script.tensor("v", score.v.weight[0], f"({width},) learned")
-        script.section("the computation")
-        script.line("scores = torch.tanh(Ws + Uh) @ v", f"({source},) v . tanh(W s + U h): Bahdanau et al. 2015, A.1.2")
+        formula, remark = "torch.tanh(Ws + Uh) @ v", f"({source},) v . tanh(W s + U h): Bahdanau et al. 2015"
     else:
-        what = "W h" if config.score == "general" else "h"
         script.tensor("s", s[0], f"({width},) the decoder's state {of_step} {word}")
         script.tensor("h", keys, f"({source}, {width}) {what} of each encoder state")
-        script.section("the computation")
-        script.line("scores = h @ s", f"({source},) s . {what}: Luong et al. 2015, equation 8")
+        formula, remark = "h @ s", f"({source},) s . {what}: Luong et al. 2015, equation 8"
     if module.place is not None:
         length = sum(token.id != config.pad for token in trace.source)
         place = float(module.place(s, torch.tensor([length], device=s.device)))
         script.number("place", place, "where it looks around, predicted: Luong et al. 2015, equation 9")
-        script.line(f"distance = torch.arange({source}) - place", f"({source},)")
-        script.line(f"scores = scores - distance**2 / (2 * ({config.window} / 2) ** 2)", "a Gaussian: equation 10")
+
+    def compute() -> None:
+        script.line(f"scores = {formula}", remark)
+        if module.place is not None:
+            script.line(f"distance = torch.arange({source}) - place", f"({source},)")
+            script.line(f"scores = scores - distance**2 / (2 * ({config.window} / 2) ** 2)", "a Gaussian: equation 10")
+
+    return compute

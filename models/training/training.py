@@ -28,6 +28,9 @@ from models.training.rows import Batch, Rows
 from models.training.settings import Settings, cooled
 from models.training.snapshots import MOST_BYTES, Snapshots
 
+BETAS, EPSILON = (0.9, 0.98), 1e-9
+"""Adam's, as section 5.3 has them."""
+
 NORMS_EVERY = 10  # steps
 MOST_POINTS = 4096  # of a curve; beyond, every second one goes
 _PAUSE = 0.02  # seconds between two looks at whether a pause is over
@@ -100,11 +103,37 @@ class Training:
         self.notice = ""
         self._named = dict(self.model.named_parameters())
         self._parts = _parts(self._named)
-        self._optimizer = torch.optim.Adam(self._named.values(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)  # 5.3
+        self._optimizer = torch.optim.Adam(self._named.values(), lr=0.0, betas=BETAS, eps=EPSILON, fused=True)
         self._held_rows: Batch | None = None
         self._first, self._risen = 0.0, 0
 
     # ------------------------------------------------------------------ one step
+
+    def next_batch(self) -> tuple[Batch, int]:
+        """What the next step learns from, and its number, counted from 1."""
+        return self.rows.batch(self.step_number, self.settings.batch), self.step_number + 1
+
+    def logits(self, model: nn.Module, batch: Batch, number: int) -> Tensor:
+        """What `model`, this training's or a copy of it, says in step `number`: (rows, tokens, vocabulary)."""
+        with torch.random.fork_rng(devices=[]):  # dropout depends on seed and step alone
+            torch.manual_seed(self.settings.seed * 1_000_003 + number)
+            logits: Tensor = model(**batch.inputs).logits
+        return logits
+
+    def moments(self, name: str) -> tuple[Tensor, Tensor]:
+        """Adam's running means of a parameter's gradient and of its square, now; 0 before the first step."""
+        parameter = self._named[name]
+        kept = self._optimizer.state.get(parameter, {})
+        first, second = (kept.get(key) for key in ("exp_avg", "exp_avg_sq"))
+        return (
+            torch.zeros_like(parameter) if first is None else first.clone(),
+            torch.zeros_like(parameter) if second is None else second.clone(),
+        )
+
+    @property
+    def parts(self) -> dict[str, list[nn.Parameter]]:
+        """The parameters of each part of the model: "decoder block 1", "head"."""
+        return self._parts
 
     def step(self, cooling: float = 1.0) -> Point:
         """Learn from one batch. `cooling` multiplies the schedule's rate.
@@ -114,12 +143,9 @@ class Training:
                 was changed by this step.
         """
         begun = time.perf_counter()
-        batch = self.rows.batch(self.step_number, self.settings.batch)
-        number = self.step_number + 1
+        batch, number = self.next_batch()
         rate = cooling * self.settings.learning_rate(number, self.config.width)
-        with torch.random.fork_rng(devices=[]):  # dropout depends on seed and step alone
-            torch.manual_seed(self.settings.seed * 1_000_003 + number)
-            logits = self.model(**batch.inputs).logits  # (rows, tokens, vocabulary)
+        logits = self.logits(self.model, batch, number)  # (rows, tokens, vocabulary)
         value = loss(logits, batch.labels, self._smoothing)
         value.backward()
         norms = self._gradient_norms() if number % NORMS_EVERY == 0 or number == 1 else ()
