@@ -174,14 +174,13 @@ class Panel(QWidget):
         """What asks for the lines of PyTorch; beside the (i), unless the panel has given it another place."""
         button = CodeButton(self.title)
         button.clicked.connect(self.show_script)
-        button.setEnabled(False)
         return button
 
     def offer_script(self) -> None:
         """Let the button be pressed where there is something to write; to be called where a page was turned."""
         state = self.session.state
         if self.has_script:
-            self.code_button.setEnabled(not self._refusal(state) and self.prints(state) is not None)
+            self.code_button.offer(not self._refusal(state) and self.prints(state) is not None)
 
     def show_script(self) -> None:
         """Ask for the lines that compute what is on screen; nothing happens where there is nothing yet."""

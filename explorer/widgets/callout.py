@@ -37,7 +37,13 @@ class CodeButton(QToolButton):
         self.setText("</>")
         self.setProperty("role", "code")
         self.setAccessibleName(f"{title} as PyTorch")
-        self.setToolTip("Show as PyTorch: the lines that compute this, with the numbers on screen (Ctrl+P)")
+        self.offer(False)
+
+    def offer(self, can: bool) -> None:
+        """Let it be pressed, or say why it cannot."""
+        self.setEnabled(can)
+        what = "Show as PyTorch: the lines that compute this, with the numbers on screen (Ctrl+P)"
+        self.setToolTip(what if can else "Show as PyTorch: no figure is on this page that a few lines would compute")
 
 
 class Callout(QFrame):

@@ -10,6 +10,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 
 from explorer.panels.cell.panel import CellPanel
+from explorer.panels.lookup.panel import LookupPanel
 from explorer.session.intents import SelectCell
 from explorer.widgets import asking
 from explorer.window.script import ScriptWindow
@@ -96,5 +97,20 @@ def test_a_script_follows_the_theme(window: MainWindow) -> None:
     form = formats[0].format
     assert form.foreground().color().name() == window.theme.ok
     window.set_theme_name("light")
+    script.close()
+    settle(window)
+
+
+def test_a_page_without_such_figures_says_so(window: MainWindow) -> None:
+    show(window, "lookup")
+    panel = panel_of(window, LookupPanel)
+    panel.pages.setCurrentIndex(0)
+    assert not panel.code_button.isEnabled()
+    assert "no figure is on this page" in panel.code_button.toolTip()
+    panel.pages.setCurrentIndex(2)
+    assert panel.code_button.isEnabled()
+    panel.show_script()
+    script = script_of(window)
+    assert "attends to" in script.title.text()
     script.close()
     settle(window)
