@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from explorer.console import complain, say
 from explorer.session.text_limits import MOST_CHARACTERS, too_long
-from explorer.training_options import add_training_options, check_training
+from explorer.training_options import add_training_options, check_training, is_training
 from explorer.version import __version__
 from models.files.catalogue import FIRST
 from models.files.text_lines import read_lines
@@ -47,7 +47,7 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
     parser = _parser()
     args = parser.parse_args(given[1:] if given[:1] == ["open"] and len(given) > 1 else given)
     check_training(args, parser)
-    if args.train is not None or args.resume is not None:
+    if is_training(args):
         args.without_window = True
         return args
     for name in _NEVER_EMPTY:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from explorer.console import complain, say, signals_raised
 from explorer.first_state import Given, given
 from explorer.headless_ablation import write_ablation
+from explorer.headless_finetuning import finetune
 from explorer.headless_lessons import check_lessons
 from explorer.headless_model import no_folder, opened, sentence_of, unsuited
 from explorer.headless_texts import write_tables
@@ -29,6 +30,7 @@ from explorer.session.reduce import reduce
 from explorer.session.state import State
 from explorer.session.texts import with_prompt_texts
 from explorer.session.view_options import ViewOptions
+from explorer.training_options import is_training
 from models.files.weights_path import path_of_text, weights_path
 from models.opening.trial_helper import start_for
 from models.protocol.batch import Batch
@@ -58,8 +60,8 @@ def run_without_window(args: argparse.Namespace) -> int:
         0, or 1 and a sentence on standard error that says why.
     """
     log_to_file()
-    if args.train is not None or args.resume is not None:
-        sentence = train(args)
+    if is_training(args):
+        sentence = finetune(args) if args.finetune is not None else train(args)
         return _refuse(sentence) if sentence else 0
     if args.check_lessons is not None:
         return check_lessons(tuple(map(Path, args.check_lessons)))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-_OWN = ("train", "resume", "seconds", "steps", "set", "out", "data", "seed")
+_OWN = ("train", "resume", "finetune", "only", "lora", "seconds", "steps", "set", "out", "data", "seed")
+_MAKERS = ("train", "resume", "finetune")
 
 
 def add_training_options(parser: argparse.ArgumentParser) -> None:
@@ -21,6 +22,15 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
         help="go on with the training in this folder, from its newest snapshot to the length that was asked for, to "
         "step --steps, or for --seconds more",
     )
+    group.add_argument(
+        "--finetune",
+        metavar="CHECKPOINT",
+        help="with --data: a decoder or an encoder-decoder goes on learning, from a text or from two columns, inputs "
+        "and outputs (tabs, or .csv)",
+    )
+    what = group.add_mutually_exclusive_group()
+    what.add_argument("--only", choices=["head"], help="with --finetune: the matrix that gives the logits, and no more")
+    what.add_argument("--lora", metavar="RANK", type=int, help="with --finetune: a LoRA adapter of this rank, by peft")
     group.add_argument("--seconds", metavar="S", type=float, help="train for so long, 60 if left out")
     group.add_argument("--steps", metavar="N", type=int, help="train for so many steps instead")
     group.add_argument(
@@ -33,7 +43,12 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--out", metavar="FOLDER", help="where the model and its snapshots go; it opens with --checkpoint"
     )
-    group.add_argument("--data", metavar="FILE", help="with --train text: the text to learn")
+    group.add_argument("--data", metavar="FILE", help="with --train text or --finetune: what to learn")
+
+
+def is_training(args: argparse.Namespace) -> bool:
+    """Whether a model is to be made or changed, and nothing to be looked at."""
+    return any(getattr(args, name) is not None for name in _MAKERS)
 
 
 def check_training(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
@@ -42,24 +57,29 @@ def check_training(args: argparse.Namespace, parser: argparse.ArgumentParser) ->
     Raises:
         ValueError: an option that is missing, does not go with the others, or is out of range.
     """
-    if args.train is None and args.resume is None:
-        given = next((name for name in _OWN[2:-1] if getattr(args, name) not in (None, [])), None)
+    if not is_training(args):
+        given = next((name for name in _OWN[3:-1] if getattr(args, name) not in (None, [])), None)
+        if given in ("only", "lora"):
+            raise ValueError(f"--{given} says what is fine-tuned, and --finetune is missing.")
         if given is not None:
             raise ValueError(f"--{given} is of a training, and --train is missing: try --train reverse --out FOLDER.")
         return
     other = next((n for n, value in vars(args).items() if n not in _OWN and value != parser.get_default(n)), None)
     if other is not None:
-        what = "--train makes a model from nothing" if args.resume is None else "--resume goes on with a training"
+        what = "--train makes a model from nothing"
+        if args.train is None:
+            what = "--finetune tunes a checkpoint" if args.resume is None else "--resume goes on with a training"
         raise ValueError(f"{what}, and --{other.replace('_', '-')} is not of that.")
     if args.resume is not None:
-        said = ("train", "set", "out", "data", "seed")
+        said = ("train", "finetune", "only", "lora", "set", "out", "data", "seed")
         again = next((name for name in said if getattr(args, name) not in (None, [])), None)
         if again is not None:
             raise ValueError(f"--resume goes on with what its folder says. Leave --{again} out.")
         if not args.resume:
             raise ValueError("--resume needs the folder of a training.")
     elif not args.out:
-        raise ValueError("--train needs a folder for the model: --out FOLDER.")
+        maker = "--train" if args.finetune is None else "--finetune"
+        raise ValueError(f"{maker} needs a folder for the model: --out FOLDER.")
     if args.seconds is not None and args.steps is not None:
         raise ValueError("--seconds and --steps both say how long. Give one of them.")
     for name in ("seconds", "steps"):
@@ -70,8 +90,22 @@ def check_training(args: argparse.Namespace, parser: argparse.ArgumentParser) ->
         raise ValueError("--seed is 0 or more.")
     if args.resume is not None:
         return
-    if (args.train.partition(":")[0] == "text") != (args.data is not None):
+    _check_finetuning(args)
+    if args.finetune is None and (args.train.partition(":")[0] == "text") != (args.data is not None):
         raise ValueError("--train text learns the characters of a file, --data FILE; the other tasks make their own.")
     wrong = next((word for word in args.set if not all(word.partition("=")[::2])), None)
     if wrong is not None:
         raise ValueError(f"--set takes a name and a value, as positions=none, not “{wrong}”.")
+
+
+def _check_finetuning(args: argparse.Namespace) -> None:
+    if args.finetune is None:
+        alone = next((name for name in ("only", "lora") if getattr(args, name) is not None), None)
+        if alone is not None:
+            raise ValueError(f"--{alone} says what is fine-tuned, and --train makes a model from nothing.")
+    elif args.train is not None:
+        raise ValueError("--train makes a model from nothing, and --finetune is not of that.")
+    elif not args.finetune:
+        raise ValueError("--finetune needs a checkpoint, as --finetune story-gpt.")
+    elif args.data is None:
+        raise ValueError("--finetune needs what is to be learned: --data FILE, a text or two columns.")

@@ -1,0 +1,106 @@
+"""`--finetune`: a checkpoint learns from a file, without a window."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from explorer.console import Interrupted, handling, say
+from explorer.headless_model import sentence_of, show_progress
+
+if TYPE_CHECKING:
+    from models.training.finetuning import FineTuning, TuningSettings
+    from models.training.training import Command
+
+_SECONDS = 60.0
+_NUMBERS = {"rate": float, "batch": int, "decay": float, "clip": float}
+
+
+def finetune(args: argparse.Namespace) -> str:
+    """Fine-tune, save the folder and print the loss of held-out rows before and after; a sentence where it cannot be.
+
+    Raises:
+        Interrupted: a signal came; what was learned until then was saved.
+    """
+    try:
+        return _finetune(args)
+    except ValueError as error:
+        return f"{str(error)[:1].upper()}{str(error)[1:].rstrip('.')}."
+    except Exception as error:
+        return sentence_of(error)
+
+
+def _finetune(args: argparse.Namespace) -> str:
+    from models.opening.open import open_checkpoint
+    from models.opening.trial import TrialRequest
+    from models.opening.trial_process import verdict_on
+    from models.protocol.values import Placement
+    from models.training.common import Budget
+    from models.training.finetuning import FineTuning, check_trainable
+    from models.training.folders import why_not
+    from models.training.pairs_file import read_data
+    from models.training.tuning_rows import rows_of
+
+    folder, settings = Path(args.out), _settings(args)
+    if sentence := why_not(folder):
+        return sentence
+    data = read_data(Path(args.data))
+    place = Placement("cpu")
+    verdict_on(TrialRequest(reference=args.finetune)).check(place)
+    model = open_checkpoint(args.finetune)
+    if folder.exists() and Path(model.info.folder).resolve() == folder.resolve():
+        return f"{folder} is the checkpoint that is tuned, and would be lost. Name another folder."
+    check_trainable(model)
+    rows = rows_of(model, data, settings.seed)
+    tuning = FineTuning(model, rows, settings)
+    seconds = args.seconds if args.seconds is not None or args.steps is not None else _SECONDS
+    return _tune(tuning, folder, Budget(seconds, args.steps), Path(args.data).name)
+
+
+def _settings(args: argparse.Namespace) -> TuningSettings:
+    from models.training.finetuning import TuningSettings
+
+    numbers: dict[str, float] = {}
+    for name, _, word in (said.partition("=") for said in args.set):
+        if name not in _NUMBERS:
+            raise ValueError(f"there is no switch “{name}” of fine-tuning. There are {', '.join(_NUMBERS)}")
+        try:
+            numbers[name] = _NUMBERS[name](word)
+        except ValueError:
+            raise ValueError(f"{name} is “{word}”, and has to be a number") from None
+    tuned = "lora" if args.lora is not None else "head" if args.only == "head" else "all"
+    return TuningSettings(tuned=tuned, rank=args.lora or 0, seed=args.seed or 0, **numbers)  # type: ignore[arg-type]
+
+
+def _tune(tuning: FineTuning, folder: Path, budget: object, data: str) -> str:
+    from models.files.whole_files import not_written
+    from models.training.common import Budget
+    from models.training.tuned_folders import ADAPTER, save_tuned
+
+    assert isinstance(budget, Budget)
+    signals: list[int] = []
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        signals.append(number)
+
+    def command() -> Command:
+        return "stop" if signals else "go"
+
+    with handling(note):
+        before = tuning.measure()
+        say(f"{tuning.parameters:,} weights are learned; held-out loss before: {before:.4f}")
+        took = tuning.run(budget, command, lambda step, loss: show_progress(f"step {step:,}, loss {loss:.3f}", None))
+        show_progress("", None)
+        after = tuning.measure()
+        try:
+            save_tuned(tuning, folder, before, after, data)
+        except OSError as error:
+            return not_written("The model", folder, error)
+        alone = f", its adapter alone in {folder / ADAPTER}" if tuning.adapted is not None else ""
+        say(f"{tuning.step_number} steps in {took:.1f} s, saved in {folder}{alone}")
+        say(f"held-out loss before: {before:.4f}, after: {after:.4f}")
+    if signals:
+        raise Interrupted(signals[0])
+    return ""

@@ -1,0 +1,94 @@
+"""A fine-tuned checkpoint as a folder that opens like any: weights, config, tokenizer, and what was done."""
+
+from __future__ import annotations
+
+import errno
+import json
+import shutil
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from transformers.utils import logging
+
+from models.files.adapter_files import CONFIG
+from models.files.catalogue import read_card
+from models.files.names import is_hub
+from models.files.training_steps import RECORD
+from models.training.finetuning import FineTuning, peft_unheard
+
+ADAPTER = "adapter"
+"""The folder with the adapter alone, within that of the merged model."""
+
+
+def save_tuned(tuning: FineTuning, folder: Path, before: float, after: float, data: str) -> None:
+    """Write the tuned model; of a LoRA adapter the model that it is merged into, and `adapter` with the adapter alone.
+
+    Afterwards `tuning` is at its end: an adapter has been merged into its model.
+
+    Args:
+        before, after: the loss of the held-out rows.
+        data: the name of the file.
+
+    Raises:
+        OSError: the disk refuses.
+    """
+    logging.disable_progress_bar()
+    folder.mkdir(exist_ok=True)
+    model, settings = tuning.model, tuning.settings
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".unfinished") as made:
+        whole = Path(made)
+        try:
+            module: Any = model.module
+            if tuning.adapted is not None:
+                adapter = tuning.adapted
+                with peft_unheard():
+                    adapter.save_pretrained(
+                        whole / ADAPTER, save_embedding_layers=False
+                    )  # else it asks a hub about them
+                _name_base(whole / ADAPTER / CONFIG, _base(model.info.reference, model.info.folder))
+                (whole / ADAPTER / "README.md").unlink(missing_ok=True)  # a form with nothing filled in
+                module = adapter.merge_and_unload()
+            # where the head was parted from the embedding others were too, and each is looked for under its own name
+            apart = {name: t.clone() for name, t in module.state_dict().items()} if settings.tuned == "head" else None
+            module.save_pretrained(whole, state_dict=apart)
+        except SafetensorError as error:  # it does not say which of the disk's refusals it was
+            raise OSError(errno.ENOSPC if shutil.disk_usage(folder).free < 1 << 20 else 0, str(error)) from error
+        model.tokenizer.save_pretrained(whole)
+        card = read_card(Path(model.info.folder))
+        steps = f"{tuning.step_number:,}"
+        losses = f"the loss of held-out rows went from {before:.3f} to {after:.3f} nats"
+        how = {"all": "all weights", "head": "the head alone", "lora": f"a LoRA adapter of rank {settings.rank}"}
+        said = {
+            "title": f"{model.info.name}, tuned",
+            "summary": f"{model.info.name} after {steps} steps on {data} ({how[settings.tuned]}): {losses}.",
+            **{"example": card.example, "prefix": card.prefix, "reads": card.reads},
+        }
+        record = {
+            "finetuned": model.info.reference,
+            "data": data,
+            "settings": asdict(settings),
+            "steps": tuning.step_number,
+            "held_out_loss": [before, after],
+        }
+        for name, content in (("explorer.json", said), (RECORD, record)):
+            (whole / name).write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        for path in whole.rglob("*.safetensors"):
+            path.chmod((whole / RECORD).stat().st_mode)  # safetensors gives it to its owner alone
+        shutil.rmtree(folder / ADAPTER, ignore_errors=True)
+        for path in sorted(whole.iterdir(), key=lambda path: path.name == "config.json"):
+            path.replace(folder / path.name)
+
+
+def _name_base(path: Path, base: str) -> None:
+    table = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**table, "base_model_name_or_path": base}, indent=1) + "\n", encoding="utf-8")
+
+
+def _base(reference: str, folder: str) -> str:
+    """What an adapter calls the checkpoint that it is put on, from wherever it lies."""
+    if is_hub(reference):
+        return reference.removeprefix("hf://").partition("@")[0]
+    return reference if Path(folder).name == reference else str(Path(folder).absolute())

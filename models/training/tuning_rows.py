@@ -1,0 +1,203 @@
+"""Rows of a person's own data as a decoder, or an encoder with a decoder, learns from them; some are held out.
+
+    a text          windows of its tokens; the last tenth is held out
+    two columns     a decoder reads `input output` and has to say `output` and the end; an encoder-decoder reads
+                    `input`, and its decoder has to say `output`. One input in ten is held out, with all its outputs
+
+Labels stand where they are predicted: of position i the token that follows it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from models.decoding.choosing import end_ids
+from models.forward.model import Model
+from models.protocol.errors import ExplorerError
+from models.textbook.transformer import IGNORE
+from models.training.pairs_file import Pairs
+from models.training.rows import Batch
+
+WINDOW = 128  # tokens of a text that are read together, at most
+_LEAST_WINDOW = 8
+_HELD = 10  # one row in so many is held out
+_LEAST_TOKENS = 4 * _LEAST_WINDOW
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One row as ids. Of an encoder-decoder model `read` is the encoder's; of a decoder it is all but the last."""
+
+    read: tuple[int, ...]
+    labels: tuple[int, ...]  # IGNORE where nothing is to be said
+    written: tuple[int, ...] = ()  # what an encoder-decoder model's decoder reads
+
+
+@dataclass(frozen=True, slots=True)
+class TuningRows:
+    learned: tuple[Example, ...]
+    held: tuple[Example, ...]
+    pad: int
+    seed: int
+
+    def batch(self, step: int, size: int) -> Batch:
+        """What is learned from in step `step`, counted from 0."""
+        return self.encoded(random.Random(f"{self.seed} {step}").choices(self.learned, k=size))
+
+    def held_out(self, count: int) -> Batch:
+        """Rows of which none is ever in a `batch`."""
+        return self.encoded(self.held[:count])
+
+    def encoded(self, rows: Sequence[Example]) -> Batch:
+        read, mask = _padded([row.read for row in rows], self.pad)
+        inputs = {"input_ids": read, "attention_mask": mask}
+        labels, _ = _padded([row.labels for row in rows], IGNORE)
+        if rows[0].written:
+            inputs["decoder_input_ids"], _ = _padded([row.written for row in rows], self.pad)
+        return Batch(inputs, labels)
+
+
+def rows_of(model: Model, data: str | Pairs, seed: int, window: int = WINDOW) -> TuningRows:
+    """The rows that `model` learns from.
+
+    Raises:
+        ExplorerError: too little of it, or a row that the model does not take.
+    """
+    pad = model.config.pad_token_id if isinstance(getattr(model.config, "pad_token_id", None), int) else 0
+    if isinstance(data, str):
+        if model.seq2seq:
+            raise ExplorerError(
+                f"{model.info.name} reads one text and writes another: give it a file of two columns, an input and an "
+                "output in each line, with a tab between them."
+            )
+        learned, held = _of_text(model, data, window)
+    else:
+        learned, held = _of_pairs(model, data)
+    return TuningRows(tuple(learned), tuple(held), pad, seed)
+
+
+def _of_text(model: Model, text: str, window: int) -> tuple[list[Example], list[Example]]:
+    letters = set(text.strip())
+    if len(letters) < 2:
+        raise ExplorerError(
+            f"The text holds nothing but “{next(iter(letters), '')}”: there is nothing to learn from it."
+        )
+    lead = _ids(model, model.info.prefix) if model.info.prefix else _start_of(model)
+    ids = _ids(model, text)
+    _check_known(model, ids, "The text")
+    most = min(window, (model.info.context or window) - len(lead))
+    width = min(most, max(_LEAST_WINDOW, len(ids) // (2 * _HELD)))
+    tail = len(ids) // _HELD
+    held = [tuple(ids[i : i + width]) for i in range(len(ids) - tail, len(ids) - width + 1, width)]
+    kept = set(held)
+    learned = [tuple(ids[i : i + width]) for i in range(len(ids) - tail - width + 1)]
+    learned = [row for row in learned if row not in kept]
+    if len(ids) < _LEAST_TOKENS or not held or not learned:
+        raise ExplorerError(
+            f"The text has {len(ids):,} tokens, too few to learn from some and hold others out: give it at least "
+            f"{_HELD * _LEAST_WINDOW} that do not repeat."
+        )
+    return [_next(lead, row) for row in learned], [_next(lead, row) for row in held]
+
+
+def _next(lead: Sequence[int], row: Sequence[int]) -> Example:
+    """Each token of `row` is said after those before it; what leads is given."""
+    ids = (*lead, *row)
+    first = max(len(lead), 1)  # the first token of all stands after nothing
+    return Example(ids[:-1], tuple(IGNORE if i < first else ids[i] for i in range(1, len(ids))))
+
+
+def _of_pairs(model: Model, pairs: Pairs) -> tuple[list[Example], list[Example]]:
+    different = sorted(dict.fromkeys(pairs), key=lambda row: hashlib.sha256("\t".join(row).encode()).digest())
+    if len(different) < 2:
+        raise ExplorerError(
+            f"The file has {len(different)} different row{'s' if len(different) != 1 else ''}: at least 2 are needed, "
+            "of which one is held out."
+        )
+    # an input that stands there twice with other outputs is held out with both
+    inputs = list(dict.fromkeys(read for read, _ in different))
+    apart = set(inputs[: max(1, len(inputs) // _HELD)])
+    held = [row for row in different if row[0] in apart]
+    learned = [row for row in pairs if row[0] not in apart]
+    if not learned:
+        raise ExplorerError(
+            "All rows have one input: at least two different ones are needed, of which one is held out."
+        )
+    make = _translated if model.seq2seq else _continued
+    return [make(model, *row) for row in learned], [make(model, *row) for row in held]
+
+
+def _translated(model: Model, read: str, write: str) -> Example:
+    source = tuple(token.id for token in model.tokenize(read))
+    said = list(model.target_ids([write])[0])
+    ends = end_ids(model)
+    if not (said and said[-1] in ends) and ends:
+        said.append(min(ends))
+    _check_known(model, [*source, *said], f"“{read[:40]}”")
+    _check_length(model, max(len(source), len(said)), read)
+    return Example(source, tuple(said), (model.start_id, *said[:-1]))
+
+
+def _continued(model: Model, read: str, write: str) -> Example:
+    lead = _ids(model, model.info.prefix) if model.info.prefix else _start_of(model)
+    before = _ids(model, read)
+    after = _ids(model, f"{read} {write}")[len(before) :] if _knows_blanks(model) else _ids(model, write)
+    ends = end_ids(model)
+    said = [*after, min(ends)] if ends else after
+    ids = (*lead, *before, *said)
+    _check_known(model, ids, f"“{read[:40]}”")
+    _check_length(model, len(ids), read)
+    first = len(lead) + len(before)
+    return Example(ids[:-1], tuple(IGNORE if i < first else ids[i] for i in range(1, len(ids))))
+
+
+def _ids(model: Model, text: str) -> list[int]:
+    return [int(id_) for id_ in model.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]]
+
+
+def _start_of(model: Model) -> list[int]:
+    """The special tokens that the tokenizer itself puts before a text."""
+    found = model.tokenizer("a", return_special_tokens_mask=True)
+    lead: list[int] = []
+    for id_, special in zip(found["input_ids"], found["special_tokens_mask"], strict=True):
+        if not special:
+            break
+        lead.append(int(id_))
+    return lead
+
+
+def _knows_blanks(model: Model) -> bool:
+    """Whether words are parted by blanks in its texts; a tokenizer of single letters may know none."""
+    unknown = getattr(model.tokenizer, "unk_token_id", None)
+    return unknown is None or unknown not in _ids(model, "a a")
+
+
+def _check_known(model: Model, ids: Sequence[int], what: str) -> None:
+    unknown = getattr(model.tokenizer, "unk_token_id", None)
+    strange = sum(id_ == unknown for id_ in ids)
+    if unknown is not None and ids and strange > len(ids) // 2 and unknown not in end_ids(model):
+        raise ExplorerError(
+            f"{what} is in signs that {model.info.name} does not know: {strange:,} of {len(ids):,} tokens are unknown "
+            "to its tokenizer. Give a text like those that it was made for."
+        )
+
+
+def _check_length(model: Model, length: int, read: str) -> None:
+    most = model.info.context
+    if most is not None and length > most:
+        raise ExplorerError(
+            f"The row that begins “{read[:40]}” has {length:,} tokens; {model.info.name} takes {most:,}. Shorten it."
+        )
+
+
+def _padded(rows: Sequence[Sequence[int]], fill: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Rows filled up at their ends, and the mask that hides this."""
+    longest = max(map(len, rows))
+    lengths = torch.tensor([len(row) for row in rows])
+    padded = torch.tensor([[*row, *[fill] * (longest - len(row))] for row in rows])
+    return padded, (torch.arange(longest) < lengths[:, None]).long()

@@ -1,0 +1,256 @@
+"""Fine-tuning: the loss and the step are transformers' and torch's own, held-out rows stay out, the folder opens."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from models import open_checkpoint, run
+from models.decoding.choosing import end_ids
+from models.forward.model import Model
+from models.protocol.errors import ExplorerError
+from models.textbook.transformer import IGNORE
+from models.training.common import Budget
+from models.training.finetuning import Diverged, FineTuning, TuningSettings
+from models.training.pairs_file import Pairs, read_data
+from models.training.tuned_folders import ADAPTER, save_tuned
+from models.training.tuning_rows import TuningRows, rows_of
+from tests.models import tiny
+from tests.models.training_folders import trained
+
+WORDS = ("Tom", "Anna", "the", "park", "ball", "gave", "went", "to", "a", "dog", "and", "saw")
+TEXT = " ".join(random.Random(1).choices(WORDS, k=600))
+PAIRS: Pairs = tuple((f"The {a} saw the {b}.", f"El {b} y {a}.") for a in WORDS[:6] for b in WORDS[6:])
+
+
+@pytest.fixture
+def gpt() -> Model:
+    return open_checkpoint("story-gpt")
+
+
+def flat(rows: TuningRows) -> tuple[set[tuple[int, ...]], set[tuple[int, ...]]]:
+    return {row.read + row.labels for row in rows.learned}, {row.read + row.labels for row in rows.held}
+
+
+# --------------------------------------------------------------------------- loss and step
+
+
+@pytest.mark.parametrize("data", ["text", "pairs"])
+def test_the_loss_of_a_decoder_is_transformers_own(gpt, data):
+    rows = rows_of(gpt, TEXT if data == "text" else PAIRS, 0)
+    measured = FineTuning(gpt, rows, TuningSettings()).measure()
+    module = tiny.eager(open_checkpoint("story-gpt"))
+    total, count = 0.0, 0
+    for row in rows.held:
+        # transformers shifts the labels itself, and so takes them a place later
+        ids = torch.tensor([[*row.read, row.labels[-1]]])
+        labels = torch.tensor([[IGNORE, *row.labels]])
+        ids[ids == IGNORE] = 0
+        said = int((labels != IGNORE).sum())
+        with torch.no_grad():
+            total += float(module(input_ids=ids, labels=labels).loss) * said
+        count += said
+    assert measured == pytest.approx(total / count, abs=1e-5)
+
+
+def test_the_loss_of_a_translator_is_transformers_own():
+    model = open_checkpoint("en-es")
+    rows = rows_of(model, PAIRS, 0)
+    measured = FineTuning(model, rows, TuningSettings()).measure()
+    module, tokenizer = tiny.eager(open_checkpoint("en-es")), model.tokenizer
+    held = {row.read for row in rows.held}
+    theirs = []
+    for read, write in dict.fromkeys(PAIRS):
+        taken = tokenizer(read, text_target=write, return_tensors="pt")
+        if tuple(taken["input_ids"][0].tolist()) in held:
+            with torch.no_grad():
+                theirs.append((float(module(**taken).loss), taken["labels"].shape[1]))
+    assert len(theirs) == len(rows.held)
+    assert measured == pytest.approx(sum(x * n for x, n in theirs) / sum(n for _, n in theirs), abs=1e-5)
+
+
+def test_a_step_is_adamws_written_out(gpt):
+    settings = TuningSettings(rate=1e-3, decay=0.1, clip=0.5, batch=4)
+    rows = rows_of(gpt, TEXT, 0)
+    tuning = FineTuning(gpt, rows, settings)
+    for module in gpt.module.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    plain = tiny.eager(open_checkpoint("story-gpt"))
+    plain.eval().requires_grad_(True)
+    parameters = dict(plain.named_parameters())
+    first = {name: torch.zeros_like(p) for name, p in parameters.items()}
+    second = {name: torch.zeros_like(p) for name, p in parameters.items()}
+    for step in (1, 2):
+        batch = rows.batch(step - 1, 4)
+        logits = plain(**batch.inputs).logits
+        labels = batch.labels
+        chosen = torch.log_softmax(logits.double(), -1)[labels != IGNORE].gather(1, labels[labels != IGNORE][:, None])
+        value = -chosen.mean()
+        plain.zero_grad()
+        value.backward()
+        length = torch.stack([p.grad.norm() for p in parameters.values()]).norm()
+        with torch.no_grad():
+            for name, p in parameters.items():
+                gradient = p.grad * min(1.0, 0.5 / (float(length) + 1e-6))
+                first[name].mul_(0.9).add_(0.1 * gradient)
+                second[name].mul_(0.999).add_(0.001 * gradient**2)
+                p.mul_(1 - 1e-3 * 0.1)
+                p.sub_(1e-3 * (first[name] / (1 - 0.9**step)) / ((second[name] / (1 - 0.999**step)).sqrt() + 1e-8))
+        assert tuning.step() == pytest.approx(float(value.detach()), abs=1e-5)
+    apart = torch.cat([(p - parameters[name]).detach().abs().flatten() for name, p in gpt.module.named_parameters()])
+    assert float(apart.max()) <= 4.1e-3
+    assert float((apart > 2e-5).float().mean()) < 1e-3  # where a gradient is rounding alone AdamW steps by its sign
+
+
+# --------------------------------------------------------------------------- rows
+
+
+@pytest.mark.parametrize("data", [TEXT, PAIRS, PAIRS * 3])
+def test_no_held_out_row_is_learned(gpt, data):
+    rows = rows_of(gpt, data, 0)
+    learned, held = flat(rows)
+    assert held
+    assert not learned & held
+    seen = {tuple(row) for step in range(50) for row in rows.batch(step, 8).inputs["input_ids"].tolist()}
+    assert not {row.read for row in rows.held} & seen
+
+
+def test_a_decoder_has_to_say_the_output_and_its_end(gpt):
+    row = rows_of(gpt, PAIRS, 0).learned[0]
+    said = [label for label in row.labels if label != IGNORE]
+    assert said[-1] in end_ids(gpt)
+    read, write = next((a, b) for a, b in PAIRS if gpt.tokenizer.decode(said[:-1]).strip() == b)
+    assert gpt.tokenizer.decode(row.read, skip_special_tokens=True) == f"{read} {write}"
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", "is empty"),
+        (" \n\t\n", "is empty"),
+        ("aaaaaaaaaaaaa", "holds nothing but “a”"),
+        ("A word.", "too few to learn from some"),
+        ("a\tb", "1 different row: at least 2"),
+        ("a\tb\na\tc", "All rows have one input"),
+    ],
+)
+def test_what_cannot_be_learned_from_is_said(gpt, tmp_path, content, words):
+    path = tmp_path / "data.txt"
+    path.write_text(content)
+    with pytest.raises(ExplorerError, match=words):
+        rows_of(gpt, read_data(path), 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a.tsv", "one\ttwo\nthree", r"a\.tsv, line 2, has 1 column: .* with a tab between"),
+        ("a.tsv", "one\ttwo\tthree", r"line 1, has 3 columns"),
+        ("a.tsv", "one\t ", r"line 1, has an empty column"),
+        ("a.csv", "one,two\nthree\n", r"a\.csv, line 2, has 1 column: .* with a comma between"),
+        ("a.csv", 'one,"two', "is no CSV"),
+        ("a.txt", "x" * ((8 << 20) + 1), "is larger than 8 MB"),
+    ],
+)
+def test_a_file_that_is_no_table_is_said(tmp_path, name, content, words):
+    path = tmp_path / name
+    path.write_text(content)
+    with pytest.raises(ExplorerError, match=words):
+        read_data(path)
+
+
+def test_tables_are_told_from_texts(tmp_path):
+    def read(name: str, content: str) -> str | Pairs:
+        (tmp_path / name).write_text(content)
+        return read_data(tmp_path / name)
+
+    assert read("a.txt", "One\ttwo\nthree\tfour\n\n") == (("One", "two"), ("three", "four"))
+    assert read("a.txt", "One, two\nthree") == "One, two\nthree"
+    assert read("a.csv", 'input,output\n"One, two",three\r\n') == (("One, two", "three"),)
+    assert read("a.tsv", "One, two\tthree") == (("One, two", "three"),)
+
+
+def test_rows_that_a_model_does_not_take_are_said(gpt):
+    with pytest.raises(ExplorerError, match=r"The row that begins “word word .* takes 512"):
+        rows_of(gpt, (("word " * 600, "b"), ("c", "d"), ("e", "f")), 0)
+    with pytest.raises(ExplorerError, match="give it a file of two columns"):
+        rows_of(open_checkpoint("en-es"), TEXT, 0)
+
+
+def test_a_text_in_other_signs_is_said(tmp_path):
+    trained(tmp_path / "m", shape="decoder")
+    with pytest.raises(ExplorerError, match="signs that copy does not know"):
+        rows_of(open_checkpoint(tmp_path / "m"), "ДЖЗИЙКЛМ" * 30, 0)
+
+
+@pytest.mark.parametrize("reference", ["story-bert", "dates-luong", "vit-cifar10"])
+def test_models_of_other_kinds_are_refused(gpt, reference):
+    rows = rows_of(gpt, TEXT, 0)
+    with pytest.raises(ExplorerError, match=r"writes no text|is a recurrent model"):
+        FineTuning(open_checkpoint(reference), rows, TuningSettings())
+
+
+# --------------------------------------------------------------------------- what is learned, and kept
+
+
+@pytest.mark.parametrize("tuned", ["all", "head", "lora"])
+@pytest.mark.parametrize("base", ["story-gpt", "en-es", "textbook"])
+def test_it_learns_and_its_folder_opens_as_it_was(tmp_path, base, tuned):
+    reference = base
+    if base == "textbook":
+        trained(tmp_path / "base", shape="decoder")
+        reference = str(tmp_path / "base")
+    model = open_checkpoint(reference)
+    data: str | Pairs = PAIRS if base == "en-es" else "abcdefgh" * 40 + "hgfedcba" * 40 if base == "textbook" else TEXT
+    before = {name: p.detach().clone() for name, p in model.module.named_parameters()}
+    tuning = FineTuning(model, rows_of(model, data, 0), TuningSettings(tuned=tuned, rank=2 if tuned == "lora" else 0))
+    first = tuning.measure()
+    tuning.run(Budget(steps=4))
+    last = tuning.measure()
+    assert last < first
+    if tuned == "head":
+        now = dict(model.module.named_parameters())
+        head = {name for name, p in now.items() if p is model.module.get_output_embeddings().weight}  # type: ignore[operator]
+        assert all(torch.equal(before[name], p) for name, p in now.items() if name in before and name not in head)
+        assert len(head) == 1
+    folder = tmp_path / "tuned"
+    save_tuned(tuning, folder, first, last, "data.txt")
+    opened = open_checkpoint(folder)
+    again = FineTuning(opened, rows_of(opened, data, 0), TuningSettings()).measure()
+    assert again == pytest.approx(last, abs=1e-5)
+    assert opened.info.name == f"{open_checkpoint(reference).info.name}, tuned"
+    assert f"from {first:.3f} to {last:.3f} nats" in opened.info.summary
+    if tuned == "lora":
+        alone = open_checkpoint(folder / ADAPTER)
+        assert alone.info.put_on is not None
+        text = "abcd" if base == "textbook" else "The dog saw"
+        target = "El perro" if base == "en-es" else None
+        ours, theirs = (run(one, text, target=target).logits for one in (alone, opened))
+        np.testing.assert_allclose(ours, theirs, atol=1e-4)
+    else:
+        assert not (folder / ADAPTER).exists()
+
+
+def test_a_seed_gives_the_same(gpt):
+    found = []
+    for seed in (0, 0, 1):
+        model = open_checkpoint("story-gpt")
+        tuning = FineTuning(model, rows_of(model, TEXT, seed), TuningSettings(tuned="lora", rank=2, seed=seed))
+        found.append([tuning.step() for _ in range(2)])
+    assert found[0] == found[1] != found[2]
+
+
+def test_a_loss_that_diverges_says_what_to_try(gpt):
+    tuning = FineTuning(gpt, rows_of(gpt, TEXT, 0), TuningSettings(rate=1e12))
+    with pytest.raises(Diverged, match=r"At step \d+ the loss .* try --set rate=1e\+11\. Nothing was saved\."):
+        tuning.run(Budget(steps=60))
+
+
+def test_without_peft_it_is_said_how_to_get_it(gpt, monkeypatch):
+    monkeypatch.setattr("models.training.finetuning.lacking", lambda names: list(names))
+    with pytest.raises(ExplorerError, match="A LoRA adapter needs peft: python -m pip install peft"):
+        FineTuning(gpt, rows_of(gpt, TEXT, 0), TuningSettings(tuned="lora", rank=2))
