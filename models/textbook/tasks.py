@@ -9,9 +9,11 @@ from __future__ import annotations
 import random
 import string
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+
+from models.textbook.sentences import FELT_WORDS, TRANSLATION_WORDS, felt, translated
 
 _MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
@@ -98,9 +100,10 @@ class Task:
     least: int = 1
     most: int = 200
     counts: str = "letters"  # what the difficulty is a number of
-    alphabet: str = _LETTERS  # every character of a row
+    alphabet: Sequence[str] = _LETTERS  # every token of a row: characters, or words
     separator: str = SEPARATOR  # "" where the prompt ends of itself
-    longest: Callable[[int], int] = lambda n: n  # characters of a prompt or an answer, at most
+    longest: Callable[[int], int] = lambda n: n  # tokens of a prompt or an answer, at most
+    of_words: bool = False  # whether its tokens are words, with spaces between them
 
     def check(self, difficulty: int) -> None:
         """Raises ValueError for a difficulty that there are no rows of."""
@@ -109,7 +112,15 @@ class Task:
                 f"{self.name} takes {self.least} to {self.most} {self.counts}, and {difficulty} is not among them"
             )
 
-    def characters(self, difficulty: int) -> int:
+    def tokens(self, text: str) -> list[str]:
+        """The tokens of a prompt or an answer."""
+        return text.split() if self.of_words else list(text)
+
+    def asked(self, row: Row) -> str:
+        """The prompt with the separator, as one model reads it that goes on with the answer."""
+        return f"{row.prompt} {self.separator}" if self.of_words and self.separator else row.prompt + self.separator
+
+    def most_tokens(self, difficulty: int) -> int:
         """The most that prompt, separator and answer have together."""
         return 2 * self.longest(difficulty) + len(self.separator)
 
@@ -173,6 +184,11 @@ def _induction(rng: random.Random, n: int) -> Row:
     return Row(text + text[0], text[1:])
 
 
+def _recall(rng: random.Random, n: int) -> Row:
+    """As `_induction`, of n letters or fewer: where the sequence began is not told by the place alone."""
+    return _induction(rng, rng.randint(max(3, n // 2), n))
+
+
 _PAIRS = ("()", "[]", "{}")
 
 
@@ -214,6 +230,20 @@ def _addition(rng: random.Random, n: int) -> Row:
     return Row(f"{a}+{b}=", str(a + b))
 
 
+def _reversed_addition(rng: random.Random, n: int) -> Row:
+    """The sum from its last digit on, in which order it is worked out: Lee et al. 2023."""
+    row = _addition(rng, n)
+    return Row(row.prompt, row.answer[::-1])
+
+
+def _spanish(rng: random.Random, n: int) -> Row:
+    return Row(*translated(rng, n))
+
+
+def _feeling(rng: random.Random, n: int) -> Row:
+    return Row(*felt(rng, n))
+
+
 def _dates(rng: random.Random, _: int) -> Row:
     return Row(*date_pair(rng))
 
@@ -245,6 +275,13 @@ TASKS: dict[str, Task] = {
             longest=lambda n: n + 1,
         ),
         Task(
+            *("recall", "go on as the sequence went on before, wherever that was", _recall, 10),
+            least=4,
+            most=26,
+            separator="",
+            longest=lambda n: n + 1,
+        ),
+        Task(
             *("brackets", "say whether every bracket is closed by its own kind", _brackets, 6),
             least=2,
             most=100,
@@ -268,6 +305,30 @@ TASKS: dict[str, Task] = {
             alphabet=_OF_SUMS,
             separator="",
             longest=lambda n: 2 * n + 2,
+        ),
+        Task(
+            *("addition-reversed", "add, and write the sum from its last digit on", _reversed_addition, 3),
+            most=50,
+            counts="digits",
+            alphabet=_OF_SUMS,
+            separator="",
+            longest=lambda n: 2 * n + 2,
+        ),
+        Task(
+            *("spanish", "say it in Spanish", _spanish, 3),
+            most=3,
+            counts="kinds of words",
+            alphabet=TRANSLATION_WORDS,
+            longest=lambda n: 8,
+            of_words=True,
+        ),
+        Task(
+            *("feeling", "say whether the sentence is positive or negative", _feeling, 2),
+            most=12,
+            counts="clauses",
+            alphabet=FELT_WORDS,
+            longest=lambda n: 7 * n,
+            of_words=True,
         ),
         Task(
             *("dates", "write the date as year-month-day", _dates, 1),

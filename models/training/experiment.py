@@ -109,8 +109,8 @@ def _of_task(name: str, difficulty: str, model: dict[str, Any], settings: Settin
     task, number = rows.task, rows.difficulty
     config = _config(rows, model)
     example = rows.held_out_rows(1)[0]
-    read = example.prompt if shape == "encoder-decoder" else example.prompt + task.separator
-    masks = "<mask>" * len(example.answer) if shape == "encoder" else ""
+    read = example.prompt if shape == "encoder-decoder" else task.asked(example)
+    masks = "<mask>" * len(task.tokens(example.answer)) if shape == "encoder" else ""
     return Experiment(f"{name}:{number}", task.title, read + masks, rows, config, settings)
 
 

@@ -18,7 +18,7 @@ from transformers.utils import logging
 from models.files.training_steps import RECORD
 from models.forward.recurrent_model import MOST_TOKENS
 from models.textbook.pretrained import TextbookModel
-from models.textbook.tokenizer import character_tokenizer
+from models.textbook.tokenizer import tokenizer_of
 from models.textbook.transformer_config import TransformerConfig
 from models.training.common import Budget
 from models.training.experiment import Experiment
@@ -55,7 +55,7 @@ def save(
     shape, context = "encoder-decoder", MOST_TOKENS
     if isinstance(config, TransformerConfig):
         shape, context = config.shape, config.context
-    tokenizer = character_tokenizer(training.rows.alphabet, shape, context)
+    tokenizer = tokenizer_of(training.rows.alphabet, shape, context)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".unfinished") as made:
         whole = Path(made)
         try:

@@ -41,8 +41,8 @@ class Rows(Protocol):
     """Where the rows of a training come from."""
 
     @property
-    def alphabet(self) -> str:
-        """Every character of the rows."""
+    def alphabet(self) -> Sequence[str]:
+        """Every token of the rows, characters or words, in the order of their code points."""
 
     @property
     def context(self) -> int:
@@ -65,12 +65,12 @@ class TaskRows:
     seed: int
 
     @property
-    def alphabet(self) -> str:
-        return "".join(sorted({*self.task.alphabet, *self.task.separator}))
+    def alphabet(self) -> Sequence[str]:
+        return tuple(sorted({*self.task.alphabet, *self.task.separator}))
 
     @property
     def context(self) -> int:
-        return self.task.characters(self.difficulty) + AROUND
+        return self.task.most_tokens(self.difficulty) + AROUND
 
     def batch(self, step: int, size: int) -> Batch:
         return self.encoded(self.task.rows(size, random.Random(f"{self.seed} {step}"), self.difficulty))
@@ -85,9 +85,9 @@ class TaskRows:
 
     def encoded(self, rows: Sequence[Row]) -> Batch:
         """`rows` as the model's shape takes them."""
-        ids = {character: i for i, character in enumerate(self.alphabet, len(SPECIAL))}
-        prompts = [[ids[c] for c in row.prompt] for row in rows]
-        answers = [[ids[c] for c in row.answer] for row in rows]
+        ids = {token: i for i, token in enumerate(self.alphabet, len(SPECIAL))}
+        prompts = [[ids[token] for token in self.task.tokens(row.prompt)] for row in rows]
+        answers = [[ids[token] for token in self.task.tokens(row.answer)] for row in rows]
         between = [ids[c] for c in self.task.separator]
         if self.shape == "encoder-decoder":
             source, mask = _padded([[*prompt, END_ID] for prompt in prompts], PAD_ID)
@@ -112,7 +112,7 @@ class RecurrentRows:
     rows: TaskRows
 
     @property
-    def alphabet(self) -> str:
+    def alphabet(self) -> Sequence[str]:
         return self.rows.alphabet
 
     @property
@@ -144,7 +144,17 @@ class TextRows:
 
     @property
     def context(self) -> int:
-        return len(self.parts.training[0]) + AROUND
+        return self.window + AROUND
+
+    @property
+    def window(self) -> int:
+        """Characters that are read together in training."""
+        return len(self.parts.training[0])
+
+    def longer(self, length: int, count: int) -> Batch:
+        """Held-out windows of `length` characters, a whole number of times as long as those that are learned from."""
+        held = "".join(self.parts.held_out)
+        return self._encoded([held[i : i + length] for i in range(0, len(held) - length + 1, length)][:count])
 
     def batch(self, step: int, size: int) -> Batch:
         return self._encoded(random.Random(f"{self.seed} {step}").choices(self.parts.training, k=size))

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from models.textbook.pretrained import made
-from models.textbook.tokenizer import character_tokenizer
+from models.textbook.tokenizer import tokenizer_of
 from models.textbook.transformer_config import TransformerConfig
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -38,7 +38,7 @@ def text_for(shape: str) -> str:
 def write_folder(folder: Path, context: int = 64, **switches: Any) -> Path:
     """Write such a model into `folder`."""
     shape = switches.get("shape", "encoder-decoder")
-    tokenizer = character_tokenizer(string.ascii_lowercase + ">", shape, context)
+    tokenizer = tokenizer_of(string.ascii_lowercase + ">", shape, context)
     torch.manual_seed(3)
     model = made(TransformerConfig(**{"vocabulary": len(tokenizer), "context": context, "width": 32, **switches}))
     with torch.no_grad():

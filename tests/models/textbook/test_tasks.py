@@ -67,6 +67,88 @@ def test_ordinals(ending, days):
         assert tasks._ordinal(day) == f"{day}{ending}"
 
 
+# A list of its own, written down word by word: the grammar makes forms out of tables.
+SPANISH = {
+    **{"i": "", "you": "", "we": "", "he": "él", "she": "ella", "they": "ellos", "two": "dos", "not": "", "do": ""},
+    **{"does": ""},
+}
+MASCULINE = "books book cars car hats hat shoes shoe watches watch boats boat boys boy doctors doctor friends friend"
+NOUNS = {
+    **{"apple": "manzana", "book": "libro", "car": "coche", "chair": "silla", "door": "puerta", "flower": "flor"},
+    **{"hat": "sombrero", "house": "casa", "letter": "carta", "lamp": "lámpara", "shoe": "zapato", "table": "mesa"},
+    **{"watch": "reloj", "boat": "barco", "boy": "niño", "girl": "niña", "doctor": "médico", "friend": "amigo"},
+    **{"sister": "hermana", "woman": "mujer"},
+}
+STEMS = {
+    **{"buy": "compr-ar", "draw": "dibuj-ar", "find": "encontr-ar", "have": "ten-er", "need": "necesit-ar"},
+    **{"paint": "pint-ar", "see": "v-er", "sell": "vend-er", "want": "quer-er", "wash": "lav-ar"},
+}
+IRREGULAR = {
+    "find": ["encuentro", "encuentras", "encuentra", "encontramos", "encuentran"],
+    "have": ["tengo", "tienes", "tiene", "tenemos", "tienen"],
+    "see": ["veo", "ves", "ve", "vemos", "ven"],
+    "want": ["quiero", "quieres", "quiere", "queremos", "quieren"],
+}
+ENDINGS = {"ar": ["o", "as", "a", "amos", "an"], "er": ["o", "es", "e", "emos", "en"]}
+COLOURS = {
+    **{"red": "rojo", "white": "blanco", "black": "negro", "yellow": "amarillo", "green": "verde", "blue": "azul"},
+    **{"new": "nuevo", "small": "pequeño"},
+}
+
+
+def spanish_of(sentence: str) -> str:
+    """A translation by rule: endings of regular verbs, plurals and genders are made, not looked up."""
+    words = sentence.split()
+    subject = words[:2] if words[0] == "the" else words[:1]
+    rest = words[len(subject) :]
+    negated = "not" in rest
+    verb = next(word for word in (w.removesuffix("s") for w in rest) if word in (*STEMS, "ha", "washe"))
+    verb = {"ha": "have", "washe": "wash"}.get(verb, verb)
+    after = rest[3:] if negated else rest[1:]
+    plural_subject = len(subject) == 2 and subject[1] not in NOUNS
+    person = {"i": 0, "you": 1, "we": 3, "they": 4}.get(subject[0], 4 if plural_subject else 2)
+    stem, kind = STEMS[verb].split("-")
+    form = IRREGULAR[verb][person] if verb in IRREGULAR else stem + ENDINGS[kind][person]
+    said = phrase_of(subject) if len(subject) == 2 else SPANISH[subject[0]]
+    return " ".join(f"{said} {'no' if negated else ''} {form} {phrase_of(after)}".split())
+
+
+def phrase_of(words: list[str]) -> str:
+    *before, noun = words
+    single = next(
+        s
+        for s in (noun, noun.removesuffix("s"), noun.removesuffix("es"), {"women": "woman"}.get(noun, ""))
+        if s in NOUNS
+    )
+    plural = noun != single
+    feminine = single not in MASCULINE.split()
+    article = {
+        "the": ("la" if feminine else "el", "las" if feminine else "los"),
+        "my": ("mi", "mis"),
+        "one": ("una" if feminine else "un", ""),
+        "two": ("", "dos"),
+    }[before[0]][plural]
+    said = NOUNS[single]
+    colour = COLOURS[before[1]] if len(before) == 2 else ""
+    if feminine and colour.endswith("o"):
+        colour = colour[:-1] + "a"
+    if plural:
+        said, colour = (word and word + ("s" if word[-1] in "aeo" else "es") for word in (said, colour))
+    return f"{article} {said} {colour}".strip()
+
+
+UNPLEASANT = {"bad", "awful", "boring", "slow", "silly", "cold", "ugly", "rude", "tiring", "terrible"}
+
+
+def feeling_of(sentence: str) -> str:
+    """What the last clause says counts; "and" goes on with what the one before felt, and "but" turns it."""
+    clauses = re.split(" but | and ", sentence)
+    feelings = [("not" in clause.split()) == (clause.split()[-1] in UNPLEASANT) for clause in clauses]
+    turns = [word == "but" for word in sentence.split() if word in ("but", "and")]
+    assert [one != other for one, other in pairwise(feelings)] == turns
+    return "positive" if feelings[-1] else "negative"
+
+
 # --------------------------------------------------------------------------- every task
 
 
@@ -84,17 +166,23 @@ def is_right(name: str, difficulty: int, row: Row) -> bool:
         return len(answer) == size and all(answer[i] == prompt[(i + difficulty) % size] for i in range(size))
     if name == "previous":
         return len(prompt) == len(answer) and f"_{prompt}"[: len(answer)] == answer
-    if name == "induction":
-        return len(set(prompt[:-1])) == difficulty == len(prompt) - 1 and prompt + answer == 2 * prompt[:-1]
+    if name in ("induction", "recall"):
+        size = len(set(prompt[:-1]))
+        fits = size == difficulty if name == "induction" else max(3, difficulty // 2) <= size <= difficulty
+        return fits and size == len(prompt) - 1 and prompt + answer == 2 * prompt[:-1]
     if name == "brackets":
         left = prompt
         while (shorter := re.sub(r"\(\)|\[\]|\{\}", "", left)) != left:
             left = shorter
         return (left == "") == (answer == "yes") == balanced(prompt) and len(prompt) == 2 * difficulty
-    if name in ("modular", "addition"):
+    if name in ("modular", "addition", "addition-reversed"):
         total = sum(map(int, prompt.removesuffix("=").split("+")))
-        wanted = int(answer)
+        wanted = int(answer[::-1] if name == "addition-reversed" else answer)
         return wanted == (total % difficulty if name == "modular" else total)
+    if name == "spanish":
+        return spanish_of(prompt) == answer
+    if name == "feeling":
+        return feeling_of(prompt) == answer
     return read(prompt).isoformat() == answer
 
 
@@ -106,9 +194,10 @@ def test_every_row_is_right(task, harder):
     rows = task.rows(400, random.Random(2), difficulty)
     for row in rows:
         assert is_right(task.name, difficulty, row), row
-        assert {*row.prompt, *row.answer} <= set(task.alphabet)
-        assert max(len(row.prompt), len(row.answer)) <= task.longest(difficulty)
-        assert len(row.prompt + task.separator + row.answer) <= task.characters(difficulty)
+        prompt, answer = task.tokens(row.prompt), task.tokens(row.answer)
+        assert {*prompt, *answer} <= set(task.alphabet)
+        assert max(len(prompt), len(answer)) <= task.longest(difficulty)
+        assert len([*task.tokens(task.asked(row)), *answer]) <= task.most_tokens(difficulty)
     assert len(set(rows)) > 200  # and they are not the same few
     if task.name == "brackets":
         assert 100 < sum(row.answer == "yes" for row in rows) < 300

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from models.textbook.tasks import TASKS, text_parts
-from models.textbook.tokenizer import END_ID, MASK_ID, PAD_ID, START_ID, character_tokenizer
+from models.textbook.tokenizer import END_ID, MASK_ID, PAD_ID, START_ID, tokenizer_of
 from models.textbook.transformer import IGNORE
 from models.training.rows import TaskRows, TextRows
 
@@ -18,7 +18,7 @@ SHAPES = ("encoder-decoder", "decoder", "encoder")
 def test_ids_are_the_tokenizers_and_labels_are_the_answers(name, shape):
     task = TASKS[name]
     rows = TaskRows(task, task.difficulty, shape, 3)
-    tokenizer = character_tokenizer(rows.alphabet, shape, 64)
+    tokenizer = tokenizer_of(rows.alphabet, shape, 64)
     drawn = rows.held_out_rows(12)
     batch = rows.encoded(drawn)
     mask = batch.inputs.get("attention_mask", batch.inputs["input_ids"] != PAD_ID)
@@ -33,11 +33,12 @@ def test_ids_are_the_tokenizers_and_labels_are_the_answers(name, shape):
             assert written[: len(letters) + 1] == [START_ID, *letters]
             assert said == [*letters, END_ID]
         elif shape == "decoder":
-            assert read == tokenizer(row.prompt + task.separator + row.answer)["input_ids"]
+            space = " " if task.of_words else ""
+            assert read == tokenizer(task.asked(row) + space + row.answer)["input_ids"]
             assert said == [*letters, END_ID]
-            assert batch.labels[i, len(row.prompt + task.separator)] == letters[0]  # after the prompt's last token
+            assert batch.labels[i, len(task.tokens(task.asked(row)))] == letters[0]  # after the prompt's last token
         else:
-            assert read == tokenizer(row.prompt + task.separator + "<mask>" * len(row.answer))["input_ids"]
+            assert read == tokenizer(task.asked(row) + "<mask>" * len(letters))["input_ids"]
             assert said == letters
             assert ((batch.inputs["input_ids"][i] == MASK_ID) == (batch.labels[i] != IGNORE)).all()
 
@@ -56,7 +57,7 @@ def test_every_character_of_a_window_is_said_after_those_before_it():
         "the quick brown fox jumps over the lazy dog; " * 3 + "pack my box with five dozen jugs. " * 4, 9
     )
     rows = TextRows(parts, 0)
-    tokenizer = character_tokenizer(rows.alphabet, "decoder", 64)
+    tokenizer = tokenizer_of(rows.alphabet, "decoder", 64)
     batch = rows.batch(0, 5)
     windows = {tuple(tokenizer(w, add_special_tokens=False)["input_ids"]) for w in parts.training}
     for read, said in zip(batch.inputs["input_ids"].tolist(), batch.labels.tolist(), strict=True):

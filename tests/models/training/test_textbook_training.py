@@ -313,6 +313,23 @@ def test_what_a_learned_model_writes_in_the_program_is_right(tmp_path):
     assert right / len(rows) == pytest.approx(share, abs=0.2)
 
 
+def test_a_model_of_words_opens_with_a_token_a_word(tmp_path):
+    planned = experiment("spanish", {"width": "32", "heads": "2", "layers": "1", "dropout": "0"})
+    training = planned.training()
+    training.run(Budget(steps=2))
+    save(training, planned, tmp_path / "model")
+    model = open_checkpoint(tmp_path / "model")
+    assert [token.text for token in model.tokenize("she buys the red house")][:5] == [
+        "she",
+        "buys",
+        "the",
+        "red",
+        "house",
+    ]
+    *_, last = decode(model, "she buys the red house", steps=3)
+    assert last.text.split() == [model.tokenizer.convert_ids_to_tokens(id_) for id_ in last.ids if id_ > 4]
+
+
 def test_where_a_model_cannot_be_saved(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("Dear Anna")
