@@ -47,7 +47,7 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
     parser = _parser()
     args = parser.parse_args(given[1:] if given[:1] == ["open"] and len(given) > 1 else given)
     check_training(args, parser)
-    if is_training(args):
+    if is_training(args) or args.experiment is not None:
         args.without_window = True
         return args
     for name in _NEVER_EMPTY:

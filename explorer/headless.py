@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from explorer.console import complain, say, signals_raised
 from explorer.first_state import Given, given
 from explorer.headless_ablation import write_ablation
+from explorer.headless_experiments import run_experiment
 from explorer.headless_finetuning import finetune
 from explorer.headless_lessons import check_lessons
 from explorer.headless_model import no_folder, opened, sentence_of, unsuited
@@ -62,6 +63,9 @@ def run_without_window(args: argparse.Namespace) -> int:
     log_to_file()
     if is_training(args):
         sentence = finetune(args) if args.finetune is not None else train(args)
+        return _refuse(sentence) if sentence else 0
+    if args.experiment is not None:
+        sentence = run_experiment(args)
         return _refuse(sentence) if sentence else 0
     if args.check_lessons is not None:
         return check_lessons(tuple(map(Path, args.check_lessons)))

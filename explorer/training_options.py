@@ -1,4 +1,4 @@
-"""The options of `--train`, which makes a model from nothing and goes with no other."""
+"""The options of `--train` and `--experiment`, which make models from nothing and go with no other."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--train",
         metavar="TASK[:N]",
-        help="copy, reverse, sort, shift, previous, induction, brackets, modular, addition, dates, text with --data: "
-        "what is learned; N is how hard it is, as reverse:12",
+        help="copy, reverse, sort, shift, previous, induction, recall, brackets, modular, addition, addition-reversed, "
+        "spanish, feeling, dates, text with --data: what is learned; N is how hard it is, as reverse:12",
     )
     group.add_argument(
         "--resume",
@@ -44,6 +44,12 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
         "--out", metavar="FOLDER", help="where the model and its snapshots go; it opens with --checkpoint"
     )
     group.add_argument("--data", metavar="FILE", help="with --train text or --finetune: what to learn")
+    group.add_argument(
+        "--experiment",
+        metavar="NAME",
+        help="a prepared experiment, as without-positions: its runs side by side, what was measured, and whether what "
+        "is claimed holds here, which else ends the program with 1; --seed for another one",
+    )
 
 
 def is_training(args: argparse.Namespace) -> bool:
@@ -57,6 +63,9 @@ def check_training(args: argparse.Namespace, parser: argparse.ArgumentParser) ->
     Raises:
         ValueError: an option that is missing, does not go with the others, or is out of range.
     """
+    if args.experiment is not None:
+        _check_experiment(args, parser)
+        return
     if not is_training(args):
         given = next((name for name in _OWN[3:-1] if getattr(args, name) not in (None, [])), None)
         if given in ("only", "lora"):
@@ -109,3 +118,13 @@ def _check_finetuning(args: argparse.Namespace) -> None:
         raise ValueError("--finetune needs a checkpoint, as --finetune story-gpt.")
     elif args.data is None:
         raise ValueError("--finetune needs what is to be learned: --data FILE, a text or two columns.")
+
+
+def _check_experiment(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    given = (n for n, value in vars(args).items() if value != parser.get_default(n))
+    other = next((n for n in given if n not in ("experiment", "seed")), None)
+    if other is not None:
+        option = other.replace("_", "-")
+        raise ValueError(f"--experiment says all of its runs but the seed, and --{option} is not of it.")
+    if args.seed is not None and args.seed < 0:
+        raise ValueError("--seed is 0 or more.")

@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from explorer import headless_experiments
 from explorer.app import main
 from explorer.arguments import parse
 from models import decode, open_checkpoint, run
+from models.training.experiment import experiment
 from tests.harness.program import heed_signals
 
 QUICK = ["--set", "width=32", "--set", "heads=2", "--set", "layers=1", "--set", "batch=16"]
@@ -175,3 +177,51 @@ def test_a_full_disk_is_said_and_what_was_there_stays(small_disk, capfd):
     said = capfd.readouterr().err
     assert f"The model could not be written to {folder}: the disk is full. Make room" in said
     assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
+
+
+# --------------------------------------------------------------------------- prepared experiments
+
+TOLD = """
+[tiny]
+title = "Tiny"
+compares = "One and another."
+look_for = "Not much."
+claim = "One has a loss."
+source = "none"
+task = "copy:3"
+steps = 10
+set = {{ width = 16, heads = 2, layers = 1, batch = 8 }}
+runs = [{{ name = "one" }}, {{ name = "another", set = {{ positions = "none" }} }}]
+holds = [{{ measure = "training loss", run = "one", at_most = {most} }}]
+"""
+
+
+@pytest.mark.parametrize(("most", "code"), [(9, 0), (0, 1)])
+def test_an_experiment_says_whether_its_claim_holds(monkeypatch, tmp_path, capfd, most, code):
+    (tmp_path / "experiments.toml").write_text(TOLD.format(most=most))
+    monkeypatch.setattr(headless_experiments, "resource", lambda name: tmp_path / name)
+    assert main(["--experiment", "tiny", "--seed", "4"]) == code
+    out, complaint = capfd.readouterr()
+    lines = out.splitlines()
+    assert lines[0] == "Tiny. One and another."
+    losses = [line for line in lines if line.startswith("step ")]
+    assert len(losses) == 10
+    planned = experiment("copy:3", {"width": "16", "heads": "2", "layers": "1", "batch": "8"}, 4).training()
+    assert losses[0].startswith(f"step 1: loss one {planned.step().loss:.3f}, another ")
+    assert lines[-2].startswith("yes" if code == 0 else "no ")
+    assert lines[-1] == ("Holds here: " if code == 0 else "Does not hold here: ") + "One has a loss."
+    assert complaint.strip().endswith("The claim does not hold with seed 4." if code else "")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (["--experiment", "juggle"], "There is no experiment “juggle”. There are without-positions"),
+        (["--experiment", "recurrent", "--steps", "4"], "--steps is not of it"),
+        (["--experiment", "recurrent", "--train", "copy"], "--train is not of it"),
+        (["--experiment", "recurrent", "--seed", "-1"], "--seed is 0 or more"),
+    ],
+)
+def test_an_experiment_that_cannot_be_run_is_told_in_a_sentence(given, words, capfd):
+    assert main(given) == 1
+    assert words in capfd.readouterr().err

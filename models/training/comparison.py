@@ -1,0 +1,120 @@
+"""The runs of a prepared experiment side by side: a step of each in turn, so that their curves grow together."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from models.textbook.sentences import english_text
+from models.training.experiment import experiment
+from models.training.measures import Learner, largest_weight, measure
+from models.training.prepared import Prepared, Run, Statement
+from models.training.training import Diverged, Point, Training
+
+_HELD_OUT = 100  # rows
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A statement, and what came out. `value` and `other` are infinite where a step was never reached."""
+
+    statement: Statement
+    value: float
+    other: float  # of the other run; NaN where there is none
+    holds: bool
+
+    @property
+    def sentence(self) -> str:
+        """“training loss: no positions 1.08 ≥ sinusoids 0.06 + 0.5”, whether or not it is so."""
+        said, name = self.statement, self.statement.measure
+        value = f"{name}: {said.run} {figure(name, self.value)}"
+        if said.at_least is not None:
+            return f"{value} ≥ {figure(name, said.at_least)}"
+        if said.at_most is not None:
+            return f"{value} ≤ {figure(name, said.at_most)}"
+        times = f" × {said.times:g}" if said.times != 1 else ""
+        by = f" + {said.by:g}" if said.by else ""
+        other = f"{said.other} {figure(name, self.other)}"
+        return f"{value} ≥ {other}{times}{by}" if said.above is not None else f"{value}{times}{by} ≤ {other}"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What came out of an experiment."""
+
+    findings: tuple[Finding, ...]
+    measured: Mapping[str, Mapping[str, float]]  # by measure and run
+    notices: tuple[str, ...]  # of runs that could not go on
+
+    @property
+    def holds(self) -> bool:
+        return all(finding.holds for finding in self.findings)
+
+    def lines(self) -> Iterator[str]:
+        """Each measure of each run, then each statement."""
+        for name, by_run in self.measured.items():
+            yield f"{name}: " + ", ".join(f"{run} {figure(name, value)}" for run, value in by_run.items())
+        yield from self.notices
+        for finding in self.findings:
+            yield f"{'yes' if finding.holds else 'no '}  {finding.sentence}"
+
+
+class Comparison:
+    """The runs of `prepared`, all of one seed. Raises ValueError where a run of it cannot be made."""
+
+    def __init__(self, prepared: Prepared, seed: int = 0) -> None:
+        self.prepared, self.seed = prepared, seed
+        self.learners = tuple(Learner(run.name, _training(run, seed, prepared.characters)) for run in prepared.runs)
+        if "largest weight before training" in prepared.measures:
+            for learner in self.learners:
+                learner.weight_before = largest_weight(learner)
+        self.step_number = 0
+
+    @property
+    def is_done(self) -> bool:
+        return self.step_number >= self.prepared.steps
+
+    def step(self) -> tuple[Point | None, ...]:
+        """One step of each run; None of one that had to stop."""
+        self.step_number += 1
+        return tuple(_step(learner) for learner in self.learners)
+
+    def verdict(self) -> Verdict:
+        """What can be said where the runs stand."""
+        measured = {
+            name: {learner.name: measure(name, learner) for learner in self.learners} for name in self.prepared.measures
+        }
+        findings = []
+        for statement in self.prepared.statements:
+            values = measured[statement.measure]
+            value, other = values[statement.run], values[statement.other] if statement.other is not None else math.nan
+            findings.append(Finding(statement, value, other, statement.holds(value, other)))
+        notices = tuple(f"{learner.name}: {learner.stopped}" for learner in self.learners if learner.stopped)
+        return Verdict(tuple(findings), measured, notices)
+
+
+def _training(run: Run, seed: int, characters: int) -> Training:
+    planned = experiment(run.spec, run.switches, seed, english_text(characters, seed))
+    return replace(planned, settings=replace(planned.settings, held_out=_HELD_OUT)).training()
+
+
+def _step(learner: Learner) -> Point | None:
+    if learner.stopped:
+        return None
+    begun = time.thread_time()
+    try:
+        point = learner.training.step()
+    except Diverged as error:
+        learner.stopped = str(error)
+        return None
+    learner.note(point.loss, point.accuracy, time.thread_time() - begun)
+    return point
+
+
+def figure(measure_name: str, value: float) -> str:
+    """As it is told: three digits, a number of steps whole, “never” for what was not reached."""
+    if value == math.inf:
+        return "never"
+    return f"{value:.0f}" if measure_name == "steps to learn" else f"{value:.3g}"
