@@ -231,9 +231,9 @@ def _addition(rng: random.Random, n: int) -> Row:
 
 
 def _reversed_addition(rng: random.Random, n: int) -> Row:
-    """The sum from its last digit on, in which order it is worked out: Lee et al. 2023."""
-    row = _addition(rng, n)
-    return Row(row.prompt, row.answer[::-1])
+    """All numbers filled up with zeros, the sum from its last digit on, as one carries: Lee et al. 2023."""
+    a, b = rng.randrange(10**n), rng.randrange(10**n)
+    return Row(f"{a:0{n}}+{b:0{n}}=", f"{a + b:0{n + 1}}"[::-1])
 
 
 def _spanish(rng: random.Random, n: int) -> Row:
@@ -307,7 +307,12 @@ TASKS: dict[str, Task] = {
             longest=lambda n: 2 * n + 2,
         ),
         Task(
-            *("addition-reversed", "add, and write the sum from its last digit on", _reversed_addition, 3),
+            *(
+                "addition-reversed",
+                "add numbers filled up with zeros, and write the sum from its last digit on",
+                _reversed_addition,
+                3,
+            ),
             most=50,
             counts="digits",
             alphabet=_OF_SUMS,

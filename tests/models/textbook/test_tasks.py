@@ -176,8 +176,13 @@ def is_right(name: str, difficulty: int, row: Row) -> bool:
             left = shorter
         return (left == "") == (answer == "yes") == balanced(prompt) and len(prompt) == 2 * difficulty
     if name in ("modular", "addition", "addition-reversed"):
-        total = sum(map(int, prompt.removesuffix("=").split("+")))
-        wanted = int(answer[::-1] if name == "addition-reversed" else answer)
+        numbers = prompt.removesuffix("=").split("+")
+        total = sum(map(int, numbers))
+        if name == "addition-reversed":
+            assert [len(number) for number in numbers] == [difficulty] * 2
+            assert len(answer) == difficulty + 1
+            answer = answer[::-1]
+        wanted = int(answer)
         return wanted == (total % difficulty if name == "modular" else total)
     if name == "spanish":
         return spanish_of(prompt) == answer
