@@ -307,12 +307,7 @@ TASKS: dict[str, Task] = {
             longest=lambda n: 2 * n + 2,
         ),
         Task(
-            *(
-                "addition-reversed",
-                "add numbers filled up with zeros, and write the sum from its last digit on",
-                _reversed_addition,
-                3,
-            ),
+            *("addition-reversed", "add, and write the sum from its last digit on", _reversed_addition, 3),
             most=50,
             counts="digits",
             alphabet=_OF_SUMS,
