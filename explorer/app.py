@@ -63,6 +63,12 @@ def _do(given: list[str]) -> int:
     except ValueError as error:
         console.complain(str(error))
         return 1
+    if args.diagnose:
+        from explorer.diagnose import diagnose
+
+        return diagnose()
+    if args.self_test is not None:
+        return _test_itself(args.self_test)
     if args.without_window:
         from explorer.headless import run_without_window
 
@@ -70,12 +76,25 @@ def _do(given: list[str]) -> int:
     return _run_window(args)
 
 
-def _run_window(args: argparse.Namespace) -> int:
+def _torch_before_qt() -> None:
+    """Windows: torch's libraries fail to load after Qt's (WinError 1114), so there the window waits for it."""
     if sys.platform == "win32":
         from importlib import import_module
 
-        # torch's libraries fail to load after Qt's (WinError 1114), so there the window waits for it
         import_module("torch")
+
+
+def _test_itself(more: str) -> int:
+    _torch_before_qt()
+    from explorer.self_test import self_test
+    from explorer.window.display import qt_messages_logged
+
+    with qt_messages_logged():
+        return self_test(more)
+
+
+def _run_window(args: argparse.Namespace) -> int:
+    _torch_before_qt()
     from explorer.window.display import qt_messages_logged
 
     with qt_messages_logged():
@@ -89,7 +108,7 @@ def _run_loop(args: argparse.Namespace) -> int:
 
     from PySide6.QtWidgets import QApplication
 
-    from explorer import console
+    from explorer import console, crashes
     from explorer import settings as remembered
     from explorer.window.display import why_unreadable
     from explorer.window.ending import closing_on_signals
@@ -107,7 +126,7 @@ def _run_loop(args: argparse.Namespace) -> int:
     faults = Faults(window)
     window.once_painted(lambda: _fill(window, faults, args, sentence))
     window.show()
-    with faults.caught(), closing_on_signals(window):
+    with crashes.watched(), faults.caught(), closing_on_signals(window):
         code = app.exec()
     if not window.stopped:
         logging.shutdown()
@@ -127,6 +146,7 @@ def _fill(window: MainWindow, faults: Faults, args: argparse.Namespace, sentence
     from explorer.log import log_to_file
     from explorer.session.intents import Show
     from explorer.session.state import Notice
+    from explorer.window.crash_dialog import tell_of_crashes
     from models.opening.trial_helper import start_for
 
     log_to_file()
@@ -143,3 +163,4 @@ def _fill(window: MainWindow, faults: Faults, args: argparse.Namespace, sentence
     window.first_session = Path(args.session).expanduser() if args.session is not None else None
     start_for(window.session.state.document.checkpoint)
     window.start()
+    tell_of_crashes(window)

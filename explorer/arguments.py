@@ -296,6 +296,16 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="go through every step of these lessons, or of those that come along, and check what each says",
     )
+    parser.add_argument(
+        "--diagnose", action="store_true", help="print versions, devices and folders, to go with the report of a fault"
+    )
+    parser.add_argument(
+        "--self-test",
+        nargs="?",
+        const="",
+        metavar="FOLDER",
+        help="try what the program is for, a line each; of a folder, also every checkpoint in it",
+    )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     return parser
 

@@ -15,6 +15,7 @@ import platformdirs
 from msgspec.structs import replace
 
 from explorer import json_files
+from explorer.presets import presets
 from explorer.session.view_options import ViewOptions
 from explorer.theme import ThemeName
 from models.files.whole_files import not_written, write_whole
@@ -30,6 +31,8 @@ SMALLEST_TEXT, LARGEST_TEXT = 0.75, 2.0
 NAME = "settings.json"
 _MOST_BYTES = 1 << 20
 _PATIENCE = 1.0  # seconds
+_PRESET = ("theme", "offline")
+"""What an administrator may preset: written only where a person has chosen something else."""
 _LISTS = ("recent", "recent_sessions", "recent_texts")
 
 
@@ -64,14 +67,19 @@ def load() -> tuple[Settings, str]:
     A file that cannot be used, broken or of a newer version, is kept beside: saving does not write over it.
     """
     path = folder() / NAME
+    preset, said = presets()
+    first = Settings(theme=preset.theme, offline=preset.offline)
     try:
         if not path.is_file():
-            return Settings(), ""
-        settings = json_files.decode(json_files.read(path, _MOST_BYTES), Settings)
+            return first, said
+        content = json_files.read(path, _MOST_BYTES)
+        settings, members = json_files.decode(content, Settings), json_files.decode(content, dict[str, msgspec.Raw])
     except (OSError, ValueError) as error:
         said = f"The settings in {path} could not be read ({error})."
-        return Settings(), f"{said} {_put_aside(path)} The window starts with its defaults."
-    said = ""
+        return first, f"{said} {_put_aside(path)} The window starts with its defaults."
+    for name in _PRESET:
+        if name not in members:
+            setattr(settings, name, getattr(first, name))
     if settings.seal not in ("", _seal(settings.geometry, settings.layout)):
         settings.geometry = settings.layout = b""
         said = f"The places of the panels in {path} are damaged. They are as at first; all else is as it was."
@@ -125,7 +133,10 @@ def _merged(path: Path, settings: Settings, before: Settings | None) -> dict[str
     for name in _LISTS if before is not None else ():
         setattr(ours, name, merged_list(getattr(settings, name), getattr(before, name), getattr(there, name)))
     encoded = json_files.decode(msgspec.json.encode(ours), dict[str, msgspec.Raw])
+    preset, _ = presets()
     for name, value in encoded.items():
+        if name in _PRESET and name not in members and getattr(settings, name) == getattr(preset, name):
+            continue
         if before is None or name in _LISTS or getattr(settings, name) != getattr(before, name) or name not in members:
             members[name] = value
     geometry, layout = (msgspec.json.decode(bytes(members[name]), type=bytes) for name in ("geometry", "layout"))

@@ -12,6 +12,7 @@ from explorer.chooser.describer import Describer
 from explorer.chooser.dialog import CheckpointDialog
 from explorer.chooser.hub_client import HubClient, open_hub
 from explorer.compute.worker import EngineLike
+from explorer.presets import presets
 from explorer.session.intents import OpenCheckpoint
 from explorer.session.session import Session
 from explorer.settings import Settings
@@ -47,7 +48,7 @@ class Chooser(QObject):
             self.dialog.raise_()
             return
         recent = next((r for r in self._settings.recent if Path(r).exists()), "")
-        folder = str(Path(recent).parent) if recent else str(Path.home())
+        folder = str(Path(recent).parent) if recent else presets()[0].checkpoints or str(Path.home())
         dialog = CheckpointDialog(self.hub, self._settings.recent, self._settings.offline, folder, window)
         self.dialog = dialog
         dialog.set_theme(theme)

@@ -1,0 +1,253 @@
+"""`--self-test`: whether this installation can do what the program is for. A line for each thing that was tried.
+
+The lines of the checkpoints tell the numbers too: two installations on one computer must print the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from explorer.console import complain, say
+
+if TYPE_CHECKING:
+    from explorer.window.window import MainWindow
+
+_WINDOW_SECONDS = 120.0  # that the window may take to settle
+_TRAINED_SECONDS = 5.0
+_DECODED = 10  # tokens
+_PICTURE = "sample:chelsea"
+
+Step = tuple[str, Callable[[], str]]
+"""What is tried, and a function that returns what came of it, or raises."""
+
+
+def self_test(more: str = "") -> int:
+    """Try everything; the exit code is 0 if all of it worked.
+
+    Args:
+        more: a folder of checkpoints, each of which is opened and run too.
+    """
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    before = os.environ.get("ATTENTION_EXPLORER_HOME")
+    with tempfile.TemporaryDirectory(prefix="attention-explorer-ü ", ignore_cleanup_errors=True) as made:
+        os.environ["ATTENTION_EXPLORER_HOME"] = str(Path(made, "home"))  # the person's settings stay as they are
+        try:
+            failed = [name for name, step in _steps(Path(made), more) if not _works(name, step)]
+        finally:
+            os.environ.pop("ATTENTION_EXPLORER_HOME")
+            if before is not None:
+                os.environ["ATTENTION_EXPLORER_HOME"] = before
+    say(f"{'FAIL' if failed else 'ok'}\tself-test\t{', '.join(failed) or 'all of it worked'}")
+    return 1 if failed else 0
+
+
+def _works(name: str, step: Callable[[], str]) -> bool:
+    began = time.monotonic()
+    try:
+        found = step()
+    except Exception as error:
+        complain(traceback.format_exc())
+        say(f"FAIL\t{name}\t{type(error).__name__}: {error}")
+        return False
+    complain(f"{name}: {time.monotonic() - began:.1f} s")
+    say(f"ok\t{name}\t{found}")
+    return True
+
+
+def _steps(folder: Path, more: str) -> Iterator[Step]:
+    from models.files.catalogue import shipped
+
+    for card in shipped():
+        yield f"checkpoint {card.name}", partial(_run_checkpoint, card.name, card.example, folder)
+    for path in sorted(Path(more).iterdir()) if more else ():
+        if (path / "config.json").is_file():
+            yield f"checkpoint {path.name}", partial(_run_checkpoint, str(path), "Tom and Anna went home.", folder)
+    yield "decoding", _decode
+    yield "session", partial(_save_session, folder)
+    yield "chat template", _render
+    yield "training", partial(_train, folder)
+    yield from _window_steps(folder)
+
+
+def _run_checkpoint(reference: str, text: str, folder: Path) -> str:
+    """Its weights as they are saved and read again, by their SHA-256, and what it says last."""
+    import models
+    from models.opening.trial import TrialRequest
+    from models.opening.trial_process import verdict_on
+
+    verdict_on(TrialRequest(reference=reference))
+    model = models.open_checkpoint(reference)
+    trace = models.run(model, _PICTURE if model.info.family == "vision" else text)
+    path = folder / "weights.npz"
+    models.save_weights(trace, path)
+    saved, digest, count = models.load_weights(path), hashlib.sha256(), 0
+    for site in saved.sites:
+        stack, _, layer = site.rpartition(".")
+        weights = saved.weights(stack, int(layer))
+        digest.update(weights.tobytes())
+        count += weights.size
+    logits = trace.output_logits
+    last = "no logits" if logits is None else f"largest logit {float(logits[-1].max()):.6f}"
+    return f"{len(trace.tokens)} tokens, {count} weights, SHA-256 {digest.hexdigest()[:16]}, {last}"
+
+
+def _decode() -> str:
+    import models
+
+    model = models.open_checkpoint("story-gpt")
+    *_, last = models.decode(model, "Once upon a time", steps=_DECODED)
+    if len(last.ids) != _DECODED:
+        raise AssertionError(f"it wrote {len(last.ids)} tokens instead of {_DECODED}")
+    return f"{last.text!r}"
+
+
+def _save_session(folder: Path) -> str:
+    """By the command itself, and opened again."""
+    from explorer.arguments import parse
+    from explorer.headless import run_without_window
+    from explorer.session import attn
+
+    path = folder / "a lesson.attn"
+    if run_without_window(parse(["--text", "Tom fell.", "--mask", "window:2", "--save", str(path)])):
+        raise OSError("the session was not saved")
+    document = attn.load(path).present.document
+    if (document.text, len(document.interventions)) != ("Tom fell.", 1):
+        raise AssertionError("the session came back as another")
+    return "saved and opened again"
+
+
+def _render() -> str:
+    """In the process that renders templates."""
+    from models.text.template_process import THE_PROCESS
+
+    template = "{% for m in messages %}<{{ m['role'] }}>{{ m['content'] }}{% endfor %}<{{ add_generation_prompt }}>"
+    rendered = THE_PROCESS.render(template, [{"role": "user", "content": "Hi! ü"}], True, {})
+    THE_PROCESS.close()
+    if rendered != "<user>Hi! ü<True>":
+        raise AssertionError(f"it gave {rendered!r}")
+    return "rendered in a process of its own"
+
+
+def _train(folder: Path) -> str:
+    """A small transformer, which the process that tries checkpoints then reads, and which is opened."""
+    import models
+    from explorer.arguments import parse
+    from explorer.headless import run_without_window
+    from models.opening.trial import TrialRequest
+    from models.opening.trial_helper import THE_PROCESS
+    from models.opening.trial_process import verdict_elsewhere
+
+    out = folder / "learned"
+    asked = ["--train", "copy", "--seed", "0", "--seconds", str(_TRAINED_SECONDS), "--out", str(out)]
+    if run_without_window(parse(asked)):
+        raise OSError("nothing was trained")
+    verdict_elsewhere(TrialRequest(reference=str(out)))
+    THE_PROCESS.close()
+    name = models.open_checkpoint(out).info.name
+    return f"{name} learned for {_TRAINED_SECONDS:.0f} s, was tried in a process of its own, and is open"
+
+
+def _window_steps(folder: Path) -> Iterator[Step]:
+    """A window with the real engine: each checkpoint, every panel that it has, and a picture."""
+    from models.files.catalogue import SHIPPED
+
+    opened: list[MainWindow] = []
+
+    def begin() -> str:
+        opened.append(_open_window())
+        return f"opened with {len(opened[0].contents.panels)} panels"
+
+    yield "window", begin
+    if not opened:
+        return
+    for name in SHIPPED:
+        yield f"panels of {name}", partial(_visit, opened[0], name)
+    yield "picture", partial(_save_picture, opened[0], folder)
+    yield "closing", partial(_close, opened[0])
+
+
+def _open_window() -> MainWindow:
+    import sys
+
+    from PySide6.QtWidgets import QApplication
+
+    from explorer.arguments import parse
+    from explorer.first_state import first_state
+    from explorer.session.view_options import ViewOptions
+    from explorer.settings import Settings
+    from explorer.window.display import why_unreadable
+    from explorer.window.window import MainWindow
+
+    QApplication.instance() or QApplication(sys.argv[:1])
+    if unreadable := why_unreadable():
+        raise OSError(unreadable)
+    window = MainWindow(first_state(parse([]), ViewOptions()), Settings(theme="light"), remembers=False)
+    window.resize(1440, 900)
+    window.show()
+    window.start()
+    _settle(window)
+    return window
+
+
+def _settle(window: MainWindow) -> None:
+    from PySide6.QtCore import QDeadlineTimer, QEventLoop, QTimer
+    from PySide6.QtWidgets import QApplication
+
+    deadline, waker = QDeadlineTimer(int(_WINDOW_SECONDS * 1000)), QTimer()
+    waker.start(20)  # with a time limit of its own processEvents would not sleep
+    while not window.is_settled():
+        QApplication.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
+        if deadline.hasExpired():
+            raise TimeoutError(f"the window has not settled within {_WINDOW_SECONDS:.0f} seconds")
+    notice = window.session.state.notice
+    if notice is not None and notice.kind == "error":
+        raise RuntimeError(notice.text)
+
+
+def _visit(window: MainWindow, checkpoint: str) -> str:
+    from explorer.session.intents import OpenCheckpoint
+
+    if window.session.state.document.checkpoint != checkpoint:
+        window.session.dispatch(OpenCheckpoint(checkpoint))
+        _settle(window)
+    loaded = window.session.state.results.loaded
+    if loaded is None or loaded.info.name != checkpoint:
+        raise RuntimeError(f"{checkpoint} is not open")
+    visited = []
+    for panel in tuple(window.contents.panels):
+        if panel.name in window.dock_host.docks:
+            window.dock_host.raise_panel(panel.name)
+            _settle(window)
+            if panel not in window.contents.panels:
+                raise RuntimeError(f"the panel {panel.title} was switched off")
+            visited.append(panel.title)
+    return ", ".join(visited)
+
+
+def _save_picture(window: MainWindow, folder: Path) -> str:
+    from explorer.window.saving import save_picture
+
+    path = folder / "window.png"
+    if sentence := save_picture(window.grab(), path):
+        raise OSError(sentence)
+    if not path.read_bytes().startswith(b"\x89PNG"):
+        raise OSError("the picture is no PNG")
+    return "saved"
+
+
+def _close(window: MainWindow) -> str:
+    from PySide6.QtWidgets import QApplication
+
+    window.close()
+    QApplication.processEvents()
+    if not window.stopped:
+        raise RuntimeError("the engine did not stop")
+    return "the window is closed, its engine stopped"
