@@ -1,0 +1,213 @@
+"""What goes into the frozen program, and what stays out. Used by the spec and by build.py."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+IDENTIFIER = "org.attentionexplorer.AttentionExplorer"
+EXTRAS = ("gguf", "adapters", "spread")
+"""Of pyproject.toml: nothing can be installed into a frozen program, so what they bring comes along."""
+
+EXCLUDED_MODULES = [
+    # found by the analysis in imports that are never reached
+    *("tkinter", "IPython", "matplotlib", "pandas", "scipy", "sklearn", "networkx", "lxml", "numba", "cupy", "jax"),
+    *("pytest", "_pytest", "hypothesis", "mypy", "setuptools", "pip", "wheel", "pkg_resources", "_distutils_hack"),
+    *(
+        "rich",
+        "typer",
+        "pygments",
+        "shellingham",
+        "tensorboard",
+        "torchvision",
+        "torchaudio",
+        "librosa",
+        "sentencepiece",
+    ),
+    *("tensorflow", "flax", "onnx", "onnxruntime", "boto3", "pydoc_data", "lib2to3", "idlelib", "turtledemo"),
+    # downloads are written by code of ours
+    "hf_xet",
+    # found beside optional imports of others: keyrings, servers, databases, terminals
+    *("cryptography", "keyring", "secretstorage", "OpenSSL", "sqlite3", "readline", "curses", "ensurepip", "IPython"),
+    "torch.utils.tensorboard",
+    # Qt that is never drawn with
+    *(
+        f"PySide6.{name}"
+        for name in ("QtOpenGL", "QtOpenGLWidgets", "QtQml", "QtQuick", "QtNetwork", "QtSql", "QtTest")
+    ),
+    *(f"PySide6.{name}" for name in ("QtPrintSupport", "QtDesigner", "QtHelp", "QtUiTools", "QtXml", "QtConcurrent")),
+]
+
+_QT_PLUGINS = {
+    "platforms": ("qxcb", "qwayland", "qoffscreen", "qminimal", "qwindows", "qcocoa"),
+    "platformthemes": ("qxdgdesktopportal",),
+    "platforminputcontexts": ("composeplatform", "ibusplatform"),
+    "imageformats": ("qsvg", "qjpeg", "qgif", "qico", "qicns", "qwebp"),
+    "iconengines": ("qsvgicon",),
+    "styles": ("",),
+    "xcbglintegrations": ("qxcb",),
+    "wayland-decoration-client": ("",),
+    "wayland-graphics-integration-client": ("qt-plugin-wayland-egl",),
+    "wayland-shell-integration": ("qt-shell", "xdg-shell", "fullscreen-shell"),
+}
+"""Folder -> beginnings of the names of the plugins that are kept (after "lib")."""
+
+_UNUSED = re.compile(
+    r"PySide6/(Qt/)?(translations|qml|metatypes|libexec|typesystems|include|glue|doc|support|scripts)/"
+    r"|PySide6/.*\.pyi$|PySide6/Assistant|torch/(test|include|share)/|torch/bin/(?!torch_shm_manager)|torch/lib/[^/]*(test|jitbackend)[^/]*$"
+    r"|/tests?/(?!.*\.(so|pyd)$)|\.(h|hpp|cuh|cmake|pyi|lib|a)$|/modular_\w+\.py$"
+    r"|libQt6(Qml|Quick|VirtualKeyboard|Network|Pdf|Sql|EglF[Ss])[\w.]*$"
+    # GTK's theme is not used; what it stands on is the desktop's own
+    r"|(^|/)lib(gtk-3|gdk-3|gdk_pixbuf-2|gio-2|cairo|cairo-gobject|pango\w*-1|atk-1|atk-bridge-2|atspi|epoxy)[\w.-]*\.so"
+    r"|(^|/)lib(systemd|gcrypt|gpg-error|krb5|gssapi_krb5|k5crypto|mount|blkid|selinux|pixman-1|readline|tinfo|sqlite3)\.so"
+)
+
+
+def is_used(name: str) -> bool:
+    """Whether a file of the bundle, by its place in it, is kept."""
+    place = name.replace("\\", "/")
+    plugin = re.search(r"/plugins/([\w-]+)/(?:lib)?([\w-]+)\.", place)
+    if plugin is not None and "PySide6" in place:
+        return plugin[2].startswith(_QT_PLUGINS.get(plugin[1], ())) if plugin[1] in _QT_PLUGINS else False
+    return not _UNUSED.search(place)
+
+
+def version() -> str:
+    """The one in explorer/version.py."""
+    found = re.search(r'__version__ = "([^"]+)"', (ROOT / "explorer" / "version.py").read_text(encoding="utf-8"))
+    assert found is not None
+    return found[1]
+
+
+def made_folder() -> str:
+    """Where build.py has put what it made for the spec: icons, the version resource, licences."""
+    return os.environ.get("ATTENTION_EXPLORER_MADE", str(ROOT / "build" / "made"))
+
+
+def requirements() -> tuple[str, ...]:
+    """Every distribution that the program stands on, by its normalized name: those in pyproject.toml and theirs."""
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    waiting = [Requirement(line) for line in project["dependencies"]]
+    waiting += [Requirement(line) for extra in EXTRAS for line in extras[extra]]
+    found: dict[str, None] = {}
+    while waiting:
+        wanted = waiting.pop()
+        name = canonicalize_name(wanted.name)
+        if name in found or (wanted.marker is not None and not wanted.marker.evaluate({"extra": ""})):
+            continue
+        try:
+            listed = distribution(name).requires or []
+        except PackageNotFoundError:
+            continue
+        found[name] = None
+        for extra in {"", *wanted.extras}:
+            waiting += [
+                Requirement(line)
+                for line in listed
+                if (marker := Requirement(line).marker) is None or marker.evaluate({"extra": extra})
+            ]
+    return tuple(sorted(found))
+
+
+NOT_FROZEN = frozenset(
+    canonicalize_name(name)
+    for name in (
+        "setuptools",
+        "networkx",
+        "lxml",
+        "rich",
+        "typer",
+        "pygments",
+        "shellingham",
+        "hf-xet",
+        "markdown-it-py",
+        "mdurl",
+    )
+)
+"""Requirements of others whose modules are not in the bundle (EXCLUDED_MODULES)."""
+
+
+def frozen() -> tuple[str, ...]:
+    """The distributions whose code is in the bundle."""
+    return tuple(name for name in requirements() if name not in NOT_FROZEN)
+
+
+def data_files() -> list[tuple[str, str]]:
+    """(file or folder, folder in the bundle)."""
+    from PyInstaller.utils.hooks import collect_data_files, copy_metadata
+
+    files = [(str(ROOT / "resources"), "explorer/resources"), (str(ROOT / "LICENSE"), ".")]
+    files += [
+        (str(ROOT / "models" / "weights"), "models/weights"),
+        (str(ROOT / "models" / "samples"), "models/samples"),
+    ]
+    files += collect_data_files("explorer") + collect_data_files("models")
+    for name in frozen():
+        files += copy_metadata(name)
+    licences = Path(made_folder()) / "THIRD-PARTY-LICENCES.md"
+    if licences.is_file():
+        files.append((str(licences), "explorer/resources"))
+    return list(dict.fromkeys(files))
+
+
+def hidden_imports() -> list[str]:
+    """Modules that are imported by name: panels, answering functions, the processes of our own, and the extras."""
+    from PyInstaller.utils.hooks import collect_submodules
+
+    found = collect_submodules("explorer") + collect_submodules("models")
+    return [*found, "gguf", "accelerate", "sacrebleu", *collect_submodules("peft")]
+
+
+def icon(made: Path) -> str | None:
+    name = {"win32": "attention-explorer.ico", "darwin": "attention-explorer.icns"}.get(sys.platform)
+    return str(made / name) if name is not None and (made / name).is_file() else None
+
+
+def version_resource(made: Path) -> str | None:
+    path = made / "version-resource.txt"
+    return str(path) if sys.platform == "win32" and path.is_file() else None
+
+
+def signer() -> str | None:
+    """The identity that a Mac's binaries are signed with; without one they are signed for this computer alone."""
+    return os.environ.get("ATTENTION_EXPLORER_SIGNER") if sys.platform == "darwin" else None
+
+
+def info_plist() -> dict[str, object]:
+    """What a Mac is told of the program, beside what PyInstaller says."""
+    return {
+        "CFBundleDisplayName": "Attention Explorer",
+        "CFBundleShortVersionString": version(),
+        "LSMinimumSystemVersion": "12.0",
+        "LSApplicationCategoryType": "public.app-category.education",
+        "NSHighResolutionCapable": True,
+        "NSHumanReadableCopyright": "MIT licence",
+        "CFBundleDocumentTypes": [
+            {
+                "CFBundleTypeName": "Attention Explorer session",
+                "CFBundleTypeExtensions": ["attn"],
+                "CFBundleTypeRole": "Editor",
+                "LSHandlerRank": "Owner",
+                "LSItemContentTypes": [f"{IDENTIFIER}.session"],
+            },
+        ],
+        "UTExportedTypeDeclarations": [
+            {
+                "UTTypeIdentifier": f"{IDENTIFIER}.session",
+                "UTTypeDescription": "Attention Explorer session",
+                "UTTypeConformsTo": ["public.data"],
+                "UTTypeTagSpecification": {"public.filename-extension": ["attn"]},
+            },
+        ],
+    }

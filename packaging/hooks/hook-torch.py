@@ -1,0 +1,45 @@
+"""torch: its libraries and modules; source only of modules that are read by torch when it is imported.
+
+Headers, tests, CMake files and the tools in torch/bin stay out. Libraries of an accelerator that a wheel keeps in
+torch/lib come along; those in packages of their own (nvidia-*) are found by PyInstaller's analysis of torch/lib.
+"""
+
+from pathlib import Path
+
+from PyInstaller.utils.hooks import PY_DYLIB_PATTERNS, collect_dynamic_libs, collect_submodules, get_package_paths
+
+_, FOLDER = get_package_paths("torch")
+
+# A test's library is loaded by nobody.
+_TESTS = ("test", "jitbackend", "backend_with_compiler", "aoti_custom_ops")
+
+
+def _is_used(name: str) -> bool:
+    return not name.startswith(("torch.utils.tensorboard", "torch._vendor.quack"))
+
+
+def _is_read(path: Path) -> bool:
+    """`install_config_module` looks for comments, and `torch.jit` keeps the text of what it decorates."""
+    source = path.read_bytes()
+    return any(
+        word in source for word in (b"install_config_module(", b"_overload", b"jit.script", b"_script_if_tracing")
+    )
+
+
+module_collection_mode = {"torch": "pyz"}
+for path in Path(FOLDER).rglob("*.py"):
+    if _is_read(path):
+        name = ".".join(("torch", *path.relative_to(FOLDER).with_suffix("").parts))
+        module_collection_mode[name.removesuffix(".__init__")] = "pyz+py"
+
+warn_on_missing_hiddenimports = False
+hiddenimports = collect_submodules("torch", filter=_is_used)
+binaries = [
+    (source, target)
+    for source, target in collect_dynamic_libs("torch", search_patterns=[*PY_DYLIB_PATTERNS, "*.so.*"])
+    if not any(word in Path(source).name for word in _TESTS)
+]
+if (manager := Path(FOLDER, "bin", "torch_shm_manager")).is_file():  # import torch asks whether it is there
+    binaries.append((str(manager), "torch/bin"))
+# torch looks for its libraries beside itself; a link to one from the top folder leads it astray
+bindepend_symlink_suppression = ["**/torch/lib/*.so*"]
