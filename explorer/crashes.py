@@ -59,7 +59,7 @@ def left_behind() -> list[Path]:
         found = sorted(crash_folder().glob("*.txt"), key=lambda path: path.stat().st_mtime, reverse=True)
     except OSError:
         return []
-    fallen = []
+    fallen: list[Path] = []
     for path in found:
         with suppress(OSError, ValueError):
             pid, _, started = path.stem.removesuffix(_TOLD).partition("-")
