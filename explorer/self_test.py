@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,10 +51,24 @@ def self_test(more: str = "") -> int:
     return 1 if failed else 0
 
 
+@contextmanager
+def _faults_raised() -> Iterator[None]:
+    """What is raised while Qt paints reaches nobody: it is raised again at the end."""
+    found: list[BaseException] = []
+    before, sys.excepthook = sys.excepthook, lambda _kind, error, _trace: found.append(error)
+    try:
+        yield
+    finally:
+        sys.excepthook = before
+    if found:
+        raise found[0]
+
+
 def _works(name: str, step: Callable[[], str]) -> bool:
     began = time.monotonic()
     try:
-        found = step()
+        with _faults_raised():
+            found = step()
     except Exception as error:
         complain(traceback.format_exc())
         say(f"FAIL\t{name}\t{type(error).__name__}: {error}")
@@ -175,8 +191,6 @@ def _window_steps(folder: Path) -> Iterator[Step]:
 
 
 def _open_window() -> MainWindow:
-    import sys
-
     from PySide6.QtWidgets import QApplication
 
     from explorer.arguments import parse

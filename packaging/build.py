@@ -1,8 +1,8 @@
-"""Builds the installers of the platform that it runs on: `python packaging/build.py`, in an environment of its own.
+"""Builds the program for the platform that it runs on: `python packaging/build.py`, in an environment of its own.
 
     python -m pip install ".[package,gguf,adapters,spread]" && python packaging/build.py
 
-`dist/` then holds the program as a folder (`attention-explorer/`), its installers, SHA256SUMS and an SBOM in
+`dist/` then holds the program as a folder (`attention-explorer/`), an archive of it, SHA256SUMS and an SBOM in
 CycloneDX's format. With `--only folder` nothing is packed.
 """
 
@@ -44,7 +44,7 @@ def main() -> int:
     print(size_table(folder))
     if args.only == "folder":
         return 0
-    packages = pack(folder, out, work)
+    packages = pack(folder, out)
     packages.append(write_sbom(out / f"{NAME}-{contents.version()}.cdx.json"))
     sums = "".join(f"{sha256(path)}  {path.name}\n" for path in packages)
     (out / "SHA256SUMS").write_text(sums, encoding="utf-8", newline="\n")
@@ -103,24 +103,14 @@ def component(path: Path) -> str:
     return parts[0].removesuffix(".libs").replace("python3.", "Python 3.")
 
 
-def pack(folder: Path, out: Path, work: Path) -> list[Path]:
-    """The installers of this platform."""
-    if sys.platform == "linux":
-        import linux_packages
-
-        return linux_packages.pack(folder, out, work)
+def pack(folder: Path, out: Path) -> list[Path]:
+    """The folder as one file, to be unpacked anywhere."""
+    name = f"{NAME}-{contents.version()}-{sys.platform}-{platform.machine().lower()}"
     if sys.platform == "win32":
-        compiler = shutil.which("iscc") or r"C:\Program Files (x86)\Inno Setup 6\ISCC.exe"
-        command = [compiler, f"/DVersion={contents.version()}", f"/DSource={folder}", f"/O{out}"]
-        subprocess.run([*command, f"/DMade={work / 'made'}", str(HERE / "windows" / f"{NAME}.iss")], check=True)
-        return [out / f"{NAME}-{contents.version()}-setup.exe"]
+        return [Path(shutil.make_archive(str(out / name), "zip", out, NAME))]
     if sys.platform == "darwin":
-        image = out / f"{NAME}-{contents.version()}-{platform.machine()}.dmg"
-        app = out / "Attention Explorer.app"
-        command = ["hdiutil", "create", "-volname", "Attention Explorer", "-srcfolder", str(app), "-ov"]
-        subprocess.run([*command, "-format", "ULFO", str(image)], check=True)
-        return [image]
-    raise SystemExit(f"There is no installer for {sys.platform}. Use --only folder.")
+        return [tar_xz(out / "Attention Explorer.app", out / f"{name}.tar.xz")]
+    return [tar_xz(folder, out / f"{name}.tar.xz")]
 
 
 def version_resource() -> str:

@@ -39,10 +39,7 @@ EXCLUDED_MODULES = [
     *("cryptography", "keyring", "secretstorage", "OpenSSL", "sqlite3", "readline", "curses", "ensurepip", "IPython"),
     "torch.utils.tensorboard",
     # Qt that is never drawn with
-    *(
-        f"PySide6.{name}"
-        for name in ("QtOpenGL", "QtOpenGLWidgets", "QtQml", "QtQuick", "QtNetwork", "QtSql", "QtTest")
-    ),
+    *(f"PySide6.{name}" for name in ("QtQml", "QtQuick", "QtNetwork", "QtSql", "QtTest")),
     *(f"PySide6.{name}" for name in ("QtPrintSupport", "QtDesigner", "QtHelp", "QtUiTools", "QtXml", "QtConcurrent")),
 ]
 

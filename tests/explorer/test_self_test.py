@@ -45,3 +45,13 @@ def test_what_does_not_work_is_told_and_the_rest_goes_on(capsys, monkeypatch):
     monkeypatch.setattr(self_test, "_steps", lambda folder, more: iter([("one", broken), ("two", lambda: "fine")]))
     assert self_test.self_test() == 1
     assert capsys.readouterr().out == "FAIL\tone\tOSError: no room\nok\ttwo\tfine\nFAIL\tself-test\tone\n"
+
+
+def test_what_is_raised_while_qt_paints_is_a_failure_too(capsys, monkeypatch):
+    def paints() -> str:
+        sys.excepthook(OSError, OSError("no pen"), None)
+        return "painted"
+
+    monkeypatch.setattr(self_test, "_steps", lambda folder, more: iter([("picture", paints)]))
+    assert self_test.self_test() == 1
+    assert capsys.readouterr().out.startswith("FAIL\tpicture\tOSError: no pen\n")
