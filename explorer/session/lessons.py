@@ -32,6 +32,9 @@ MOST_STEPS = 60
 Hide = Literal["", "weight", "row", "next", "map", "role"]
 """What is covered until an answer is revealed: a cell, the row of a head, what comes next, a head's map, roles."""
 
+Guess = Literal["weight", "row", "next"]
+"""Of these what can be guessed of any run."""
+
 COMING = "…"
 """Stands for a figure that is being computed."""
 
@@ -238,6 +241,18 @@ class OpenLesson:
     def questions(self) -> tuple[int, ...]:
         """The places of its steps that ask something."""
         return tuple(i for i, step in enumerate(self.lesson.step) if step.ask is not None)
+
+
+def prediction(hide: Guess) -> OpenLesson:
+    """A question about what is on screen: something of it is covered, and guessed."""
+    kind, ask = {
+        "weight": ("weight", Ask(question="How large is the weight of the selected cell?", number="it", hide="weight")),
+        "row": ("peak", Ask(question="Which token gets the most of the selected row?", click="it", hide="row")),
+        "next": ("next", Ask(question="What does the model say at the selected token?", word="it", hide="next")),
+    }[hide]
+    step = Step(title="Your guess", say="", figures={"it": Figure(kind=kind)}, ask=ask)  # type: ignore[arg-type]
+    about = "Guess first; Reveal shows what the model has."
+    return OpenLesson(Lesson(title="Predict, then reveal", about=about, minutes=1, step=(step,)))
 
 
 def figures_in(text: str) -> tuple[str, ...]:

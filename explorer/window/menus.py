@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QMenu, QMenuBar
 from explorer.panels.input.panel import InputPanel
 from explorer.session.intents import SelectHead, SetView
 from explorer.session.lesson_files import shipped_lessons
+from explorer.session.lessons import Guess
 from explorer.session.session import Session
 from explorer.session.state import State
 from explorer.theme import SEQUENTIAL_MAPS, ThemeName
@@ -352,6 +353,15 @@ def _lessons(window: Menued, menu: QMenu, actions: dict[str, QAction]) -> None:
     menu.addSeparator()
     tip = "A lesson that was made in this program, or written as TOML"
     _add(menu, actions, "open_lesson", "&Open a lesson…", "", lessons.open, tip)
+    guesses = menu.addMenu("&Predict, then reveal")
+    texts: dict[Guess, str] = {
+        "weight": "The selected &weight",
+        "row": "The selected &row",
+        "next": "What comes &next",
+    }
+    for hide, text in texts.items():
+        tip = "Cover it, and let the class guess"
+        _add(guesses, actions, f"predict_{hide}", text, "", partial(lessons.predict, hide), tip)
     tip = "Every answer that was given in this lesson, with what the model said"
     save = _add(menu, actions, "save_answers", "Save the &answers…", "", lessons.save_answers, tip)
     end = _add(menu, actions, "end_lesson", "&End the lesson", "", lessons.end)

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QDockWidget, QMainWindow
 from explorer.panels.registry import TITLES
 from explorer.session import lesson_files
 from explorer.session.intents import Show
-from explorer.session.lessons import OpenLesson
+from explorer.session.lessons import Guess, OpenLesson, prediction
 from explorer.session.quiz import Answer, as_csv
 from explorer.session.state import Notice
 from explorer.theme import Theme
@@ -95,6 +95,12 @@ class Lessons(QObject):
         self._say(None)
         guide.begin(min(at, len(opened.lesson.step) - 1))
         self.changed.emit()
+
+    def predict(self, hide: Guess) -> None:
+        """Cover something of what is on screen, and ask for it."""
+        if hide in ("weight", "row"):
+            self._contents.dock_host.raise_panel("map")
+        self.give(prediction(hide))
 
     def end(self) -> None:
         """End the lesson that is given."""

@@ -213,3 +213,25 @@ def test_a_file_that_is_no_lesson_changes_nothing(window: MainWindow, tmp_path: 
     notice = window.session.state.notice
     assert notice is not None
     assert "line 1" in notice.text
+
+
+@pytest.mark.parametrize(("hide", "kind"), [("weight", "weight"), ("row", "peak"), ("next", "next")])
+def test_what_is_on_screen_can_be_covered_and_guessed(window: MainWindow, hide: str, kind: str) -> None:
+    document = window.session.state.document
+    window.menus[f"predict_{hide}"].trigger()
+    arrive(window)
+    guide = guide_of(window)
+    assert window.session.state.document == document
+    assert guide.steps[0].figures["it"].kind == kind
+    assert covers(window)
+    question = guide.column.question
+    truth = guide.figures["it"]
+    if hide == "weight":
+        question.number.setValue(100 * float(truth))
+    elif hide == "row":
+        question.take_token(str(truth))
+    else:
+        question.word.setText(str(truth))
+    question.reveal.click()
+    assert guide.answers[0].right
+    assert not covers(window)
