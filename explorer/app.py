@@ -48,6 +48,7 @@ def _do(given: list[str]) -> int:
     from explorer import console
     from explorer.arguments import parse
     from models.files.helper_work import TRY_CHECKPOINTS
+    from models.protocol.training_messages import TRAIN_HERE
     from models.text.template_limits import ARGUMENT, serve
 
     if given == [ARGUMENT]:  # the program has started itself
@@ -57,6 +58,11 @@ def _do(given: list[str]) -> int:
         from models.opening.trial_process import serve as try_checkpoints  # which needs torch
 
         try_checkpoints()
+        return 0
+    if given == [TRAIN_HERE]:
+        from models.training.training_process import serve as train_here
+
+        train_here()
         return 0
     try:
         args = parse(given)

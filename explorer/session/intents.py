@@ -25,6 +25,7 @@ from models.protocol.prompt import Prompt
 from models.protocol.quality import QualityRequest
 from models.protocol.request import Lane, Result
 from models.protocol.roles import HeadQuestion
+from models.protocol.training_messages import Asked, Fell, FromProcess, ToProcess
 from models.protocol.values import Placement, SiteRef
 
 
@@ -473,6 +474,28 @@ class ChooseProbe(Intent):
     """Find the roles of heads on the texts of this file; "" for those that come along."""
 
     path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Train(Intent):
+    """Let a model of the textbook transformer learn, in the place of the training that was begun before."""
+
+    asked: Asked
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TellTraining(Intent):
+    """Let the process that trains do something. One that has ended is started again, from its last snapshot."""
+
+    message: ToProcess
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingTold(Intent):
+    """What became of the training of this `number`."""
+
+    number: int
+    message: FromProcess | Fell
 
 
 @dataclass(frozen=True, slots=True, eq=False)

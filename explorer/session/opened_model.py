@@ -81,13 +81,18 @@ def with_model(state: State, result: Loaded) -> State:
         reading=False,
         stepping=None,
         snapshots=(),
-        following=state.following and _of_one_training(before, result),
+        following=(state.following and _of_one_training(before, result)) or _begins_to_learn(state, result),
     )
 
 
 def _of_one_training(before: Loaded | None, now: Loaded) -> bool:
     one, other = None if before is None else before.info.training, now.info.training
     return one is not None and other is not None and one.reference == other.reference
+
+
+def _begins_to_learn(state: State, now: Loaded) -> bool:
+    """Whether it is the model that learns in this window: what is shown follows it."""
+    return state.learning is not None and state.learning.folder == now.info.reference
 
 
 def _is_for_an_example(document: Document, before: Loaded | None) -> bool:

@@ -10,6 +10,7 @@ from explorer.session.decoding import Decoding, strategy_of
 from explorer.session.effects_choices import EffectsChoices
 from explorer.session.placed import Placed
 from explorer.session.results import Results
+from explorer.session.training import TrainingState
 from explorer.session.view_options import ViewOptions
 from explorer.session.writing import Origin, PendingStep, Writing, with_tree
 from models.protocol.batch import Batch, PaddingSide
@@ -210,6 +211,7 @@ class State:
     opening: Document | None = None  # of a session file: it comes on screen when its checkpoint has been opened
     example: Placed | None = None  # chosen, and its text has not run yet: its tokens are not known
     opening_place: Placed | None = None  # of the document that is opening, as an example's
+    learning: TrainingState | None = None  # the training that was begun last; kept in no file, and undo passes it by
     restored: bool = False  # the document came whole: the next load keeps its text, the next run its selection
 
     @property

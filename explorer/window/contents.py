@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -11,6 +12,7 @@ from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from explorer.compute.bridge import Bridge, connect
+from explorer.compute.training_link import TrainingLink, connect_training
 from explorer.compute.worker import EngineLike
 from explorer.panels import registry
 from explorer.panels.base import Panel
@@ -55,6 +57,8 @@ class Contents(QWidget):
         self.hover = Hover(self)
         self.bridge = Bridge(engine_factory, self)
         connect(self.session, self.bridge)
+        self.training = TrainingLink(self)
+        connect_training(self.session, self.training)
         self.top_bar = TopBar(self.session, self.hover)
         self.notice_bar = NoticeBar()
         self.notice_bar.action_triggered.connect(self._on_notice_action)
@@ -115,12 +119,16 @@ class Contents(QWidget):
         """Begin to load (unless a session file says what), and make the panels that are not seen first."""
         if loads:
             self.session.start()
+        self.training.clean_up()
         self._open_panels_in_turn()
 
     def stop(self, patience: float) -> bool:
-        """End its threads; whether they ended within `patience` seconds."""
+        """End its threads and the process that trains; whether all ended within `patience` seconds."""
         self._is_stopped = True
-        return self.step_bar.stop(patience) & self.bridge.stop(patience)
+        deadline = time.monotonic() + patience
+        has_ended = self.training.stop(patience)
+        left = max(0.0, deadline - time.monotonic())
+        return self.step_bar.stop(left) & self.bridge.stop(left) & has_ended
 
     def arrange(self, settings: Settings) -> None:
         """Put the docks where they were when the window was closed last, or where they are at first."""

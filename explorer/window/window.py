@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QApplication, QMenu
 from explorer import settings as remembered
 from explorer.settings import LARGEST_TEXT, LAYOUT_VERSION, SMALLEST_TEXT, Settings
 from explorer.theme import ThemeName
+from explorer.training_folders import is_private
 from explorer.widgets.small_screens import fitted
 from explorer.widgets.token_text import apart
 from explorer.window.ending import close_dialogs
@@ -354,7 +355,7 @@ class MainWindow(Shell):
             if not loaded.info.shipped and not loaded.info.borrowed:
                 training = loaded.info.training  # of which a folder is remembered, and not each step
                 reference = loaded.info.reference if training is None else training.reference
-                if self.settings.recent[:1] != [reference]:
+                if self.settings.recent[:1] != [reference] and not is_private(reference):
                     self.settings.recent = remembered.with_recent(self.settings.recent, reference)
                     self.top_bar.set_recent(self.settings.recent)
                     self._write_settings()

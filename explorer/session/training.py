@@ -1,0 +1,120 @@
+"""What the window knows of the training that is under way: where it stands, and its curves, thinned and bounded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from models.protocol.training_messages import (
+    Asked,
+    HeldOutPoint,
+    Learned,
+    ToProcess,
+    TrainingPoint,
+)
+
+MOST_POINTS = 600  # of a curve: as many as a plot has pixels; beyond, every second one goes
+_LATEST = 0.2  # of the speed that is shown is that of the last steps
+
+Phase = Literal["starting", "running", "paused", "ended", "failed"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curves:
+    """Steps ascend in each."""
+
+    points: tuple[TrainingPoint, ...] = ()
+    every: int = 1  # of how many steps one is kept
+    norms: tuple[TrainingPoint, ...] = ()  # those whose gradients were measured
+    held_out: tuple[HeldOutPoint, ...] = ()
+
+    def with_points(self, new: tuple[TrainingPoint, ...]) -> Curves:
+        """With more steps; where they begin before the last one, what was after that is gone."""
+        if not new:
+            return self
+        here, every = self.until(new[0].step - 1), self.every
+        kept = (*here.points, *(point for point in new if _is_kept(point.step, every)))
+        while len(kept) > MOST_POINTS:
+            every *= 2
+            kept = tuple(point for point in kept if _is_kept(point.step, every))
+        norms = (*here.norms, *(point for point in new if point.gradients))
+        return replace(here, points=kept, every=every, norms=norms[::2] if len(norms) > MOST_POINTS else norms)
+
+    def with_held_out(self, new: HeldOutPoint) -> Curves:
+        before = tuple(point for point in self.held_out if point.step < new.step)
+        thinned = before[::2] if len(before) >= MOST_POINTS else before
+        return replace(self, held_out=(*thinned, new))
+
+    def until(self, step: int) -> Curves:
+        """Those of the first steps."""
+        if not any(kept and kept[-1].step > step for kept in (self.points, self.norms, self.held_out)):
+            return self
+        return replace(
+            self,
+            points=tuple(point for point in self.points if point.step <= step),
+            norms=tuple(point for point in self.norms if point.step <= step),
+            held_out=tuple(point for point in self.held_out if point.step <= step),
+        )
+
+
+def _is_kept(step: int, every: int) -> bool:
+    return step == 1 or step % every == 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingState:
+    """The training of this window that was begun last."""
+
+    number: int  # in this window, from 1
+    asked: Asked
+    phase: Phase = "starting"
+    command: ToProcess | None = None  # that was given last: each is an object of its own
+    folder: str = ""  # where the model lies; "" until it is made
+    title: str = ""  # of the task: "write the letters backwards"
+    example: str = ""
+    parameters: int = 0
+    curves: Curves = Curves()
+    step: int = 0
+    seconds: float = 0.0  # of this run, without pauses
+    fraction: float = 0.0  # of this run that is done
+    speed: float = 0.0  # tokens a second, of the last steps
+    snapshot: int = -1  # the step of the one that was written last; -1 before the first
+    sentence: str = ""  # what went otherwise than asked for
+    saved: str = ""  # the folder of the person's where it was saved last
+    saved_step: int = -1
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether there is a process that can be told something."""
+        return self.phase != "failed"
+
+    @property
+    def is_under_way(self) -> bool:
+        return self.phase in ("starting", "running", "paused")
+
+    @property
+    def seconds_left(self) -> float | None:
+        """At the pace so far; None where that cannot be told."""
+        if not 0 < self.fraction < 1 or self.phase not in ("running", "paused"):
+            return None
+        return self.seconds * (1 - self.fraction) / self.fraction
+
+    @property
+    def held_out(self) -> HeldOutPoint | None:
+        """The newest figures of held-out rows."""
+        return self.curves.held_out[-1] if self.curves.held_out else None
+
+    def learned(self, told: Learned) -> TrainingState:
+        """With the steps that were told of."""
+        speed = self.speed
+        for point in told.points:
+            speed = point.tokens_per_second if not speed else speed + _LATEST * (point.tokens_per_second - speed)
+        return replace(
+            self,
+            phase=told.phase,
+            curves=self.curves.with_points(told.points),
+            step=told.points[-1].step if told.points else self.step,
+            seconds=told.seconds,
+            fraction=told.fraction,
+            speed=speed,
+        )

@@ -1,0 +1,102 @@
+"""How a training changes what is on screen: what a person does to it, and what its process tells. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from explorer.session.intents import OpenCheckpoint, TellTraining, Train, TrainingTold
+from explorer.session.rules import rule
+from explorer.session.state import Notice, State
+from explorer.session.training import TrainingState
+from models.protocol.training_messages import (
+    Began,
+    Ended,
+    Failed,
+    Fell,
+    Go,
+    Learned,
+    Measured,
+    OneBatch,
+    Said,
+    Save,
+    Saved,
+    SnapshotWritten,
+)
+
+
+@rule.register
+def _(intent: Train, state: State) -> State:
+    before = state.learning
+    return replace(state, learning=TrainingState(1 if before is None else before.number + 1, intent.asked))
+
+
+@rule.register
+def _(intent: TellTraining, state: State) -> State:
+    training = state.learning
+    if training is None or training.command is intent.message:
+        return state
+    if not (training.is_alive or training.folder):
+        return state  # it never began
+    told = replace(training, command=intent.message)
+    if isinstance(intent.message, Go | OneBatch | Save):
+        told = replace(told, sentence="", phase=training.phase if training.is_alive else "starting")
+    return replace(state, learning=told)
+
+
+@rule.register
+def _(intent: TrainingTold, state: State) -> State:
+    training = state.learning
+    if training is None or training.number != intent.number:
+        return state  # of one that was replaced
+    match intent.message:
+        case Began() as began:
+            return _begun(state, training, began)
+        case Learned() as learned:
+            training = training.learned(learned)
+        case Measured(held_out=held_out):
+            training = replace(training, curves=training.curves.with_held_out(held_out))
+        case SnapshotWritten(step=step):
+            training = replace(training, snapshot=step)
+        case Saved(folder=folder):
+            training = replace(training, saved=folder, saved_step=training.step, sentence="")
+            state = replace(state, notice=Notice("info", f"The model is saved: {folder}."))
+        case Said(sentence=sentence):
+            return _said(state, training, sentence)
+        case Ended() as ended:
+            training = replace(training, phase="ended", step=ended.step, sentence=ended.notice)
+            if ended.how == "done":
+                training = replace(training, fraction=1.0)
+            if ended.notice:
+                state = replace(state, notice=Notice("warning", ended.notice))
+        case Failed(sentence=sentence):
+            return _said(state, replace(training, phase="failed"), sentence)
+        case Fell():
+            return _said(state, replace(training, phase="failed"), _of_fall(training))
+    return replace(state, learning=training)
+
+
+def _begun(state: State, training: TrainingState, began: Began) -> State:
+    is_new = not training.folder  # else it was opened then, and what a person has opened since stays
+    training = replace(
+        training,
+        phase="running",
+        folder=began.folder,
+        title=began.title,
+        example=began.example,
+        parameters=began.parameters,
+        step=began.step,
+        curves=training.curves.until(began.step),
+    )
+    state = replace(state, learning=training)
+    return rule(OpenCheckpoint(began.folder), state) if is_new else state
+
+
+def _said(state: State, training: TrainingState, sentence: str) -> State:
+    return replace(state, learning=replace(training, sentence=sentence), notice=Notice("error", sentence))
+
+
+def _of_fall(training: TrainingState) -> str:
+    what = "The process that trains ended before it was told to: something else has ended it, or memory ran out."
+    if training.snapshot < 0:
+        return f"{what} Nothing was learned yet: press Train again."
+    return f"{what} The snapshot of step {training.snapshot:,} is kept: “Go on” takes it up."

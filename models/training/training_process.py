@@ -1,0 +1,336 @@
+"""The process in which the textbook transformer learns while a window looks on. It is told what to do over its pipe.
+
+The window's interpreter lock is not shared, so neither waits for the other. What the two say to each other stands in
+`models.protocol.training_messages`. The process ends with its standard input.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import queue
+import shutil
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import astuple
+from pathlib import Path
+from typing import IO
+
+import psutil
+import torch
+from transformers.utils import logging
+
+from models.files import devices
+from models.files.training_steps import SNAPSHOTS
+from models.files.whole_files import not_written
+from models.protocol.training_messages import (
+    MOST_BYTES,
+    Asked,
+    Began,
+    Begin,
+    Ended,
+    Failed,
+    Go,
+    HeldOutPoint,
+    Learned,
+    Measure,
+    Measured,
+    Message,
+    OneBatch,
+    Pause,
+    Said,
+    Save,
+    Saved,
+    SnapshotWritten,
+    Stop,
+    ToProcess,
+    TrainingPoint,
+    line_of,
+    to_process,
+)
+from models.training.common import Budget
+from models.training.experiment import Experiment, experiment
+from models.training.folders import save, why_not
+from models.training.snapshots import Snapshots
+from models.training.training import Command, Outcome, Point
+
+TOLD_EVERY = 0.2  # seconds
+MEASURED_SHARE = 0.03  # of the time may be spent on held-out rows, and
+_MEASURED_EVERY = 1.0  # seconds lie between two measurements at least
+_LAST_SECONDS = 2.0  # that a step, or a file that is being written, may take once the window is gone
+_MOST_THREADS = 4
+_NICE = 5
+
+
+def serve() -> None:
+    """Be that process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl+C is the window's, which closes the pipe
+    out = _own_output()
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
+    devices.set_threads()
+    if not os.environ.get("OMP_NUM_THREADS"):  # one core is left to the window
+        torch.set_num_threads(min(_MOST_THREADS, max(1, torch.get_num_threads() - 1)))
+    with suppress(psutil.Error, OSError):  # what a person waits for comes first
+        psutil.Process().nice(psutil.BELOW_NORMAL_PRIORITY_CLASS if sys.platform == "win32" else _NICE)
+    Learner(sys.stdin.buffer, out, _end_soon).serve()
+
+
+def _end_soon() -> None:
+    """The window is gone: what is being done may be finished, if it does not take long."""
+    timer = threading.Timer(_LAST_SECONDS, os._exit, (0,))
+    timer.daemon = True
+    timer.start()
+
+
+def _own_output() -> IO[bytes]:
+    """Standard output; what libraries print goes nowhere from now on."""
+    out = os.fdopen(os.dup(1), "wb")
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
+    return out
+
+
+class Learner:
+    """Does what `source` says, a message a line, and tells `out` of it."""
+
+    def __init__(self, source: IO[bytes], out: IO[bytes], on_closed: Callable[[], None] = lambda: None) -> None:
+        """`on_closed` is called, in a thread of its own, when the source has ended."""
+        self._source, self._out, self._on_closed = source, out, on_closed
+        self._asked: queue.SimpleQueue[ToProcess | None] = queue.SimpleQueue()
+        self._is_closed = False
+        self._command: Command = "go"
+        self._points: list[TrainingPoint] = []
+        self._told_at = self._measured_at = self._begun = 0.0
+        self._measuring_takes = 0.0
+        self._seconds, self._first = 0.0, 0
+        self._budget = Budget(steps=1)
+        self._notice = ""
+
+    def serve(self) -> None:
+        """Until the source ends."""
+        threading.Thread(target=self._read, name="what the window says", daemon=True).start()
+        begin = self._asked.get()
+        while begin is not None and not isinstance(begin, Begin):
+            self._say(Said("Nothing is being trained yet."))
+            begin = self._asked.get()
+        if begin is None:
+            return
+        try:
+            self._train(begin)
+        except Exception as error:
+            self._say(Failed(_sentence(error), traceback.format_exc()))
+
+    # ------------------------------------------------------------------ the pipe
+
+    def _read(self) -> None:
+        while line := self._source.readline(MOST_BYTES + 1):
+            try:
+                self._asked.put(to_process(line))
+            except ValueError as error:
+                self._say(Said(f"The process that trains was told what it does not understand: {error}"[:400]))
+        self._is_closed = True
+        self._asked.put(None)
+        self._on_closed()
+
+    def _say(self, message: Message) -> None:
+        with suppress(OSError, ValueError):  # nobody listens any more
+            self._out.write(line_of(message))
+            self._out.flush()
+
+    # ------------------------------------------------------------------ a training
+
+    def _train(self, begin: Begin) -> None:
+        folder = Path(begin.folder)
+        try:
+            self._budget = Budget(begin.asked.seconds, begin.asked.steps)
+            planned = _planned(begin.asked)
+            training = planned.training(folder / SNAPSHOTS)
+        except ValueError as error:
+            self._say(Failed(_whole(str(error))))
+            return
+        self.planned, self.training, self.folder = planned, training, folder
+        if not self._begin(begin.taken_up):
+            return
+        self._measure()
+        self._run()
+        while not self._is_closed and (asked := self._asked.get()) is not None:
+            self._obey(asked)
+            if isinstance(asked, Go | OneBatch):
+                self._command = "go" if isinstance(asked, Go) else "step"
+                if isinstance(asked, OneBatch):
+                    self._one_batch()
+                else:
+                    self._run()
+
+    def _begin(self, taken_up: bool) -> bool:
+        """Write the folder; whether that could be done."""
+        training, snapshots = self.training, self.training.snapshots
+        assert snapshots is not None
+        try:
+            if taken_up and snapshots.steps:
+                training.restore(snapshots.steps[-1])
+            save(training, self.planned, self.folder)
+        except OSError as error:
+            self._say(Failed(not_written("The model", self.folder, error)))
+            return False
+        if not taken_up:
+            snapshots.clear()
+            training.snapshot()
+        parameters = sum(p.numel() for p in training.model.parameters())
+        self._say(Began(str(self.folder), self.planned.title, self.planned.example, parameters, training.step_number))
+        self._tell_snapshot(training.step_number)
+        return True
+
+    def _run(self) -> None:
+        self._seconds, self._first = 0.0, self.training.step_number
+        outcome = self.training.run(self._budget, self._next_command, self._told, cool_down=True)
+        self._flush("paused")
+        self._keep()
+        self._end(outcome)
+
+    def _one_batch(self) -> None:
+        """A step after the end of a run."""
+        outcome = self.training.run(Budget(steps=1), self._next_command, self._told)
+        self._flush("paused")
+        self._keep()
+        self._end(Outcome("stopped" if outcome.ended == "done" else outcome.ended, outcome.step, 0.0, outcome.notice))
+
+    def _end(self, outcome: Outcome) -> None:
+        if not self._is_closed:
+            self._measure()
+            self._say(Ended(outcome.ended, outcome.step, outcome.seconds, outcome.notice))
+
+    def _keep(self) -> None:
+        """Let the folder hold the model as it is now, also as a snapshot."""
+        if self._is_closed:
+            return
+        step, snapshots = self.training.step_number, self.training.snapshots
+        assert snapshots is not None
+        if not snapshots.path(step).is_file():
+            self.training.snapshot()
+            self._tell_snapshot(step)
+        try:
+            save(self.training, self.planned, self.folder)
+        except OSError as error:
+            self._say(Said(not_written("The model", self.folder, error)))
+
+    # ------------------------------------------------------------------ between two steps
+
+    def _next_command(self) -> Command:
+        """What `Training.run` is to do next; what else was asked for is done first."""
+        while not self._asked.empty():
+            asked = self._asked.get()
+            if asked is not None:
+                self._obey(asked)
+        if self._is_closed:
+            return "stop"
+        command = self._command
+        if command == "step":
+            self._command = "pause"
+        if command == "pause" and self._begun:
+            self._begun = 0.0
+            self._flush("paused")
+            self._keep()
+            self._measure()
+        elif command in ("go", "step"):
+            self._measure_now_and_then()
+            self._begun = time.perf_counter()
+        return command
+
+    def _obey(self, asked: ToProcess) -> None:
+        match asked:
+            case Go():
+                self._command = "go"
+            case Pause():
+                self._command = "pause"
+            case OneBatch():
+                self._command = "step"
+            case Stop():
+                self._command = "stop"
+            case Measure():
+                self._measure()
+            case Save():
+                self._save(Path(asked.folder))
+            case Begin():
+                self._say(Said("A training is under way in this process."))
+
+    def _told(self, point: Point) -> None:
+        now = time.perf_counter()
+        self._seconds += now - self._begun
+        self._points.append(TrainingPoint(*astuple(point)))
+        if now - self._told_at > TOLD_EVERY:
+            self._flush("running")
+        if point.step % self.training.settings.snapshot_every == 0:
+            self._tell_snapshot(point.step)
+
+    def _flush(self, phase: str) -> None:
+        self._told_at = time.perf_counter()
+        fraction = self._budget.fraction(self.training.step_number - self._first, self._seconds)
+        points, self._points = tuple(self._points), []
+        running = phase == "running"
+        self._say(Learned(points, self._seconds, min(1.0, fraction), "running" if running else "paused"))
+
+    def _tell_snapshot(self, step: int) -> None:
+        snapshots = self.training.snapshots
+        assert snapshots is not None
+        if snapshots.path(step).is_file():
+            self._notice = ""
+            self._say(SnapshotWritten(step))
+        elif not self._notice:  # once, and not at every snapshot that a full disk refuses
+            self._notice = self.training.notice
+            self._say(Said(self.training.notice))
+
+    def _measure_now_and_then(self) -> None:
+        if time.perf_counter() - self._measured_at > max(_MEASURED_EVERY, self._measuring_takes / MEASURED_SHARE):
+            self._measure()
+
+    def _measure(self) -> None:
+        begun = time.perf_counter()
+        found = self.training.measure()
+        self._measured_at = time.perf_counter()
+        self._measuring_takes = self._measured_at - begun
+        if math.isfinite(found.loss):
+            self._say(Measured(HeldOutPoint(*astuple(found))))
+        else:
+            self._say(Said(f"At step {found.step:,} the loss on held-out rows is no number."))
+
+    def _save(self, folder: Path) -> None:
+        if sentence := why_not(folder):
+            self._say(Said(sentence))
+            return
+        assert self.training.snapshots is not None
+        if folder.resolve() == self.folder.resolve():
+            self._say(Said(f"{folder} is where the program itself keeps the training. Name another folder."))
+            return
+        try:
+            save(self.training, self.planned, folder)
+            there = Snapshots(folder / SNAPSHOTS)
+            there.clear()  # of an earlier training
+            there.folder.mkdir(exist_ok=True)
+            for step in self.training.snapshots.steps:
+                shutil.copyfile(self.training.snapshots.path(step), there.path(step))
+        except OSError as error:
+            self._say(Said(not_written("The model", folder, error)))
+        else:
+            self._say(Saved(str(folder)))
+
+
+def _planned(asked: Asked) -> Experiment:
+    return experiment(asked.task, dict(asked.switches), asked.seed, asked.text)
+
+
+def _sentence(error: BaseException) -> str:
+    if devices.is_out_of_memory(error):
+        return "There is not enough memory to train this. Take a smaller width, fewer layers or a smaller batch."
+    return f"Something went wrong while training: {type(error).__name__}. Details are in the log."
+
+
+def _whole(sentence: str) -> str:
+    return f"{sentence[:1].upper()}{sentence[1:].rstrip('.')}."
